@@ -70,7 +70,7 @@ def _details(claim: Claim, check: Check) -> dict[str, Any]:
         return {"curves": [{"along": "N", "scales": scales, "counts": [[scale**2] for scale in scales]}]}
     if claim.relation.kind == "follows law":
         at = [k / 10 for k in range(11)]
-        drawn = {"name": "entry", "sizes": "{'n': 3}", "p": 0.4, "samples": 1000}
+        drawn = {"name": "entry", "sizes": "n = 3", "p": 0.4, "samples": 1000}
         observed = [{"at": at, "found": at, "stated": at}, {"mean": 1.02, "error": 0.02, "stated": 1.0}]
         return {"tests": [{**drawn, "observed": item} for item in observed]}
     return {}

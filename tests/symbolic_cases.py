@@ -89,6 +89,17 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "shifted softmax": lambda T, X: softmax(T + row_sums(X)) - 2 * softmax(T),
     "uniform softmax": lambda X: softmax(row_sums(X) @ ones(1, X.shape[0])) @ X,
     "softmax of one row": lambda T: summed(T.shape[0], lambda i: softmax(T[i : i + 1]).T @ softmax(T[i : i + 1])),
+    "softmax times its sum": lambda T, X: (softmax(2 * T) * row_sums(exp(2 * T))) @ X + softmax(T) * row_sums(exp(T.T)) @ X,
+    "two softmaxes and a sum": lambda T, X: (softmax(T) @ X * row_sums(exp(T)) * (softmax(T) @ X)) + exp(T) @ X * (softmax(T) @ X),
+    "sums to powers": lambda T, X: softmax(T) * row_sums(exp(T)) * row_sums(exp(T)) * (softmax(T) @ X)[:, :1],
+    "exponentials over their sum": lambda T, X: exp(T) / row_sums(exp(T)) @ X
+    + exp(X @ X.T - T) / row_sums(exp(X @ X.T - T)) @ X,
+    "a quotient rule": lambda t: (exp(t).T @ exp(t)) / total(exp(t)) ** 2 + softmax(t).T @ exp(t) / total(exp(t)) ** 3,
+    "a power of a product of sums": lambda T, X: X / (row_sums(exp(T)) * row_sums(exp(2 * T))) ** 2 * row_sums(exp(T)),
+    "first entry of a product of axes": lambda X, W: vec_r(X)[:1] * kron(X, W) + kron(X, W)[:1] @ kron(X, W).T[:, :1],
+    "slope along a direction": lambda X, Y, G: jacobian(
+        lambda s: softmax((X + Y * s) @ G @ (X + Y * s).T * (1 + s)) @ (X + Y * s) * (2 - s * s), "s"
+    )(total(X) * 0) + vec_r(X),
     "exponentials": lambda X, Y: exp(X + 2 * Y) * exp(-Y) / exp(X),
     "norms": lambda X: normalize_rows(X) @ normalize_rows(X).T * row_norms(X) * sqrt(row_sums(X * X)),
     "unit rows": lambda X: row_sums(normalize_rows(X) * normalize_rows(X)) * X,

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_up_evidence import made_up, with_links
 from theorems.osa import OSA
+from verify.evidence.verdicts import judge_all
 from verify.vocabulary import Claim, Doubt, Equal, Reading, RegistryError, load
 
 REGISTRY = load()
@@ -71,3 +73,12 @@ def test_a_missing_hypothesis_belongs_to_a_gap_that_presumes_its_refutation() ->
     with pytest.raises(RegistryError, match="missing hypothesis"):
         Claim(OSA, "osa.toy", "", "", Equal(), expects="gap", missing="alpha >= 0")
     Claim(OSA, "osa.toy", "", "", Equal(), expects="gap", missing="alpha >= 0", presumes=["osa.other"])
+
+
+def test_a_gap_tells_what_its_hypothesis_mends_from_errors_of_its_proof() -> None:
+    claims = with_links(REGISTRY, ["skipless.prop-2"])
+    verdict = judge_all(claims, made_up(claims))["skipless.prop-2"]
+    assert verdict.status == "gap"
+    without, used = verdict.why.split("; its printed proof uses what is refuted: ")
+    assert without.endswith("without it refuted: skipless.prop-2-every-x")
+    assert "skipless.lemma-1" in used.split(", ") and "skipless.prop-2-every-x" not in used

@@ -43,13 +43,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def test_json_follows_its_schema(report: Report) -> None:
     data = json.loads(json.dumps(as_json(report), allow_nan=False))
     jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))
-    assert data["summary"] == {"refuted": 1, "holds": 2} and data["complete"] and not data["disagreements"]
+    assert (
+        data["summary"] == {"printed": {"refuted (error)": 1}, "own": {"holds": 2}}
+        and data["complete"]
+        and not data["disagreements"]
+    )
     assert data["rejected_evidence"] == ["foreign.jsonl:1: Expecting value: line 1 column 1 (char 0)"]
 
 
 def test_markdown_shows_the_counterexample_and_its_correction(report: Report) -> None:
     text = as_markdown(report)
-    assert "| `skipless.eq-17` | Eq. (17) | **refuted (error)** | exact |" in text
+    assert (
+        "| `skipless.eq-17` | Eq. (17): variance of off-diagonal noise logits | **refuted (error)** | exact |" in text
+    )
     assert "Correction `skipless.eq-17-corrected` (holds)" in text
     assert "1 line of evidence was rejected (first: foreign.jsonl, line 1:" in text
 
@@ -57,13 +63,17 @@ def test_markdown_shows_the_counterexample_and_its_correction(report: Report) ->
 def test_a_schema_describes_what_stands_in_the_report(full_report: Report) -> None:
     data = json.loads(json.dumps(as_json(full_report), allow_nan=False))
     jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))
-    assert data["schema"] == REPORT_SCHEMA == 2
+    assert data["schema"] == REPORT_SCHEMA == 3
     (paper,) = (paper for paper in data["papers"] if paper["key"] == "dynamics")
     claims = {claim["id"]: claim for claim in data["claims"]}
     assert paper["claims"] == sum(claim["paper"] == "dynamics" for claim in claims.values())
     assert claims["dynamics.prop-4.1"]["weight"] == "core" and claims["dynamics.eq-34"]["weight"] == "step"
     assert "dynamics.prop-4.1" in claims["dynamics.eq-34"]["used_by"]
     assert data["shortfalls"][0]["text"] == "Floating-point checks ran on the CPU only."
+    printed = [claim for claim in data["claims"] if not claim["of_project"]]
+    assert sum(data["summary"]["printed"].values()) == len(printed), "totals of printed claims count no others"
+    assert claims["dynamics.prop-4.1"]["violations"][0]["left"] == "0"
+    assert data["provenance"]["libraries"]["torch"] and data["provenance"]["checks"] > 100
 
 
 def test_junit_has_a_case_per_claim_and_fails_where_evidence_disagrees(full_report: Report) -> None:

@@ -12,6 +12,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.site_scan import scan
+
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
     "--disable-gpu",
@@ -24,6 +26,9 @@ FLAGS = [
 #: One page of every kind.
 KINDS = (
     "index.html",
+    "claims.html",
+    "glossary.html",
+    "papers/dynamics.html",
     "map.html",
     "map/dynamics.html",
     "errata/skipless.html",
@@ -71,11 +76,8 @@ class Visit:
 def test_pages_open_without_errors_or_requests_and_fit_a_phone(browser: Browser, site: Path, name: str) -> None:
     visit = Visit(browser, site, name, width=390)
     page = visit.page
-    page.evaluate("document.querySelectorAll('img').forEach(image => { image.loading = 'eager' })")
-    page.wait_for_function("[...document.images].every(image => image.complete)")
     assert visit.problems == []
     assert all(url.startswith(("file:", "data:")) for url in visit.requests), visit.requests
-    assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "the page does not scroll sideways"
     page.context.close()
 
@@ -101,7 +103,7 @@ def shown(page: Page) -> list[str]:
 
 
 def test_search_and_filters(browser: Browser, site: Path) -> None:
-    visit = Visit(browser, site, "index.html")
+    visit = Visit(browser, site, "claims.html")
     page = visit.page
     everything = len(shown(page))
     page.locator("select[name=paper]").select_option("dynamics")
@@ -115,6 +117,17 @@ def test_search_and_filters(browser: Browser, site: Path) -> None:
     assert shown(page) == ["dynamics.prop-4.1"], "the address remembers the filters"
     page.get_by_role("button", name="Reset").click()
     page.wait_for_function(f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
+    option = page.locator("select[name=paper] option[value=dynamics]")
+    assert option.inner_text() == f"dynamics ({sum(claim.startswith('dynamics.') for claim in shown(page))})"
+    page.locator("select[name=verdict]").select_option("refuted (error)")
+    page.locator("select[name=paper]").select_option("dynamics")
+    assert option.inner_text() == f"dynamics ({len(shown(page))})", "counts follow the other filters"
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function(f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
+    page.get_by_role("searchbox").fill("Newton–Schulz")
+    assert "osa.ns-convergence" in shown(page), "any dash, and words of labels and notes"
+    page.get_by_role("searchbox").fill("asymmetric W_Q")
+    assert shown(page), "assumptions and notes"
     page.get_by_role("searchbox").fill("rmsnorm upheld")
     assert 0 < len(shown(page)) < everything
     page.get_by_role("searchbox").fill(r"\lambda no such words")
@@ -123,15 +136,65 @@ def test_search_and_filters(browser: Browser, site: Path) -> None:
     page.context.close()
 
 
-def test_a_papers_link_filters_and_the_back_button_returns(browser: Browser, site: Path) -> None:
+def test_addresses_of_the_front_pages_former_table_still_lead_to_it(browser: Browser, site: Path) -> None:
     page = Visit(browser, site, "index.html").page
-    page.get_by_role("link", name="Orthogonal Self-Attention").first.click()
-    assert all(claim.startswith("osa.") for claim in shown(page))
+    page.goto((site / "index.html").as_uri() + "#claims?paper=osa")
+    page.reload()
+    page.wait_for_url("**/claims.html#claims?paper=osa")
+    assert shown(page) and all(claim.startswith("osa.") for claim in shown(page))
     page.context.close()
 
 
-def test_the_keyboard_reaches_everything(browser: Browser, site: Path) -> None:
+def test_a_claim_is_looked_up_from_the_front_page(browser: Browser, site: Path) -> None:
     page = Visit(browser, site, "index.html").page
+    page.keyboard.press("/")
+    page.keyboard.type("osa.alg-1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/claims.html#claims?q=osa.alg-1")
+    assert shown(page) == ["osa.alg-1"]
+    page.context.close()
+
+
+def test_why_is_seen_without_scrolling_on_a_desktop(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "claims.html", width=1440).page
+    box = page.get_by_role("columnheader", name="why").bounding_box()
+    assert box is not None and box["x"] + box["width"] < 1440
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_page_cuts_text_loses_letters_or_shows_source(browser: Browser, site: Path, width: int) -> None:
+    names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    assert scan(browser, site, names, width) == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "seen"),
+    [
+        (
+            '<div class="formula"><math><mtext style="display: inline-block; width: 9px">much too long</mtext></math></div>',
+            "",
+        ),
+        ('<math><mi mathvariant="double-struck">R</mi></math>', "a style that browsers ignore"),
+        (r"<p>the \\norm of it</p>", "LaTeX in words"),
+        ("<p>It ends..</p>", "two stops"),
+        ("<p>1 claims rest on it</p>", "one of several"),
+        ("<p>at {'d': 3}</p>", "a Python dict"),
+        (
+            '<svg class="chart" viewBox="0 0 100 20"><text x="90" y="10">cut at the edge</text></svg>',
+            "clipped in a picture",
+        ),
+        ('<p style="width: 3000px">wide</p>', "scrolls sideways"),
+    ],
+)
+def test_the_scan_sees_what_is_planted(browser: Browser, tmp_path: Path, planted: str, seen: str) -> None:
+    (tmp_path / "page.html").write_text(f"<!doctype html><body>{planted}</body>")
+    found = scan(browser, tmp_path, ["page.html"], 1440)
+    assert any(seen in problem for problem in found), found
+
+
+def test_the_keyboard_reaches_everything(browser: Browser, site: Path) -> None:
+    page = Visit(browser, site, "claims.html").page
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")

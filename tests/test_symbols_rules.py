@@ -12,9 +12,9 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagreement, slope_disagreement
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import calculus, named, primitives, sums
+from verify.arithmetics.symbols import calculus, derivatives, exponentials, named, primitives, sums
 from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.functions import softmax_of
+from verify.arithmetics.symbols.functions import power, softmax_of
 from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import contract
 from verify.matrix import COLUMN, ROW, eye, trace
@@ -84,6 +84,45 @@ def test_a_softmax_that_sums_over_the_wrong_index_is_caught(monkeypatch: pytest.
         if len(inner.slots) == 2 else softmax_of(inner, last),
     )  # fmt: skip
     assert caught(EXPRESSIONS, disagreement)
+
+
+def planted(name: str, wrong: Callable[..., Any]) -> list[Any]:
+    """The rules with a wrong one in the place of the one of this name."""
+    assert any(known == name for known, _, _ in sums._rules)
+    return [(known, kinds, wrong if known == name else right) for known, kinds, right in sums._rules]
+
+
+def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = exponentials.softmax_times_sum
+
+    def twice(product: Any, slots: int) -> Any:
+        """A_ij Z_i^2 = E_ij."""
+        found = right(product, slots)
+        if found is None:
+            return None
+        ((coefficient, factors, summed),) = found
+        made = next((factor for factor in factors if factor[0].kind == "exp" and set(factor[1]) & set(summed)), None)
+        return [(coefficient, [factor for factor in factors if factor is not made], summed)]
+
+    monkeypatch.setattr(sums, "_rules", planted("softmax times its normaliser is the exponential", twice))
+    assert caught(EXPRESSIONS, disagreement)
+
+
+def test_a_quotient_that_keeps_its_power_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exponentials, "power", lambda inner, exponent: power(inner, exponent - 1))
+    assert caught(EXPRESSIONS, disagreement)
+
+
+def test_a_slope_at_zero_that_loses_the_first_order_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_any(made: Any) -> Any:
+        return (
+            "wrong",
+            frozenset({"tensor"}),
+            lambda product, slots: [] if any(h is made for h, _ in product[1]) else None,
+        )
+
+    monkeypatch.setattr(derivatives, "_without_squares", without_any)
+    assert caught({"slope": EXPRESSIONS["slope along a direction"]}, disagreement)
 
 
 def test_evaluation_needs_every_array() -> None:

@@ -44,9 +44,8 @@ def pooling_weight(pooling: str, d_s: int) -> Any:
 
 
 @subject("convergence.last_hidden_layer")
-def last_hidden_layer(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Any, tau_1: Any, pooling: str = "average"
-) -> Any:
+def last_hidden_layer(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Any, tau_1: Any,
+                      pooling: str = "average") -> Any:  # fmt: skip
     """F_pre, shape (N, d_m): row n is a_3 = phi(tau_1 relu(A_1)) of sample n, with W_H = I (Eq. (1.2))."""
     d_s = X.shape[1]
 
@@ -57,64 +56,30 @@ def last_hidden_layer(
     return stack_rows(each(X.shape[0], pooled))
 
 
-def outputs(
-    X: Samples,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    w_O: OutputWeights,
-    tau_0: Any,
-    tau_1: Any,
-    pooling: str = "average",
-) -> Any:
+def outputs(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+            tau_1: Any, pooling: str = "average") -> Any:  # fmt: skip
     """f(theta) = F_pre w_O, shape (N, 1) (Eq. (1.2))."""
     return last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, pooling) @ w_O
 
 
 @subject("convergence.tangent_kernel")
-def tangent_kernel(
-    X: Samples,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    w_O: OutputWeights,
-    tau_0: Any,
-    tau_1: Any,
-    pooling: str = "average",
-) -> Any:
+def tangent_kernel(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
+                   tau_1: Any, pooling: str = "average") -> Any:  # fmt: skip
     """K = (df/dtheta)(df/dtheta)^T over all weights, shape (N, N), by differentiation (Eq. (5))."""
     blocks = [jacobian(outputs, wrt)(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling) for wrt in WEIGHTS]
     J = concatenate(blocks, axis=1)
     return J @ J.T
 
 
-def squared_loss(
-    X: Samples,
-    y: Labels,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    w_O: OutputWeights,
-    tau_0: Any,
-    tau_1: Any,
-) -> Any:
+def squared_loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                 tau_0: Any, tau_1: Any) -> Any:  # fmt: skip
     """l(theta) = ||f(theta) - y||^2 / 2, a scalar (Section 3.2)."""
     residual = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y
     return total(residual * residual) * rational(1, 2)
 
 
-def gradient_descent(
-    X: Samples,
-    y: Labels,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    w_O: OutputWeights,
-    tau_0: Any,
-    tau_1: Any,
-    gamma: Any,
-    steps: int,
-) -> list[dict[str, Any]]:
+def gradient_descent(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                     tau_0: Any, tau_1: Any, gamma: Any, steps: int) -> list[dict[str, Any]]:  # fmt: skip
     """theta^0, ..., theta^steps of full-batch gradient descent on all weights, with relu'(0) = 0 (Algorithm 1)."""
     theta = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
     path = [theta]

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from verify.matrix import basis_vector, concatenate, exp, normalize_rows, ones, row_sums, softmax, total, vec_r
+from verify.matrix import (
+    basis_vector, concatenate, exp, mapped, normalize_rows, ones, parts, row_sums, softmax, total, vec_r,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Real, Shape, Size, subject
 
@@ -52,9 +54,8 @@ def multi_head_attention(
 
     Head h has the weights in columns h D/H, ..., (h + 1) D/H - 1 of W_Q, W_K and W_V, so D_H = D/H.
     """
-    width = W_Q.shape[1] // H
-    heads = [slice(h * width, (h + 1) * width) for h in range(H)]
-    return concatenate([attention_head(X, W_Q[:, h], W_K[:, h], W_V[:, h], beta) for h in heads], axis=1) @ W_O
+    heads = mapped(lambda *weights: attention_head(X, *weights, beta), *(parts(W, H, 1) for W in (W_Q, W_K, W_V)))
+    return concatenate(heads, axis=1) @ W_O
 
 
 @subject("dynamics.energy")

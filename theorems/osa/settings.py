@@ -123,26 +123,18 @@ def tokens_with_basis_of_the_image(
 
 
 #: Orthonormal columns whose span contains the image of S, as many as one likes; that of Q and K may be larger.
-BASIS = Setting(
-    OSA,
-    "Section 2.1, any basis",
-    assumptions=[ORTHONORMAL, CONTAINS_THE_IMAGE],
+BASIS = Setting(OSA, "Section 2.1, any basis", assumptions=[ORTHONORMAL, CONTAINS_THE_IMAGE],
     hypotheses=[CONTAINS_THE_IMAGE],
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5), "q": (0, 1)},
     where=lambda sizes: sizes["r"] + sizes["q"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
-    inputs=tokens_with_basis_of_the_image,
-    exact=True,
-)
+    inputs=tokens_with_basis_of_the_image, exact=True)  # fmt: skip
 
 NONZERO_ALPHA = Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha)
 INDEPENDENT_COLUMNS = Assumption(
     "the columns of [Q, K] are linearly independent",
     positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
 )
-INDEPENDENT = Setting(
-    OSA,
-    "Section 2.1, [Q, K] of full column rank",
-    assumptions=[INDEPENDENT_COLUMNS, NONZERO_ALPHA],
+INDEPENDENT = Setting(OSA, "Section 2.1, [Q, K] of full column rank", assumptions=[INDEPENDENT_COLUMNS, NONZERO_ALPHA],
     sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},
     where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
     without_domains={
@@ -150,8 +142,7 @@ INDEPENDENT = Setting(
         "tied": "repeated rows of X and of the weights make columns of [Q, K] dependent",
         "uniform attention": "W^Q = 0 makes Q vanish",
     },
-    exact=True,
-)
+    exact=True)  # fmt: skip
 
 # -- Section 2.3 -------------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,14 @@ BY_DIMENSION = {384: (1.8, 1.0), 768: (2.0, 0.6)}
 PRINTED_SCALES = ((2.0, 0.6), (1.8, 1.0), (0.0, 0.5))
 #: The set-up of claims about Gaussian tokens at the paper's sizes, for their readings.
 PAPER = (
-    "single head with the full d x d product of Eq. (11), d = 384 with (alpha, beta) = (1.8, 1) and d = 768 with (2, 0.6), as"
-    f" printed; n = {LENGTH} Gaussian tokens, which is not stated"
+    r"single head with the full product of Eq. (11), $d = 384$ with $(\alpha, \beta) = (1.8, 1)$ and $d = 768$ with $(2, 0.6)$,"
+    rf" as printed; $n = {LENGTH}$ Gaussian tokens, which is not stated"
+)
+#: The hypothesis without which what is printed about such tokens is false.
+GAUSSIAN_TOKENS = (
+    "the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10 (checked at"
+    rf" $n = {LENGTH}$ for one head with the full product of Eq. (11), $d = 384$ with $(\alpha, \beta) = (1.8, 1)$ and"
+    r" $d = 768$ with $(2, 0.6)$)"
 )
 
 
@@ -27,10 +33,5 @@ def dimension_alone(d: Dimension) -> dict[str, Any]:
     return {"d": d}
 
 
-AT_PRINTED_DIMENSIONS = Setting(
-    SKIPLESS,
-    "Sections 6.1 and 6.2",
-    sizes={"d": (384, 768)},
-    where=lambda sizes: sizes["d"] in BY_DIMENSION,
-    inputs=dimension_alone,
-)
+AT_PRINTED_DIMENSIONS = Setting(SKIPLESS, "Sections 6.1 and 6.2", sizes={"d": (384, 768)},
+    where=lambda sizes: sizes["d"] in BY_DIMENSION, inputs=dimension_alone)  # fmt: skip

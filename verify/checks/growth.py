@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from verify.checks.attack import Attack, Check
-from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.record import UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.claims import Claim
@@ -117,5 +117,7 @@ def _rows(claim: Claim, function: Callable[..., Any], sizes: dict[str, int]) -> 
     found = claim.evaluate(function, sizes)
     rows = [Fraction(row) for row in (found if isinstance(found, (list, tuple)) else [found])]
     if any(row <= 0 for row in rows):
-        raise RegistryError(f"{claim.id}: {function.__name__} gives {found} at {sizes}, which is no order of growth")
+        raise RegistryError(
+            f"{claim.id}: {function.__name__} gives {found} at {in_words(sizes)}, which is no order of growth"
+        )
     return rows

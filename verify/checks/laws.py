@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from verify.checks.attack import Attack, Check
-from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.record import UPHELD, VIOLATED, Record, blank, in_words
 from verify.checks.search import Tally
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, at_scales, systematic
@@ -35,7 +35,7 @@ class LawAttack(Attack[FollowsLaw]):
         for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
             tests = self._run(claim, claim.the_formula, draw, settings)
             tally.count(draw, self.relation.samples, self.relation.samples, 0)
-            found += [(str(dict(draw.sizes)), test) for test in tests]
+            found += [(in_words(dict(draw.sizes)), test) for test in tests]
         p_true = min(1.0, min(test.p for _, test in found) * len(found))
         p_mutants = {}
         for mutant in claim.mutants:

@@ -27,10 +27,12 @@ from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.evaluation import defect_of
-from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
 from verify.checks.settings import Settings
 from verify.vocabulary.claims import PROVABLE, Assumption, Claim
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES
+from verify.vocabulary.hypotheses import Hypothesis as Property
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
 
@@ -65,12 +67,12 @@ def real_symbol(name: str, spec: Real) -> sympy.Symbol:
     return sympy.Symbol(name, real=True, nonzero=True) if spec.avoid_zero else sympy.Symbol(name, real=True)
 
 
-def symbolic_operands(parameters: Mapping[str, Spec]) -> dict[str, Any]:
-    """An operand for each annotated parameter: a named tensor, a real symbol, or the symbol of a size."""
+def symbolic_operands(parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named) -> dict[str, Any]:
+    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size."""
     found: dict[str, Any] = {}
     for name, spec in parameters.items():
         if isinstance(spec, Shape):
-            found[name] = named(name, *(int(dim) if dim.isdigit() else size_symbol(dim) for dim in spec.dims))
+            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size_symbol(dim) for dim in spec.dims))
         elif isinstance(spec, Real):
             found[name] = real_symbol(name, spec)
         else:
@@ -112,16 +114,16 @@ def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
     return found
 
 
-def inputs_of(claim: Claim) -> dict[str, Any]:
+def inputs_of(claim: Claim, matrix: Callable[..., Any] = named) -> dict[str, Any]:
     """The symbolic inputs of the claim's functions; raises `InputError` for one that is prepared and not annotated."""
-    free = symbolic_operands(free_parameters(claim))
+    free = symbolic_operands(free_parameters(claim), matrix)
     if not claim.prepares_inputs:
         return free
     deciding = [part for role, part in claim.named_functions().items() if role != "inputs"]
     needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
     if needed <= free.keys():
         return free
-    raw = symbolic_operands(claim.parameters)
+    raw = symbolic_operands(claim.parameters, matrix)
     for name, value in claim.prepare(raw).items():
         if name in free:
             continue
@@ -191,15 +193,18 @@ def _given(claim: Claim, operands: Mapping[str, Any]) -> list[Hypothesis]:
                 parts = parts_of(claim.evaluate(item.zero, operands))
                 found.append(vanishing(item.text, [part.value for part in parts]))
             else:
-                found.append(hypothesis_on(item.of, item.property, _tensor_sizes(operands, item.of)))
+                found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
             stack.enter_context(extra_rules(found[-1].rules()))
     return found
 
 
-def _tensor_sizes(operands: Mapping[str, Any], name: str) -> tuple[Any, ...]:
-    if not isinstance(operands.get(name), Indexed):
-        raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", name)
-    return operands[name].value.slots
+def _sizes_of(operands: Mapping[str, Any], item: Property) -> tuple[Any, ...]:
+    """The sizes of the input that a hypothesis is on; an expectation knows those of its matrices."""
+    if item.property == NORMAL_ENTRIES:
+        return ()
+    if not isinstance(operands.get(item.of), Indexed):
+        raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", item.of)
+    return operands[item.of].value.slots
 
 
 def _zero_like(value: Any) -> Any:
@@ -212,7 +217,7 @@ def _exception_to(condition: Condition, claim: Claim) -> str | None:
     """The first sizes that the claim admits and at which the proof does not hold, if any."""
     for sizes in admitted_sizes(claim):
         if condition.holds({size_symbol(name): value for name, value in sizes.items()}) is False:
-            return f"the proof rests on {condition}, which the claim does not grant at {sizes}"
+            return f"the proof rests on {condition}, which the claim does not grant at {in_words(sizes)}"
     return None
 
 
@@ -245,7 +250,7 @@ def spot_check(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) 
 
     `mutants` gives the largest entry that the terms left by each comparable mutant add up to, relative to the same scale.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
+    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode()), *sizes.values()])
     formula, oracle, _ = sides_of(claim)
     found = SpotCheck(dict(sizes), np.inf, {})
     for _ in range(TRIES):
@@ -371,7 +376,7 @@ def _problem(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> str | None:
         return "no sizes to compare the normal forms with the functions at"
     for spot in spots:
         if not spot.agrees:
-            return f"the normal forms differ from the functions by {spot.worst:.3g} at {spot.sizes}"
+            return f"the normal forms differ from the functions by {spot.worst:.3g} at {in_words(spot.sizes)}"
     for name in _vanishing(proof, spots):
         return f"the terms that mutant {name!r} leaves add up to zero in numbers"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +54,11 @@ class Record:
     def surviving(self) -> list[str]:
         """Names of mutants that this check did not kill."""
         return [name for name, result in self.mutants.items() if not result["killed"]]
+
+
+def in_words(sizes: Mapping[str, int]) -> str:
+    """Sizes for a reader: "n = 3, d = 4"."""
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
 
 
 def scored(residual: float, bar: float = SEPARATION) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from verify.evidence.runner import CONFIRMING
 from verify.vocabulary.claims import Claim
 
 #: Grades of evidence, weakest first.
-GRADES = ("sampled", "enclosed", "exact", "all sizes")
+GRADES = ("sampled", "enclosed", "exact", "some sizes", "all sizes")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ class Verdict:
 
 def grade_of(arithmetic: str) -> str:
     """The grade that evidence in an arithmetic has."""
-    return {"ball": "enclosed", "exact": "exact", "symbols": "all sizes"}.get(arithmetic, "sampled")
+    known = {
+        "ball": "enclosed", "exact": "exact", "polynomials": "some sizes", "symbols": "all sizes", "norms": "all sizes",
+    }  # fmt: skip
+    return known.get(arithmetic, "sampled")
 
 
 def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[str, Verdict]:
@@ -135,7 +138,10 @@ def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim
             kind = "presupposes" if refuted[0] in claim.presumes else "its printed proof uses"
             why = f"the statement stands, but {kind} what is refuted: {', '.join(refuted)}"
             if claim.missing:
-                why = f"true if {claim.missing}, which is nowhere assumed; without it refuted: {', '.join(refuted)}"
+                without = [other for other in refuted if other in claim.presumes]
+                why = f"true if {claim.missing}, which is nowhere assumed; without it refuted: {', '.join(without)}"
+                if used := [other for other in refuted if other not in without]:
+                    why += f"; its printed proof uses what is refuted: {', '.join(used)}"
             values.update(status="gap", why=why)
         unknown = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "open"]
         if unknown and not refuted:

@@ -37,9 +37,10 @@ class Given:
 
     def arrays(self, claim: Claim, batch: int) -> Arrays:
         """The inputs as a batch of one, whatever is asked for."""
-        return {
-            name: value if isinstance(value, int) else np.asarray(value)[None] for name, value in self.inputs.items()
-        }
+        arrays: dict[str, Any] = {}
+        for name, value in self.inputs.items():
+            arrays[name] = value if isinstance(value, int) else np.asarray(value)[None]
+        return arrays
 
 
 class StaleWitness(RuntimeError):

@@ -6,7 +6,7 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 
 from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
-from verify.matrix.indexing import each, indexed, summed
+from verify.matrix.indexing import added, each, indexed, mapped, parts, parts_of_width, summed
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -52,6 +52,7 @@ __all__ = [
     "ROW",
     "Layout",
     "absolute",
+    "added",
     "basis_matrix",
     "basis_vector",
     "block_diag",
@@ -75,9 +76,12 @@ __all__ = [
     "kron",
     "kron_matmul",
     "log",
+    "mapped",
     "maximum",
     "normalize_rows",
     "ones",
+    "parts",
+    "parts_of_width",
     "rational",
     "relu",
     "row_norms",

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import flint
 import numpy as np
 
-from verify.arithmetics import (
-    Constant,
-    Kind,
-    exp,
-    exponentials_are_free,
-    free_rational,
-    has_jets,
-    is_tensor,
-    kind_of,
-    primitive,
-    sqrt,
-)
+from verify.arithmetics import Constant, Kind, exp, has_jets, is_tensor, kind_of, primitive, series_coefficients, sqrt
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
+from verify.arithmetics.polynomials import active_field
 from verify.matrix.layout import eye, require_matrix, require_square
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -56,7 +47,8 @@ def expm(A: Any) -> Any:
     """The matrix exponential, shape (n, n).
 
     Floats use torch.linalg.matrix_exp, balls a certified enclosure, symbols sympy; jets over balls the block-triangular
-    Frechet identity.  Rationals work only within `verify.arithmetics.free_exponentials`.
+    Frechet identity; indeterminates a polynomial that interpolates exp.  Rationals work only within
+    `verify.arithmetics.free_exponentials`.
     """
     require_square("A", A)
     if is_tensor(A):
@@ -66,8 +58,11 @@ def expm(A: Any) -> Any:
     if isinstance(A, Constant):
         A = A.array
     kind = kind_of(A)
-    if kind is Kind.EXACT:
-        return _free_power_series(A)
+    coefficients = series_coefficients()
+    if kind is Kind.EXACT or (kind is Kind.BALL and coefficients is not None):
+        return _power_series(A, coefficients)
+    if kind is Kind.POLYNOMIAL:
+        return _expm_of_jets(A) if has_jets(A) else active_field().matrix_exponential(A)
     if has_jets(A):
         return _expm_of_jets(A)
     if kind is Kind.BALL:
@@ -81,26 +76,45 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     n = A.shape[0]
     if n == 0:
         return A
-    result = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A]).exp()
-    found = np.array(result.tolist(), dtype=object).reshape(n, n)
-    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|, which moves the result by
-    # |A| |exp(A)| roundings (the conditioning at normal A).  Balls can be sharper, exact at A = 0 even, so this is added.
+    matrix = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A])
+    exact = matrix.exp()
+    found = np.array(exact.tolist(), dtype=object).reshape(n, n)
+    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|.  To first order that moves the
+    # result by |E| times the mean of |exp(sA)| |exp((1 - s)A)| over 0 <= s <= 1: by |A| |exp(A)| roundings at normal A, by M
+    # times that where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as large, which counts once
+    # |A| comes near to the reciprocal of a rounding.  Balls can be sharper, exact at A = 0 even, so this is added.
+    step = (matrix * flint.arb(0.125)).exp()
+    powers = [flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]), step]
+    for _ in range(6):
+        powers.append(powers[-1] * step)
     size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(1)).sqrt().abs_upper()
-    largest = max((entry.abs_upper() for entry in found.flat), key=float)
-    return found + flint.arb(0, size * largest * flint.arb(2) ** -flint.ctx.prec)
+    norms = [*map(_norm_bound, powers), _norm_bound(exact)]
+    norm, largest = norms[8], max((norms[k] * norms[8 - k] for k in range(5)), key=float)
+    moved = size * flint.arb(2) ** -flint.ctx.prec
+    growth = (moved * largest / norm).exp() if norm > 0 else flint.arb(1)
+    return found + flint.arb(0, (moved * largest * growth).abs_upper())
 
 
-def _free_power_series(A: np.ndarray) -> np.ndarray:
-    """I + sum of c_k A^k with free c_k: an identity linear in a power series holds for exp if it holds for these."""
+def _norm_bound(M: flint.arb_mat) -> flint.arb:
+    """An upper bound of the spectral norm: the geometric mean of the largest row sum and the largest column sum."""
+    sizes = [[entry.abs_upper() for entry in row] for row in M.tolist()]
+    rows, columns = (
+        max((sum(line, flint.arb(0)) for line in lines), key=float) for lines in (sizes, zip(*sizes, strict=True))
+    )
+    return (rows * columns).sqrt().abs_upper()
+
+
+def _power_series(A: np.ndarray, coefficients: Sequence[Any] | None) -> np.ndarray:
+    """I + sum of c_k A^k: an identity linear in a power series holds for exp if it holds for all c_k."""
     n = A.shape[0]
     if all(value_part(entry) == 0 and not isinstance(entry, Jet) for entry in A.flat):
         return eye(n).array
-    if not exponentials_are_free():
+    if coefficients is None:
         raise ArithmeticUnsupported("expm of rationals is irrational: evaluate in balls, or within free_exponentials")
     result, power = eye(n).array, eye(n).array
-    for k in range(1, 6):
+    for coefficient in coefficients:
         power = power @ A
-        result = result + power * free_rational(f"power series {k}")
+        result = result + power * coefficient
     return result
 
 

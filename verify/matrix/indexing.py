@@ -83,3 +83,38 @@ def summed(n: int, term: Callable[[Any], Any]) -> Any:
 def each(n: int, entry: Callable[[Any], Any]) -> Any:
     """entry(0), ..., entry(n - 1), to be handed to `concatenate`, `block_diag` or `khatri_rao`."""
     return [entry(i) for i in range(n)]
+
+
+@primitive
+def parts(M: Any, count: Any, axis: int) -> Any:
+    """The `count` parts of equal size that M consists of along an axis, to be handed on as what `each` gives."""
+    size = M.shape[axis]
+    if count < 1 or size % count:
+        raise InputError("count", f"a divisor of the size {size} of axis {axis}", repr(count))
+    return parts_of_width(M, size // count, axis)
+
+
+@primitive
+def parts_of_width(M: Any, width: Any, axis: int) -> Any:
+    """The parts of equal size `width` that M consists of along an axis, as `parts` gives them."""
+    size = M.shape[axis]
+    if width < 1 or size % width:
+        raise InputError("width", f"a divisor of the size {size} of axis {axis}", repr(width))
+    return [M[(slice(None),) * axis + (slice(k, k + width),)] for k in range(0, size, width)]
+
+
+@primitive
+def mapped(function: Callable[..., Any], *families: Any) -> Any:
+    """function(A_0, B_0, ...), function(A_1, B_1, ...), ... for what `each`, `parts` or `mapped` gave."""
+    return [function(*matrices) for matrices in zip(*families, strict=True)]
+
+
+@primitive
+def added(family: Any) -> Any:
+    """The sum of what `each`, `parts` or `mapped` gave, at least one matrix."""
+    if not family:
+        raise InputError("family", "at least one matrix", "none")
+    total = family[0]
+    for matrix in family[1:]:
+        total = total + matrix
+    return total

@@ -1,12 +1,15 @@
 """Oracles: independent ways to a quantity, which theorems hold their formulas against.
 
-derivatives  Jacobians and Hessians by torch.func or by jets
-statistics   tests of laws, each of a stated false-alarm probability
-counting     operations and memory of an implementation, counted instead of timed
+derivatives   Jacobians and Hessians by torch.func or by jets
+expectations  moments of matrices of independent normal entries
+statistics    tests of laws, each of a stated false-alarm probability
+counting      operations and memory of an implementation, counted instead of timed
 """
 
+from verify.arithmetics.closed_forms import closed_form, closed_forms
 from verify.oracles.counting import Count, count
 from verify.oracles.derivatives import hessian, jacobian
+from verify.oracles.expectations import Normal, expectation
 from verify.oracles.statistics import (
     FALSE_ALARM,
     SMALLEST_P,
@@ -27,9 +30,13 @@ __all__ = [
     "Count",
     "LawTest",
     "Moments",
+    "Normal",
     "at_least_probability",
     "at_most_probability",
+    "closed_form",
+    "closed_forms",
     "count",
+    "expectation",
     "hessian",
     "jacobian",
     "kolmogorov_smirnov",

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from verify.checks.record import Record
-from verify.report.model import Report, counts
+from verify.report.model import Report, nonzero
+from verify.report.sides import sides_of
+from verify.report.wording import how_sure
 from verify.vocabulary.claims import Claim, Paper
 
-#: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.
-REPORT_SCHEMA = 2
+#: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.  3: totals of printed and own
+#: claims apart; provenance; per claim name, consequence, sides, violations, how_sure.
+REPORT_SCHEMA = 3
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 
 
@@ -23,7 +26,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "complete": not report.missing,
         "shortfalls": [{"text": item.text, "claims": sorted(item.claims)} for item in report.shortfalls],
         "left_out": report.left_out,
-        "summary": counts(report.verdicts),
+        "summary": _summary(report),
+        "provenance": report.provenance,
         "papers": [_paper_json(report, paper) for paper in report.papers],
         "disagreements": report.disagreements,
         "rejected_evidence": [f"{item.path.name}:{item.line}: {item.reason}" for item in report.rejected],
@@ -32,23 +36,29 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _paper_json(report: Report, paper: Paper) -> dict[str, Any]:
-    own = {claim.id: report.verdicts[claim.id] for claim in report.claims.values() if claim.paper.key == paper.key}
     return {
         "key": paper.key,
         "title": paper.title,
         "citation": paper.citation,
-        "claims": len(own),
+        "claims": len(report.chosen(paper.key)),
         "not_encoded": report.not_encoded[paper.key],
-        "summary": counts(own),
+        "summary": _summary(report, paper.key),
+        "core": nonzero(report.kinds(paper.key, own=False, weight="core")),
     }
+
+
+def _summary(report: Report, paper: str | None = None) -> dict[str, dict[str, int]]:
+    """Kinds of verdicts, of printed claims and of the project's own."""
+    return {origin: nonzero(report.kinds(paper, own)) for origin, own in (("printed", False), ("own", True))}
 
 
 def _claim_json(report: Report, claim: Claim) -> dict[str, Any]:
     verdict = report.verdicts[claim.id]
-    formula = claim.the_formula
+    formula, sides = claim.the_formula, sides_of(claim)
     return {
         "id": claim.id,
         "label": claim.label,
+        "name": claim.name,
         "paper": claim.paper.key,
         "of_project": claim.of_project,
         "weight": report.weights.get(claim.id, "text"),
@@ -76,10 +86,17 @@ def _claim_json(report: Report, claim: Claim) -> dict[str, Any]:
             "correction": claim.correction,
             "corrects": claim.corrects,
         },
+        "sides": {"left": sides.left, "right": sides.right, "sign": sides.sign},
+        "violations": [
+            {"title": item.title, "left": item.left, "right": item.right, "ratio": item.ratio}
+            for item in report.violations.get(claim.id, [])
+        ],
+        "how_sure": how_sure(claim, verdict, report.records_of[claim.id]),
         "used_by": report.used_by[claim.id],
         "reading": str(claim.reading) if claim.reading else None,
         "doubt": str(claim.doubt) if claim.doubt else None,
         "missing": claim.missing,
+        "consequence": claim.consequence,
         "note": claim.note,
         "mutants": [mutant.name for mutant in claim.mutants],
         "missing_checks": report.missing.get(claim.id, []),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from verify.evidence.verdicts import Verdict
 from verify.report.model import Report, status_of
-from verify.report.paste import paste, sides
+from verify.report.paste import paste
+from verify.report.sides import Violation, violation
 from verify.report.weights import WEIGHTS
+from verify.report.wording import does_not_hold, sentence, titled
 from verify.vocabulary.claims import Claim, Paper
 
 
@@ -28,9 +30,13 @@ class Witness:
     @property
     def sides(self) -> list[tuple[str, str]]:
         """Both sides and their difference, with a name each."""
-        formula, oracle = sides(self.claim)
-        values = self.certificate
-        return [(formula, values["formula"]), (oracle, values["oracle"]), ("violation", values["violation"])]
+        found = self.violation
+        return [(found.sides.left, found.left), (found.sides.right, found.right), ("difference", found.difference)]
+
+    @property
+    def violation(self) -> Violation:
+        """Both sides by name."""
+        return violation(self.claim, self.certificate)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Erratum:
     resting: int  #: claims that rest on it
     witnesses: list[Witness]
     corrections: list[tuple[Claim, Verdict]]
+    elsewhere: tuple[str, ...] = ()  #: claims whose counterexamples stand at another erratum of the same list
 
     @property
     def status(self) -> str:
@@ -66,8 +73,20 @@ def errata(report: Report) -> list[Erratum]:
 
 
 def of_paper(items: list[Erratum], paper: Paper) -> list[Erratum]:
-    """Those of one paper."""
-    return [item for item in items if item.claim.paper.key == paper.key]
+    """Those of one paper, each counterexample once."""
+    return without_repeats([item for item in items if item.claim.paper.key == paper.key])
+
+
+def without_repeats(items: list[Erratum]) -> list[Erratum]:
+    """Each counterexample at the erratum of its own claim, else at the first that needs it; the others name that claim."""
+    listed, shown, found = {item.claim.id for item in items}, set[str](), []
+    for item in items:
+        own = [w for w in item.witnesses if w.claim.id == item.claim.id or w.claim.id not in listed | shown]
+        ids = dict.fromkeys(w.claim.id for w in item.witnesses)
+        kept = {w.claim.id for w in own}
+        shown |= kept
+        found.append(replace(item, witnesses=own, elsewhere=tuple(name for name in ids if name not in kept)))
+    return found
 
 
 def witnesses_of(report: Report, claim: Claim) -> list[Witness]:
@@ -100,13 +119,18 @@ def _erratum(report: Report, claim: Claim) -> Erratum:
 def erratum_markdown(item: Erratum, level: int = 3) -> list[str]:
     """One erratum as lines of Markdown."""
     claim = item.claim
-    lines = ["#" * level + f" {claim.label} (`{claim.id}`): {item.status}", "", f"$${claim.statement}$$", ""]
-    lines += [f"{item.verdict.why}.", ""]
+    lines = ["#" * level + f" {titled(claim)} (`{claim.id}`): {item.status}", "", f"$${claim.statement}$$", ""]
+    lines += [sentence(item.verdict.why), ""]
+    if claim.consequence:
+        lines += [f"What follows: {sentence(claim.consequence)}", ""]
     for witness in item.witnesses:
         values = [f"# {name}: {value}" for name, value in witness.sides]
         arithmetic, title = witness.certificate["arithmetic"], witness.certificate["title"]
         lines += [f"Counterexample to `{witness.claim.id}`, {arithmetic} arithmetic: {title}", ""]
+        lines += [f"Violated: {witness.violation.in_words}", ""]
         lines += ["```python", witness.snippet, *values, "```", ""]
+    if item.elsewhere:
+        lines += [f"Counterexamples that it shares: see {', '.join(f'`{name}`' for name in item.elsewhere)}.", ""]
     for correction, verdict in item.corrections:
         lines += [f"Correction `{correction.id}` ({verdict.status}):", "", f"$${correction.statement}$$", ""]
     for name, remark in remarks_of(claim):
@@ -122,12 +146,7 @@ def remarks_of(claim: Claim) -> list[tuple[str, str]]:
 
 def errata_markdown(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:
     """The errata of one paper as a Markdown document."""
-    lines = [
-        f"# Errata: {paper.title}",
-        "",
-        f"{paper.citation}. {len(items)} printed claims do not hold as printed.",
-        "",
-    ]
+    lines = [f"# Errata: {paper.title}", "", f"{paper.citation}. {does_not_hold(item.verdict for item in items)}", ""]
     for text in shortfalls:
         lines += [f"**{text}**", ""]
     for item in items:

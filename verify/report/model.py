@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from verify.checks import checks_of
 from verify.checks.record import Record
@@ -14,6 +15,8 @@ from verify.checks.settings import Settings
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.store import Rejected, current, read, standing
 from verify.evidence.verdicts import Verdict, disagreements, judge_all
+from verify.report.provenance import provenance
+from verify.report.sides import Violation, short, violation
 from verify.report.weights import package_of, stated, weights_of
 from verify.vocabulary.claims import Claim, Paper
 
@@ -26,10 +29,14 @@ KINDS_OF_VERDICT = ("refuted (error)", "refuted (slip)", *ORDER[1:])
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Something that the evidence does not cover, and the ids of the claims it concerns."""
+    """Something that the evidence does not cover, and the ids of the claims it concerns.
+
+    What is said `once`, on the front page, holds for a whole run and makes no claim's evidence partial.
+    """
 
     text: str
     claims: frozenset[str]
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,10 +99,30 @@ class Report:
                     stack.append(other)
         return seen
 
+    def chosen(self, paper: str | None = None, own: bool | None = None, weight: str | None = None) -> list[Claim]:
+        """Claims of a paper, printed ones or the project's own, of a weight; None leaves that open."""
+        return [
+            claim
+            for claim in self.claims.values()
+            if paper in (None, claim.paper.key)
+            and own in (None, claim.of_project)
+            and weight in (None, self.weights.get(claim.id, "text"))
+        ]
+
+    def kinds(self, paper: str | None = None, own: bool | None = None, weight: str | None = None) -> dict[str, int]:
+        """How many of those have each kind of verdict."""
+        return kinds(self.verdicts[claim.id] for claim in self.chosen(paper, own, weight))
+
     @cached_property
     def papers(self) -> list[Paper]:
         """The papers of the claims shown."""
         return list({claim.paper.key: claim.paper for claim in self.claims.values()}.values())
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """Where the report comes from."""
+        packages = sorted({package_of(claim) for claim in self.claims.values()})
+        return provenance(self.records, packages[0] if len(packages) == 1 else None)
 
     @cached_property
     def not_encoded(self) -> dict[str, int]:
@@ -134,12 +161,35 @@ class Report:
         on_cpu = in_floats - elsewhere
         if on_cpu:
             which = "Floating-point" if on_cpu == in_floats else f"For {len(on_cpu)} claims, floating-point"
-            found.append(Shortfall(f"{which} checks ran on the CPU only.", on_cpu))
+            found.append(Shortfall(f"{which} checks ran on the CPU only.", on_cpu, once=True))
         return found
 
     def shortfalls_of(self, claim_id: str) -> list[Shortfall]:
-        """Those that concern one claim."""
-        return [item for item in self.shortfalls if claim_id in item.claims]
+        """Those that concern one claim and are not said once for all."""
+        return [item for item in self.shortfalls if claim_id in item.claims and not item.once]
+
+    @cached_property
+    def violations(self) -> dict[str, list[Violation]]:
+        """What certified counterexamples show, by claim; only claims that have some."""
+        found = {
+            claim_id: [
+                violation(claim, item)
+                for record in self.records_of[claim_id]
+                for item in record.details.get("certificates", [])
+            ]
+            for claim_id, claim in self.claims.items()
+        }
+        return {claim_id: items for claim_id, items in found.items() if items}
+
+    def quality(self, claim_id: str) -> str:
+        """In few characters: for what is refuted its violation, else how tight a bound is and how far wrong variants are."""
+        verdict, broken = self.verdicts[claim_id], self.violations.get(claim_id)
+        if verdict.status == "refuted" and broken:
+            worst = max(broken, key=lambda item: item.ratio or 0.0)
+            if worst.sides.sign == "≤" and worst.ratio is not None:
+                return f"violated: ratio {worst.ratio:.4g}"
+            return f"violated: {short(worst.left, 4)} {worst.sign} {short(worst.right, 4)}"
+        return quality(verdict)
 
 
 def build(claims: Mapping[str, Claim], folder: Path) -> Report:
@@ -162,6 +212,17 @@ def restricted(report: Report, chosen: list[Claim]) -> Report:
     )
 
 
+def kinds(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """How many verdicts are of each kind, worst first, zeros included: the one source of every total that is shown."""
+    found = [status_of(verdict) for verdict in verdicts]
+    return {kind: found.count(kind) for kind in KINDS_OF_VERDICT}
+
+
+def nonzero(found: Mapping[str, int]) -> dict[str, int]:
+    """Without the entries that are zero."""
+    return {kind: number for kind, number in found.items() if number}
+
+
 def counts(verdicts: Mapping[str, Verdict]) -> dict[str, int]:
     """How many claims have each status, worst first, zeros left out."""
     found = {status: sum(verdict.status == status for verdict in verdicts.values()) for status in ORDER}
@@ -174,10 +235,11 @@ def status_of(verdict: Verdict) -> str:
 
 
 def quality(verdict: Verdict) -> str:
-    """Tightest ratio of a bound and separation from the nearest mutant, in few characters."""
+    """Tightest ratio of a bound and separation from the nearest mutant, in few characters; refutations aside."""
     parts = []
     if verdict.tightest_ratio is not None:
         parts.append(f"ratio {verdict.tightest_ratio:.6g}")
     if verdict.separation is not None:
-        parts.append(f"mutants x{verdict.separation:.1e}" if math.isfinite(verdict.separation) else "mutants exact")
+        far = f"{verdict.separation:.1e}" if math.isfinite(verdict.separation) else "exact"
+        parts.append(f"separation {far}")
     return ", ".join(parts)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from verify.vocabulary.claims import Claim
-
 
 def paste(claim_id: str, inputs: Mapping[str, Any]) -> str:
     """Python that evaluates both sides of a claim at explicit inputs."""
@@ -20,8 +18,3 @@ def _literal(value: Any) -> str:
         return "[" + ", ".join(_literal(entry) for entry in value) + "]"
     text = str(value)
     return text if text.lstrip("-").isdigit() else f'"{text}"'
-
-
-def sides(claim: Claim) -> tuple[str, str]:
-    """What a counterexample's two numbers are: that of the formula, and that of the oracle."""
-    return ("right side", "left side") if claim.relation.kind == "at most" else ("as printed", "in truth")

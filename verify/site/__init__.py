@@ -1,9 +1,11 @@
 """The theorem report as a self-contained web site: plain files that open from disk and need no network.
 
-pages        which pages there are, what each shows, and the writing of them
-mathematics  LaTeX to MathML                code    highlighted Python
-plots        what the checks measured       graph   which claim rests on which, laid out
-latex        errata as LaTeX                badge   the verdicts in one line
+pages        which pages there are, and the writing of them     content     what stands on them
+mathematics  LaTeX to MathML, mathematics in running text        comparison  two statements, what differs marked
+plots        what the checks measured, drawn by `chart`          graph       which claim rests on which, laid out
+code         highlighted Python, with helpers                    byhand      counterexamples in plain numpy
+documents    Markdown of the docs as HTML                        glossary    the words of the report
+latex        errata as LaTeX                                     badge       the verdicts in one line
 
 Its libraries are the extra `report`; `verify.report` needs none of them and knows nothing of this package.
 """
@@ -19,7 +21,7 @@ from verify.report.baseline import Change
 from verify.vocabulary.errors import InputError
 
 #: Modules of the extra `report`.
-LIBRARIES = ("anybadge", "fast_sugiyama", "jinja2", "latex2mathml", "matplotlib", "pygments", "pylatexenc", "rpack")
+LIBRARIES = ("anybadge", "fast_sugiyama", "jinja2", "latex2mathml", "markdown_it", "pygments", "pylatexenc", "rpack")
 
 
 def require_libraries() -> None:
@@ -38,7 +40,7 @@ def write_site(
 ) -> Path:
     """Write the site into `folder` and return the path of its front page.
 
-    `progress(done, total)` is called after every plot and page.  `changes` against a baseline, if there is one, are listed
+    `progress(done, total)` is called after every page.  `changes` against a baseline, if there is one, are listed
     on the front page.  Pages of claims that are no more are removed.
     """
     require_libraries()

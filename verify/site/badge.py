@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import anybadge
 
-from verify.report import Report, counts
+from verify.report import Report
 
-#: Statuses that a badge names, and how.
-_NAMED = {"holds": "hold", "refuted": "refuted", "gap": "gaps", "open": "open"}
+#: Kinds of verdicts that a badge names, and how.
+_NAMED = {
+    ("holds", "reading"): "hold", ("refuted (error)",): "false", ("refuted (slip)",): "misprinted", ("gap",): "with a gap",
+    ("open",): "open",
+}  # fmt: skip
 
 
 def badge(report: Report) -> str:
-    """How many claims hold, are refuted, have a gap or are open; red when evidence disagrees with the source."""
-    found = counts(report.verdicts)
-    words = [f"{found[status]} {word}" for status, word in _NAMED.items() if status in found]
+    """How many printed claims hold, are false, misprinted, have a gap or are open; red when evidence disagrees."""
+    found = report.kinds(own=False)
+    numbers = {word: sum(found[kind] for kind in kinds) for kinds, word in _NAMED.items()}
+    words = [f"{number} {word}" for word, number in numbers.items() if number]
     colour = "#b3261e" if report.disagreements and not report.missing else "#6b6b6b" if report.missing else "#1a7f37"
     text = ", ".join(words) or "no claims"
     partial = " (partial)" if report.missing else ""

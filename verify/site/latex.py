@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
 from verify.report.errata import Erratum, remarks_of
+from verify.report.wording import sentence, titled
 from verify.vocabulary.claims import Paper
 
 _ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
@@ -32,13 +35,17 @@ def as_latex(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:
 
 def _section(item: Erratum) -> list[str]:
     claim = item.claim
-    lines = [rf"\subsection*{{{encoded(claim.label)}: {encoded(item.status)}}}"]
-    lines += ["As printed:", rf"\printed{{{claim.statement}}}", encoded(item.verdict.why) + ".", ""]
+    lines = [rf"\subsection*{{{encoded(titled(claim))}: {encoded(item.status)}}}"]
+    lines += ["As printed:", rf"\printed{{{claim.statement}}}", encoded(sentence(item.verdict.why)), ""]
+    if claim.consequence:
+        lines += [rf"\emph{{What follows:}} {encoded(sentence(claim.consequence))}", ""]
     for witness in item.witnesses:
         lines += [rf"Counterexample ({encoded(witness.certificate['title'])}):"]
         lines += [r"\begin{lstlisting}", witness.snippet]
         lines += [f"# {name}: {value}" for name, value in witness.sides]
         lines += [r"\end{lstlisting}", ""]
+    if item.elsewhere:
+        lines += [rf"Counterexamples that it shares: see {encoded(', '.join(item.elsewhere))}.", ""]
     for correction, verdict in item.corrections:
         lines += [rf"Correction ({encoded(verdict.status)}):", rf"\printed{{{correction.statement}}}", ""]
     for name, remark in remarks_of(claim):
@@ -47,5 +54,6 @@ def _section(item: Erratum) -> list[str]:
 
 
 def encoded(text: str) -> str:
-    """Plain text in which nothing is special to LaTeX."""
-    return str(_ENCODER.unicode_to_latex(text))
+    """Text in which nothing is special to LaTeX but the formulas between dollars."""
+    pieces = re.split(r"(?<!\\)(\$[^$]+\$)", text)
+    return "".join(piece if place % 2 else str(_ENCODER.unicode_to_latex(piece)) for place, piece in enumerate(pieces))

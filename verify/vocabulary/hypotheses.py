@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Of a matrix over which an expectation is taken, no input of the claim's functions.
+NORMAL_ENTRIES = "has independent normal entries"
+
+#: Before the name of the size of the parts.
+UNIT_PARTS = "has unit parts of width "
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -30,9 +36,24 @@ def orthonormal_rows(of: str, stated: str) -> Hypothesis:
     return Hypothesis("has orthonormal rows", of, stated)
 
 
+def normal_entries(of: str, stated: str) -> Hypothesis:
+    """Independent normal entries of mean 0, of one variance; `of` is a name over which an expectation is taken."""
+    return Hypothesis(NORMAL_ENTRIES, of, stated)
+
+
 def unit_rows(of: str, stated: str) -> Hypothesis:
     """Every row has Euclidean norm 1."""
     return Hypothesis("has unit rows", of, stated)
+
+
+def unit_parts(of: str, width: str, stated: str) -> Hypothesis:
+    """Every row consists of parts of `width` entries, a named size, of Euclidean norm 1."""
+    return Hypothesis(UNIT_PARTS + width, of, stated)
+
+
+def skew_blocks(of: str, stated: str) -> Hypothesis:
+    """Square blocks on top of each other, each with S^T = -S."""
+    return Hypothesis("has skew blocks", of, stated)
 
 
 def symmetric(of: str, stated: str) -> Hypothesis:

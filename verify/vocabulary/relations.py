@@ -15,7 +15,7 @@ A relation says nothing of how it is attacked; that is found by its type, in `ve
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,8 +24,14 @@ from verify.vocabulary.errors import RegistryError
 
 @dataclass(frozen=True)
 class Relation:
-    """Base of the relations.  `kind` names it in reports, `parts` are the functions that its claims must declare."""
+    """Base of the relations.  `kind` names it in reports, `parts` are the functions that its claims must declare.
 
+    `left` and `right` say in a few words what the two sides are ("dE/dt here", "the printed bound"); without them reports
+    take the first words of the functions' docstrings.
+    """
+
+    left: str = field(default="", kw_only=True)
+    right: str = field(default="", kw_only=True)
     kind: ClassVar[str] = "relation"
     parts: ClassVar[tuple[str, ...]] = ("oracle",)
 

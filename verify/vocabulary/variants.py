@@ -168,8 +168,9 @@ def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
 
 
 def _bound(node: ast.AST) -> set[str]:
-    """Names that assignments, comprehensions, and parameters of the function or of lambdas in it bind."""
-    return _names(node, ast.Store) | {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
+    """Names that assignments, comprehensions, nested functions, and parameters of the function or of lambdas in it bind."""
+    nested = {item.name for item in ast.walk(node) if isinstance(item, ast.FunctionDef)}
+    return nested | _names(node, ast.Store) | {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
 
 
 def _parsed(function: Function, part: str) -> tuple[ast.expr, ast.expr]:

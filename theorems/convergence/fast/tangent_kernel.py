@@ -17,16 +17,8 @@ PIECE = 2**20
 
 
 @checked
-def finite_width_tangent_kernel(
-    X: Samples,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    w_O: OutputWeights,
-    tau_0: float,
-    tau_1: float,
-    pooling: str = "average",
-) -> Any:
+def finite_width_tangent_kernel(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                                tau_0: float, tau_1: float, pooling: str = "average") -> Any:  # fmt: skip
     """K = (df/dtheta)(df/dtheta)^T over W_Q, W_K, W_V and w_O, shape (N, N), with relu'(0) = 0 (Eq. (5)).
 
     Parameters

@@ -24,9 +24,9 @@ STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=["entries of W_Q and W_
 # -- self-attention ----------------------------------------------------------------------------------------------------
 
 TWO_FORMS = Claim(CONVERGENCE, "convergence.sa-two-forms", label="Section 1, display of Self-attention(X)",
-    statement=r"""
-        \sigma_s(\tau_0 (XW_Q^\top)(XW_K^\top)^\top)(XW_V^\top)=\sigma_s(\tau_0 XW_Q^\top W_KX^\top)(XW_V^\top)""",
-    assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
+    statement=r"""\text{Self-attention}(X)\triangleq\sigma_s\big(\tau_0(XW_Q^\top)(XW_K^\top)^\top\big)(XW_V^\top)
+        =\sigma_s(\tau_0XW_Q^\top W_KX^\top)(XW_V^\top)""",
+    name="self-attention in two forms", assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
     relation=Equal(), all_sizes=True, sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)}, exact=True,
 )  # fmt: skip
 
@@ -47,12 +47,12 @@ TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X
 # -- tau_0 W_Q^T W_K ---------------------------------------------------------------------------------------------------
 
 HALF_VARIANCE = Claim(STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
-    statement=r"""\tau_0=d_m^{-1/2},\ W_Q,W_K \text{ standard Gaussian: each element of } \tau_0W_Q^\top W_K \text{ has
-        mean }0\text{ and variance }1.""",
-    assumptions=["tau_0 = d_m^{-1/2}"],
-    relation=FollowsLaw(), sizes={"d_m": (1, 12), "d": (1, 3)},
-    note="""The element (i, j) is tau_0 sum_q W_Q^(q,i) W_K^(q,j), a sum of d_m independent products of mean 0 and
-        variance 1, at every width.""",
+    statement=r"""\tau_0=d_m^{-1/2}:\ \text{given }W_Q\text{ and }W_K\text{ initialized by standard Gaussian, each
+        element in }\tau_0W_Q^\top W_K\text{ is a random variable with mean }0\text{ and variance }1.""",
+    name="mean and variance of scaled query-key products", assumptions=["tau_0 = d_m^{-1/2}"], relation=FollowsLaw(),
+    sizes={"d_m": (1, 12), "d": (1, 3)},
+    note=r"""The element $(i, j)$ is $\tau_0 \sum_q W_Q^{(q,i)} W_K^{(q,j)}$, a sum of $d_m$ independent products of
+        mean 0 and variance 1, at every width.""",
 )  # fmt: skip
 
 
@@ -80,10 +80,10 @@ HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", "0.0 -> 1.0")
 
 LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
     statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
-    assumptions=["tau_0 = d_m^{-1}"],
+    name="query-key products vanish at inverse-width scaling", assumptions=["tau_0 = d_m^{-1}"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d": (1, 3)},
     uses=("convergence.tau0-half-variance",),
-    note="The deviation of each element is exactly d_m^{-1/2}, by convergence.tau0-half-variance.",
+    note="The deviation of each element is exactly $d_m^{-1/2}$, by convergence.tau0-half-variance.",
 )  # fmt: skip
 
 
@@ -106,13 +106,14 @@ LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> templ
 # -- pooling -----------------------------------------------------------------------------------------------------------
 
 POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
-    statement=r"""\tau_0=d_m^{-1},\ d_m\to\infty:\ \text{softmax degenerates to pooling, }
-        \text{Self-attention}(X)\to\tfrac1{d_s} \mathbf 1_{d_s\times d_s}XW_V^\top""",
+    statement=r"""\tau_0=d_m^{-1}:\ \text{the input of softmax is zero and the softmax degenerates to a pooling layer};\
+        \text{the self-attention layer degenerates as }\tfrac1{d_s}\mathbf 1_{d_s\times d_s}XW_V^\top""",
+    name="wide attention degenerates to average pooling",
     assumptions=["NTK initialisation; for LeCun and He the logits have a further factor 1/d or 2/d", "X fixed"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)},
     uses=("convergence.tau0-one-lln",),
-    note="""Checked for the weights themselves and for any fixed rows of W_V. The rate is d_m^{-1/2}. With tau_0 =
-        d_m^{-1/2} the elements of tau_0 W_Q^T W_K keep variance 1, and nothing degenerates.""",
+    note=r"""Checked for the weights themselves and for any fixed rows of $W_V$. The rate is $d_m^{-1/2}$. With $\tau_0
+        = d_m^{-1/2}$ the elements of $\tau_0 W_Q^\top W_K$ keep variance 1, and nothing degenerates.""",
 )  # fmt: skip
 
 

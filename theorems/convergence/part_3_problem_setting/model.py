@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
 )  # fmt: skip
-from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradients
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradient
 from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
 
-# -- Algorithm 1 -------------------------------------------------------------------------------------------------------
 
 Step = Annotated[Any, Real(0.0625, 1.0)]
 
 ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
-    statement=r"W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),"
-    r"\ W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ ["
-    r"\text{last line repeated}]",
+    statement=r"""W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),\
+        W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ [\text{last
+        line repeated}]""",
+    name="gradient descent on all four weights",
     assumptions=["standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", "f as in Eq. (1.2)"],
-    relation=Equal(), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
     doubt=Doubt(
         r"$\boldsymbol{W}_K^{t+1} = \boldsymbol{W}_K^t - \gamma \cdot \nabla_{\boldsymbol{W}_V} "
         r"\ell(\boldsymbol{\theta}^t)$",
-        """
-            The box is damaged: its last lines repeat that of W_Q several times, that of w_O is missing, and W_K moves
-            along the gradient in W_V. Each weight moves along its own gradient, as 'standard gradient descent (GD)
-            training of Transformer' in the text beside the box has it; two mutants show that the lines of the
-            extraction are no gradient descent.""",
-    ),
+        """The box is damaged: its last lines repeat that of $W_Q$ several times, that of $w_O$ is missing, and $W_K$
+            moves along the gradient in $W_V$. Each weight moves along its own gradient, as 'standard gradient descent
+            (GD) training of Transformer' in the text beside the box has it; two mutants show that the lines of the
+            extraction are no gradient descent."""),
 )  # fmt: skip
 
 
 def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any, gamma: Any, along: Any) -> Any:
     """The weights after one step, row-major in one row; `along` names the gradient that moves each weight."""
     error = outputs(X, **theta, tau_0=tau_0, tau_1=tau_1) - y
-    slopes = [network_gradients(X[n], **theta, tau_0=tau_0, tau_1=tau_1, pooling="average") for n in range(X.shape[0])]
+
+    def slope(n: int, name: str) -> Any:
+        return network_gradient(name, X[n], **theta, tau_0=tau_0, tau_1=tau_1, pooling="average") * error[n, 0]
+
     moved = []
     for name in WEIGHTS:
         W, source = theta[name], along[name]
         if source is None:
             moved.append(W)
             continue
-        gradient = sum(slopes[n][source] * error[n, 0] for n in range(X.shape[0]))
-        moved.append(W - gradient * gamma)
+        moved.append(W - summed(X.shape[0], functools.partial(slope, name=source)) * gamma)
     return concatenate([W.reshape(1, -1) for W in moved], axis=1)
 
 
@@ -55,19 +56,15 @@ OWN = {name: name for name in WEIGHTS}
 
 
 @ALGORITHM_1.formula
-def one_iteration(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Scale, tau_1: Scale, gamma: Step,
-) -> Any:  # fmt: skip
+def one_iteration(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                  tau_0: Scale, tau_1: Scale, gamma: Step) -> Any:  # fmt: skip
     """theta^{t+1} in the order W_Q, W_K, W_V, w_O, shape (1, |theta|), by the gradients of Appendix D.1 (Algorithm 1)."""
     return _after_one_step(X, y, dict(zip(WEIGHTS, (W_Q, W_K, W_V, w_O), strict=True)), tau_0, tau_1, gamma, OWN)
 
 
 @ALGORITHM_1.oracle
-def descent_on_the_loss(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Scale, tau_1: Scale, gamma: Step,
-) -> Any:  # fmt: skip
+def descent_on_the_loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                        w_O: OutputWeights, tau_0: Scale, tau_1: Scale, gamma: Step) -> Any:  # fmt: skip
     theta = dict(zip(WEIGHTS, (W_Q, W_K, W_V, w_O), strict=True))
     slopes = {name: jacobian(squared_loss, name)(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for name in WEIGHTS}
     return concatenate([theta[name].reshape(1, -1) - slopes[name] * gamma for name in WEIGHTS], axis=1)
@@ -77,8 +74,6 @@ ALGORITHM_1.mutant("W_K moved along the gradient in W_V, as the extraction shows
 ALGORITHM_1.mutant("w_O not trained, as the extraction shows", along={**OWN, "w_O": None})
 ALGORITHM_1.mutant("ascent", "gamma -> -gamma")
 
-
-# -- Table 1 -----------------------------------------------------------------------------------------------------------
 
 Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]
@@ -91,9 +86,10 @@ TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
         "LeCun and He: the second moment of an output unit is 1 and 2 times the mean square of its inputs",
         "NTK: standard normal weights, and the second moment of f is the mean square of the last hidden layer",
     ],
-    relation=Equal(), all_sizes=True, sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
-    note="""E[f^2] given the last hidden layer is eta_O tau_1^2 |relu(...)|^2, which stays of order 1 as d_m grows in
-        all three rows; tau_1 of the NTK row is determined by this.""",
+    name="variances of LeCun, He and NTK initialisation", relation=Equal(), all_sizes=True,
+    sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
+    note=r"""$E[f^2]$ given the last hidden layer is $\eta_O \tau_1^2 |\mathrm{relu}(\dots)|^2$, which stays of order 1
+        as $d_m$ grows in all three rows; $\tau_1$ of the NTK row is determined by this.""",
 )  # fmt: skip
 
 
@@ -107,9 +103,8 @@ def initialisation_table(d: int, d_m: int) -> dict[str, list[Any]]:
     }
 
 
-def _second_moments(
-    x: Any, h: Any, table: dict[str, list[Any]], variance: Any = lambda eta: eta, scale: Any = lambda tau_1: tau_1
-) -> Any:
+def _second_moments(x: Any, h: Any, table: dict[str, list[Any]], variance: Any = lambda eta: eta,
+                    scale: Any = lambda tau_1: tau_1) -> Any:  # fmt: skip
     """Second moments of v.x, q.x, k.x and of f = tau_1 w_O.h for each scheme, shape (schemes, 4)."""
     size, hidden = total(x * x), total(h * h)
     rows = []

@@ -21,14 +21,14 @@ PROB_SMALL = Claim(CONVERGENCE, "convergence.thm-1-prob-small", label="Remark af
         "the hidden constant c_0 of Omega is fixed, N >= 2",
         Assumption("epsilon, c_0 > 0", positive=lambda epsilon, c_0: stacked([epsilon, c_0])),
     ],
-    relation=AtMost(signed=True), sizes={"d_s": (1, 4)}, expects="refuted", severity="error",
-    correction="convergence.thm-1-prob-bounded-below",
-    note="""Read as: for every epsilon > 0 some c^ > 0 makes it at most epsilon, that is, inf over c^ of it is at most
-        epsilon. (N - 1)^{-c^} is at most 1 for N >= 2, so the infimum, reached as c^ tends to 0, is exp(-c_0 / d_s) >
-        0. Nor does the proof give more: its exp(-t^c^) at a fixed t tends to 1/e as c^ tends to 0. The quantity tends
-        to 1 with d_s, and for any fixed c^ with N: there the stated probability of Theorem 1 is vacuous. A smaller c^
-        does make the quantity smaller, and where c_0 is many times d_s its limit is small; but then c_0 does it, not
-        c^.""",
+    name="small probability term of Theorem 1", relation=AtMost(signed=True), sizes={"d_s": (1, 4)}, expects="refuted",
+    severity="error", correction="convergence.thm-1-prob-bounded-below",
+    note=r"""Read as: for every $\epsilon > 0$ some $\hat c > 0$ makes it at most $\epsilon$, that is, inf over $\hat c$
+        of it is at most $\epsilon$. $(N - 1)^{-\hat c}$ is at most 1 for $N \ge 2$, so the infimum, reached as $\hat c$
+        tends to 0, is $\exp(-c_0 / d_s) > 0$. Nor does the proof give more: its $\exp(-t^{\hat c})$ at a fixed $t$
+        tends to $1/e$ as $\hat c$ tends to 0. The quantity tends to 1 with $d_s$, and for any fixed $\hat c$ with $N$:
+        there the stated probability of Theorem 1 is vacuous. A smaller $\hat c$ does make the quantity smaller, and
+        where $c_0$ is many times $d_s$ its limit is small; but then $c_0$ does it, not $\hat c$.""",
 )  # fmt: skip
 
 
@@ -52,8 +52,8 @@ PROB_SMALL.counterexample("c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is abo
 
 PROB_BELOW = Claim(CONVERGENCE, "convergence.thm-1-prob-bounded-below", label="The quantity of Theorem 1, from below",
     statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall\hat c>0,\ N\ge2",
-    assumptions=["p = (N - 1)^{-c^} in (0, 1]"],
-    relation=AtMost(), sizes={"d_s": (1, 4)}, corrects="convergence.thm-1-prob-small", of_project=True,
+    name="probability term of Theorem 1, lower bound", assumptions=["p = (N - 1)^{-c^} in (0, 1]"], relation=AtMost(),
+    sizes={"d_s": (1, 4)}, corrects="convergence.thm-1-prob-small", of_project=True,
 )  # fmt: skip
 
 
@@ -68,24 +68,23 @@ PROB_BELOW.mutant("d_s dropped", lambda c_0, p: exp(-c_0 * p * 1))
 PROB_BELOW.mutant("p doubled", lambda d_s, c_0, p: exp(-c_0 * p * 2 / d_s))
 
 
-# -- Assumption 3 ------------------------------------------------------------------------------------------------------
-
 C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after Assumption 3",
     statement=r"""\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c}):\ \text{A larger
         }\hat c\text{ results in less separable data. Our assumption has no requirement on }\hat c\text{ such that }\hat
         c\text{ can be small enough, which allows for a general data distribution.}""",
     assumptions=[
-        "c^ in {1/2, 1, 2}, and c^ -> 0, t = r^2",
-        "general data: also a law on one sample alone, <X^T X, X^T X> = t",
+        "c^ in {1/2, 1, 2}, and c^ -> 0, t = r^2", "general data: also a law on one sample alone, <X^T X, X^T X> = t",
         Assumption("t > 0", positive=lambda r: r),
     ],
-    relation=AtMost(), expects="refuted", severity="error", correction="convergence.assumption-3-below-one",
-    note="""exp(-t^c^) falls in c^ for t > 1 and rises for t < 1: no single range of t keeps both sentences. For t < 1,
-        where Lemma 15 uses the assumption and normalised data live, a larger c^ does allow more similar data, and a
-        smaller one asks for more: the second sentence turns into its opposite. For t > 1 the first is false. Nor does
-        any c^ admit general data: exp(-t^c^) < 1 for t > 0, so pairs whose inner product is bounded below by any
-        positive number almost surely are excluded for every c^; as c^ tends to 0 the bound tends to 1/e for all t, so
-        that dissimilar pairs need a probability of at least 1 - 1/e at every level.""",
+    name="exponent of the dissimilarity assumption", relation=AtMost(), expects="refuted", severity="error",
+    correction="convergence.assumption-3-below-one",
+    note=r"""$\exp(-t^{\hat c})$ falls in $\hat c$ for $t > 1$ and rises for $t < 1$: no single range of $t$ keeps both
+        sentences. For $t < 1$, where Lemma 15 uses the assumption and normalised data live, a larger $\hat c$ does
+        allow more similar data, and a smaller one asks for more: the second sentence turns into its opposite. For $t >
+        1$ the first is false. Nor does any $\hat c$ admit general data: $\exp(-t^{\hat c}) < 1$ for $t > 0$, so pairs
+        whose inner product is bounded below by any positive number almost surely are excluded for every $\hat c$; as
+        $\hat c$ tends to 0 the bound tends to $1/e$ for all $t$, so that dissimilar pairs need a probability of at
+        least $1 - 1/e$ at every level.""",
 )  # fmt: skip
 
 
@@ -111,10 +110,11 @@ C_HAT.counterexample(
 BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
     statement=r"""0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat
         c})\le\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0""",
-    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)],
-    relation=AtMost(), corrects="convergence.assumption-3-chat", of_project=True,
-    note="""t^c^ falls with c^ for t <= 1, the range in which Lemma 15 uses Assumption 3; exp(x) >= 1 + x gives the
-        rest.""",
+    name="dissimilarity tail at small levels",
+    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)], relation=AtMost(),
+    corrects="convergence.assumption-3-chat", of_project=True,
+    note=r"""$t^{\hat c}$ falls with $\hat c$ for $t \le 1$, the range in which Lemma 15 uses Assumption 3; $\exp(x) \ge
+        1 + x$ gives the rest.""",
 )  # fmt: skip
 
 

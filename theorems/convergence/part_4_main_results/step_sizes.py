@@ -13,43 +13,39 @@ from verify.vocabulary import AtMost, Claim, Reading, Real
 Middle = Annotated[Any, Real(0.5, 3.0)]
 
 INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4.4 / C.5-C.6",
-    statement=r"""
-        \text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for training}""",
+    statement=r"""\text{the NTK initialization scheme allows for a larger step size than LeCun/He initialization for
+        training}""",
     assumptions=[
         "tau_0 = 1/d_m, as in Section 4.3; the same Gaussian draws and l(theta^0) for all three",
-        "norms of the standard Gaussian draws between sqrt(d_m)/2 and 3 sqrt(d_m), as Lemma 5 has them for d_m >= d"
-        " from above",
-        "d_m >= max(d, 4 d A / (N d_s^3 C_x^2)), A = C of Eq. (37) at tau_0 = tau_1 = 1 and all lambdas 4, free of"
-        " d_m",
+        "norms of the standard Gaussian draws between sqrt(d_m)/2 and 3 sqrt(d_m), as Lemma 5 has them for d_m >= "
+        "d from above",
+        "d_m >= max(d, 4 d A / (N d_s^3 C_x^2)), A = C of Eq. (37) at tau_0 = tau_1 = 1 and all lambdas 4, free of "
+        "d_m",
     ],
-    relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, expects="reading", uses=("convergence.eq-44",),
-    reading=Reading(
-        "allows for a larger step size than LeCun/He initialization for training",
-        """
-            the largest step that Eq. (37) allows, gamma = 1/C, is larger for wide networks at tau_0 = 1/d_m, the
-            scaling of Section 4.3: C under NTK initialisation is at most C under LeCun and under He initialisation
-            with the same Gaussian draws, C_Q = C_K = C_V = C_O = 1""",
-    ),
-    note="""tau_1 = d_m^{-1/2} against 1: at tau_0 = 1/d_m C stays bounded under NTK as d_m grows, by A, and is at least
-        c_1 c_2 >= rho^2 lambda_V^2, of order d_m / d, under LeCun and He. That 1/C is an admissible step at all is what
-        Eq. (37) fails to give. The sentence names neither tau_0 nor a width. At tau_0 = d_m^{-1/2} for all three, as
-        Figure 5 seems to have it, 1/C can be the larger under LeCun and He: eta = 1/d makes their logits smaller. At N
-        = d_s = C_x = l(theta^0) = 1, norms sqrt(d_m) + sqrt(d) and widths from 100 to 10^7 it is under LeCun from d = 2
-        on, under He from d = 4 on. At d = 1 NTK has the larger one at every width and tau_0
-        (convergence.init-stepsize-one-dimension).""",
+    name="larger step size under NTK initialisation", relation=AtMost(),
+    sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, expects="reading", uses=("convergence.eq-44",),
+    reading=Reading("allows for a larger step size than LeCun/He initialization for training",
+        r"""the largest step that Eq. (37) allows, $\gamma = 1/C$, is larger for wide networks at $\tau_0 = 1/d_m$, the
+            scaling of Section 4.3: $C$ under NTK initialisation is at most $C$ under LeCun and under He initialisation
+            with the same Gaussian draws, $C_Q = C_K = C_V = C_O = 1$"""),
+    note=r"""$\tau_1 = d_m^{-1/2}$ against 1: at $\tau_0 = 1/d_m$ the constant $C$ stays bounded under NTK as $d_m$
+        grows, by $A$, and is at least $c_1 c_2 \ge \rho^2 \lambda_V^2$, of order $d_m / d$, under LeCun and He. That
+        $1/C$ is an admissible step at all is what Eq. (37) fails to give. The sentence names neither $\tau_0$ nor a
+        width. At $\tau_0 = d_m^{-1/2}$ for all three, as Figure 5 seems to have it, $1/C$ can be the larger under LeCun
+        and He: $\eta = 1/d$ makes their logits smaller. At $N = d_s = C_x = \ell(\theta^0) = 1$, norms $\sqrt{d_m} +
+        \sqrt{d}$ and widths from 100 to $10^7$ it is under LeCun from $d = 2$ on, under He from $d = 4$ on. At $d = 1$
+        NTK has the larger one at every width and $\tau_0$ (convergence.init-stepsize-one-dimension).""",
 )  # fmt: skip
 
 
-def _C_of(
-    N: int, d_s: int, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any, loss: Any
-) -> tuple[Any, Any]:
+def _C_of(N: int, d_s: int, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any,
+          loss: Any) -> tuple[Any, Any]:  # fmt: skip
     b = Scalars(N, d_s, tau_0, tau_1, C_x, Q + 1, K + 1, V + 1, O + 1)
     return b.c_1() * b.c_2(), 2 * b.c_3() * loss
 
 
-def _wide_constants(
-    N: int, d_s: int, d: int, d_m: Any, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, g: Any, loss: Any
-) -> Any:
+def _wide_constants(N: int, d_s: int, d: int, d_m: Any, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any,
+                    g: Any, loss: Any) -> Any:  # fmt: skip
     """C of Eq. (37) under LeCun and under He, whose weights are sqrt(2) times as large; shape (2,)."""
     constants = []
     for gain in (1, 2):
@@ -60,10 +56,8 @@ def _wide_constants(
 
 
 @INIT_STEPSIZE.inputs
-def wide_networks(
-    N: SampleCount, d_s: Length, d: Dimension, C_x: Positive, q: Middle, k: Middle, v: Middle, o: Middle, loss: Positive,
-    extra: Annotated[Any, Real(0.0, 2.0)],
-) -> dict[str, Any]:  # fmt: skip
+def wide_networks(N: SampleCount, d_s: Length, d: Dimension, C_x: Positive, q: Middle, k: Middle, v: Middle, o: Middle,
+                  loss: Positive, extra: Annotated[Any, Real(0.0, 2.0)]) -> dict[str, Any]:  # fmt: skip
     """Q, K, V, g: norms of standard Gaussian draws, in units of sqrt(d_m) between 1/2 and 3."""
     one, three = loss * 0 + 1, loss * 0 + 3
     A = sum(_C_of(N, d_s, one, one, C_x, three, three, three, three, loss))
@@ -96,9 +90,10 @@ STEPSIZE_AT_D_1 = Claim(CONVERGENCE, "convergence.init-stepsize-one-dimension", 
         "d = 1, where eta_Q, eta_K, eta_V agree for LeCun and NTK and are 2 for He",
         "the same Gaussian draws, tau_0, l(theta^0)",
     ],
-    relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)}, of_project=True,
-    note="""With g = ||w_O|| / sqrt(eta_O): every term of c_1, c_2 and c_3 under NTK has tau_1 = d_m^{-1/2} against 1,
-        and (g + 1) / sqrt(d_m) <= g / sqrt(d_m) + 1.""",
+    name="step sizes by initialisation in one dimension", relation=AtMost(),
+    sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)}, of_project=True,
+    note=r"""With $g = \|w_O\| / \sqrt{\eta_O}$: every term of $c_1$, $c_2$ and $c_3$ under NTK has $\tau_1 =
+        d_m^{-1/2}$ against 1, and $(g + 1) / \sqrt{d_m} \le g / \sqrt{d_m} + 1$.""",
 )  # fmt: skip
 
 

@@ -29,9 +29,9 @@ Errors = Annotated[Any, Shape("2", "1")]
 
 EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
     statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
-    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
-    relation=AtMost(ascent=False), sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)}, of_project=True,
-    note="f(X_1) = f(X_2), and ((f - y_1)^2 + (f - y_2)^2) / 2 is least where f is the mean of both labels.",
+    name="loss floor of equal samples", assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
+    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)}, of_project=True,
+    note="$f(X_1) = f(X_2)$, and $((f - y_1)^2 + (f - y_2)^2) / 2$ is least where $f$ is the mean of both labels.",
 )  # fmt: skip
 
 
@@ -42,10 +42,8 @@ def _of_two(X: Any, errors: Any, weights: list[Any], tau_0: Any, tau_1: Any) -> 
 
 
 @EQUAL_SAMPLES.inputs
-def one_sample_twice(
-    X: Tokens, errors: Errors, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> dict[str, Any]:  # fmt: skip
+def one_sample_twice(X: Tokens, errors: Errors, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                     w_O: OutputWeights, tau_0: Positive, tau_1: Positive) -> dict[str, Any]:  # fmt: skip
     twice = stack_rows([X.reshape(1, -1), X.reshape(1, -1)]).reshape(2, *X.shape)
     return _of_two(twice, errors, [W_Q, W_K, W_V, w_O], tau_0, tau_1)
 
@@ -59,20 +57,20 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 EQUAL_SAMPLES.oracle(lambda y: (y[0, 0] - y[1, 0]) * (y[0, 0] - y[1, 0]) * rational(1, 4))
 
 PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label="Proportional samples of one token",
-    statement=r"""
-        d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all }\theta""",
-    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"],
-    relation=AtMost(ascent=False), sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
-    note="""A single token gets all attention, so that f(c X) = c f(X), and ((f - y_1)^2 + (c f - y_2)^2) / 2 is least
-        at f = (y_1 + c y_2) / (1 + c^2). Independent continuous labels keep it above 0 almost surely.""",
+    statement=r"""d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all
+        }\theta""",
+    name="loss floor of proportional samples",
+    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"], relation=AtMost(ascent=False),
+    sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
+    note="""A single token gets all attention, so that $f(cX) = c f(X)$, and $((f - y_1)^2 + (c f - y_2)^2) / 2$ is
+        least at $f = (y_1 + c y_2) / (1 + c^2)$. Independent continuous labels keep it above 0 almost surely.""",
 )  # fmt: skip
 
 
 @PROPORTIONAL.inputs
-def one_sample_and_its_multiple(
-    X: Annotated[Any, Shape("1", "d")], c: Positive, errors: Errors, W_Q: QueryWeights, W_K: KeyWeights,
-    W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive, tau_1: Positive,
-) -> dict[str, Any]:  # fmt: skip
+def one_sample_and_its_multiple(X: Annotated[Any, Shape("1", "d")], c: Positive, errors: Errors, W_Q: QueryWeights,
+                                W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive,
+                                tau_1: Positive) -> dict[str, Any]:  # fmt: skip
     both = stack_rows([X, X * c]).reshape(2, *X.shape)
     return {**_of_two(both, errors, [W_Q, W_K, W_V, w_O], tau_0, tau_1), "c": c}
 
@@ -91,31 +89,28 @@ def least_loss_of_proportional_samples(y: Labels, c: Positive) -> Any:
 
 
 @checked
-def loss_of_two_samples(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
+def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                        w_O: OutputWeights, tau_0: Positive, tau_1: Positive) -> Any:  # fmt: skip
     """l(theta), a scalar."""
     return squared_loss(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 
 
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
-    statement=r"""
-        d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\ \ell(\theta)\ge\frac{(x_2y_1-
-        x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
-    assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
+    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\
+        \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
+    name="loss floor of three scalar samples", assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
     relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
-    note="""A single token gets all attention and relu(m v) = relu(m) relu(v) + relu(-m) relu(-v), so that f(x_1)/x_1 =
-        f(x_2)/x_2. For 9/10, 1/2, -2/5 with labels 1, -1, 3/10 the bound is 49/53.""",
+    note=r"""A single token gets all attention and $\mathrm{relu}(m v) = \mathrm{relu}(m) \mathrm{relu}(v) +
+        \mathrm{relu}(-m) \mathrm{relu}(-v)$, so that $f(x_1)/x_1 = f(x_2)/x_2$. For 9/10, 1/2, -2/5 with labels 1, -1,
+        3/10 the bound is 49/53.""",
 )  # fmt: skip
 
 
 @THREE_SAMPLES.inputs
-def two_positive_and_one_negative(
-    first: Positive, second: Positive, third: Positive, errors: Annotated[Any, Shape("3", "1")],
-    W_Q: Annotated[Any, Shape("d_m", "1")], W_K: Annotated[Any, Shape("d_m", "1")],
-    W_V: Annotated[Any, Shape("d_m", "1")], w_O: OutputWeights, tau_0: Positive, tau_1: Positive,
-) -> dict[str, Any]:  # fmt: skip
+def two_positive_and_one_negative(first: Positive, second: Positive, third: Positive,
+                                  errors: Annotated[Any, Shape("3", "1")], W_Q: Annotated[Any, Shape("d_m", "1")],
+                                  W_K: Annotated[Any, Shape("d_m", "1")], W_V: Annotated[Any, Shape("d_m", "1")],
+                                  w_O: OutputWeights, tau_0: Positive, tau_1: Positive) -> dict[str, Any]:  # fmt: skip
     return _of_two(stacked([first, second, -third]).reshape(3, 1, 1), errors, [W_Q, W_K, W_V, w_O], tau_0, tau_1)
 
 
@@ -145,7 +140,6 @@ def _assumption_3(s: Any) -> Any:
     return exp(-s) - (1 - s + s * logarithm(s))
 
 
-_PROBABILITY = r"1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))"
 _DATA: list[str | Assumption] = [
     "iid samples: d = d_s = 1, X = sqrt(U) or -sqrt(U) with equal probability, U uniform on [0, 1]; labels N(0, 1), independent",
     "Assumption 1 with C_x = 1; Assumption 2: X vanishes with probability 0",
@@ -155,24 +149,20 @@ _DATA: list[str | Assumption] = [
     ),
     "the hidden constant c_0 of Omega positive, d_m >= d as large as one likes",
 ]
-_READING_NOTE = (
-    "With the stated probability the loss tends to 0, as Eq. (4) says wherever alpha > 0. The bound is the"
-    " probability that no two samples have one sign, 0 from N = 3 on: f(x) = a relu(x) + b relu(-x) at every width, so two"
-    " samples x_1, x_2 of one sign keep l >= (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2)) at all weights"
-    " (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53 for the"
-    " samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability"
-    " tends to 1 - exp(-c_0 / (N - 1)) > 0 as d_m grows and delta falls, whatever c_0 > 0 is. In d dimensions one token"
-    " stretched at random along d orthogonal directions does the same from N = d + 1 on"
-    " (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). Assumption 3 speaks of one"
-    " pair, and Lemma 15 uses it for all of them without the factor N(N - 1)/2. For N = 1 the term is exp(-infinity); for"
-    " N or d_s large the stated probability is negative and says nothing."
-)
-_CONVERGES = (
-    " Taken literally a global minimum may have a positive loss, and with alpha = 0 Eq. (4) forbids nothing but growth: then the"
-    " counterexample, where gradient descent may well reach the best fit, decides nothing. A loss that tends to 0 is what the"
-    " paper means: Proposition 1 has 'converges to a global minimum as follows: (4)', its proof sketch 'will drive the loss to"
-    " zero', and the proof ends with 'the conditions ... are satisfied', which takes alpha > 0 unless l(theta^0) = 0."
-)
+_READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
+    probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) + b\,\mathrm{relu}(-x)$ at
+    every width, so two samples $x_1$, $x_2$ of one sign keep $\ell \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
+    weights (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53
+    for the samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability tends to $1 -
+    \exp(-c_0 / (N - 1)) > 0$ as $d_m$ grows and $\delta$ falls, whatever $c_0 > 0$ is. In $d$ dimensions one token
+    stretched at random along $d$ orthogonal directions does the same from $N = d + 1$ on
+    (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). Assumption 3 speaks of
+    one pair, and Lemma 15 uses it for all of them without the factor $N(N - 1)/2$. For $N = 1$ the term is $\exp(-\infty)$;
+    for $N$ or $d_s$ large the stated probability is negative and says nothing. Taken literally a global minimum may have a
+    positive loss, and with $\alpha = 0$ Eq. (4) forbids nothing but growth: then the counterexample, where gradient descent
+    may well reach the best fit, decides nothing. A loss that tends to 0 is what the paper means: Proposition 1 has 'converges
+    to a global minimum as follows: (4)', its proof sketch 'will drive the loss to zero', and the proof ends with 'the
+    conditions ... are satisfied', which takes $\alpha > 0$ unless $\ell(\theta^0) = 0$."""
 
 
 THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 4), "d_m": (48, 64)})
@@ -181,31 +171,37 @@ ON_SAMPLES = (
 )  # fmt: skip
 
 THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
-    statement=r"\text{LeCun/He, Assumptions 1-3, } d_m\ge d,\ \tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3):\ \text{with"
-    r" probability at least }" + _PROBABILITY + r"\text{ for proper }\delta\text{, the GD training of Transformer"
-    r" converges to a global minimum with sufficiently small step size }\gamma\text{ as in (4).}",
-    assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.thm-1-one-token",
-    uses=ON_SAMPLES,
+    statement=r"""\text{Under the setting of LeCun/He initialization in Table 1 and Assumptions 1 to 3, suppose }d_m\ge
+        d\text{, and given }\tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3)\text{, then with probability at least
+        }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ for proper }\delta\text{, the GD training of
+        Transformer converges to a global minimum with sufficiently small step size }\gamma\text{ as in Eq. (4).}""",
+    name="global convergence under LeCun and He initialisation",
+    assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA], relation=AtMost(signed=True),
+    expects="refuted", severity="error", correction="convergence.thm-1-one-token", uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.lemma-5", "convergence.eq-45-46",
         "convergence.eq-47-psd-sum", "convergence.eq-48", "convergence.loss-init-sqrt-n",
     ),
-    note=_READING_NOTE + _CONVERGES + " 'Proper delta' is any delta in (0, 1), on which the width depends through a"
-    " logarithm, as in the proof; if it may be as large as one likes, nothing is stated.",
+    note=_READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
+        as in the proof; if it may be as large as one likes, nothing is stated.""",
+    consequence=r"""No width guarantees convergence on data that merely satisfy Assumptions 1 to 3; for given samples
+        with $\lambda_0 > 0$ and one token use the explicit width of convergence.thm-1-one-token.""",
 )  # fmt: skip
-THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2",
-    statement=r"\text{NTK initialisation, Assumptions 1-3, } d_m=\tilde\Omega(N):\ \text{with probability at least }"
-    + _PROBABILITY + r"\text{ GD with sufficiently small }\gamma\text{ converges to a global minimum as in (4).}",
-    assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.thm-2-one-token",
-    uses=ON_SAMPLES,
+THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global convergence under NTK initialisation",
+    statement=r"""\text{Under the setting of NTK initialization in Table 1 and Assumptions 1 to 3, suppose
+        }d_m=\tilde\Omega(N)\text{, then with probability at least }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat
+        c}d_s^{-1}))\text{, the GD training of Transformer converges to a global minimum with sufficiently small
+        }\gamma\text{ as in Eq. (4).}""",
+    assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA], relation=AtMost(signed=True), expects="refuted",
+    severity="error", correction="convergence.thm-2-one-token", uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
         "convergence.eq-60-61",
     ),
-    note=_READING_NOTE + _CONVERGES + " Besides, Eqs. (60) and (61) have d_m lambda_0 / 4 for alpha^2 although tau_1^2 ="
-    " 1/d_m: both sides of Eqs. (2) and (3) are of order 1 in d_m, and no width makes them hold.",
+    note=_READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
+        1/d_m$: both sides of Eqs. (2) and (3) are of order 1 in $d_m$, and no width makes them hold.""",
+    consequence="""Neither Assumptions 1 to 3 nor any width make training from NTK initialisation converge; what has to
+        be small is the initial loss, as convergence.thm-2-one-token states.""",
 )  # fmt: skip
 
 
@@ -256,27 +252,28 @@ for claim in (THM_1, THM_2):
 
 ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     label="Theorem 1 under LeCun initialisation, for one token and given samples: the width that Eqs. (2) and (3) need",
-    statement=r"d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\ \Big("
-    r"\frac{32NC_xmE}{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\ m=\max\Big(\frac4{\sqrt"
-    r" d},\frac{128C_x^2}d\Big),\ B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with probability at least"
-    r" }1-8e^{-d_m/2}-\delta_1-\delta_2,\text{ and (4) while no ReLU changes its state}",
+    statement=r"""d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\
+        \Big(\frac{32NC_xmE}{\lambda_0}\Big)^2,\ \frac{(1024N^{3/2}C_x^2BE)^2}{\lambda_0^3}\Big),\
+        m=\max\Big(\frac4{\sqrt d},\frac{128C_x^2}d\Big),\ B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with
+        probability at least }1-8e^{-d_m/2}-\delta_1-\delta_2,\text{ and (4) while no ReLU changes its state}""",
     assumptions=[
         "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum",
         "the event of Eq. (44) with the constant 4, which fails with probability at most 8 exp(-d_m/2)",
-        "the event alpha^2 >= d_m lambda_0 / 4 of Eq. (48), which fails with probability at most delta_1 from the"
-        " width w_48 of convergence.eq-48 on, which is at least N",
-        "the event sqrt(2 l(theta^0)) <= sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, which fails with probability at most"
-        " delta_2",
+        "the event alpha^2 >= d_m lambda_0 / 4 of Eq. (48), which fails with probability at most delta_1 from the "
+        "width w_48 of convergence.eq-48 on, which is at least N",
+        "the event sqrt(2 l(theta^0)) <= sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, which fails with probability at "
+        "most delta_2",
         "C_Q = C_K = C_V = C_O = 1",
         Assumption("lambda_0, C_x, E > 0", positive=lambda least, C_x, E: stacked([least, C_x, E])),
     ],
-    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
+    name="sufficient width for one token, LeCun", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
     uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
     corrects="convergence.thm-1", of_project=True,
-    note="""Decided on the three events, with every norm at its bound. The width is of order N^3 / lambda_0^3, as the
-        paper's is where lambda_0 does not depend on N; what it cannot have from Assumption 3 is lambda_0 > 0. That
-        gradient descent then converges is known while no ReLU changes its state (convergence.prop-1-fixed-pattern); for
-        more tokens F_pre is no sum of positive semidefinite parts (convergence.eq-47-psd-sum).""",
+    note=r"""Decided on the three events, with every norm at its bound. The width is of order $N^3 / \lambda_0^3$, as
+        the paper's is where $\lambda_0$ does not depend on $N$; what it cannot have from Assumption 3 is $\lambda_0 >
+        0$. That gradient descent then converges is known while no ReLU changes its state
+        (convergence.prop-1-fixed-pattern); for more tokens $F_{pre}$ is no sum of positive semidefinite parts
+        (convergence.eq-47-psd-sum).""",
 )  # fmt: skip
 
 
@@ -290,9 +287,8 @@ def _sufficient_width(N: int, d: int, least: Any, C_x: Any, E: Any) -> Any:
 
 
 @ONE_TOKEN.inputs
-def width_for_one_token(
-    N: SampleCount, d: Dimension, least: Positive, C_x: Positive, E: Positive, extra: Annotated[Any, Real(0.0, 2.0)]
-) -> dict[str, Any]:
+def width_for_one_token(N: SampleCount, d: Dimension, least: Positive, C_x: Positive, E: Positive,
+                        extra: Annotated[Any, Real(0.0, 2.0)]) -> dict[str, Any]:  # fmt: skip
     width = maximum(stacked([_sufficient_width(N, d, least, C_x, E), least * 0 + d]))
     return {"N": N, "d": d, "least": least, "C_x": C_x, "E": E, "d_m": width * (1 + extra)}
 
@@ -324,15 +320,15 @@ ONE_TOKEN.mutant("lambda_0^2 for lambda_0", "least -> least * least")
 
 THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     label="Theorems 1 and 2, the probability that Assumption 3 gives for all pairs at once",
-    statement=r"""
-        \mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat
-        c}};\ \text{given this event, (2), (3), and no ReLU that changes its state, (4) holds}""",
+    statement=r"""\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne
+        n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state,
+        (4) holds}""",
     assumptions=[
-        "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)"
+        "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)",
     ],
-    relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",),
-    of_project=True,
-    note="""The union bound over pairs, against enumeration; equality for N = 2. What follows deterministically is
+    name="probability that all pairs are dissimilar", relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)},
+    uses=("convergence.prop-1-fixed-pattern",), of_project=True,
+    note="""The union bound over pairs, against enumeration; equality for $N = 2$. What follows deterministically is
         convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
         (convergence.eq-60-61).""",
 )  # fmt: skip
@@ -357,30 +353,29 @@ THM_2_PAIRS.mutant("pairs of equal samples", "_distinct(N, d) -> 1 - _distinct(N
 
 NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
     label="Theorem 2, for one token and given samples: the initial loss that Eqs. (2) and (3) allow",
-    statement=r"d_s=1,\ \lambda_0>0,\ \text{NTK},\ \tau_0=d_m^{-1},\ d_m\ge\max(d,w_{48}),\ \sqrt{2\ell(\theta^0)}\le"
-    r"\min\Big(\frac{\lambda_0}{128\sqrt NC_x\max(1,32C_x^2)},\ \frac{(\lambda_0/4)^{3/2}\sqrt{d_m}}{128NC_x^2(1+"
-    r"2048C_x^4)}\Big)\ \Rightarrow\ (2),(3)\text{ with probability at least }1-8e^{-d_m/2}-\delta_1,\text{ and (4)"
-    r" while no ReLU changes its state}",
+    statement=r"""d_s=1,\ \lambda_0>0,\ \text{NTK},\ \tau_0=d_m^{-1},\ d_m\ge\max(d,w_{48}),\
+        \sqrt{2\ell(\theta^0)}\le\min\Big(\frac{\lambda_0}{128\sqrt NC_x\max(1,32C_x^2)},\
+        \frac{(\lambda_0/4)^{3/2}\sqrt{d_m}}{128NC_x^2(1+2048C_x^4)}\Big)\ \Rightarrow\ (2),(3)\text{ with probability
+        at least }1-8e^{-d_m/2}-\delta_1,\text{ and (4) while no ReLU changes its state}""",
     assumptions=[
         "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum; lambda_0 at eta_V = 1",
         "the event of Lemma 6: the four weights have norms at most 3 sqrt(d_m), hence lambda <= 4 sqrt(d_m)",
-        "the event alpha^2 >= lambda_0 / 4, which fails with probability at most delta_1 from the width w_48 of"
-        " convergence.eq-60-61-scaled on",
-        "C_Q = C_K = C_V = C_O = 1",
-        Assumption("lambda_0, C_x > 0", positive=lambda least, C_x: stacked([least, C_x])),
+        "the event alpha^2 >= lambda_0 / 4, which fails with probability at most delta_1 from the width w_48 of "
+        "convergence.eq-60-61-scaled on",
+        "C_Q = C_K = C_V = C_O = 1", Assumption("lambda_0, C_x > 0", positive=lambda least, C_x: stacked([least, C_x])),
     ],
-    relation=AtMost(), sizes={"N": (1, 4), "d_m": (1, 6)},
-    uses=("convergence.eq-60-61-scaled", "convergence.prop-1-initial-margin"), corrects="convergence.thm-2", of_project=True,
-    note="""Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings
+    name="sufficient initial loss for one token, NTK", relation=AtMost(), sizes={"N": (1, 4), "d_m": (1, 6)},
+    uses=("convergence.eq-60-61-scaled", "convergence.prop-1-initial-margin"), corrects="convergence.thm-2",
+    of_project=True,
+    note=r"""Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings
         (2) about: it bounds the initial loss whatever the width (convergence.thm-2-loss-allowed), while labels of order
-        1 give sqrt(2 l) of order sqrt(N).""",
+        1 give $\sqrt{2 \ell}$ of order $\sqrt{N}$.""",
 )  # fmt: skip
 
 
 @NTK_ONE_TOKEN.inputs
-def loss_for_one_token(
-    N: SampleCount, d_m: Width, least: Positive, C_x: Positive, share: Annotated[Any, Real(0.5, 1.0)]
-) -> dict[str, Any]:
+def loss_for_one_token(N: SampleCount, d_m: Width, least: Positive, C_x: Positive,
+                       share: Annotated[Any, Real(0.5, 1.0)]) -> dict[str, Any]:  # fmt: skip
     one = least * 0 + 1
     first = least / (C_x * maximum(stacked([one, 32 * C_x**2])) * sqrt(one * N) * 128)
     quarter = least * rational(1, 4)
@@ -409,14 +404,14 @@ NTK_ONE_TOKEN.mutant("lambda_0^2", "least -> least * least / 4")
 
 LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
-    statement=r"""
-        \tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\ \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt
-        N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
-    relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"], of_project=True,
-    note="""N alpha^2 <= ||F_pre||_F^2 <= (rho ||W_V||_2)^2, and lambda_V > ||W_V||_2; ||W_V||_2 <= 3 sqrt(d_m) by Lemma
-        6. For the sum over tokens; the average leaves d_s^2 less.""",
+    statement=r"""\tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\
+        \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
+    name="upper bound of the allowed initial loss",
+    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"], relation=AtMost(),
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    of_project=True,
+    note=r"""$N \alpha^2 \le \|F_{pre}\|_F^2 \le (\rho \|W_V\|_2)^2$, and $\lambda_V > \|W_V\|_2$; $\|W_V\|_2 \le 3
+        \sqrt{d_m}$ by Lemma 6. For the sum over tokens; the average leaves $d_s^2$ less.""",
 )  # fmt: skip
 
 
@@ -430,9 +425,8 @@ def loss_that_condition_2_may_allow(X: Samples, W_V: ValueWeights) -> Any:
 
 
 @LOSS_ALLOWED.oracle
-def loss_that_condition_2_allows(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights
-) -> Any:
+def loss_that_condition_2_allows(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                                 w_O: OutputWeights) -> Any:  # fmt: skip
     """alpha^2 over the factor of sqrt(2 l) in Eq. (2), alpha for the sum over tokens."""
     one = X.sum() * 0 + 1
     b = Bounds(X, W_Q, W_K, W_V, w_O, one / W_V.shape[0], 1 / sqrt(one * W_V.shape[0]), sample_bound(X) + TINY)

@@ -11,30 +11,31 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
 from theorems.convergence.part_c_1_lemmas.constants import Bounds, sample_bound, stacked
 from theorems.convergence.settings import Positive
-from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, total
+from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, step, total
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
 Column = Annotated[Any, Shape("d_m", "1")]
 QueryColumn = Annotated[Any, Shape("d_m", "1", role="query")]
 
-COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1",
-    statement=r"""\text{LeCun initialization with }\tau_0=d_m^{-1}\text{, vector input }x\in\mathbb R^{\tilde d}:\text{
-        by setting }d_s=1,d=\tilde d,\text{ training with GD can converge to a global minimum. On the contrary, if one
-        sets }d_s=\tilde d,d=1,\text{ the conditions in Eqs. (2) and (3) do not hold, the convergence can not be
-        guaranteed by our theory.}""",
+COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1", name="convergence for vector input",
+    statement=r"""\text{Consider LeCun initialization with }\tau_0=d_m^{-1}\text{ scaling, given vector input
+        }x\in\mathbb R^{\tilde d}\text{, if one feeds the input to Transformer by setting }d_s=1,d=\tilde d\text{, then
+        training with GD can converge to a global minimum. On the contrary, if one sets }d_s=\tilde d,d=1\text{, the
+        conditions in Eqs. (2) and (3) do not hold, the convergence can not be guaranteed by our theory.}""",
     assumptions=[
-        "d = 1, tau_0 = 1/d_m, tau_1 = 1",
-        "C_Q = C_K = C_V = C_O = 1, C_x as small as Assumption 1 allows",
+        "d = 1, tau_0 = 1/d_m, tau_1 = 1", "C_Q = C_K = C_V = C_O = 1, C_x as small as Assumption 1 allows",
         "d_m >= N, l(theta^0) > 0",
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    note="""True for N >= 3; nothing is printed about N. Judged is the second half, over all weights that Gaussian
-        initialisation can produce. With one or two samples alpha can be positive at d = 1, and labels close to the
-        outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on F_pre has rank at most
-        2, alpha = 0, and both conditions fail unless l(theta^0) = 0. The first half says 'can': labels near the outputs
-        meet both conditions wherever alpha > 0.""",
+    note=r"""True for $N \ge 3$; nothing is printed about $N$. Judged is the second half, over all weights that Gaussian
+        initialisation can produce. With one or two samples $\alpha$ can be positive at $d = 1$, and labels close to the
+        outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on $F_{pre}$ has rank at
+        most 2, $\alpha = 0$, and both conditions fail unless $\ell(\theta^0) = 0$. The first half says 'can': labels
+        near the outputs meet both conditions wherever $\alpha > 0$.""",
+    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the hidden
+        layer has rank at most 2 and the conditions fail, as convergence.cor-1-rank-two says.""",
 )  # fmt: skip
 
 
@@ -88,21 +89,21 @@ def _() -> dict[str, Any]:
 
 
 RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, at d = 1",
-    statement=r"d=1:\ F_{pre}=\tau_1p\,[\textstyle\sum_i\sigma_r(X_n^\top\beta_{i,n})]_n\sigma_r(w_V)^\top+\tau_1p\,["
-    r"\textstyle\sum_i\sigma_r(-X_n^\top\beta_{i,n})]_n\sigma_r(-w_V)^\top,\ \text{so that }\mathrm{rank}\,F_{pre}"
-    r"\le2,\ \alpha=0\text{ for }N\ge3,\text{ and (2), (3) hold only if }\ell(\theta^0)=0",
-    assumptions=["d = 1, any weights, any tau_0, tau_1", "p = 1/d_s (average pooling)"],
-    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (1, 4)}, corrects="convergence.cor-1", of_project=True,
-    exact=True,
-    note="""relu(m v) = relu(m) relu(v) + relu(-m) relu(-v). Beside the identity the determinant of F_pre F_pre^T of
-        three samples is computed, which is 0: then alpha = 0 for N >= 3. The right-hand sides of (2) and (3) are
-        positive multiples of sqrt(2 l(theta^0)).""",
+    statement=r"""d=1:\ F_{pre}=\tau_1p\,[\textstyle\sum_i \sigma_r(X_n^\top\beta_{i,n})]_n
+        \sigma_r(w_V)^\top+\tau_1p\,[\textstyle \sum_i\sigma_r(-X_n^\top\beta_{i,n})]_n \sigma_r(-w_V)^\top,\ \text{so
+        that }\mathrm{rank}\,F_{pre}\le2,\ \alpha=0\text{ for }N\ge3,\text{ and (2), (3) hold only if }\ell(\theta^0)=0
+    """,
+    name="hidden layer of rank two in one dimension",
+    assumptions=["d = 1, any weights, any tau_0, tau_1", "p = 1/d_s (average pooling)"], relation=Equal(),
+    sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (1, 4)}, corrects="convergence.cor-1", of_project=True, exact=True,
+    note=r"""$\mathrm{relu}(m v) = \mathrm{relu}(m) \mathrm{relu}(v) + \mathrm{relu}(-m) \mathrm{relu}(-v)$. Beside the
+        identity the determinant of $F_{pre} F_{pre}^\top$ of three samples is computed, which is 0: then $\alpha = 0$
+        for $N \ge 3$. The right-hand sides of (2) and (3) are positive multiples of $\sqrt{2 \ell(\theta^0)}$.""",
 )  # fmt: skip
 
 
-def _two_terms(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, negative: Any = 1, pooling: bool = True
-) -> Any:
+def _two_terms(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, negative: Any = 1,
+               pooling: bool = True) -> Any:  # fmt: skip
     positive_part, negative_part = [], []
     for n in range(X.shape[0]):
         m = softmax(X[n] @ W_Q.T @ W_K @ X[n].T * tau_0) @ X[n]
@@ -114,9 +115,8 @@ def _two_terms(
 
 
 @RANK_TWO.formula
-def two_rank_one_terms(
-    X: ScalarTokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive, tau_1: Positive
-) -> Any:
+def two_rank_one_terms(X: ScalarTokens, W_Q: QueryColumn, W_K: Column, W_V: Column, tau_0: Positive,
+                       tau_1: Positive) -> Any:  # fmt: skip
     """F_pre as a sum of two matrices of rank one, in one row, then 0 for N >= 3; shape (1, N d_m + 1)."""
     F = _two_terms(X, W_Q, W_K, W_V, tau_0, tau_1)
     return concatenate([F.reshape(1, -1), F[:1, :1] * 0], axis=1)
@@ -140,15 +140,19 @@ RANK_TWO.mutant("sum pooling", pooling=False)
 
 
 COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark after Corollary 1",
-    statement=r"""\text{least squares: }X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is rank one; when }[X,y]\text{
-        is not rank-one there is no solution, so GD can not converge to zero loss.}""",
+    statement=r"""\text{given input }X\in\mathbb R^{N\times1}\text{, then the NTK }XX^\top\text{ is a rank-one matrix.
+        As a result, when the augmented matrix }[X,y]\text{ is not rank-one, then there is no solution to the linear
+        system so that GD training can not converge to zero loss.}""",
     assumptions=[
         "f = X w, w a scalar",
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
-    relation=Equal(), sizes={"N": (2, 4)}, exact=True,
-    note="""|X|^2 min_w |X w - y|^2 = det([X, y]^T [X, y]), which vanishes exactly where [X, y] has rank one. For X = 0
-        and y = 0, [X, y] has rank zero and every w is a solution: the remark supposes X nonzero.""",
+    name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True, expects="gap",
+    presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
+    missing=r"$X \ne 0$",
+    note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which vanishes exactly where $[X, y]$ has rank at
+        most one. Of $X = 0$, which the sentence does not exclude, $X X^\top$ has rank zero; the second sentence holds
+        there too.""",
 )  # fmt: skip
 
 
@@ -173,3 +177,40 @@ def least_squares(X: Labels, y: Labels) -> Any:
 
 COR_1_REMARK.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
 COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")
+
+
+ANY_INPUT = Claim(CONVERGENCE, "convergence.cor-1-remark-any-input", label="Remark after Corollary 1, for every X",
+    statement=r"X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is a rank-one matrix}",
+    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (2, 4)}, expects="refuted",
+    severity="error", of_project=True,
+    note=r"The rank of $X X^\top$ is the number of its positive eigenvalues, of which $|X|^2$ is the only candidate.",
+)  # fmt: skip
+
+
+@ANY_INPUT.formula
+def rank_as_stated(X: Labels) -> Any:
+    """1, a scalar."""
+    return total(X * X) * 0 + 1
+
+
+@ANY_INPUT.domain("zero input")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    arrays["X"][:] = 0.0
+
+
+ANY_INPUT.oracle(lambda X: step(total(X * X)))
+ANY_INPUT.mutant("rank two", "1 -> 2")
+ANY_INPUT.mutant("rank zero", "1 -> 0")
+ANY_INPUT.counterexample("X = 0 has rank zero", X=[[0], [0]])
+
+
+NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark after Corollary 1, for X other than 0",
+    statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
+        \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
+    name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
+    sizes=COR_1_REMARK.sizes, corrects="convergence.cor-1-remark", of_project=True,
+)  # fmt: skip
+NONZERO.formula(gram_determinant)
+NONZERO.oracle(least_squares)
+NONZERO.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
+NONZERO.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")

@@ -49,9 +49,8 @@ def _batched_outputs(X: Any, weights: list[Any], tau_0: float, tau_1: float) -> 
     return (hidden * w_O[:, :, 0]).sum(-1)
 
 
-def train(
-    seed: int, N: int, d_s: int, d: int, d_m: int, scheme: str, tau_0: float, gamma: float, steps: int = STEPS
-) -> tuple[Any, Any]:
+def train(seed: int, N: int, d_s: int, d: int, d_m: int, scheme: str, tau_0: float, gamma: float,
+          steps: int = STEPS) -> tuple[Any, Any]:  # fmt: skip
     """Losses (steps + 1, SEEDS) and relative movements of the weights per step (steps, SEEDS); l = |f - y|^2 / (2 N)."""
     import torch
 
@@ -90,24 +89,23 @@ def _proportions(formula: Any, outcomes: dict[str, Any]) -> list[LawTest]:
     ]
 
 
-# -- Figure 2 ----------------------------------------------------------------------------------------------------------
-
-FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2",
-    statement=r"""
-        N=100,\ X\in\mathbb R^{10\times100}\text{ and }y\text{ standard Gaussian, LeCun, }\tau_0=d_m^{-1/2},\ 400\text{
-        epochs of GD with fixed }\gamma=1,\ d_m\in\{10,100,1000,4000\}:\ \text{training converges (linear rate) except
-        for the sub-linear width; weights change slowly after epoch 50; NTK more stable as width increases.}""",
-    assumptions=[MEAN_LOSS],
-    relation=PROPORTIONS, sizes={"N": (10, 10), "d_s": (2, 2), "d": (10, 10)}, expects="empirical",
-    observed="""N = 10, d_s = 2, d = 10, widths 1, 10 and 50, 400 steps, gamma = 1/10, LeCun, tau_0 = d_m^{-1/2}, 32
-        seeds: widths 10 and 50 reach 1/100 of the initial loss, width 1 does not; after step 50 the weights move less
-        per step than in the first ten. With the stated gamma = 1 width 100 diverges within 50 steps. Not stated in the
-        paper: the normalisation of the loss (sum or mean), the number of runs, what counts as converged. The stability
-        of the kernel and the linearity of the rate are not judged here""",
-    note="""gamma = 1 is too long for |f - y|^2 / (2N) and all the more for the sum, whose gradient is N times larger:
-        the largest eigenvalue of the kernel grows in proportion to d_m under LeCun initialisation. At the sizes of the
-        paper, N = 100, d_s = 10, d = 100, d_m = 1000, the mean loss grows from the first of such steps and overflows
-        within eight (one seed).""",
+FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2", name="training curves by width",
+    statement=r"""N=100,\ X\in\mathbb R^{10\times100}\text{ and }y\in\mathbb R\text{ from standard Gaussian
+        distribution, LeCun, }\tau_0=d_m^{-1/2},\ 400\text{ epochs with a fixed step size }\gamma=1,\
+        d_m=\{10,100,1000,4000\}:\ \text{the training can converge except for the case with sub-linear width, see the
+        linear convergence rate; the weights do not change much after 50 epochs; as the width increases, the empirical
+        NTK becomes more stable.}""",
+    assumptions=[MEAN_LOSS], relation=PROPORTIONS, sizes={"N": (10, 10), "d_s": (2, 2), "d": (10, 10)},
+    expects="empirical",
+    observed=r"""$N = 10$, $d_s = 2$, $d = 10$, widths 1, 10 and 50, 400 steps, $\gamma = 1/10$, LeCun, $\tau_0 =
+        d_m^{-1/2}$, 32 seeds: widths 10 and 50 reach 1/100 of the initial loss, width 1 does not; after step 50 the
+        weights move less per step than in the first ten. With the stated $\gamma = 1$ width 100 diverges within 50
+        steps. Not stated in the paper: the normalisation of the loss (sum or mean), the number of runs, what counts as
+        converged. The stability of the kernel and the linearity of the rate are not judged here""",
+    note=r"""$\gamma = 1$ is too long for $|f - y|^2 / (2N)$ and all the more for the sum, whose gradient is $N$ times
+        larger: the largest eigenvalue of the kernel grows in proportion to $d_m$ under LeCun initialisation. At the
+        sizes of the paper, $N = 100$, $d_s = 10$, $d = 100$, $d_m = 1000$, the mean loss grows from the first of such
+        steps and overflows within eight (one seed).""",
 )  # fmt: skip
 
 
@@ -138,18 +136,17 @@ FIG_2.mutant("gamma = 1 converges, as printed", lambda: [0, 1, 1, 1, 1])
 FIG_2.mutant("weights keep moving", lambda: [0, 1, 1, 0, 0])
 
 
-# -- Figure 3 ----------------------------------------------------------------------------------------------------------
-
 FIG_3 = Claim(CONVERGENCE, "convergence.exp-fig-3", label="Section 5.1, Figure 3",
-    statement=r"""x_n\in\mathbb R^{100},\ \text{LeCun},\ \tau_0=d_m^{-1},\ d_m=100:\ d_s=1,d=100\text{ converges; }
-        d_s=100,d=1\text{ fails to converge.}""",
-    assumptions=[MEAN_LOSS],
-    relation=PROPORTIONS, expects="empirical", uses=("convergence.cor-1-rank-two",),
-    observed="""N = 10 Gaussian vectors of length 10, Gaussian labels, d_m = 10, 400 steps, gamma = 1/10, LeCun, tau_0 =
-        1/d_m, 32 seeds: in most of them below 1/100 of the initial loss as one token of dimension 10, above half of it
-        as 10 tokens of dimension 1. Not stated in the paper: step size, number of samples and steps of this experiment,
-        normalisation of the loss. The comparison with a two-layer FCNN is not judged here""",
-    note="No tuning could help the second arrangement: F_pre has rank 2 at d = 1 (convergence.cor-1-rank-two).",
+    statement=r"""x_n\in\mathbb R^{100},\ \text{LeCun},\ \tau_0=d_m^{-1},\ d_m=100:\ \text{the training of Transformer
+        with }d_s=1,d=100\text{ is similar to that of two-layer FCNN with the same width; the case of }d_s=100,d=1\text{
+        fails to converge.}""",
+    name="training curves for vector input", assumptions=[MEAN_LOSS], relation=PROPORTIONS, expects="empirical",
+    uses=("convergence.cor-1-rank-two",),
+    observed=r"""$N = 10$ Gaussian vectors of length 10, Gaussian labels, $d_m = 10$, 400 steps, $\gamma = 1/10$, LeCun,
+        $\tau_0 = 1/d_m$, 32 seeds: in most of them below 1/100 of the initial loss as one token of dimension 10, above
+        half of it as 10 tokens of dimension 1. Not stated in the paper: step size, number of samples and steps of this
+        experiment, normalisation of the loss. The comparison with a two-layer FCNN is not judged here""",
+    note="No tuning could help the second arrangement: $F_{pre}$ has rank 2 at $d = 1$ (convergence.cor-1-rank-two).",
 )  # fmt: skip
 
 
@@ -171,15 +168,15 @@ FIG_3.mutant("both converge", lambda: [1, 1])
 FIG_3.mutant("neither converges", lambda: [0, 0])
 
 
-FIG_5 = Claim(CONVERGENCE, "convergence.exp-fig-5", label="Figure 5 / E.1",
-    statement=r"\text{same step size: LeCun and He similar, NTK initialization leads to slower convergence.}",
-    assumptions=[MEAN_LOSS + ", tau_0 = d_m^{-1/2}"],
-    relation=PROPORTIONS, expects="empirical",
-    observed="""
-        N = 10, d_s = 2, d = 10, d_m = 50, 100 steps, gamma = 1/10, the same data for all three schemes, 32 seeds: the
-        loss under NTK is above that under LeCun and under He, relative to the initial one, in nearly all of them;
-        LeCun and He both reach 1/100 of it. Not stated in the paper: widths of this figure, runs, normalisation of the
-        loss; it has gamma = 1, with which the wider networks diverge under LeCun initialisation here (Figure 2)""",
+FIG_5 = Claim(CONVERGENCE, "convergence.exp-fig-5", label="Figure 5 / E.1", name="training curves by initialisation",
+    statement=r"""\text{when using the same step size }\gamma=1\text{ for LeCun and He initialization exhibits similar
+        behavior while NTK initialization leads to slower convergence.}""",
+    assumptions=[MEAN_LOSS + ", tau_0 = d_m^{-1/2}"], relation=PROPORTIONS, expects="empirical",
+    observed=r"""$N = 10$, $d_s = 2$, $d = 10$, $d_m = 50$, 100 steps, $\gamma = 1/10$, the same data for all three
+        schemes, 32 seeds: the loss under NTK is above that under LeCun and under He, relative to the initial one, in
+        nearly all of them; LeCun and He both reach 1/100 of it. Not stated in the paper: widths of this figure, runs,
+        normalisation of the loss; it has $\gamma = 1$, with which the wider networks diverge under LeCun initialisation
+        here (Figure 2)""",
 )  # fmt: skip
 
 

@@ -16,28 +16,24 @@ from verify.matrix import concatenate, eye, inverse
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
 
-EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1",
+EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1", name="gradient flow of the outputs",
     statement=r"""\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial
         f(\theta^t)}{\partial\theta}\Big)\Big( \frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top""",
     assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}, exact=True,
 )  # fmt: skip
 
 
 @EQ_5.formula
-def flow_of_outputs(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
+def flow_of_outputs(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                    tau_0: Positive, tau_1: Positive) -> Any:  # fmt: skip
     """-K (f - y), shape (N, 1) (Eq. (5))."""
     return -tangent_kernel(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) @ (outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
 
 
 @EQ_5.oracle
-def derivative_along_flow(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-    tau_0: Positive, tau_1: Positive,
-) -> Any:  # fmt: skip
+def derivative_along_flow(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                          w_O: OutputWeights, tau_0: Positive, tau_1: Positive) -> Any:  # fmt: skip
     """d/ds f(theta - s grad l(theta)) at s = 0."""
     theta = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
     slopes = {
@@ -61,8 +57,6 @@ EQ_5.mutant("loss without 1/2", lambda value: value * 2)
 EQ_5.mutant("w_O alone trained", "tangent_kernel -> _kernel_of_w_O")
 
 
-# -- kernel regression -------------------------------------------------------------------------------------------------
-
 ModelFeatures = Annotated[Any, Shape("N", "p")]
 TestFeatures = Annotated[Any, Shape("1", "p")]
 Parameters = Annotated[Any, Shape("p", "1")]
@@ -74,10 +68,9 @@ def _independent(F: Any) -> Any:
     return K[0, 0] if K.shape[0] == 1 else K[0, 0] * K[1, 1] - K[0, 1] * K[1, 0]
 
 
-def definite_kernel(
-    M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape("N", "q")], phi: Annotated[Any, Shape("1", "N")],
-    psi: Annotated[Any, Shape("1", "q")], start: Labels, rest: Annotated[Any, Shape("q", "1")], y: Labels,
-) -> dict[str, Any]:  # fmt: skip
+def definite_kernel(M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape("N", "q")],
+                    phi: Annotated[Any, Shape("1", "N")], psi: Annotated[Any, Shape("1", "q")], start: Labels,
+                    rest: Annotated[Any, Shape("q", "1")], y: Labels) -> dict[str, Any]:  # fmt: skip
     """Features F = [M M^T + I, G], whose rows are independent, with p = N + q."""
     F = concatenate([M @ M.T + eye(M.shape[0]), G], axis=1)
     return {"F": F, "phi": concatenate([phi, psi], axis=1), "theta_0": concatenate([start, rest], axis=0), "y": y}
@@ -92,13 +85,13 @@ FLOW = Setting(
     sizes={"N": (1, 2), "q": (1, 2)}, inputs=definite_kernel,
 )  # fmt: skip
 
-REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last display",
+REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last display", name="kernel regression predictor",
     statement=r"f(X)=(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}y",
     relation=Equal(), expects="refuted", severity="error", correction="convergence.kernel-regression-initial-output",
-    note="""True only where the network vanishes at initialisation: the flow adds (K(X, X_n))_n K^{-1} (y - f_0) to the
-        initial output f_0(X). A Gaussian initialisation does not start at f_0 = 0. The display is usual, for networks
-        with f_0 = 0, or close to it by a small scale, and right in the mean over a centred f_0 with K fixed; B.1
-        supposes neither.""",
+    note="""True only where the network vanishes at initialisation: the flow adds $(K(X, X_n))_n K^{-1} (y - f_0)$ to
+        the initial output $f_0(X)$. A Gaussian initialisation does not start at $f_0 = 0$. The display is usual, for
+        networks with $f_0 = 0$, or close to it by a small scale, and right in the mean over a centred $f_0$ with $K$
+        fixed; B.1 supposes neither.""",
 )  # fmt: skip
 
 
@@ -137,7 +130,7 @@ REGRESSION.counterexample("phi(X_1) = (1, 0), phi(X) = (1, 1), theta_0 = (0, 1),
 
 
 WITH_INITIAL = Claim(FLOW, "convergence.kernel-regression-initial-output",
-    label="B.1, last display, with the initial output",
+    label="B.1, last display, with the initial output", name="kernel regression predictor with initial output",
     statement=r"f(X)=f_0(X)+(K^\star(X,X_1),\cdots,K^\star(X,X_N))\cdot(K^\star)^{-1}(y-f_0)",
     relation=Equal(), all_sizes=True, corrects="convergence.kernel-regression", of_project=True, exact=True,
 )  # fmt: skip

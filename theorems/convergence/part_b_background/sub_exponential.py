@@ -60,13 +60,12 @@ def smallest_nu_squared(log_mgf: Any, b: Any, alpha: Any) -> Any:
 
 SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, LAWS])
 
-# -- Lemmas 2 and 3 ----------------------------------------------------------------------------------------------------
 
-LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2",
+LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="scaled sub-exponential variable",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
-    assumptions=["s > 0"],
-    relation=AtMost(ascent=False),
-    note="Put s l for l in the definition. Checked as the quotient of both sides of the definition, in logarithms.",
+    assumptions=["s > 0"], relation=AtMost(ascent=False),
+    note=r"""Put $s \ell$ for $\ell$ in the definition. Checked as the quotient of both sides of the definition, in
+        logarithms.""",
 )  # fmt: skip
 
 
@@ -96,14 +95,13 @@ LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 
 Spreads = Annotated[Any, Shape("N", "1")]
 
-LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3",
-    statement=r"""X_i\sim SE(\nu_i,\alpha_i)\text{ independent}\Rightarrow\sum_{i=1}^NX_i\sim
-        SE\Big(\sqrt{\textstyle\sum_{i=1}^N \nu_i^2},\ \max_i\alpha_i\Big)""",
-    assumptions=["X_1, ..., X_N independent"],
-    relation=AtMost(ascent=False), sizes={"N": (1, 5)},
-    note="""The moment generating function of the sum is the product of those of the summands; the range of l shrinks to
-        the smallest of the ranges, that of max alpha_i. Laws of all three kinds are added, normal ones with alpha_i =
-        0.""",
+LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="sum of sub-exponential variables",
+    statement=r"""\text{independent sub-exponential }X_i\sim(\nu_i,\alpha_i)\text{ for }i\in1,...,N\ \Rightarrow\
+        \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
+    assumptions=["X_1, ..., X_N independent"], relation=AtMost(ascent=False), sizes={"N": (1, 5)},
+    note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
+        function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
+        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
 )  # fmt: skip
 
 
@@ -141,15 +139,15 @@ LEMMA_3.mutant("mean of the nu_i^2", combined=lambda squares: sum(squares) * rat
 LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alphas) * rational(1, 2))
 
 
-LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4",
-    statement=r"X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|<\max\big("
-    r"\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)",
-    assumptions=["delta = exp(-level) in (0, 1)"],
-    relation=AtMost(ascent=False), expects="gap", missing="nu and alpha are not both 0",
+LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="sub-exponential tail bound",
+    statement=r"""X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
+        |X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
+    assumptions=["delta = exp(-level) in (0, 1)"], relation=AtMost(ascent=False), expects="gap",
     presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
-    note="""With t the printed maximum, Chernoff's bound gives P(|X - mu| >= t) <= 2 max(exp(-t^2/(2 nu^2)), exp(-t/(2
-        alpha))) in its two regimes, hence <= delta. A constant is SE(0, 0), where 1/0 is taken as infinite, and then |X
-        - mu| < 0 is never true: with nu = alpha = 0 allowed, < has to be <=.""",
+    missing=r"$\nu$ and $\alpha$ are not both 0",
+    note=r"""With $t$ the printed maximum, Chernoff's bound gives $P(|X - \mu| \ge t) \le 2 \max(\exp(-t^2/(2 \nu^2)),
+        \exp(-t/(2 \alpha)))$ in its two regimes, hence $\le \delta$. A constant is SE(0, 0), where 1/0 is taken as
+        infinite, and then $|X - \mu| < 0$ is never true: with $\nu = \alpha = 0$ allowed, $<$ has to be $\le$.""",
 )  # fmt: skip
 
 
@@ -200,13 +198,12 @@ LEMMA_4.mutant("minimum for maximum", least=True)
 
 
 ANY_PARAMETERS = Claim(CONVERGENCE, "convergence.lemma-4-any-parameters",
-    label="Lemma 4, for all nonnegative nu and alpha",
-    statement=r"""
-        X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2
-        \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
+    label="Lemma 4, for all nonnegative nu and alpha", name="sub-exponential tail bound, constants included",
+    statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\
+        P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2 \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
     assumptions=[DEFINITION, "X constant, which is SE(0, 0)", "delta = exp(-level) in (0, 1)"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
-    note="The definition allows 'non-negative parameters'. |X - mu| < 0 never happens.",
+    note=r"The definition allows 'non-negative parameters'. $|X - \mu| < 0$ never happens.",
 )  # fmt: skip
 
 
@@ -223,12 +220,12 @@ ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0",
 
 
 WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",
-    statement=r"""
-        X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\ |X-\mu|\le
-        \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    assumptions=["delta = exp(-level) in (0, 1)"],
+    statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
+        |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
+    name="sub-exponential tail bound, corrected", assumptions=["delta = exp(-level) in (0, 1)"],
     relation=AtMost(ascent=False), corrects="convergence.lemma-4", of_project=True,
-    note="For nu = alpha = 0 X is constant and both sides are 0; otherwise Chernoff's bound, as for Lemma 4.",
+    note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for
+        Lemma 4.""",
 )  # fmt: skip
 
 

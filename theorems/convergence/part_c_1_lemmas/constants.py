@@ -16,7 +16,7 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from verify.arithmetics import is_tensor
-from verify.matrix import concatenate, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
+from verify.matrix import concatenate, each, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
 from verify.vocabulary import Real, Shape
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]
@@ -27,6 +27,14 @@ ASSUMPTION_1 = "Assumption 1: ||X_n||_F <= sqrt(d_s) C_x"
 NORMS_ONCE = "||W_Q||_2 <= lambda_Q, ||W_K||_2 <= lambda_K, ||W_V||_2 <= lambda_V, ||w_O||_2 <= lambda_O"
 NORMS = NORMS_ONCE + " at t and t'"
 KINK = "relu'(0) = 0"
+#: Glyphs that several claims doubt: the two forms of c_1 in Eq. (36), z with lambda_O in its bracket, t extracted as T.
+TWO_C_1 = (
+    r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
+    r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
+    r"\bar{\lambda}_{K}))",
+)
+Z_WITH_O = r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)"
+THETA_T = r"\ell(\boldsymbol{\theta}^{\top})"
 SUM_OVER_TOKENS = "f with the sum over tokens of Appendix C.2"
 
 #: C_Q = C_K = C_V = C_O = 1, as in the paper's own applications (Appendices C.3 and C.4).
@@ -36,7 +44,8 @@ TINY = rational(1, 2**100)
 
 
 def stacked(scalars: list[Any]) -> Any:
-    """Scalars as a vector."""
+    """Scalars, and lists of them, as a vector."""
+    scalars = [x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])]
     if is_tensor(scalars[0]):
         import torch
 
@@ -46,7 +55,7 @@ def stacked(scalars: list[Any]) -> Any:
 
 def sample_bound(X: Samples) -> Any:
     """The smallest C_x with ||X_n||_F <= sqrt(d_s) C_x for all n (Assumption 1)."""
-    norms = stacked([frobenius_norm(X[n]) for n in range(X.shape[0])])
+    norms = stacked([each(X.shape[0], lambda n: frobenius_norm(X[n]))])
     return maximum(norms) / sqrt(X.shape[1])
 
 
@@ -185,12 +194,15 @@ def distance(theta: Weights, theta_0: Weights) -> Any:
 
 def pre_activations(X: Any, theta: Weights, tau_0: Any) -> Any:
     """W_V X_n^T beta_i for all n and i, in one row, for samples X (N, d_s, d) or one sample (d_s, d)."""
-    rows = [
-        (theta["W_V"] @ sample.T @ beta).reshape(1, -1)
-        for sample in X.reshape(-1, *X.shape[-2:])
-        for beta in attention_rows(sample, theta["W_Q"], theta["W_K"], tau_0)
-    ]
-    return concatenate(rows, axis=1)
+    X = X.reshape(-1, *X.shape[-2:])
+
+    def of_sample(n: int) -> Any:
+        betas = attention_rows(X[n], theta["W_Q"], theta["W_K"], tau_0)
+        return concatenate(
+            each(X.shape[1], lambda i: (theta["W_V"] @ X[n].T @ betas[i]).reshape(1, -1)), axis=1
+        )
+
+    return concatenate(each(X.shape[0], of_sample), axis=1)
 
 
 def same_signs(X: Any, theta: Any, theta_0: Any, tau_0: Any) -> Any:
@@ -198,9 +210,8 @@ def same_signs(X: Any, theta: Any, theta_0: Any, tau_0: Any) -> Any:
     return pre_activations(X, split(theta), tau_0) * pre_activations(X, split(theta_0), tau_0)
 
 
-def same_pattern(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any, w_O_0: Any, tau_0: Any
-) -> Any:
+def same_pattern(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any, w_O_0: Any,
+                 tau_0: Any) -> Any:  # fmt: skip
     """The same for weights that are given one by one."""
     return same_signs(X, joined(W_Q, W_K, W_V, w_O), joined(W_Q_0, W_K_0, W_V_0, w_O_0), tau_0)
 

@@ -26,14 +26,16 @@ def gaussian_singular_values(generator: Any, samples: int, rows: int, columns: i
 
 
 LEMMA_5 = Claim(CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Cor. 5.35)",
-    statement=r"W\in\mathbb R^{d_1\times d_2}\text{ iid }N(0,1),\ \zeta\ge0:\ \text{w.p.}\ge1-2e^{-\zeta^2/2}:\ "
-    r"\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}(W)\le\sigma_{\max}(W)\le\sqrt{d_1}+\sqrt{d_2}+\zeta",
-    assumptions=["entries independent standard normal", "zeta >= 0"],
-    relation=FollowsLaw(samples=4000, instances=8), sizes={"d_1": (1, 12), "d_2": (1, 12)},
-    note="""Gaussian concentration of the 1-Lipschitz extreme singular values around means inside [sqrt(d_1) -
-        sqrt(d_2), sqrt(d_1) + sqrt(d_2)]. For zeta < sqrt(2 log 2) = 1.18 the stated probability is not positive and
-        nothing is said; for d_1 < d_2 the lower bound is negative and trivial. Each instance is tested at its own zeta
-        and at 5/4, 2 and 3.""",
+    statement=r"""W\in\mathbb R^{d_1\times d_2}\text{ iid }\mathcal N(0,1),\ \zeta\ge0:\ \text{with probability at least
+        }1-2\exp(-\zeta^2/2):\ \sqrt{d_1}-\sqrt{d_2}-\zeta \le\sigma_{\min}(W)\le\sigma_{\max}(W)
+        \le\sqrt{d_1}+\sqrt{d_2}+\zeta""",
+    name="extreme singular values of Gaussian matrices",
+    assumptions=["entries independent standard normal", "zeta >= 0"], relation=FollowsLaw(samples=4000, instances=8),
+    sizes={"d_1": (1, 12), "d_2": (1, 12)},
+    note=r"""Gaussian concentration of the 1-Lipschitz extreme singular values around means inside $[\sqrt{d_1} -
+        \sqrt{d_2}, \sqrt{d_1} + \sqrt{d_2}]$. For $\zeta < \sqrt{2 \log 2} = 1.18$ the stated probability is not
+        positive and nothing is said; for $d_1 < d_2$ the lower bound is negative and trivial. Each instance is tested
+        at its own $\zeta$ and at 5/4, 2 and 3.""",
 )  # fmt: skip
 
 
@@ -45,9 +47,8 @@ def singular_value_bounds(d_1: Rows, d_2: Columns, zeta: Slack) -> tuple[float, 
 
 
 @LEMMA_5.part("laws")
-def leaving_the_interval(
-    formula: Any, generator: Any, samples: int, d_1: Rows, d_2: Columns, zeta: Slack
-) -> list[LawTest]:
+def leaving_the_interval(formula: Any, generator: Any, samples: int, d_1: Rows, d_2: Columns,
+                         zeta: Slack) -> list[LawTest]:  # fmt: skip
     """How often a singular value leaves the interval, for the drawn shape and for the telling ones."""
     tests = []
     for rows, columns in dict.fromkeys([(d_1, d_2), (1, 9), (9, 1), (4, 4)]):
@@ -67,13 +68,12 @@ LEMMA_5.mutant("slack with the wrong sign below",
     "math.sqrt(d_1) - math.sqrt(d_2) - zeta -> math.sqrt(d_1) - math.sqrt(d_2) + zeta")  # fmt: skip
 
 
-LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6",
-    statement=r"""
-        W\in\mathbb R^{d_m\times d},\ d_m>d,\text{ iid }N(0,1):\ \text{w.p.}\ge1-2e^{-d_m/2}:\ \|W\|_2\le3\sqrt{d_m}""",
-    assumptions=["entries independent standard normal", "d_m > d"],
-    relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (2, 12), "d": (1, 11)},
-    where=lambda sizes: sizes["d_m"] > sizes["d"], uses=("convergence.lemma-5",),
-    note="zeta = sqrt(d_m) in Lemma 5, and d < d_m. The probability is positive for every d_m >= 2.",
+LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6", name="spectral norm of Gaussian weights",
+    statement=r"""W\in\mathbb R^{d_m\times d},\ d_m>d,\text{ iid }\mathcal N(0,1):\ \text{with probability at least
+        }1-2\exp(-d_m/2):\ \|W\|_2\le3\sqrt{d_m}""",
+    assumptions=["entries independent standard normal", "d_m > d"], relation=FollowsLaw(samples=4000, instances=8),
+    sizes={"d_m": (2, 12), "d": (1, 11)}, where=lambda sizes: sizes["d_m"] > sizes["d"], uses=("convergence.lemma-5",),
+    note=r"$\zeta = \sqrt{d_m}$ in Lemma 5, and $d < d_m$. The probability is positive for every $d_m \ge 2$.",
 )  # fmt: skip
 
 

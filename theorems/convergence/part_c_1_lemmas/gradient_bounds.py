@@ -12,10 +12,10 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
-    output_weight_gradient, query_gradient, value_gradient,
+    key_gradient, output_weight_gradient, query_gradient, value_gradient,
 )  # fmt: skip
-from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
-from verify.oracles import jacobian
+from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, summed, total
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
 
 Error = Annotated[Any, Shape("N", "1")]
@@ -45,28 +45,39 @@ def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWe
     return total(error * error) * rational(1, 2)
 
 
+def _of_all_samples(wrt: str, gradient: Callable[..., Any], by: str) -> None:
+    """sum_n (f(X_n) - y_n) grad f(X_n), by the chain rule, stands for the gradient of the loss in derivations of bounds."""
+
+    @closed_form(loss, wrt, by)
+    def row(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+        error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+        at = (W_Q, W_K, W_V, tau_0, tau_1) if wrt == "w_O" else (W_Q, W_K, W_V, w_O, tau_0, tau_1)
+        return summed(X.shape[0], lambda n: gradient(X[n], *at) * error[n, 0]).reshape(1, -1)
+
+
+_of_all_samples("W_Q", query_gradient, "convergence.d1-gradients")
+_of_all_samples("W_K", key_gradient, "convergence.gradient-wk")
+_of_all_samples("W_V", value_gradient, "convergence.d1-gradients")
+_of_all_samples("w_O", output_weight_gradient, "convergence.d1-gradients")
+
+
 def _gradient_norms(names: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
     """Norms of the gradients of the loss by differentiation."""
     return {name: length(jacobian(loss, name)(*arguments), arguments[-1]) for name in names}
 
 
-LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12",
-    statement=r"\|\nabla_{W_Q}\ell\|_F\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|"
-    r"\nabla_{W_K}\ell\|_F\le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2,\ \|\nabla_{W_V}\ell"
-    r"\|_F\le\rho\bar\lambda_O\|f-y\|_2,\ \|\nabla_{w_O}\ell\|_2\le\rho\bar\lambda_V\|f-y\|_2",
-    relation=AtMost(ascent=False), proof=("convergence.eq-7-8", "convergence.eq-9-10"),
-    doubt=Doubt(
-        (
-            r"\|\boldsymbol{w}_Q^t\|_2 \leq \bar{\lambda}_Q",
-            r"\ell(\boldsymbol{\theta}^{\top})",
-        ),
-        """
-            The hypotheses on W_Q and w_O are extracted alike; Lemma 13 has ||w_O^t|| <= lambda_O. theta^T stands for
-            theta^t throughout.""",
-    ),
-    note="""For the average pooling of Eq. (1.2) the left-hand sides are d_s times smaller at the same residual. The
-        bounds in W_V and w_O are attained at d_s = 1; those in W_Q and W_K use ||diag(beta) - beta beta^T|| <= 2 where
-        1/2 is sharp.""",
+LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12", name="upper bounds of the loss gradients",
+    statement=r"""\|\nabla_{W_Q}\ell(\theta^\top)\|_F\le2 \rho\tau_0\bar\lambda_K\bar\lambda_V\bar
+        \lambda_Od_sC_x^2\|f^t-y\|_2,\ \|\nabla_{W_K}\ell(\theta^\top)\|_F\le2 \rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
+        \lambda_Od_sC_x^2\|f^t-y\|_2,\ \|\nabla_{W_V}\ell(\theta^\top)\|_F\le\rho\bar\lambda_O\|f^t-y\|_2,\
+        \|\nabla_{w_O}\ell(\theta^\top)\|_2\le\rho\bar\lambda_V\|f^t-y\|_2""",
+    relation=AtMost(ascent=False), all_sizes=True, proof=("convergence.eq-7-8", "convergence.eq-9-10"),
+    doubt=Doubt((r"\|\boldsymbol{w}_Q^t\|_2 \leq \bar{\lambda}_Q", r"\ell(\boldsymbol{\theta}^{\top})"),
+        r"""The hypotheses on $W_Q$ and $w_O$ are extracted alike; Lemma 13 has $\|w_O^t\| \le \lambda_O$. $\theta^\top$
+            stands for $\theta^t$ throughout."""),
+    note=r"""For the average pooling of Eq. (1.2) the left-hand sides are $d_s$ times smaller at the same residual. The
+        bounds in $W_V$ and $w_O$ are attained at $d_s = 1$; those in $W_Q$ and $W_K$ use $\|\mathrm{diag}(\beta) -
+        \beta \beta^\top\| \le 2$ where 1/2 is sharp.""",
 )  # fmt: skip
 
 
@@ -95,46 +106,47 @@ LEMMA_12.mutant(
 LEMMA_12.mutant("||f - y|| squared", "speeds[name] * size -> speeds[name] * size ** 2")
 
 
-# -- Eqs. (7)-(10) -----------------------------------------------------------------------------------------------------
-
-EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)",
-    statement=r"""
-        \nabla_{W_V}\ell:\ \tau_1\|\sum_n(f(X_n)-y_n)\sum_i(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))\beta_{i,n}^
-        \top X_n\|_F\le\tau_1\sum_n|f(X_n)-y_n|d_s^{3/2}\bar\lambda_OC_x\le\rho\bar\lambda_O\|f-y\|_2;\quad
-        \nabla_{w_O}\ell:\ \tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2\le\rho\bar\lambda_V\|f-y
-        \|_2""",
-    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.lemma-8"),
+EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gradients in value and output weights",
+    statement=r"""\|\nabla_{W_V}\ell(\theta)\|_F=\|{-\sum_n}(f(X_n)-y_n)\tfrac{\partial f(X_n)}{\partial W_V}\|_F
+        =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))\beta_{i,n}^\top X_n\|_F
+        \le\tau_1\sum_n|(f(X_n)-y_n)|d_s^{3/2}\bar\lambda_OC_x
+        \le\tau_1\sqrt{N\textstyle\sum_n|(f(X_n)-y_n)|^2d_s^{3/2}\bar\lambda_OC_x} =\tau_1d_s^{3/2}\bar\lambda_OC_x\sqrt
+        N\|f-y\|_2=\rho\bar\lambda_O\|f-y\|_2;\quad
+        \|\nabla_{w_O}\ell(\theta)\|_2=\|{-\sum_n}(f(X_n)-y_n)\tfrac{\partial f(X_n)}{\partial w_O}\|_2
+        =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2
+        \le\tau_1\sum_n|(f(X_n)-y_n)|d_s^{3/2}\bar\lambda_VC_x
+        \le\tau_1\sqrt{N\textstyle\sum_n|(f(X_n)-y_n)|^2}d_s^{3/2}\bar\lambda_VC_x=\rho\bar\lambda_V\|f-y\|_2""",
+    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.lemma-8"),
     doubt=Doubt(
-        r"\sqrt{N\sum_{n=1}^{N}\left|\left(f(\boldsymbol{X}_{n})-y_{n}\right)\right|^{2}d_{s}^{3/2}\bar{\lambda}_{O}C_{x}}",
-        "The root is drawn over d_s^{3/2} lambda_O C_x as well; in Eq. (8) it ends before, and so it is taken.",
-    ),
-    note="""
-        Every line is compared with the next; equalities are compared both ways, so the ratio reported is 1, and Lemma
-        12 says how tight the outer bounds are. The minus sign in front of the sums is misplaced, inside norms.""",
+        r"\sqrt{N\sum_{n=1}^{N} \left|\left(f(\boldsymbol{X}_{n})-y_{n}\right)\right|^{2} d_{s}^{3/2} "
+        r"\bar{\lambda}_{O} C_{x}}",
+        r"""The root is drawn over $d_s^{3/2} \bar\lambda_O C_x$ as well; in Eq. (8) it ends before, and so it is taken.
+        """),
+    note="""Every line is compared with the next; equalities are compared both ways, so the ratio reported is 1, and
+        Lemma 12 says how tight the outer bounds are. The minus sign in front of the sums is misplaced, inside norms.
+    """,
 )  # fmt: skip
-EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)",
-    statement=r"""
-        \nabla_{W_Q}\ell:\ \tau_0\tau_1\|\sum_n(f(X_n)-y_n)\sum_iW_kX_n^\top(\mathrm{diag}(\beta_{i,n})-\beta_{i,n}
-        \beta_{i,n}^\top)X_nW_V^\top(w_O\circ\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F\le2\tau_0\tau_1
-        \sum_n|f(X_n)-y_n|d_s\bar\lambda_K\bar\lambda_V\bar\lambda_O(C_x\sqrt{d_s})^3=2\rho\tau_0\bar\lambda_K\bar
-        \lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2\text{ (after Cauchy-Schwarz)};\ \ \|\nabla_{W_K}\ell\|_F\le2\rho\tau_0
-        \bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
-    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    doubt=Doubt(
-        (
-            r"\boldsymbol{W}_{k} \boldsymbol{X}_{n}^{\top}",
-            r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V} "
-        r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n} \right) \right) \boldsymbol{X}_{n}^{(i,:)}",
-        ),
-        "The dot of relu' is lost, and W_k stands for W_K; Appendix D.1 has the dot for this gradient.",
+EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)", name="loss gradients in query and key weights",
+    statement=r"""\|\nabla_{W_Q}\ell(\theta)\|_F =\tau_0\tau_1\|\sum_n(f(X_n)-y_n) \sum_iW_kX_n^\top(\mathrm{diag}(
+        \beta_{i,n})-\beta_{i,n} \beta_{i,n}^\top)X_nW_V^\top (w_O\circ\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F
+        \le2\tau_0\tau_1 \sum_n|(f(X_n)-y_n)|\,d_s\bar\lambda_K \bar\lambda_V\bar\lambda_O(C_x \sqrt{d_s})^3
+        \le2\tau_0\tau_1\sqrt{N\textstyle \sum_n|(f(X_n)-y_n)|^2}\,d_s\bar \lambda_K\bar\lambda_V\bar\lambda_O(C_x
+        \sqrt{d_s})^3 =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2;\ \
+        \|\nabla_{W_K}\ell(\theta)\|_F \le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
+    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    doubt=Doubt((
+        r"\boldsymbol{W}_{k} \boldsymbol{X}_{n}^{\top}",
+        r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V} \boldsymbol{X}_{n}^{\top} "
+        r"\boldsymbol{\beta}_{i,n} \right) \right) \boldsymbol{X}_{n}^{(i,:)}",
     ),
+        r"""The dot of $\mathrm{relu}'$ is lost, and $W_k$ stands for $W_K$; Appendix D.1 has the dot for this gradient.
+        """),
     note="Equalities are compared both ways, so the ratio reported is 1; Lemma 12 says how tight the outer bounds are.",
 )  # fmt: skip
 
 
-def _lines_after(
-    wrt: str, arguments: tuple[Any, ...], gate: Any = step, factor: Callable[[NormBounds], Any] = lambda b: 1
-) -> list[Any]:
+def _lines_after(wrt: str, arguments: tuple[Any, ...], gate: Any = step,
+                 factor: Callable[[NormBounds], Any] = lambda b: 1) -> list[Any]:  # fmt: skip
     """The lines of Eqs. (7), (8), (9) or (10) that follow the norm of the gradient.
 
     They are the norm of its closed form, the bound by sum_n |f(X_n) - y_n|, and the bound by ||f - y||_2; for W_K the last
@@ -152,7 +164,7 @@ def _lines_after(
         "W_Q": lambda x: query_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
         "w_O": lambda x: output_weight_gradient(x, W_Q, W_K, W_V, tau_0, tau_1),
     }
-    closed = length(sum(slopes[wrt](X[n]) * error[n, 0] for n in range(b.N)), tau_1)
+    closed = length(summed(b.N, lambda n: slopes[wrt](X[n]) * error[n, 0]), tau_1)
     return [closed, speed / sqrt(b.N) * total(absolute(error)), last]
 
 

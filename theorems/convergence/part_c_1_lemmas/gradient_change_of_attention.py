@@ -14,10 +14,10 @@ from theorems.convergence.part_c_1_lemmas.constants import Theta, stacked
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import across_a_kink, equal_ends, opposite_tokens
 from theorems.convergence.part_c_1_lemmas.gradient_change import ONE_SAMPLE, SAME_PATTERN, Pair, gradient_change_in
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, softmax_covariance
-from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
+from verify.matrix import absolute, each, frobenius_norm, maximum, spectral_norm, summed
 from verify.vocabulary import AtMost, Claim, Doubt
 
-TWO_TOKENS = ONE_SAMPLE.extended(sizes={"d_s": (1, 2)})
+TWO_TOKENS = ONE_SAMPLE.extended()
 
 
 class Factors(Pair):
@@ -26,29 +26,27 @@ class Factors(Pair):
     def __init__(self, X: Any, theta: Any, theta_0: Any, tau_0: Any, tau_1: Any) -> None:
         super().__init__(X, theta, theta_0, tau_0, tau_1)
         self.betas = self.attention()
-        self.covariances = [[softmax_covariance(beta) for beta in betas] for betas in self.betas]
-        self.outer = [
-            [W["W_K"] @ X.T @ D for D in covariances]
-            for W, covariances in zip(self.ends, self.covariances, strict=True)
-        ]
-        self.U = [[A @ X for A in rows] for rows in self.outer]
-        self.h = [[W["W_V"].T @ g for g in rows] for W, rows in zip(self.ends, self.gated(), strict=True)]
+        self.covariances = [self._each(lambda i, b=b: softmax_covariance(b[i])) for b in self.betas]
+        both, gated = (0, 1), self.gated()
+        self.outer = [self._each(lambda i, k=k: self.ends[k]["W_K"] @ X.T @ self.covariances[k][i]) for k in both]
+        self.U = [self._each(lambda i, k=k: self.outer[k][i] @ X) for k in both]
+        self.h = [self._each(lambda i, k=k: self.ends[k]["W_V"].T @ gated[k][i]) for k in both]
 
     def product_change(self, with_tokens: bool) -> Any:
         """||sum_i U'_i h'_i X^(i,:) - sum_i U_i h_i X^(i,:)||_F, or the same without the tokens."""
-        change = 0
-        for i in range(self.X.shape[0]):
-            moved = self.U[0][i] @ self.h[0][i] - self.U[1][i] @ self.h[1][i]
-            change = moved @ self.X[i : i + 1] + change if with_tokens else moved + change
-        return frobenius_norm(change)
+        def moved(i: int) -> Any:
+            change = self.U[0][i] @ self.h[0][i] - self.U[1][i] @ self.h[1][i]
+            return change @ self.X[i : i + 1] if with_tokens else change
+
+        return frobenius_norm(summed(self.X.shape[0], moved))
 
     def split_change(self, with_h: Any = 1, with_U: Any = 1) -> Any:
         """sum_i ||U'_i|| ||h'_i - h_i|| + ||h_i|| ||U'_i - U_i||, the last line of Eq. (21)."""
         (U, U_0), (h, h_0) = self.U, self.h
-        return sum(
-            spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
-            + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U
-            for i in range(self.X.shape[0])
+        return summed(
+            self.X.shape[0],
+            lambda i: spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
+            + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U,
         )
 
 
@@ -78,16 +76,17 @@ def steep_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     arrays["W_Q_0"][:, 0, 0] *= np.where(of_keys, 63 / 64, 1.0)
 
 
-EQ_21 = Claim(TWO_TOKENS, "convergence.eq-21", label="Eq. (21)",
-    statement=r"""
-        \tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F\le\tau_0
-        \tau_1C_x\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}-\sum_iU_{i,n}^th_{i,n}^t\|_2\le\tau_0\tau_1C_x\sum_i(\|U^{t'}_{i,n}
-        \|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
+EQ_21 = Claim(TWO_TOKENS, "convergence.eq-21", label="Eq. (21)", name="change of the query gradient, split",
+    statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F
+        =\tau_0\tau_1\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}X_n^{(i,:)}-\sum_iU_{i,n}^th_{i,n}^tX_n^{(i,:)}\|_F
+        \le\tau_0\tau_1C_x\|\sum_iU_{i,n}^{t'}h_{i,n}^{t'}-\sum_iU_{i,n}^th_{i,n}^t\|_2
+        \le\tau_0\tau_1C_x\sum_i(\|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2
+        +\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     relation=AtMost(ascent=False), uses=("convergence.d1-gradients",), expects="refuted", severity="error",
     correction="convergence.eq-21-token-norm",
-    note="""Two defects of the first inequality. The tokens X^(i,:) differ with i and cannot be taken out of the sum:
-        products that cancel without them need not cancel with them. And Assumption 1 bounds a token by sqrt(d_s) C_x,
-        not by C_x; the second counterexample breaks the outer inequality, left side against last line.""",
+    note=r"""Two defects of the first inequality. The tokens $X^{(i,:)}$ differ with $i$ and cannot be taken out of the
+        sum: products that cancel without them need not cancel with them. And Assumption 1 bounds a token by $\sqrt{d_s}
+        C_x$, not by $C_x$; the second counterexample breaks the outer inequality, left side against last line.""",
 )  # fmt: skip
 
 
@@ -123,7 +122,8 @@ EQ_21.counterexample(
 EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21), with the norm of a token",
     statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
         \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
-    relation=AtMost(ascent=False), corrects="convergence.eq-21", of_project=True,
+    name="change of the query gradient, split, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-21",
+    of_project=True,
 )  # fmt: skip
 EQ_21_TOKENS.domain("steep attention")(steep_attention)
 
@@ -140,27 +140,29 @@ EQ_21_TOKENS.mutant("change of U dropped", "q.split_change() -> q.split_change(w
 EQ_21_TOKENS.mutant("change of h dropped", "q.split_change() -> q.split_change(with_h=0)")
 
 
-EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)",
-    statement=r"""
-        \|U_{i,n}^{t'}-U_{i,n}^t\|_2\le\|W_K^{t'}X_n^\top D_{i,n}^{t'}-W_K^tX_n^\top D_{i,n}^t\|_2\|X_n\|_2\le C_x
-        \sqrt{d_s}[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}\|_2+\|W_K^t\|_2\|X_n\|_2\|D_{i,n}^{t'}-D_{i,n}^t\|_2]\le
-        C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty+\|\beta_{i,n}^{t'}
-        \beta_{i,n}^{t'\top}-\beta_{i,n}^t\beta_{i,n}^{t\top}\|_2)]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar
-        \lambda_K\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2]\le C_x^2d_s[\|\theta^{t'}-\theta^t\|_2+3\bar\lambda_K2
-        \tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)]\le[C_x^2d_s+3\bar
-        \lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad D=\mathrm{diag}(\beta)-\beta\beta^\top""",
+EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)", name="change of the attention covariance",
+    statement=r"""\|U_{i,n}^{t'}-U_{i,n}^t\|_2 \le\|W_K^{t'}X_n^\top(\mathrm{diag}( \beta_{i,n}^{t'})-\beta_{i,n}^{t'}
+        \beta_{i,n}^{t'}) -W_K^tX_n^\top(\mathrm{diag}( \beta_{i,n}^t)-\beta_{i,n}^t \beta_{i,n}^t)\|_2\|X_n\|_2 \le
+        C_x\sqrt{d_s} \big[\|W_K^{t'}-W_K^t\|_2\|X_n\|_2\| \mathrm{diag}(\beta_{i,n}^{t'})-
+        \beta_{i,n}^{t'}\beta_{i,n}^{t'}\|_2 +\|W_K^t\|_2\|X_n\|_2\|\mathrm{diag}( \beta_{i,n}^{t'})-\beta_{i,n}^{t'}
+        \beta_{i,n}^{t'} -\mathrm{diag}(\beta_{i,n}^t)-\beta_{i,n}^t\beta_{i,n}^t\|_2\big] \le
+        C_x^2d_s\big[\|\theta^{t'}-\theta^t\|_2 +\bar\lambda_K(\|\mathrm{diag}( \beta_{i,n}^{t'})-\mathrm{diag}(
+        \beta_{i,n}^t)\|_2 +\|\beta_{i,n}^{t'}\beta_{i,n}^{t'}-\beta_{i,n}^t\beta_{i,n}^t\|_2)\big] \le
+        C_x^2d_s\big[\|\theta^{t'}-\theta^t\|_2 +\bar\lambda_K(\|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_\infty
+        +(\|\beta_{i,n}^{t'}\|_2+\| \beta_{i,n}^{t'}\|_2)\|\beta_{i,n}^{t'}- \beta_{i,n}^t\|_2)\big] \le
+        C_x^2d_s\big[\|\theta^{t'}- \theta^t\|_2+3\bar\lambda_K\| \beta_{i,n}^{t'}-\beta_{i,n}^t\|_2\big] \le
+        C_x^2d_s\big[\|\theta^{t'}-\theta^t\|_2 +3\bar\lambda_K2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2
+        +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\big] \le[C_x^2d_s+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.lemma-11",),
     correction="convergence.eq-22-all-factors",
     doubt=Doubt(
         r"\boldsymbol{\beta}_{i,n}^{t'} \boldsymbol{\beta}_{i,n}^{t'} - "
         r"\operatorname{diag}(\boldsymbol{\beta}_{i,n}^{t}) - \boldsymbol{\beta}_{i,n}^{t} "
         r"\boldsymbol{\beta}_{i,n}^{t}",
-        """
-            The transposes of beta beta^T are lost, and D^{t'} - D^t shows a minus before its last term, where the next
-            line needs a plus.""",
-    ),
-    note="""The last line has lost the factor C_x^2 d_s of its second term. It is no misprint: Eqs. (23), (24) and c_3
-        in Eq. (14) carry the loss on. Every line before it holds.""",
+        r"""The transposes of $\beta \beta^\top$ are lost, and $D^{t'} - D^t$ shows a minus before its last term, where
+            the next line needs a plus."""),
+    note="""The last line has lost the factor $C_x^2 d_s$ of its second term. It is no misprint: Eqs. (23), (24) and
+        $c_3$ in Eq. (14) carry the loss on. Every line before it holds.""",
 )  # fmt: skip
 
 
@@ -206,17 +208,14 @@ EQ_22.counterexample(
 EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows", _steep)
 
 
-EQ_22_ALL = Claim(
-    TWO_TOKENS,
-    "convergence.eq-22-all-factors",
-    label="Eq. (22), with the factor C_x^2 d_s kept",
-    statement=r"\|U_{i,n}^{t'}-U_{i,n}^t\|_2\le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2",
-    relation=AtMost(ascent=False),
-    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},  # at d_s = 1 attention does not move
-    uses=("convergence.eq-17-18",),
-    corrects="convergence.eq-22",
+# From two tokens on: a single one has attention that does not move.
+EQ_22_ALL = Claim(TWO_TOKENS, "convergence.eq-22-all-factors", label="Eq. (22), with the factor C_x^2 d_s kept",
+    statement=r"""\|U_{i,n}^{t'}-U_{i,n}^t\|_2 \le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad
+        z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
+    name="change of the attention covariance, corrected", relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-17-18",), corrects="convergence.eq-22",
     of_project=True,
-)
+)  # fmt: skip
 EQ_22_ALL.domain("steep attention")(steep_attention)
 
 
@@ -224,21 +223,18 @@ EQ_22_ALL.domain("steep attention")(steep_attention)
 def covariance_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """C_x^2 d_s (1 + 3 lambda_K z) ||theta' - theta||_2 for every token, shape (d_s,)."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked([q.root**2 * (1 + 3 * q.b.K * q.b.slope) * q.distance] * X.shape[0])
+    return stacked([each(X.shape[0], lambda i: q.root**2 * (1 + 3 * q.b.K * q.b.slope) * q.distance)])
 
 
 @EQ_22_ALL.oracle
 def change_of_covariances(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     q = Factors(X, theta, theta_0, tau_0, tau_1)
-    return stacked([_change_of_U(q, i) for i in range(X.shape[0])])
+    return stacked([each(X.shape[0], lambda i: _change_of_U(q, i))])
 
 
 EQ_22_ALL.mutant("factor C_x^2 d_s lost, as printed",
     "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2 + 3 * q.b.K * q.b.slope")  # fmt: skip
 EQ_22_ALL.mutant("attention taken as fixed", "q.root ** 2 * (1 + 3 * q.b.K * q.b.slope) -> q.root ** 2")
-
-
-# -- Eqs. (23), (24) ---------------------------------------------------------------------------------------------------
 
 
 def _printed(q: Pair, norm: Any, gate: Any = 1, mixed: Any = 1) -> Any:
@@ -264,31 +260,32 @@ _CORRECTED = (
     r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2"
 )
 
-EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)",
+EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)", name="Lipschitz bound of the query gradient",
     statement=_STATEMENT.format(weight="Q", other="K"),
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-23-fixed-pattern",
-    note="""Three defects meet: the jump of relu' (Eq. (19)), the tokens taken out of the sum with norm C_x (Eq. (21)),
-        and the lost factor C_x^2 d_s (Eq. (22)). The second counterexample needs no kink.""",
+    note=r"""Three defects meet: the jump of $\mathrm{relu}'$ (Eq. (19)), the tokens taken out of the sum with norm
+        $C_x$ (Eq. (21)), and the lost factor $C_x^2 d_s$ (Eq. (22)). The second counterexample needs no kink.""",
 )  # fmt: skip
-EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)",
+EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)", name="Lipschitz bound of the key gradient",
     statement=_STATEMENT.format(weight="K", other="Q"),
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.gradient-wk",),
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-24-fixed-pattern",
-    note="""As Eq. (23), and W_K appears as 3 lambda_K z where the gradient in W_K has W_Q. Both counterexamples break
-        the line with lambda_Q in that place as well.""",
+    note=r"""As Eq. (23), and $W_K$ appears as $3 \lambda_K z$ where the gradient in $W_K$ has $W_Q$. Both
+        counterexamples break the line with $\lambda_Q$ in that place as well.""",
 )  # fmt: skip
 EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (23), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="Q", other="K"),
-    assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    name="Lipschitz bound of the query gradient, fixed pattern", assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False), all_sizes=True, sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
     uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"), corrects="convergence.eq-23",
     of_project=True,
 )  # fmt: skip
 EQ_24_FIXED = Claim(TWO_TOKENS, "convergence.eq-24-fixed-pattern", label="Eq. (24), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="K", other="Q"),
-    assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",),
+    name="Lipschitz bound of the key gradient, fixed pattern", assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",),
     corrects="convergence.eq-24", of_project=True,
 )  # fmt: skip
 

@@ -24,31 +24,35 @@ WEIGHTS_MOVE = Setting(
     CONVERGENCE,
     "Lemma 14",
     assumptions=[SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK],
-    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
 )
 SAME_SIGNS = Assumption("every pre-activation has the same sign at t and t', none is zero", positive=same_pattern)
 
 
 LEMMA_14 = Claim(WEIGHTS_MOVE, "convergence.lemma-14", label="Lemma 14, Eqs. (13)-(14)",
-    statement=r"""
-        \|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le c_3\|\theta^{t'}-\theta^t\|_2,\ z\triangleq2\tau_0C_x^2d_s(\bar
-        \lambda_Q+\bar\lambda_K),\ (c_3)^2\triangleq N(\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz))^2+N\{\tau_1C_xd_s^{3/2}[
+    statement=r"""\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le c_3\|\theta^{t'}-\theta^t\|_2,\
+        z\triangleq2\tau_0C_x^2d_s(\bar \lambda_Q+\bar\lambda_K),\ (c_3)^2\triangleq
+        N(\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz))^2+N\{\tau_1C_xd_s^{3/2}[
         \bar\lambda_Oz+\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\}^2+N\{\tau_0\tau_1C_xd_s\{2\bar
         \lambda_Kd_sC_x^2[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar\lambda_O]+\bar\lambda_V\bar
         \lambda_O[C_x^2d_s+3\bar\lambda_Kz]\}\}^2+N\{\tau_0\tau_1C_xd_s\{2\bar\lambda_Qd_sC_x^2[\bar\lambda_V(\bar
         \lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar\lambda_O]+\bar\lambda_V\bar\lambda_O[C_x^2d_s+3\bar\lambda_Kz]
         \}\}^2""",
-    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.lemma-14-fixed-pattern",
+    name="Lipschitz bound of the network gradient", relation=AtMost(ascent=False), expects="refuted", severity="error",
+    correction="convergence.lemma-14-fixed-pattern",
     proof=(
         "convergence.lemma-14-u-h", "convergence.lemma-14-h-diff", "convergence.eq-16", "convergence.eq-17-18",
         "convergence.eq-19", "convergence.eq-20", "convergence.eq-21", "convergence.eq-22", "convergence.eq-23",
         "convergence.eq-24",
     ),
-    note="""Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant exists:
-        Eq. (19) treats relu' as Lipschitz. And away from every kink the printed c_3 is too small for large C_x: Eq.
-        (22) loses the factor C_x^2 d_s of 3 lambda_K z in its last line. The third and fourth lines also have C_x for
-        the norm of a token, which Assumption 1 bounds by sqrt(d_s) C_x, and the fourth has lambda_K for lambda_Q in 3
-        lambda_K z.""",
+    note=r"""Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant
+        exists: Eq. (19) treats $\mathrm{relu}'$ as Lipschitz. And away from every kink the printed $c_3$ is too small
+        for large $C_x$: Eq. (22) loses the factor $C_x^2 d_s$ of $3 \lambda_K z$ in its last line. The third and fourth
+        lines also have $C_x$ for the norm of a token, which Assumption 1 bounds by $\sqrt{d_s} C_x$, and the fourth has
+        $\lambda_K$ for $\lambda_Q$ in $3 \lambda_K z$.""",
+    consequence="""The gradient of a ReLU network has no Lipschitz constant, so smoothness, step sizes and stability
+        derived from $c_3$ hold only while no ReLU changes its state, with the constant of
+        convergence.lemma-14-fixed-pattern.""",
 )  # fmt: skip
 
 
@@ -98,17 +102,17 @@ def _() -> dict[str, Any]:
 
 
 FIXED_PATTERN = Claim(WEIGHTS_MOVE, "convergence.lemma-14-fixed-pattern",
-    label="Lemma 14, while no ReLU differs in state",
-    statement=r"""\text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2\le
-        c_3'\|\theta^{t'}-\theta^t\|_2,\ (c_3')^2=N\tau_1^2C_x^2d_s^3\big[(1+\bar\lambda_Vz)^2+(\bar\lambda_Oz+1)^2+
-        \tau_0^2\sum_{P\in\{K,Q\}}(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)+\bar\lambda_V\bar
-        \lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big]""",
-    assumptions=[SAME_SIGNS],
-    relation=AtMost(ascent=False), sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
+    label="Lemma 14, while no ReLU differs in state", name="Lipschitz bound of the network gradient, fixed pattern",
+    statement=r"""\text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2 \le
+        c_3'\|\theta^{t'}-\theta^t\|_2,\ (c_3')^2=N\tau_1^2C_x^2d_s^3\big[(1+\bar\lambda_Vz)^2+(\bar\lambda_Oz+1)^2
+        +\tau_0^2\sum_{P\in\{K,Q\}}(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)
+        +\bar\lambda_V\bar\lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big],\quad
+        z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
+    assumptions=[SAME_SIGNS], relation=AtMost(ascent=False), sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
     corrects="convergence.lemma-14", of_project=True,
     uses=("convergence.eq-20-fixed-pattern", "convergence.eq-23-fixed-pattern", "convergence.eq-24-fixed-pattern"),
-    note="""As Eqs. (15)-(24) with relu' constant, the factor C_x^2 d_s kept in Eq. (22), tokens bounded by sqrt(d_s)
-        C_x, and lambda_Q where the gradient in W_K needs it.""",
+    note=r"""As Eqs. (15)-(24) with $\mathrm{relu}'$ constant, the factor $C_x^2 d_s$ kept in Eq. (22), tokens bounded
+        by $\sqrt{d_s} C_x$, and $\lambda_Q$ where the gradient in $W_K$ needs it.""",
 )  # fmt: skip
 FIXED_PATTERN.domain("close pairs", close_pairs)
 

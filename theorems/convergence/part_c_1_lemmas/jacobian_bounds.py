@@ -34,13 +34,14 @@ def jacobian_by_differentiation(X: Any, theta: Weights, tau_0: Any, tau_1: Any) 
     return concatenate(list(jacobian_blocks(X, theta, tau_0, tau_1).values()), axis=1)
 
 
-LEMMA_13 = Claim(NETWORK, "convergence.lemma-13", label="Lemma 13, Eq. (11)",
-    statement=r"""
-        \|\nabla_\theta f\|_2\le c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2+(2\tau_0\bar\lambda_K\bar
-        \lambda_V\bar\lambda_Od_sC_x^2)^2+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}""",
-    relation=AtMost(ascent=False), sizes={**NETWORK.sizes, "N": (1, 3)}, proof=("convergence.lemma-13-sums",),
+LEMMA_13 = Claim(NETWORK, "convergence.lemma-13", label="Lemma 13, Eq. (11)", name="norm of the network Jacobian",
+    statement=r"""\|\nabla_\theta f^t\|_2\le c_2,\quad c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2
+        +(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2
+        +(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}""",
+    relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**NETWORK.sizes, "N": (1, 3)}, proof=("convergence.lemma-13-sums",),
     note="""Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling
-        of Eq. (1.2) the Jacobian is d_s times smaller. Attained at d_s = 1 and equal samples, without attention
+        of Eq. (1.2) the Jacobian is $d_s$ times smaller. Attained at $d_s = 1$ and equal samples, without attention
         weights.""",
 )  # fmt: skip
 
@@ -74,17 +75,16 @@ LEMMA_13.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[
 # -- the sums ----------------------------------------------------------------------------------------------------------
 
 SUMS = Claim(NETWORK, "convergence.lemma-13-sums", label="Proof of Lemma 13, four displayed sums",
-    statement=r"""
-        \sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(\rho\tau_0\bar
-        \lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_K\bar
-        \lambda_V\bar\lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_F\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
-        \lambda_Od_sC_x^2)^2""",
-    relation=AtMost(ascent=False), expects="refuted", severity="slip",
+    statement=r"""\sum_n\|\nabla_{W_V}f(X_n;\theta)\|_F^2\le(\rho\bar\lambda_O)^2,\
+        \sum_n\|\nabla_{w_O}f(X_n;\theta)\|_F\le(\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\
+        \sum_n\|\nabla_{w_O}f(X_n;\theta)\|_F\le(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2,\
+        \sum_n\|\nabla_{w_O}f(X_n;\theta)\|_F\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2""",
+    name="sums of squared network gradients", relation=AtMost(ascent=False), expects="refuted", severity="slip",
     correction="convergence.lemma-13-sums-of-squares",
-    note="""Eq. (12) sums squares over w_O, W_Q, W_K and W_V; here three lines in a row name w_O, without squares, and
-        the right-hand side of the second is that of the third less a factor 2, where Eqs. (8) and (11) have (rho
-        lambda_V)^2. Nothing of lambda_V alone bounds the gradient in w_O as printed: the second bound vanishes with
-        lambda_K, the gradient in w_O does not. Lemma 13 itself uses the right sums.""",
+    note=r"""Eq. (12) sums squares over $w_O$, $W_Q$, $W_K$ and $W_V$; here three lines in a row name $w_O$, without
+        squares, and the right-hand side of the second is that of the third less a factor 2, where Eqs. (8) and (11)
+        have $(\rho \lambda_V)^2$. Nothing of $\lambda_V$ alone bounds the gradient in $w_O$ as printed: the second
+        bound vanishes with $\lambda_K$, the gradient in $w_O$ does not. Lemma 13 itself uses the right sums.""",
 )  # fmt: skip
 
 
@@ -118,13 +118,13 @@ SUMS.counterexample(
 
 SQUARES = Claim(NETWORK, "convergence.lemma-13-sums-of-squares",
     label="Proof of Lemma 13, the four sums that Eqs. (7) to (10) bound",
-    statement=r"""
-        \sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\ \sum_n\|\nabla_{w_O}f(X_n)\|_2^2\le(\rho\bar
-        \lambda_V)^2,\ \sum_n\|\nabla_{W_Q}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar
-        \lambda_Od_sC_x^2)^2,\ \sum_n\|\nabla_{W_K}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
-        \lambda_Od_sC_x^2)^2""",
-    relation=AtMost(ascent=False), corrects="convergence.lemma-13-sums", of_project=True,
-    note="The squares of the bounds of Lemma 12 per unit of residual; their sum is c_2^2 of Eq. (11).",
+    statement=r"""\sum_n\|\nabla_{W_V}f(X_n)\|_F^2\le(\rho\bar\lambda_O)^2,\
+        \sum_n\|\nabla_{w_O}f(X_n)\|_2^2\le(\rho\bar \lambda_V)^2,\
+        \sum_n\|\nabla_{W_Q}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar \lambda_Od_sC_x^2)^2,\
+        \sum_n\|\nabla_{W_K}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar \lambda_Od_sC_x^2)^2""",
+    name="sums of squared network gradients, corrected", relation=AtMost(ascent=False), all_sizes=True,
+    corrects="convergence.lemma-13-sums", of_project=True,
+    note="The squares of the bounds of Lemma 12 per unit of residual; their sum is $c_2^2$ of Eq. (11).",
 )  # fmt: skip
 
 

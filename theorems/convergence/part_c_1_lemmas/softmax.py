@@ -18,11 +18,11 @@ from verify.vocabulary import AtMost, Claim, Doubt, Equal, Setting
 
 SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes={"d_s": (1, 6)})
 
-LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8",
+LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8", name="Euclidean norm of the softmax output",
     statement=r"v=\mathrm{Softmax}(u)\in\mathbb R^{d_s}\Rightarrow1/\sqrt{d_s}\le\|v\|_2\le1",
-    relation=AtMost(),
-    note="""Equality on the left at equal logits; on the right at d_s = 1, and in the limit of one dominating logit. The
-        inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.""",
+    relation=AtMost(), all_sizes=True,
+    note="""Equality on the left at equal logits; on the right at $d_s = 1$, and in the limit of one dominating logit.
+        The inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.""",
 )  # fmt: skip
 
 
@@ -43,15 +43,12 @@ LEMMA_8.mutant("squared norm in place of the norm", "[norm, norm * 0 + 1] -> [no
 LEMMA_8.mutant("the norm of equal weights as an upper bound", "norm * 0 + 1 -> norm * 0 + 1 / sqrt(u.shape[1])")
 
 
-LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11",
+LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11", name="softmax Jacobian",
     statement=r"v=\mathrm{Softmax}(u)\Rightarrow\frac{\partial v}{\partial u}=\mathrm{diag}(v)-vv^\top",
     relation=Equal(), all_sizes=True, exact=True,
-    doubt=Doubt(
-        r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
-        """
-            In the proof, a minus sign where the quotient rule gives the product; it may be a lost dot. The lemma does
-            not depend on it.""",
-    ),
+    doubt=Doubt(r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
+        """In the proof, a minus sign where the quotient rule gives the product; it may be a lost dot. The lemma does
+            not depend on it."""),
 )  # fmt: skip
 
 
@@ -70,18 +67,15 @@ LEMMA_11.mutant("rank-one term doubled", "v @ v.T -> 2 * (v @ v.T)")
 
 
 QUOTIENT = Claim(SOFTMAX, "convergence.lemma-11-quotient", label="Proof of Lemma 11, case j != k",
-    statement=r"""
-        \frac{\partial v^{(j)}}{\partial u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}\exp(u^{(i)}))^2}
-        \ (j\ne k),\qquad \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i\exp(u^{(i)}))^2}\ (j=k)""",
-    relation=Equal(), sizes={"d_s": (1, 5)}, exact=True,
-    doubt=Doubt(
-        r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
-        """
-            A second minus sign stands where the product has its dot; the line after it, -v^(j) v^(k), is that of the
-            product. With a minus sign the entry would be false: at two equal logits it is -1/2, the derivative -1/4.
-        """,
-    ),
-    note="The next line of the proof, -v^(j) v^(k) and v^(k) - v^(j) v^(k), is checked with it.",
+    statement=r"""\frac{\partial v^{(j)}}{\partial
+        u^{(k)}}=\frac{-\exp(u^{(j)})-\exp(u^{(k)})}{(\sum_{i=1}^{d_s}\exp(u^{(i)}))^2} \ (j\ne k),\qquad
+        \frac{\exp(u^{(k)})\sum_i\exp(u^{(i)})-(\exp(u^{(k)}))^2}{(\sum_i\exp(u^{(i)}))^2}\ (j=k)""",
+    name="softmax Jacobian by the quotient rule", relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)}, exact=True,
+    doubt=Doubt(r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
+        """A second minus sign stands where the product has its dot; the line after it, $-v^{(j)} v^{(k)}$, is that of
+            the product. With a minus sign the entry would be false: at two equal logits it is -1/2, the derivative
+            -1/4."""),
+    note="The next line of the proof, $-v^{(j)} v^{(k)}$ and $v^{(k)} - v^{(j)} v^{(k)}$, is checked with it.",
 )  # fmt: skip
 
 
@@ -138,9 +132,11 @@ PAIR = Setting(
 )
 
 EDELMAN = Claim(PAIR, "convergence.lemma-7-edelman",
-    label="Proof of Lemma 7, second inequality (Edelman et al., Cor. A.7)",
-    statement=r"\|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le2\|a-b\|_\infty",
-    relation=AtMost(),
+    label="Proof of Lemma 7, second inequality (Edelman et al., Cor. A.7)", name="Lipschitz bound of the softmax",
+    statement=r"""\|\beta_i^{t'}-\beta_i^t\|_1
+        \le2\|\tau_0X^{(i,:)}W_Q^{t'\top}W_K^{t'}X^\top-\tau_0X^{(i,:)}W_Q^{t\top}W_K^tX^\top\|_\infty\ (\text{By
+        Corollary A.7 in Edelman et al. [2022]})""",
+    assumptions=["a, b: the logits at two steps, any vectors here"], relation=AtMost(),
     note="The factor 2 can be dropped: convergence.softmax-lipschitz has the sharp constant 1.",
 )  # fmt: skip
 
@@ -158,13 +154,13 @@ EDELMAN.mutant("mean distance", lambda a, b: total(absolute(a - b)) * rational(2
 
 
 SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants of the softmax",
-    statement=r"""
-        \|\mathrm{softmax}(a)-\mathrm{softmax}(b)\|_1\le\|a-b\|_\infty,\qquad\|\mathrm{softmax}(a)-\mathrm{softmax}(b)
-        \|_2\le\tfrac12\|a-b\|_2""",
-    relation=AtMost(), uses=("convergence.lemma-11",), of_project=True,
-    note="""Along the segment the change is (diag(v) - v v^T) h. Its 1-norm is E|h - E h| under the weights v, at most
-        the standard deviation of h, hence at most max |h|; and by Gershgorin diag(v) - v v^T has norm at most max 2 v(1
-        - v) <= 1/2. Both are attained in the limit at two equal logits that move in opposite directions.""",
+    statement=r"""\|\mathrm{softmax}(a)- \mathrm{softmax}(b)\|_1 \le\|a-b\|_\infty,\qquad\|
+        \mathrm{softmax}(a)-\mathrm{softmax}(b) \|_2\le\tfrac12\|a-b\|_2""",
+    name="sharp Lipschitz constants of the softmax", relation=AtMost(), uses=("convergence.lemma-11",), of_project=True,
+    note=r"""Along the segment the change is $(\mathrm{diag}(v) - v v^\top) h$. Its 1-norm is $E|h - E h|$ under the
+        weights $v$, at most the standard deviation of $h$, hence at most $\max |h|$; and by Gershgorin
+        $\mathrm{diag}(v) - v v^\top$ has norm at most $\max 2 v (1 - v) \le 1/2$. Both are attained in the limit at two
+        equal logits that move in opposite directions.""",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from theorems.convergence import definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
-from theorems.convergence.part_c_1_lemmas.constants import Bounds, stacked
+from theorems.convergence.part_c_1_lemmas.constants import THETA_T, TWO_C_1, Bounds, stacked
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
     FIXED_STEP, NO_KINKS, PRINTED_STEP, Constant, Positive, crossing, crossing_by_a_short_step,
 )  # fmt: skip
@@ -43,9 +43,8 @@ class Falls(OneStep):
         ]
 
 
-def _right_sides(
-    run: Falls, curvature: Any = 1, half: Any = HALF, singular: Callable[[Any], Any] = smallest_singular_value
-) -> Any:
+def _right_sides(run: Falls, curvature: Any = 1, half: Any = HALF,
+                 singular: Callable[[Any], Any] = smallest_singular_value) -> Any:  # fmt: skip
     return stacked(
         [*run.lines(curvature, half), -(singular(run.F) ** 2) * 2 * run.losses[0] * run.gamma * rational(1, 2)]
     )
@@ -56,29 +55,25 @@ def _left_sides(run: Falls) -> Any:
 
 
 DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, final chain up to sigma_min",
-    statement=r"""\ell(\theta^{t+1})\le\ell(\theta^t)+\langle\nabla\ell(\theta^t),\theta^{t+1}-\theta^t\rangle+\tfrac
-        C2\|\theta^{t+1}-\theta^t\|^2=\ell(\theta^t)-\gamma\|\nabla\ell(\theta^t)\|^2+\tfrac
-        C2\gamma^2\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-\tfrac12\gamma\|\nabla\ell(\theta^t)\|^2\le\ell(\theta^t)-
-        \tfrac12\gamma\|\nabla_{w_O}\ell(\theta^t)\|_2^2=\ell(\theta^t)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2\le
-        \ell(\theta^t)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2""",
-    assumptions=["t = 0"],
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", proof=("convergence.eq-37",),
+    statement=r"""\ell(\theta^{t+1})\le\ell(\theta^\top)+ \langle\nabla_\theta\ell(\theta^\top),
+        \theta^{t+1}-\theta^\top\rangle +\tfrac C2\|\theta^{t+1}-\theta^\top\|_F^2
+        =\ell(\theta^\top)-\gamma\|\nabla_\theta\ell(\theta^\top)\|_F^2 +\tfrac
+        C2\gamma^2\|\nabla_\theta\ell(\theta^\top)\|_F^2
+        \le\ell(\theta^\top)-\tfrac12\gamma\|\nabla_\theta\ell(\theta^\top)\|_F^2
+        \le\ell(\theta^\top)-\tfrac12\gamma\|\nabla_{w_o}\ell(\theta^\top)\|_2^2
+        =\ell(\theta^\top)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2
+        \le\ell(\theta^\top)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2""",
+    name="decrease of the loss per step", assumptions=["t = 0"], relation=AtMost(ascent=False, signed=True),
+    expects="refuted", severity="error", proof=("convergence.eq-37",),
     correction="convergence.descent-chain-fixed-pattern",
-    doubt=Doubt(
-        (
-            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
-        r"\bar{\lambda}_{K}))",
-            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
-        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
-        ),
-        """
-            Eq. (36) prints c_1 in two ways that differ by a factor lambda_O; the first, the larger one since lambda_O
-            >= 1, is taken in C.""",
-    ),
-    note="""Each side is taken as its change l(.) - l(theta^t). The first inequality is that of Eq. (37), integrated,
-        and fails with it: in the counterexamples of Proposition 1 l(theta^1) exceeds l(theta^0), while every other
-        member of the chain is below l(theta^0). All other steps hold. Read as an implication, the chain follows from
-        Eq. (37) for any C that makes it true; judged is what it asserts, for the C that is defined.""",
+    doubt=Doubt((*TWO_C_1, THETA_T),
+        r"""Eq. (36) prints $c_1$ in two ways that differ by a factor $\lambda_O$; the first, the larger one since
+            $\lambda_O \ge 1$, is taken in $C$. $\theta^\top$ stands for $\theta^t$, as in Lemma 12."""),
+    note=r"""Each side is taken as its change $\ell(\cdot) - \ell(\theta^t)$. The first inequality is that of Eq. (37),
+        integrated, and fails with it: in the counterexamples of Proposition 1 $\ell(\theta^1)$ exceeds
+        $\ell(\theta^0)$, while every other member of the chain is below $\ell(\theta^0)$. All other steps hold. Read as
+        an implication, the chain follows from Eq. (37) for any $C$ that makes it true; judged is what it asserts, for
+        the $C$ that is defined.""",
 )  # fmt: skip
 
 
@@ -91,9 +86,8 @@ def printed_falls_of_the_loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: Key
 
 
 @DESCENT_CHAIN.oracle
-def change_of_the_loss_by_one_step(
-    X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any, gamma: Any
-) -> Any:
+def change_of_the_loss_by_one_step(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
+                                   C_x: Any, gamma: Any) -> Any:  # fmt: skip
     return _left_sides(Falls(Bounds.C, X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x, gamma))
 
 
@@ -108,10 +102,10 @@ DESCENT_CHAIN.counterexample("the same, nearer to the kink, with gamma = 10^-6",
 
 FIXED_PATTERN = Claim(FIXED_STEP, "convergence.descent-chain-fixed-pattern",
     label="C.2, final chain up to sigma_min, while no ReLU changes its state",
-    statement=r"\text{If no pre-activation changes its sign on }[\theta^t,\theta^{t+1}]\text{ and }\gamma\le1/C',"
-    r"\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ the chain holds with }C'\text{ for }C",
-    assumptions=["t = 0", *NO_KINKS],
-    relation=AtMost(ascent=False, signed=True), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
+    statement=r"""\text{If no pre-activation changes its sign on }[\theta^t,\theta^{t+1}]\text{ and }\gamma\le1/C',\
+        C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ the chain holds with }C'\text{ for }C""",
+    name="decrease of the loss per step, fixed pattern", assumptions=["t = 0", *NO_KINKS],
+    relation=AtMost(ascent=False, signed=True), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     uses=("convergence.eq-37-fixed-pattern",), corrects="convergence.descent-chain", of_project=True,
 )  # fmt: skip
 
@@ -124,9 +118,8 @@ def falls_of_the_loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights,
 
 
 @FIXED_PATTERN.oracle
-def fall_of_the_loss(
-    X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any, gamma: Any
-) -> Any:
+def fall_of_the_loss(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any,
+                     gamma: Any) -> Any:  # fmt: skip
     return _left_sides(Falls(Bounds.C_of_fixed_pattern, X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x, gamma))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Scalars, Theta, joined, split, stacked, two_ends,
+    ASSUMPTION_1, NORMS, TWO_C_1, Z_WITH_O, NormBounds, PositiveScale, Scalars, Theta, joined, split, stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
 from theorems.convergence.part_d_1_limiting_kernel.gradients import network_jacobian
@@ -28,38 +28,30 @@ Count = Annotated[int, Size("N")]
 Length = Annotated[int, Size("d_s")]
 Step = Annotated[Any, Real(0.00390625, 0.25)]
 
-SMALL = {"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}
+SMALL = {"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}
 
-
-# -- z -----------------------------------------------------------------------------------------------------------------
 
 PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
     label="Prop. 1, second bullet, versus Table 2 and the F_pre chain of C.2",
-    statement=r"z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2))\ ["
-    r"\text{Prop. 1}];\quad z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar"
-    r"\lambda_K^2))\ [\text{Table 2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
-    r"\bar\lambda_K^2)]=\rho^2 z/\bar\lambda_O\ [\text{C.2}]",
-    assumptions=["all lambdas positive"],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)},
-    doubt=Doubt(
-        (
-            r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)",
-            r"4\tau_0^2 C_x^2 d_s^2 \bar{\lambda}_V^2 \left(\bar{\lambda}_Q^2 + \bar{\lambda}_K^2",
-        ),
-        """
-            Proposition 1 shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2; Table 2 shows
-            C_x^2, Proposition 1 and Appendix C.2 C_x^4. Taken is lambda_Q^2 with C_x^4, as the proof writes z out. The
-            extraction takes O for Q elsewhere, and the rows of Table 2 beside z are damaged (W_O for W_Q, a squared
-            norm in lambda_V).""",
-    ),
-    note="""The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of gamma sum_s sqrt(2
-        l(theta^s)), give rho^2 z / lambda_O with this z and with neither of the other two.""",
+    statement=r"""z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2))\
+        [\text{Prop. 1}];\quad
+        z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2))\ [\text{Table
+        2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2)]=\rho^2
+        z/\bar\lambda_O\ [\text{C.2}]""",
+    name="auxiliary constant of Proposition 1", assumptions=["all lambdas positive"], relation=Equal(), all_sizes=True,
+    sizes={"N": (1, 4), "d_s": (1, 4)},
+    doubt=Doubt((Z_WITH_O, r"4\tau_0^2 C_x^2 d_s^2 \bar{\lambda}_V^2 \left(\bar{\lambda}_Q^2 + \bar{\lambda}_K^2"),
+        r"""Proposition 1 shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2 $\lambda_Q^2$; Table 2
+            shows $C_x^2$, Proposition 1 and Appendix C.2 $C_x^4$. Taken is $\lambda_Q^2$ with $C_x^4$, as the proof
+            writes $z$ out. The extraction takes O for Q elsewhere, and the rows of Table 2 beside $z$ are damaged
+            ($W_O$ for $W_Q$, a squared norm in $\lambda_V$)."""),
+    note=r"""The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of $\gamma \sum_s \sqrt{2
+        \ell(\theta^s)}$, give $\rho^2 z / \lambda_O$ with this $z$ and with neither of the other two.""",
 )  # fmt: skip
 
 
-def _rho_squared_z(
-    N: Any, d_s: Any, tau_0: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any, four: Any = 4, power: int = 4
-) -> Any:
+def _rho_squared_z(N: Any, d_s: Any, tau_0: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any, four: Any = 4,
+                   power: int = 4) -> Any:  # fmt: skip
     attention = four * tau_0**2 * C_x**power * d_s**2 * V**2
     return C_x**2 * (N * d_s**3) * O**2 * (1 + attention * (Q**2 + K**2))
 
@@ -92,19 +84,12 @@ STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after
         "C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C",
         "all else fixed, l(theta^0) included",
     ],
-    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, expects="refuted", severity="error",
-    correction="convergence.prop-1-stepsize-exponent",
-    doubt=Doubt(
-        (
-            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
-        r"\bar{\lambda}_{K}))",
-            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
-        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
-        ),
-        "Eq. (36) prints c_1 in two ways; both have the same power of N.",
-    ),
-    note="""Read as C(4N) = 2 C(N). c_1 and c_2 each carry N^{1/2}, so c_1 c_2 is proportional to N and gamma at best to
-        1/N; where l(theta^0) itself grows like N, as for labels of fixed size, c_3 l(theta^0) grows like N^{3/2}.""",
+    name="step size and number of samples", relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, expects="refuted",
+    severity="error", correction="convergence.prop-1-stepsize-exponent",
+    doubt=Doubt(TWO_C_1, "Eq. (36) prints $c_1$ in two ways; both have the same power of $N$."),
+    note=r"""Read as $C(4N) = 2 C(N)$. $c_1$ and $c_2$ each carry $N^{1/2}$, so $c_1 c_2$ is proportional to $N$ and
+        $\gamma$ at best to $1/N$; where $\ell(\theta^0)$ itself grows like $N$, as for labels of fixed size, $c_3
+        \ell(\theta^0)$ grows like $N^{3/2}$.""",
 )  # fmt: skip
 
 
@@ -115,9 +100,8 @@ def _C(N: int, d_s: int, tau_0: Any, C_x: Any, lam: Any, loss: Any) -> tuple[Any
 
 
 @STEPSIZE.formula
-def printed_growth(
-    N: Count, d_s: Length, tau_0: PositiveScale, C_x: PositiveScale, lam: PositiveScale, loss: PositiveScale
-) -> Any:
+def printed_growth(N: Count, d_s: Length, tau_0: PositiveScale, C_x: PositiveScale, lam: PositiveScale,
+                   loss: PositiveScale) -> Any:  # fmt: skip
     """C at 4 N samples if it is proportional to N^{1/2}: 2 C(N)."""
     return sum(_C(N, d_s, tau_0, C_x, lam, loss)) * 2
 
@@ -134,16 +118,16 @@ STEPSIZE.counterexample(
 STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", label="The powers of N in C",
     statement=r"""C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad
         C(4N)=4c_1c_2+8\cdot2c_3\ell( \theta^0)\ [\ell(\theta^0)\propto N]""",
-    assumptions=["all lambdas fixed"],
-    relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
-    note="So C is of order N for fixed l(theta^0), and of order N^{3/2} for labels of fixed size.",
+    name="step size and number of samples, corrected", assumptions=["all lambdas fixed"], relation=Equal(),
+    at_sizes=True,
+    sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
+    note=r"So $C$ is of order $N$ for fixed $\ell(\theta^0)$, and of order $N^{3/2}$ for labels of fixed size.",
 )  # fmt: skip
 
 
 @STEPSIZE_EXPONENT.formula
-def powers_of_N(
-    N: Count, d_s: Length, tau_0: PositiveScale, C_x: PositiveScale, lam: PositiveScale, loss: PositiveScale
-) -> Any:
+def powers_of_N(N: Count, d_s: Length, tau_0: PositiveScale, C_x: PositiveScale, lam: PositiveScale,
+                loss: PositiveScale) -> Any:  # fmt: skip
     """C at 4 N samples from its two terms at N, for l(theta^0) fixed and proportional to N, shape (2,)."""
     smooth, jump = _C(N, d_s, tau_0, C_x, lam, loss)
     return stacked([4 * smooth + 2 * jump, 4 * smooth + 8 * jump])
@@ -156,9 +140,6 @@ def C_at_four_times_N(N: Any, d_s: Any, tau_0: Any, C_x: Any, lam: Any, loss: An
 
 STEPSIZE_EXPONENT.mutant("N^{1/2} in both terms", "4 -> 2")
 STEPSIZE_EXPONENT.mutant("N in both terms", "2 -> 4; 8 -> 4")
-
-
-# -- Eqs. (26)-(34) ----------------------------------------------------------------------------------------------------
 
 
 class TwoSteps:
@@ -208,25 +189,28 @@ def _loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) 
 
 
 EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31), (33), (34)",
-    statement=r"\|W_Q^{t+1}-W_Q^0\|_F\le\gamma\sum_{s=0}^t\|\nabla_{W_Q}\ell(\theta^s)\|_F\le2\gamma\rho\tau_0\bar"
-    r"\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\sum_{s=0}^t(1-\gamma\tfrac{\alpha^2}2)^{s/2}\sqrt{2\ell(\theta^0)},"
-    r"\ u:=\sqrt{1-\gamma\alpha^2/2}:\ =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\tfrac2{"
-    r"\alpha^2}(1-u^2)\tfrac{1-u^{t+1}}{1-u}\sqrt{2\ell(\theta^0)}\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar"
-    r"\lambda_Od_sC_x^2\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le C_Q\text{ by (2)};\ \text{same with }W_K,C_K;\ "
-    r"\|w_O^{t+1}-w_O^0\|\le\rho\bar\lambda_V\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le C_O;\ \|W_V^{t+1}-W_V^0\|_F\le"
-    r"\rho\bar\lambda_O\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}",
+    statement=r"""\|W_Q^{t+1}-W_Q^0\|_F\le \sum_{s=0}^t\|W_Q^{s+1}-W_Q^s\|_F=\gamma \sum_{s=0}^t\|\nabla_{W_Q}\ell(
+        \theta^s)\|_F \le2\gamma\rho\tau_0\bar\lambda_K\bar \lambda_V\bar\lambda_Od_sC_x^2
+        \sum_{s=0}^t\sqrt{2\ell(\theta^s)} \le2\gamma\rho\tau_0\bar\lambda_K\bar \lambda_V\bar\lambda_Od_sC_x^2
+        \sum_{s=0}^t(1-\gamma \tfrac{\alpha^2}2)^{s/2}\sqrt{2\ell( \theta^0)},\ u:=\sqrt{1-\gamma\alpha^2/2}:\
+        \rho2\tau_0\bar\lambda_K\bar\lambda_V \bar\lambda_Od_sC_x^2 \tfrac2{\alpha^2}(1-u^2)
+        \tfrac{1-u^{t+1}}{1-u}\sqrt{2\ell( \theta^0)} \le\rho2\tau_0\bar\lambda_K\bar\lambda_V
+        \bar\lambda_Od_sC_x^2\tfrac4{\alpha^2} \sqrt{2\ell(\theta^0)} \le C_Q\ (\text{by Eq. (2)});\quad
+        \|w_O^{t+1}-w_O^0\|_2\le\sum_{s=0}^t\|w_O^{s+1}-w_O^s\|_2 =\gamma\sum_{s=0}^t\|\nabla_{w_O}\Phi(W^s)\|_2
+        \le\gamma\rho\bar\lambda_V\sum_{s=0}^t\sqrt{2\ell(\theta^s)} \le\gamma\rho\bar\lambda_V \sum_{s=0}^t(1-\gamma
+        \tfrac{\alpha^2}2)^{s/2}\sqrt{2\ell( \theta^0)} \le\rho\bar\lambda_V \tfrac2{\alpha^2}(1-u^2)
+        \tfrac{1-u^{t+1}}{1-u}\sqrt{2\ell( \theta^0)} \le\rho\bar\lambda_V\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le
+        C_O;\quad \|W_K^{t+1}-W_K^0\|_F\le2\rho\tau_0\bar \lambda_Q\bar\lambda_V\bar \lambda_Od_sC_x^2\tfrac4{\alpha^2}
+        \sqrt{2\ell(\theta^0)},\ \|W_K^{t+1}\|_2\le\bar\lambda_K;\quad \|W_V^{t+1}-W_V^0\|_F\le\rho\bar
+        \lambda_O\tfrac4{\alpha^2}\sqrt{2\ell( \theta^0)},\ \|W_V^{t+1}\|_2\le\bar\lambda_V""",
     assumptions=[
-        ASSUMPTION_1,
-        "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
-        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=_loss_falls),
-        "Eq. (2), with the least C_Q, C_K, C_V, C_O",
+        ASSUMPTION_1, "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
+        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=_loss_falls), "Eq. (2), with the least C_Q, C_K, C_V, C_O",
     ],
-    relation=AtMost(ascent=False), sizes=SMALL,
+    name="movement of the weights during training", relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),
-    doubt=Doubt(
-        r"\nabla_{\boldsymbol{w}_{O}} \Phi(\boldsymbol{W}^{s})",
-        "Eq. (26) has the loss l(theta^s) in this place; Phi is another thing in this paper.",
-    ),
+    doubt=Doubt(r"\nabla_{\boldsymbol{w}_{O}} \Phi(\boldsymbol{W}^{s})",
+        r"Eq. (26) has the loss $\ell(\theta^s)$ in this place; $\Phi$ is another thing in this paper."),
     note="""The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,
         with a factor 2 to spare in Eq. (29).""",
 )  # fmt: skip
@@ -352,28 +336,25 @@ GRANTED = Setting(
 
 FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F",
     statement=_CHAIN % "",
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
-    correction="convergence.fpre-chain-with-d-s", uses=("convergence.lemma-9", "convergence.lemma-12"),
-    doubt=Doubt(
-        (
-            r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)",
-            r"\bar{\lambda}_{V}^{2} \left( \bar{\lambda}_{Q}^{2} + \bar{\lambda}_{K}^{2} \right) \right] "
+    name="movement of the hidden layer during training", relation=AtMost(ascent=False, signed=True), expects="refuted",
+    severity="slip", correction="convergence.fpre-chain-with-d-s", uses=("convergence.lemma-9", "convergence.lemma-12"),
+    doubt=Doubt((
+        Z_WITH_O,
+        r"\bar{\lambda}_{V}^{2} \left( \bar{\lambda}_{Q}^{2} + \bar{\lambda}_{K}^{2} \right) \right] "
         r"\frac{16}{\alpha^{2}}",
-        ),
-        """
-            z is taken as Appendix C.2 writes it out; Proposition 1 shows lambda_O^2 in its inner bracket. The first
-            line shows no trace of damage where d_s is missing.""",
     ),
-    note="""Lemma 9, which the first line quotes, has d_s there, and so have the second line and Eq. (36). Without it
+        r"""$z$ is taken as Appendix C.2 writes it out; Proposition 1 shows $\lambda_O^2$ in its inner bracket. The
+            first line shows no trace of damage where $d_s$ is missing."""),
+    note=r"""Lemma 9, which the first line quotes, has $d_s$ there, and so have the second line and Eq. (36). Without it
         the line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves
-        every row of attention. With d_s the chain holds. Its 16 / alpha^2 may be 4 / alpha^2, since gamma sum_s u^s <=
-        4 / alpha^2: Eq. (3) then keeps sigma_min(F_pre) above 7 alpha / 8.""",
+        every row of attention. With $d_s$ the chain holds. Its $16 / \alpha^2$ may be $4 / \alpha^2$, since $\gamma
+        \sum_s u^s \le 4 / \alpha^2$: Eq. (3) then keeps $\sigma_{\min}(F_{pre})$ above $7 \alpha / 8$.""",
 )  # fmt: skip
 FPRE_CHAIN_WITH_D_S = Claim(GRANTED, "convergence.fpre-chain-with-d-s",
     label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F, with d_s on its first line",
     statement=_CHAIN % "d_s",
-    relation=AtMost(ascent=False, signed=True), uses=("convergence.prop-1-z",), corrects="convergence.fpre-chain",
-    of_project=True,
+    name="movement of the hidden layer, corrected", relation=AtMost(ascent=False, signed=True),
+    uses=("convergence.prop-1-z",), corrects="convergence.fpre-chain", of_project=True,
 )  # fmt: skip
 
 

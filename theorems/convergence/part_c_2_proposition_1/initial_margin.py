@@ -61,33 +61,32 @@ MARGIN = Claim(CONVERGENCE, "convergence.prop-1-initial-margin",
         in every entry, for all }i,n,\ z'=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K),\text{ then no ReLU ever changes
         its state and }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}2)^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=[
-        SUM_OVER_TOKENS,
-        ASSUMPTION_1,
-        "squared loss, full-batch gradient descent on all four weights; c_1, c_2 of Eqs. (36), (11), c_3' of"
-        " convergence.lemma-14-fixed-pattern",
-        "d_m >= N",
-        "C_Q = C_K = C_V = C_O = 1",
+        SUM_OVER_TOKENS, ASSUMPTION_1,
+        "squared loss, full-batch gradient descent on all four weights; c_1, c_2 of Eqs. (36), (11), c_3' of "
+        "convergence.lemma-14-fixed-pattern",
+        "d_m >= N", "C_Q = C_K = C_V = C_O = 1",
         Assumption("Eqs. (2) and (3), the latter with lambda_O and with lambda_Q in z", nonnegative=_conditions),
         Assumption("gamma <= 1/C'", nonnegative=_step_size),
         Assumption("every pre-activation starts further from 0 than it can move", positive=_margin),
         Assumption("tau_0, tau_1, gamma > 0", positive=lambda tau_0, tau_1, gamma: stacked([tau_0, tau_1, gamma])),
     ],
-    relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"], corrects="convergence.prop-1", of_project=True,
+    name="linear convergence from a margin at initialisation", relation=AtMost(ascent=False),
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    corrects="convergence.prop-1", of_project=True,
     uses=("convergence.prop-1-fixed-pattern", "convergence.eq-26-34", "convergence.eq-16"),
-    note="""||theta^t - theta^0|| <= gamma sum_s c_2 sqrt(2 l(theta^s)) <= (4 c_2 / alpha^2) sqrt(2 l(theta^0)) as after
-        Eq. (27), and a pre-activation moves by at most sqrt(d_s) C_x (1 + lambda_V z') times that (Eq. (16)): by
-        induction no sign changes, and convergence.prop-1-fixed-pattern applies at every t. 10 steps are followed. The
-        average of Eq. (1.2) is the sum with tau_1 / d_s, for which (2), (3) and the margin ask for less.""",
+    note=r"""$\|\theta^t - \theta^0\| \le \gamma \sum_s c_2 \sqrt{2 \ell(\theta^s)} \le (4 c_2 / \alpha^2) \sqrt{2
+        \ell(\theta^0)}$ as after Eq. (27), and a pre-activation moves by at most $\sqrt{d_s} C_x (1 + \lambda_V z')$
+        times that (Eq. (16)): by induction no sign changes, and convergence.prop-1-fixed-pattern applies at every $t$.
+        10 steps are followed. The average of Eq. (1.2) is the sum with $\tau_1 / d_s$, for which (2), (3) and the
+        margin ask for less.""",
 )  # fmt: skip
 MARGIN.domain("output weights zero", output_weights_zero)
 
 
 @MARGIN.inputs
-def away_from_kinks(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive,
-    tau_1: Positive, direction: Direction, share: Share, pace: Share,
-) -> dict[str, Any]:  # fmt: skip
+def away_from_kinks(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                    tau_0: Positive, tau_1: Positive, direction: Direction, share: Share,
+                    pace: Share) -> dict[str, Any]:  # fmt: skip
     """Labels near to the outputs: ||f - y|| a share of what (2), (3) and the margin allow, gamma = pace / C'."""
     b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
     alpha = b.alpha * b.d_s
@@ -103,10 +102,8 @@ def away_from_kinks(
 
 
 @MARGIN.formula
-def decay_from_a_margin(
-    X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive,
-    tau_1: Positive, gamma: Positive,
-) -> Any:  # fmt: skip
+def decay_from_a_margin(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                        w_O: OutputWeights, tau_0: Positive, tau_1: Positive, gamma: Positive) -> Any:  # fmt: skip
     """(1 - gamma alpha^2 / 2)^t l(theta^0) for t = 1, ..., STEPS, shape (STEPS,)."""
     return _decay(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma)
 

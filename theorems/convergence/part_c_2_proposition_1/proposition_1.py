@@ -15,7 +15,9 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
-from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, Bounds, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import (
+    ASSUMPTION_1, TINY, TWO_C_1, Z_WITH_O, Bounds, sample_bound, stacked,
+)  # fmt: skip
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape, checked
 
@@ -50,9 +52,8 @@ def _conditions(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: A
 def _room_below(constant: Constant) -> Callable[..., Any]:
     """The test of gamma <= 1 / constant."""
 
-    def room(
-        X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any, gamma: Any
-    ) -> Any:
+    def room(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any,
+             gamma: Any) -> Any:  # fmt: skip
         return 1 - gamma * constant(*_at_start(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, C_x))
 
     return room
@@ -110,7 +111,7 @@ PRINTED_STEP = GRADIENT_DESCENT.extended(
     "Section 4.1, with the step size of Eq. (37)",
     assumptions=[Assumption("gamma <= 1/C, C of Eq. (37)", nonnegative=_room_below(Bounds.C))],
     # two samples and a spare neuron, so that a ReLU can change its state without F_pre losing rank
-    sizes={"N": (2, 2), "d_s": (1, 2), "d": (1, 1), "d_m": (3, 3)},
+    sizes={"N": (2, 2), "d_s": (1, 3), "d": (1, 1), "d_m": (3, 3)},
     inputs=_near_labels(Bounds.C),
     special_domains={"near a kink": near_a_kink},
 )
@@ -122,9 +123,8 @@ def _losses(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, 
     return stacked([definitions.squared_loss(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for theta in path[1:]])
 
 
-def _alpha(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, singular: Callable[..., Any] = smallest_singular_value
-) -> Any:
+def _alpha(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any,
+           singular: Callable[..., Any] = smallest_singular_value) -> Any:  # fmt: skip
     return singular(definitions.last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
 
 
@@ -140,42 +140,42 @@ def _decay(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 
 
 PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2)-(4)",
-    statement=r"""
-        \text{If }\alpha=\sigma_{\min}(F^0_{pre})\text{ satisfies } \alpha^2\ge 8\rho\max(\bar\lambda_VC_O^{-1},\bar
-        \lambda_OC_V^{-1},2\tau_0C_x^2d_s\bar\lambda_K\bar\lambda_V\bar\lambda_OC_Q^{-1},2\tau_0C_x^2d_s\bar\lambda_Q
-        \bar\lambda_V\bar\lambda_OC_K^{-1})\sqrt{2\ell(\theta^0)}\ (2),\ \alpha^3\ge 32\rho^2z\sqrt{2\ell(\theta^0)}/
-        \bar\lambda_O\ (3),\text{ and }\gamma\le1/C,\ C\text{ depending on }(\bar\lambda_Q,\bar\lambda_K,\bar\lambda_V,
-        \bar\lambda_O,\ell(\theta^0),\rho,\tau_0),\text{ then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(
-        \theta^0)\ \forall t\ge0\ (4)""",
-    relation=AtMost(ascent=False), sizes={"N": (2, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (3, 5)}, expects="refuted",
-    severity="error", correction="convergence.prop-1-initial-margin",
+    statement=r"""d_m\ge N,\ C_Q,C_K,C_V,C_O\text{ positive constants},\ \bar\lambda_Q\triangleq\|W_Q^0\|_2+C_Q,\
+        \bar\lambda_K\triangleq\|W_K^0\|_2+C_K,\ \bar\lambda_V\triangleq\|W_V^0\|_2+C_V,\
+        \bar\lambda_O\triangleq\|w_O^0\|_2+C_O,\ \rho\triangleq N^{1/2}d_s^{3/2}\tau_1C_x,\
+        z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_O^2+\bar\lambda_K^2)).\ \text{Under
+        Assumption 1, if }\alpha\triangleq\sigma_{\min}(F^0_{pre})\text{ satisfies
+        }\alpha^2\ge8\rho\max(\bar\lambda_VC_O^{-1},\bar\lambda_OC_V^{-1},
+        2\tau_0C_x^2d_s\bar\lambda_K\bar\lambda_V\bar\lambda_OC_Q^{-1},
+        2\tau_0C_x^2d_s\bar\lambda_Q\bar\lambda_V\bar\lambda_OC_K^{-1})\sqrt{2\ell(\theta^0)}\ (2),\
+        \alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O\ (3)\text{, and the step size satisfies
+        }\gamma\le1/C\text{ with a constant }C\text{ depending on
+        }(\bar\lambda_Q,\bar\lambda_K,\bar\lambda_V,\bar\lambda_O,\ell(\theta^0),\rho,\tau_0)\text{, then GD converges
+        to a global minimum as follows: }\ell(\theta^t)\le\Big(1-\gamma\frac{\alpha^2}2\Big)^t\,\ell(\theta^0),\ \forall
+        t\ge0\ (4)""",
+    name="linear convergence of gradient descent", relation=AtMost(ascent=False),
+    sizes={"N": (2, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (3, 5)}, expects="refuted", severity="error",
+    correction="convergence.prop-1-initial-margin",
     proof=(
-        "convergence.eq-26-34", "convergence.fpre-chain", "convergence.eq-35", "convergence.eq-36",
-        "convergence.eq-37", "convergence.descent-chain", "convergence.rate-last-line",
+        "convergence.eq-26-34", "convergence.fpre-chain", "convergence.eq-35", "convergence.eq-36", "convergence.eq-37",
+        "convergence.descent-chain", "convergence.rate-last-line",
     ),
-    doubt=Doubt(
-        (
-            r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)",
-            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
-        r"\bar{\lambda}_{K}))",
-            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
-        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
-        ),
-        """
-            z shows lambda_O^2 in its inner bracket, Table 2 and Appendix C.2 lambda_Q^2: Eq. (3) is required in both
-            forms. Of the two right-hand sides of Eq. (36) the larger is c_1.""",
-    ),
-    note="""Eq. (19) bounds the change of relu' as if relu' were Lipschitz; it jumps. In the counterexample the third
-        neuron sits just above its kink on the first sample: one step carries it below, where it stops lowering f(X_1)
-        and starts raising f(X_2), and the loss grows. No other C made of the printed quantities helps: for W_V = (1,
-        -1, e) the relative loss after one step tends to 1 + 2 gamma + 5 gamma^2 as e -> 0, for every gamma > 0. With
-        (a, -a, e), 2 a^2 + e^2 = 2, and labels that keep l(theta^0), all that C may depend on is the same for every e.
-        Eqs. (2), (3) and the violation are strict and no pre-activation is zero, so a neighbourhood of these weights
-        breaks (4), and Gaussian initialisation meets it with positive probability. Section 4.1 says that the
-        proposition 'holds with high probability under some conditions', to be validated in Sections 4.2 and 4.3; what
-        is validated there is (2) and (3), so that, given these, the proposition is taken as it stands. That (4) holds
-        with high probability over a Gaussian start at large width, where few neurons come near to their kinks, is not
-        denied.""",
+    doubt=Doubt((Z_WITH_O, *TWO_C_1),
+        r"""$z$ shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2 $\lambda_Q^2$: Eq. (3) is required in
+            both forms. Of the two right-hand sides of Eq. (36) the larger is $c_1$."""),
+    note=r"""Eq. (19) bounds the change of $\mathrm{relu}'$ as if $\mathrm{relu}'$ were Lipschitz; it jumps. In the
+        counterexample the third neuron sits just above its kink on the first sample: one step carries it below, where
+        it stops lowering $f(X_1)$ and starts raising $f(X_2)$, and the loss grows. No other $C$ made of the printed
+        quantities helps: for $W_V = (1, -1, e)$ the relative loss after one step tends to $1 + 2 \gamma + 5 \gamma^2$
+        as $e \to 0$, for every $\gamma > 0$. With $(a, -a, e)$, $2 a^2 + e^2 = 2$, and labels that keep
+        $\ell(\theta^0)$, all that $C$ may depend on is the same for every $e$. Eqs. (2), (3) and the violation are
+        strict and no pre-activation is zero, so a neighbourhood of these weights breaks (4), and Gaussian
+        initialisation meets it with positive probability. Section 4.1 says that the proposition 'holds with high
+        probability under some conditions', to be validated in Sections 4.2 and 4.3; what is validated there is (2) and
+        (3), so that, given these, the proposition is taken as it stands. That (4) holds with high probability over a
+        Gaussian start at large width, where few neurons come near to their kinks, is not denied.""",
+    consequence="""A step size read off Eq. (37) guarantees no decrease of the loss where a ReLU can change its state;
+        check the margin at initialisation first (convergence.prop-1-initial-margin).""",
 )  # fmt: skip
 
 
@@ -215,9 +215,8 @@ PROP_1.counterexample(
 # -- while no ReLU changes its state -----------------------------------------------------------------------------------
 
 
-def _distance_to_kinks(
-    X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any, gamma: Any
-) -> Any:
+def _distance_to_kinks(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, C_x: Any,
+                       gamma: Any) -> Any:  # fmt: skip
     """For every step and pre-activation: its size minus the most that it can move on the way to the next iterate.
 
     A pre-activation W_V X^T beta_i moves by at most sqrt(d_s) C_x (1 + lambda_V z) ||theta^{t+1} - theta^t|| (Eq. (6)).
@@ -252,21 +251,22 @@ FIXED_STEP = GRADIENT_DESCENT.extended(
 
 FIXED_PATTERN = Claim(FIXED_STEP, "convergence.prop-1-fixed-pattern",
     label="Proposition 1, while no ReLU changes its state",
-    statement=r"""\text{If (2), (3) hold, no pre-activation changes its sign along the segments }
-        [\theta^t,\theta^{t+1}],\text{ and } \gamma\le 1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ then }
-        \ell(\theta^t)\le(1-\gamma\tfrac{ \alpha^2}{2})^t\ell(\theta^0)\ \forall t\ge0""",
-    assumptions=NO_KINKS,
-    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 4)},
-    of_project=True,
+    statement=r"""\text{If (2), (3) hold, no pre-activation changes its sign along the segments
+        }[\theta^t,\theta^{t+1}]\text{, and }\gamma\le1/C',\ C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\
+        c_1=\rho(\bar\lambda_V+\bar\lambda_O(1+\bar\lambda_Vz')),\ c_2\text{ of Eq. (11)},\ c_3'\text{ and }z'=z\text{
+        of Lemma 14 on a fixed pattern, then }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}{2})^t\ell(\theta^0)\ \forall
+        t\ge0""",
+    name="linear convergence of gradient descent, fixed pattern", assumptions=NO_KINKS, relation=AtMost(ascent=False),
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, of_project=True,
     uses=(
         "convergence.eq-37-fixed-pattern", "convergence.descent-chain-fixed-pattern",
         "convergence.rate-from-condition-3",
     ),
-    note="""On a fixed pattern f is smooth along each segment, c_3' is a true Lipschitz constant of its Jacobian, and
-        the induction of Appendix C.2 goes through. Eq. (3) keeps F_pre within alpha/8 of its start, so that
-        sigma_min(F_pre^t) >= 7 alpha / 8, which gives the printed rate alpha^2/2; the alpha/2 of the induction would
-        give alpha^2/4. Three steps are followed, with the average over tokens; convergence.prop-1-initial-margin
-        follows ten, with the sum.""",
+    note=r"""On a fixed pattern $f$ is smooth along each segment, $c_3'$ is a true Lipschitz constant of its Jacobian,
+        and the induction of Appendix C.2 goes through. Eq. (3) keeps $F_{pre}$ within $\alpha/8$ of its start, so that
+        $\sigma_{\min}(F_{pre}^t) \ge 7 \alpha / 8$, which gives the printed rate $\alpha^2/2$; the $\alpha/2$ of the
+        induction would give $\alpha^2/4$. Three steps are followed, with the average over tokens;
+        convergence.prop-1-initial-margin follows ten, with the sum.""",
 )  # fmt: skip
 
 

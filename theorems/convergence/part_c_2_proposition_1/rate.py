@@ -12,7 +12,9 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
-from theorems.convergence.part_c_1_lemmas.constants import Bounds, PositiveScale, by_name, joined, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import (
+    THETA_T, Bounds, PositiveScale, by_name, joined, sample_bound, stacked,
+)  # fmt: skip
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real
@@ -62,20 +64,17 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
     )
 
 
-# -- PL ----------------------------------------------------------------------------------------------------------------
-
 PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
-    statement=r"""
-        \|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta)\ge2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)
-    """,
+    statement=r"""\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta) \ge2\lambda_{\min}(K)\
+        2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)""",
+    name="Polyak-Lojasiewicz inequality",
     assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", "d_m >= N"],
-    relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
+    relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"],
     doubt=Doubt(
         r"2\lambda_{\min}(K)\ell(\theta) \ge 2\lambda_{\min}(K)$ "
         r"$2\lambda_{\min}(\mathbf{F}_{\text{pre}}\mathbf{F}_{\text{pre}}^{\top})\ell(\boldsymbol{\theta})",
-        "The extraction repeats 2 lambda_min(K).",
-    ),
+        r"The extraction repeats $2 \lambda_{\min}(K)$."),
 )  # fmt: skip
 
 
@@ -124,33 +123,30 @@ def _(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1:
     return stacked([total(slope * slope), 2 * hidden * loss])
 
 
-# -- the last line -----------------------------------------------------------------------------------------------------
-
 LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last line of the final chain",
-    statement=r"""
-        \ell(\theta^t)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2\le(1-\gamma\tfrac\alpha2)\ell(\theta^t)
-        \quad(\text{by induction assumption }\sigma_{\min}(F_{pre}^t)\ge\tfrac12\alpha),\ \text{and (25) needs
-        }1-\gamma\tfrac{\alpha^2}2""",
+    statement=r"""\ell(\theta^\top)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2
+        \le(1-\gamma\tfrac\alpha2)\ell(\theta^\top)\quad(\text{By induction assumption});\qquad (25):\
+        \sigma_{\min}(F_{pre}^s)\ge\tfrac12\alpha,\ \ell(\theta^s)\le\big(1-\gamma\tfrac{\alpha^2}2\big)^s\ell(\theta^0)
+    """,
     assumptions=[
         "||f - y||^2 = 2 l",
         Assumption("sigma_min(F_pre^t) >= alpha / 2", nonnegative=lambda alpha, sigma: sigma - alpha / 2),
         Assumption("l, gamma, alpha > 0", positive=lambda loss, gamma, alpha: stacked([loss, gamma, alpha])),
     ],
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.rate-from-condition-3",
-    doubt=Doubt(
-        r"(1 - \gamma \frac{\alpha}{2}) \ell",
-        "Eqs. (4) and (25) have alpha^2/2 in this place; the counterexample breaks both.",
-    ),
-    note="""sigma_min >= alpha/2 gives the factor 1 - gamma alpha^2 / 4, not 1 - gamma alpha^2 / 2. The printed alpha/2
-        would need alpha >= 2. Eq. (4) can be saved: Eq. (3) has room for sigma_min >= 7 alpha / 8
-        (convergence.rate-from-condition-3).""",
+    name="convergence rate from half the singular value", relation=AtMost(signed=True), expects="refuted",
+    severity="error", correction="convergence.rate-from-condition-3",
+    doubt=Doubt((r"(1 - \gamma \frac{\alpha}{2}) \ell", THETA_T),
+        r"""Eqs. (4) and (25) have $\alpha^2/2$ in this place; the counterexample breaks both. $\theta^\top$ stands for
+            $\theta^t$, as in Lemma 12."""),
+    note=r"""$\sigma_{\min} \ge \alpha/2$ gives the factor $1 - \gamma \alpha^2 / 4$, not $1 - \gamma \alpha^2 / 2$. The
+        printed $\alpha/2$ would need $\alpha \ge 2$. Eq. (4) can be saved: Eq. (3) has room for $\sigma_{\min} \ge 7
+        \alpha / 8$ (convergence.rate-from-condition-3).""",
 )  # fmt: skip
 
 
 @LAST_LINE.inputs
-def singular_value_allowed(
-    loss: PositiveScale, gamma: PositiveScale, alpha: PositiveScale, excess: Share
-) -> dict[str, Any]:
+def singular_value_allowed(loss: PositiveScale, gamma: PositiveScale, alpha: PositiveScale,
+                           excess: Share) -> dict[str, Any]:  # fmt: skip
     """sigma_min between alpha / 2 and alpha."""
     return {"loss": loss, "gamma": gamma, "alpha": alpha, "sigma": alpha * rational(1, 2) * (1 + excess)}
 
@@ -186,10 +182,11 @@ RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate o
         Assumption("Eq. (3): alpha^3 >= 32 q", nonnegative=lambda alpha, q: alpha**3 - 32 * q),
         "Weyl: sigma_min(F_pre^t) >= alpha - 4 q / alpha^2",
     ],
-    relation=AtMost(signed=True), corrects="convergence.rate-last-line", of_project=True,
-    note="""gamma sum_s u^s <= 4 / alpha^2 after Eq. (27), so the 16 / alpha^2 of the chain for F_pre is four times more
-        than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq. (37) may be
-        granted.""",
+    name="convergence rate from Eq. (3)", relation=AtMost(signed=True), corrects="convergence.rate-last-line",
+    of_project=True,
+    note=r"""$\gamma \sum_s u^s \le 4 / \alpha^2$ after Eq. (27), so the $16 / \alpha^2$ of the chain for $F_{pre}$ is
+        four times more than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq.
+        (37) may be granted.""",
 )  # fmt: skip
 
 

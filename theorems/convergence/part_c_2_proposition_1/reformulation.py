@@ -19,22 +19,23 @@ def _output_of_one(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, t
 
 
 REFORMULATION = Claim(NETWORK, "convergence.c2-reformulation",
-    label='First display of C.2 ("We can reformulate Eq. (1.2) as")',
+    label='First display of C.2 ("We can reformulate Eq. (1.2) as")', name="network output as a sum over tokens",
     statement=r"""f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad
         \beta_i:=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
     assumptions=["f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O"],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.c2-reformulation-average",
-    note="""A clash of normalisations: Eq. (1.2) averages over the d_s tokens, the display sums, and so do all proofs in
-        Appendices C and D. The upper bounds proved for the sum hold for the average with a factor d_s to spare; limits
-        such as Lemma 1 come out d_s^2 too large. A tau_1 that absorbs 1/d_s would mend the display, but Table 1 fixes
-        tau_1.""",
+    note=r"""A clash of normalisations: Eq. (1.2) averages over the $d_s$ tokens, the display sums, and so do all proofs
+        in Appendices C and D. The upper bounds proved for the sum hold for the average with a factor $d_s$ to spare;
+        limits such as Lemma 1 come out $d_s^2$ too large. A $\tau_1$ that absorbs $1/d_s$ would mend the display, but
+        Table 1 fixes $\tau_1$.""",
+    consequence="""Outputs, gradients and limits taken from Appendices C and D belong to a network that is $d_s$ times
+        that of Eq. (1.2): divide by $d_s$, kernels by $d_s^2$, or use convergence.c2-reformulation-average.""",
 )  # fmt: skip
 
 
 @REFORMULATION.formula
-def output_as_sum(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def output_as_sum(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale,
+                  tau_1: Scale) -> Any:  # fmt: skip
     """tau_1 w_O^T sum_i relu(W_V X^T beta_i), shape (1, 1): the network as Appendices C and D write it (Appendix C.2)."""
     betas = attention_rows(X, W_Q, W_K, tau_0)
     return w_O.T @ summed(X.shape[0], lambda i: relu(W_V @ X.T @ betas[i])) * tau_1
@@ -62,15 +63,14 @@ REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_to
 
 AVERAGE = Claim(NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
     statement=r"f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X)",
-    assumptions=["f as in Eqs. (1.1)-(1.2)"],
-    relation=Equal(), all_sizes=True, exact=True, corrects="convergence.c2-reformulation", of_project=True,
+    name="network output as an average over tokens", assumptions=["f as in Eqs. (1.1)-(1.2)"], relation=Equal(),
+    all_sizes=True, exact=True, corrects="convergence.c2-reformulation", of_project=True,
 )  # fmt: skip
 
 
 @AVERAGE.formula
-def output_as_average(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def output_as_average(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                      tau_0: Scale, tau_1: Scale) -> Any:  # fmt: skip
     """(tau_1 / d_s) w_O^T sum_i relu(W_V X^T beta_i), shape (1, 1)."""
     betas, d_s = attention_rows(X, W_Q, W_K, tau_0), X.shape[0]
     hidden = each(d_s, lambda i: W_V @ X.T @ betas[i])

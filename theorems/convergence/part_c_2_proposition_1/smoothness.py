@@ -14,8 +14,8 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, Bounds, NormBounds, PositiveScale, Theta, joined, same_signs, split,
-    stacked, two_ends,
+    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, THETA_T, TWO_C_1, Bounds, NormBounds, PositiveScale, Theta, joined,
+    same_signs, split, stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
@@ -77,7 +77,7 @@ def labels_far(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gen
 AT_TWO_ENDS = Setting(
     CONVERGENCE,
     "Appendix C.2, weights at t + phi and at t",
-    sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     inputs=_residual_given,
     special_domains={"close pairs": close_pairs, "fitted": labels_fitted, "far labels": labels_far},
 )
@@ -95,20 +95,19 @@ OUTPUTS_MOVE = Setting(
     special_domains={"close pairs": close_pairs},
 )
 
-# -- Eq. (35) ----------------------------------------------------------------------------------------------------------
 
-_LEFT_35 = r"\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le"
-_LINE_35 = r"\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2+"
-
-EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)",
-    statement=_LEFT_35
-    + _LINE_35
-    + r"\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\|f^t-y\|_2\le"
-    + _LINE_35
-    + r"2\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\,\ell(\theta^0)",
+EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)", name="change of the loss gradient",
+    statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^\top)\|_2 =\|\nabla_\theta
+        f^{t+\phi}\cdot(f^{t+\phi}-y)-\nabla_\theta f^t\cdot(f^t-y)\|_2 \le\|f^{t+\phi}-f^t\|_2\|\nabla_\theta
+        f^{t+\phi}\|_2 +\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\|f^t-y\|_2
+        \le\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2 +2\|\nabla_\theta f^{t+\phi}-\nabla_\theta
+        f^t\|_2\,\ell(\theta^0)""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-35-norm",
-    note="""||f^t - y|| is sqrt(2 l(theta^t)), which exceeds 2 l as soon as 2 l < 1. The induction gives sqrt(2
-        l(theta^0)), the printed 2 l(theta^0) is its square; Eq. (37) and the definition of C repeat it.""",
+    doubt=Doubt(r"\nabla_{\boldsymbol{\theta}} \ell(\boldsymbol{\theta}^{\top})",
+        r"$\theta^\top$ stands for $\theta^t$, as in Lemma 12."),
+    note=r"""$\|f^t - y\|$ is $\sqrt{2 \ell(\theta^t)}$, which exceeds $2 \ell$ as soon as $2 \ell < 1$. The induction
+        gives $\sqrt{2 \ell(\theta^0)}$, the printed $2 \ell(\theta^0)$ is its square; Eq. (37) and the definition of
+        $C$ repeat it.""",
 )  # fmt: skip
 
 
@@ -147,8 +146,11 @@ EQ_35.counterexample(
 
 
 EQ_35_NORM = Claim(LOSS_FALLEN, "convergence.eq-35-norm", label="Eq. (35), with the norm of the residual",
-    statement=_LEFT_35 + _LINE_35 + r"\|\nabla_\theta f^{t+\phi}-\nabla_\theta f^t\|_2\sqrt{2\ell(\theta^0)}",
-    relation=AtMost(ascent=False), corrects="convergence.eq-35", of_project=True,
+    statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2
+        \le\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2 +\|\nabla_\theta f^{t+\phi}-\nabla_\theta
+        f^t\|_2\sqrt{2\ell(\theta^0)}""",
+    name="change of the loss gradient, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-35",
+    of_project=True,
 )  # fmt: skip
 
 
@@ -168,26 +170,29 @@ EQ_35_NORM.mutant("change of the Jacobian dropped", last=rational(0))
 EQ_35_NORM.mutant("change of f dropped", of_output=0)
 
 
-# -- Eq. (36) ----------------------------------------------------------------------------------------------------------
-
-_LINE_36 = (
-    r"\|f^{t+\phi}-f^t\|_2\le\rho\bar\lambda_V\|\theta^{t+\phi}-\theta^t\|_2+\rho\bar\lambda_O(1+\bar\lambda_V2\tau_0C_x^2"
-    r"d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2"
-)
-
-EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)",
-    statement=_LINE_36 + r"=\rho(\bar\lambda_V+\bar\lambda_O+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))"
-    r"\|\theta^{t+\phi}-\theta^t\|_2\triangleq c_1\|\theta^{t+\phi}-\theta^t\|_2",
+EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)", name="Lipschitz constant of the outputs",
+    statement=r"""\|f^{t+\phi}-f^t\|_2
+        \le\rho\|W_V^{t+\phi}\|_2\|w_O^{t+\phi}-w_O^t\|_2+\|w_O^t\|_2\|F_{pre}^{t+\phi}-F_{pre}^t\|_2
+        \le\rho\|W_V^{t+\phi}\|_2\|w_O^{t+\phi}-w_O^t\|_2
+        +\rho\|w_O^t\|_2\big(\|W_V^{t+\phi}-W_V^t\|_2+\|W_V^t\|_22\tau_0C_x^2d_s
+        (\|W_Q^{t+\phi}\|_2\|W_K^{t+\phi}-W_K^t\|_2+\|W_K^t\|_2\|W_Q^{t+\phi}-W_K^t\|_2
+        +\|W_K^t\|_2\|W_Q^{t+\phi}-W_Q^t\|_2)\big) \le\rho\bar\lambda_V\|\theta^{t+\phi}-\theta^\top\|_2
+        +\rho\bar\lambda_O(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^\top\|_2
+        =\rho(\bar\lambda_V+\bar\lambda_O
+        +\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^\top\|_2 \triangleq
+        c_1\|\theta^{t+\phi}-\theta^\top\|_2""",
     relation=AtMost(ascent=False), expects="refuted", severity="slip", correction="convergence.eq-36-with-lambda-o",
     proof=("convergence.lemma-9", "convergence.lemma-10"),
-    doubt=Doubt(
+    doubt=Doubt((
         r"\left\| \boldsymbol{W}_{Q}^{t+\phi} - \boldsymbol{W}_{K}^{t} \right\|_{2} + \left\| "
         r"\boldsymbol{W}_{K}^{t} \right\|_{2} \left\| \boldsymbol{W}_{Q}^{t+\phi} - \boldsymbol{W}_{Q}^{t} "
         r"\right\|_{2}",
-        "The extraction repeats a product in the second inequality; the line that defines c_1 shows no damage.",
+        THETA_T,
     ),
-    note="""Taking out rho, the line defining c_1 drops lambda_O from its last term. Read literally this c_1 is no
-        Lipschitz constant of f (second counterexample); with lambda_O, as on the line before, it is.""",
+        r"""The extraction repeats a product in the second inequality; the line that defines $c_1$ shows no damage.
+            $\theta^\top$ stands for $\theta^t$, as in Lemma 12."""),
+    note=r"""Taking out $\rho$, the line defining $c_1$ drops $\lambda_O$ from its last term. Read literally this $c_1$
+        is no Lipschitz constant of $f$ (second counterexample); with $\lambda_O$, as on the line before, it is.""",
 )  # fmt: skip
 
 
@@ -242,9 +247,13 @@ EQ_36.counterexample(
 
 
 EQ_36_WITH_O = Claim(OUTPUTS_MOVE, "convergence.eq-36-with-lambda-o", label="Eq. (36), up to the line before c_1",
-    statement=_LINE_36 + r"=\rho(\bar\lambda_V+\bar\lambda_O+\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+"
-    r"\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2",
-    relation=AtMost(ascent=False), corrects="convergence.eq-36", of_project=True,
+    statement=r"""\|f^{t+\phi}-f^t\|_2 \le\rho\bar\lambda_V\|\theta^{t+\phi}-\theta^t\|_2
+        +\rho\bar\lambda_O(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2
+        =\rho(\bar\lambda_V+\bar\lambda_O
+        +\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2""",
+    name="Lipschitz constant of the outputs, corrected", relation=AtMost(ascent=False), all_sizes=True,
+    corrects="convergence.eq-36",
+    of_project=True,
 )  # fmt: skip
 
 
@@ -280,15 +289,11 @@ EQ_36_WITH_O.mutant("lambda_O dropped from the last term, as printed", "third ->
 EQ_36_WITH_O.mutant("lambda_V dropped", "third -> third - e.b.rho * e.b.V * e.distance")
 
 
-# -- Eq. (37) ----------------------------------------------------------------------------------------------------------
-
-
 class OneStep:
     """theta^0 and theta^1 of gradient descent on f of Eq. (1.2), with the gradient of the loss by differentiation."""
 
-    def __init__(
-        self, X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, gamma: Any
-    ) -> None:
+    def __init__(self, X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
+                 gamma: Any) -> None:  # fmt: skip
         self.X, self.y, self.tau_0, self.tau_1, self.gamma = X, y, tau_0, tau_1, gamma
         self.path = definitions.gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, 1)
         self.losses = [definitions.squared_loss(X, y, **W, tau_0=tau_0, tau_1=tau_1) for W in self.path]
@@ -312,25 +317,18 @@ class OneStep:
         return sqrt(sum(total((self.path[1][name] - W) * (self.path[1][name] - W)) for name, W in self.path[0].items()))
 
 
-EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)",
-    statement=r"""
-        \|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le c_1c_2\|\theta^{t+\phi}-\theta^t
-        \|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^t\|_2\triangleq C\|\theta^{t+\phi}-\theta^t\|_2""",
-    assumptions=["t = 0, phi = 1"],
-    relation=AtMost(ascent=False), expects="refuted", severity="error",
+EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)", name="smoothness constant of the loss",
+    statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^\top)\|_2 \le
+        c_1c_2\|\theta^{t+\phi}-\theta^\top\|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^\top\|_2 \triangleq
+        C\|\theta^{t+\phi}-\theta^\top\|_2""",
+    assumptions=["t = 0, phi = 1"], relation=AtMost(ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-35", "convergence.eq-36", "convergence.lemma-13", "convergence.lemma-14"),
     correction="convergence.eq-37-fixed-pattern",
-    doubt=Doubt(
-        (
-            r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + "
-        r"\bar{\lambda}_{K}))",
-            r"\rho (\bar{\lambda}_{V} + \bar{\lambda}_{O} + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} "
-        r"(\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
-        ),
-        "Eq. (36) prints c_1 in two ways; the first, the larger one since lambda_O >= 1, is taken.",
-    ),
+    doubt=Doubt((*TWO_C_1, THETA_T),
+        r"""Eq. (36) prints $c_1$ in two ways; the first, the larger one since $\lambda_O \ge 1$, is taken.
+            $\theta^\top$ stands for $\theta^t$, as in Lemma 12."""),
     note="""The counterexamples are those of Proposition 1: all its conditions hold, one step carries a neuron across
-        its kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no C can do.""",
+        its kink, and the gradient of the loss jumps. The jump does not shrink with the step, so no $C$ can do.""",
 )  # fmt: skip
 
 
@@ -353,26 +351,26 @@ EQ_37.counterexample("the same, nearer to the kink, with gamma = 10^-6", crossin
 
 
 EQ_37_FIXED = Claim(AT_TWO_ENDS, "convergence.eq-37-fixed-pattern", label="Eq. (37), while no ReLU differs in state",
-    statement=r"\text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\ \|\nabla_\theta"
-    r"\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2\le(c_1c_2+c_3'\sqrt{2\ell(\theta^0)})\|\theta^{t+\phi}-"
-    r"\theta^t\|_2",
+    statement=r"""\text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\
+        \|\nabla_\theta\ell(\theta^{t+\phi})- \nabla_\theta\ell(\theta^t)\|_2 \le(c_1c_2+c_3'\sqrt{2\ell(\theta^0)})\|
+        \theta^{t+\phi}-\theta^t\|_2""",
     assumptions=[
         *NORMS_HELD,
         Assumption("every pre-activation has the same sign at t + phi and t, none is zero", positive=same_signs),
     ],
-    relation=AtMost(ascent=False), corrects="convergence.eq-37", of_project=True,
+    name="smoothness constant of the loss, fixed pattern", relation=AtMost(ascent=False), corrects="convergence.eq-37",
+    of_project=True,
     uses=(
         "convergence.eq-35-norm", "convergence.eq-36-with-lambda-o", "convergence.lemma-14-fixed-pattern",
         "convergence.lemma-13",
     ),
-    note="c_3' is the Lipschitz constant of the Jacobian on a fixed pattern (Eqs. (20), (23), (24), corrected).",
+    note="$c_3'$ is the Lipschitz constant of the Jacobian on a fixed pattern (Eqs. (20), (23), (24), corrected).",
 )  # fmt: skip
 
 
 @EQ_37_FIXED.formula
-def smoothness_bound_of_fixed_pattern(
-    X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any
-) -> Any:
+def smoothness_bound_of_fixed_pattern(X: Samples, y: Labels, theta: Theta, theta_0: Theta, tau_0: Any,
+                                      tau_1: Any) -> Any:  # fmt: skip
     """(c_1 c_2 + c_3' ||f^t - y||) ||theta^{t+phi} - theta^t||_2, a scalar."""
     e = Ends(X, y, theta, theta_0, tau_0, tau_1)
     return e.b.C_of_fixed_pattern(frobenius_norm(e.error)) * e.distance

@@ -18,7 +18,7 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import (
 )  # fmt: skip
 from theorems.convergence.settings import Hidden, SampleCount, Scale, Support, Variance
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting, Shape, Size
 
 Lengths = Annotated[Any, Shape("m", "1")]
 Noise = Annotated[Any, Shape("N", "d_s", "d")]
@@ -59,10 +59,8 @@ def _unit_rows(d_s: int, d: int, first: int) -> Any:
     return concatenate([zeros(d_s, first), eye(d_s), zeros(d_s, d - first - d_s)], axis=1)
 
 
-def orthogonal_support(
-    lengths: Lengths, X: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance, c: Hidden,
-    c_2: Hidden, c_hat: Exponent, N: SampleCount,
-) -> dict[str, Any]:  # fmt: skip
+def orthogonal_support(lengths: Lengths, X: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
+                       c: Hidden, c_2: Hidden, c_hat: Exponent, N: SampleCount) -> dict[str, Any]:  # fmt: skip
     """Matrices with orthonormal rows in different coordinates, times `lengths`; X only gives the sizes."""
     m, d_s, d = X.shape
     matrices = [(X[a] * 0 + _unit_rows(d_s, d, a * d_s)) * lengths[a, 0] for a in range(m)]
@@ -82,7 +80,7 @@ def short_orthogonal(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
 #: Assumption 3 is hard to meet by chance: claims draw from its one domain alone.
 FINITE = Setting(
     CONVERGENCE, "Lemma 15 for data laws with finite support", assumptions=[ASSUMPTION_2, ASSUMPTION_3, LAW],
-    sizes={"m": (3, 3), "d_s": (1, 2), "d": (3, 6), "d_m": (1, 2), "c_hat": (1, 2), "N": (2, 4)},
+    sizes={"m": (3, 3), "d_s": (1, 3), "d": (3, 9), "d_m": (1, 2), "c_hat": (1, 2), "N": (2, 4)},
     where=lambda sizes: sizes["d"] == sizes["m"] * sizes["d_s"],
     inputs=orthogonal_support, special_domains={"short orthogonal samples": short_orthogonal},
 )  # fmt: skip
@@ -97,22 +95,24 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         r"\beta_{1,n} = softmax(tau_0 X_n^{(1,:)} W_Q^T W_K X_n^T)^T for any given W_Q, W_K",
         "c > 0 and c_2 > 0 stand for the constants hidden in Theta and in Omega",
     ],
-    relation=AtMost(ascent=False), domains=[], expects="refuted", severity="error",
-    correction="convergence.lemma-15-separated", uses=("convergence.eq-38",),
+    name="smallest eigenvalue of the expected Gram matrix", relation=AtMost(ascent=False), domains=[],
+    expects="refuted", severity="error", correction="convergence.lemma-15-separated",
+    uses=("convergence.eq-38", "convergence.lemma-15-one-dimension"),
     proof=(
         "convergence.lemma-15-gram", "convergence.eq-39", "convergence.eq-40", "convergence.lemma-15-t-choice",
         "convergence.eq-41",
     ),
-    note="""Take samples uniform on three orthonormal vectors, d_s = 1: Assumption 2 holds with C_lambda = 1, Assumption
-        3 with every exponent, since 1/3 < 1/e. For N >= 4 two samples are equal, so lambda_0 = 0 with certainty, while
-        the stated probability of lambda_0 >= c eta_V > 0 is positive whatever the constants. In general Assumption 3
-        bounds similarities of pairs at a fixed scale, and the proof needs N - 1 of them of size 1/N^2 at once. The
-        stated probability itself tends to 0 as N grows, at fixed c_hat and d_s, so the statement is empty in the limit.
-        Nothing hinges on equal samples: those on one direction, of lengths in [1, 1 + 1/50], meet Assumption 3 with
-        c_hat = 1 as well, and relu(u phi.w) = u relu(phi.w), u > 0, makes the matrix singular. Nor does the example
-        need a finite law: with d = d_s = 1 and X = sqrt(U) or -sqrt(U), U uniform on [0, 1], P(U U' >= t) = 1 - t + t
-        log t <= exp(-t), all samples differ almost surely, and of three two have one sign: lambda_0 = 0
-        (convergence.three-samples-loss).""",
+    note=r"""Take samples uniform on three orthonormal vectors, $d_s = 1$: Assumption 2 holds with $C_\lambda = 1$,
+        Assumption 3 with every exponent, since $1/3 < 1/e$. For $N \ge 4$ two samples are equal, so $\lambda_0 = 0$
+        with certainty, while the stated probability of $\lambda_0 \ge c \eta_V > 0$ is positive whatever the constants.
+        In general Assumption 3 bounds similarities of pairs at a fixed scale, and the proof needs $N - 1$ of them of
+        size $1/N^2$ at once. The stated probability itself tends to 0 as $N$ grows, at fixed $\hat c$ and $d_s$, so the
+        statement is empty in the limit. Nothing hinges on equal samples or on a finite law: with $d = d_s = 1$ and $X =
+        \sqrt U$ or $-\sqrt U$, $U$ uniform on $[0, 1]$, $P(U U' \ge t) = 1 - t + t \log t \le \exp(-t)$ (the assumption
+        that convergence.thm-1 tests), all samples differ almost surely, and $\lambda_0 = 0$ from $N = 3$ on
+        (convergence.lemma-15-one-dimension).""",
+    consequence=r"""Dissimilarity of random pairs gives no lower bound of $\lambda_0$, on which the widths of Theorems 1
+        and 2 rest; assume that the given samples are separated (convergence.lemma-15-separated).""",
 )  # fmt: skip
 
 
@@ -123,9 +123,8 @@ def printed_failure_probability(support: Support, c_2: Hidden, c_hat: Exponent, 
 
 
 @LEMMA_15.oracle
-def enumerated_failure_probability(
-    support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance, c: Hidden, N: SampleCount
-) -> Any:
+def enumerated_failure_probability(support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
+                                   c: Hidden, N: SampleCount) -> Any:  # fmt: skip
     """P(lambda_0 < c eta_V / d_s), by enumeration of all samples up to their order."""
     m, d_s = support.shape[:2]
     Phi = first_features(support, W_Q, W_K, tau_0)
@@ -173,16 +172,22 @@ def _threshold_met(support: Any, W_Q: Any, W_K: Any, tau_0: Any, C_lambda: Any, 
 
 
 T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of Lemma 15, choice of t",
-    statement=r"t:=\|\beta_{1,k}\|_2^2C_\lambda^2/(N-1)^2:\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-"
-    r"\hat c})):\ \sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}\ \ \forall j"
-    r"\ne k;\quad\text{final probability }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))",
-    assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
-    relation=AtMost(ascent=False), domains=[], expects="refuted", severity="error",
-    correction="convergence.lemma-15-t-choice-union",
-    note="""Three losses: t^c_hat is of order (N-1)^{-2 c_hat}, not (N-1)^{-c_hat}; the event is an intersection of N -
-        1, which costs a factor N - 1; and |beta|^2 >= 1/d_s enters to the power c_hat. For samples uniform on three
-        orthonormal vectors the event has probability (2/3)^{N-1}, the stated one is at least about c_2 (N-1)^{-c_hat}:
-        false for all large N, whatever c_2.""",
+    statement=r"""t:=\|\beta_{1,k}\|_2^2C_\lambda^2/(N-1)^2:\ \text{with probability at least
+        }1-\exp(-\Omega((N-1)^{-\hat c})),\ \text{one has }\sqrt{\langle X_k^\top X_k,X_j^\top
+        X_j\rangle\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}},\ \forall j\ne k;\quad\text{[in the lemma] with probability
+        at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))""",
+    name="probability of similarity below the threshold",
+    assumptions=["c_2 > 0 stands for the constant hidden in Omega"], relation=AtMost(ascent=False), domains=[],
+    expects="refuted", severity="error", correction="convergence.lemma-15-t-choice-union",
+    doubt=Doubt(
+        r"\boldsymbol{X}_{j}^{\top}\boldsymbol{X}_{j}\rangle \leq "
+        r"\left\|\boldsymbol{\beta}_{1,k}\right\|_{2}C_{\lambda}",
+        """The root is drawn over the whole inequality, as the one in Eq. (7) is over too much; in Eq. (40) it ends
+            after the inner product, and so it is taken."""),
+    note=r"""Three losses: $t^{\hat c}$ is of order $(N-1)^{-2 \hat c}$, not $(N-1)^{-\hat c}$; the event is an
+        intersection of $N - 1$, which costs a factor $N - 1$; and $|\beta|^2 \ge 1/d_s$ enters to the power $\hat c$.
+        For samples uniform on three orthonormal vectors the event has probability $(2/3)^{N-1}$, the stated one is at
+        least about $c_2 (N-1)^{-\hat c}$: false for all large $N$, whatever $c_2$.""",
 )  # fmt: skip
 
 
@@ -209,12 +214,12 @@ T_CHOICE.counterexample("the same, N = 61, hidden constant 10^-6", lambda: _thre
 
 
 T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
-    label="Proof of Lemma 15, choice of t, with the union bound",
+    label="Proof of Lemma 15, choice of t, with the union bound", name="similarity below the threshold, union bound",
     statement=r"""P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top
         X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1) \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
     relation=AtMost(ascent=False), domains=[], corrects="convergence.lemma-15-t-choice", of_project=True,
-    note="""Empty, a bound above 1, as soon as (N-1) exp(-t^c_hat) >= 1: for C_lambda <= 1 already from N = 4 on.
-        Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
+    note=r"""Empty, a bound above 1, as soon as $(N-1) \exp(-t^{\hat c}) \ge 1$: for $C_\lambda \le 1$ already from $N =
+        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
 )  # fmt: skip
 
 
@@ -258,9 +263,8 @@ HALVED_SIMILARITY = Assumption(
 )
 
 
-def nearly_orthogonal_samples(
-    noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance, c: Hidden
-) -> dict[str, Any]:
+def nearly_orthogonal_samples(noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
+                              c: Hidden) -> dict[str, Any]:  # fmt: skip
     """Samples with orthonormal rows in different coordinates, plus a small part of `noise`."""
     N, d_s, d = noise.shape
     small = [noise[n] / ((noise[n] * noise[n] + 1) * 16) for n in range(N)]  # entries of at most 1/32
@@ -277,19 +281,19 @@ SAMPLES = Setting(
 )  # fmt: skip
 APART = SAMPLES.extended("Lemma 15 for separated samples", assumptions=[HALVED_SIMILARITY])
 
-EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)",
-    statement=r"""
-        \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2\ge\lambda_{
-        \min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2\ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)
-    """,
+EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)", name="feature eigenvalue of dissimilar samples",
+    statement=r"""\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
+        \ge\lambda_{\min}(C_{kk})\mathrm{Trace}(B_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
+        =\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2
+        \ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)""",
     assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
-    note="""lambda_min(X_k X_k^T) - C_lambda may be 0, since C_lambda is nothing but a lower bound of it. Two equal unit
-        vectors with C_lambda = 1 meet everything that is assumed, and Phi Phi^T is singular. A smaller t, such as a
-        quarter of the printed one, repairs the step. C_lambda is 'some positive constant' below all lambda_min(X_k
-        X_k^T). Chosen below them by a margin, say half of the least, it makes the step right; nothing printed asks for
-        the margin.""",
+    note=r"""$\lambda_{\min}(X_k X_k^\top) - C_\lambda$ may be 0, since $C_\lambda$ is nothing but a lower bound of it.
+        Two equal unit vectors with $C_\lambda = 1$ meet everything that is assumed, and $\Phi \Phi^\top$ is singular. A
+        smaller $t$, such as a quarter of the printed one, repairs the step. $C_\lambda$ is 'some positive constant'
+        below all $\lambda_{\min}(X_k X_k^\top)$. Chosen below them by a margin, say half of the least, it makes the
+        step right; nothing printed asks for the margin.""",
 )  # fmt: skip
 
 
@@ -312,9 +316,8 @@ def _negated(chain: list[list[Any]], first: int) -> Any:
 
 
 @EQ_41.formula
-def printed_lower_bounds(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, C_lambda: Scale, c: Hidden
-) -> Any:
+def printed_lower_bounds(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, C_lambda: Scale,
+                         c: Hidden) -> Any:  # fmt: skip
     """Minus the smaller member of each comparison: the first over the best k, then three for every k (Eq. (41))."""
     chain = _chain_41(X, W_Q, W_K, tau_0, C_lambda, c)
     best = maximum(stacked([-members[0] for members in chain]))
@@ -344,10 +347,10 @@ EQ_41.counterexample("d_s = 1, both samples e_1, C_lambda = 1: Phi Phi^T is sing
 
 
 EQ_41_HALVED = Claim(APART, "convergence.eq-41-halved", label="Eq. (41), with half the similarity",
-    statement=r"\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall j"
-    r"\ne k\ \Rightarrow\ \lambda_{\min}(\Phi\Phi^\top)\ge\frac{C_\lambda}{2d_s}",
-    relation=AtMost(), uses=("convergence.eq-39-absolute-values", "convergence.eq-40"), corrects="convergence.eq-41",
-    of_project=True,
+    statement=r"""\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall
+        j\ne k\ \Rightarrow\ \lambda_{\min}(\Phi\Phi^\top)\ge\frac{C_\lambda}{2d_s}""",
+    name="feature eigenvalue of dissimilar samples, corrected", relation=AtMost(),
+    uses=("convergence.eq-39-absolute-values", "convergence.eq-40"), corrects="convergence.eq-41", of_project=True,
 )  # fmt: skip
 
 
@@ -364,11 +367,12 @@ EQ_41_HALVED.mutant("constant 4 in place of 1/2", "2 * X.shape[1] -> rational(X.
 
 
 SEPARATED = Claim(APART, "convergence.lemma-15-separated", label="Lemma 15, for separated data",
-    statement=r"\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall j"
-    r"\ne k\ \Rightarrow\ \lambda_0\ge\frac{\eta_VC_\lambda}{8d_s}",
-    relation=AtMost(), uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15",
-    of_project=True,
-    note="The premise needs N d_s <= d: the N row spaces, of dimension d_s each, are then linearly independent.",
+    statement=r"""\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall
+        j\ne k\ \Rightarrow\ \lambda_0\ge\frac{\eta_VC_\lambda}{8d_s}""",
+    name="expected Gram matrix of separated samples", relation=AtMost(),
+    uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15", of_project=True,
+    note=r"""The premise needs $N d_s \le d$: the $N$ row spaces, of dimension $d_s$ each, are then linearly
+        independent.""",
 )  # fmt: skip
 
 

@@ -6,16 +6,16 @@ F_pre F_pre^T is no sum of positive semidefinite matrices, so Eq. (47) fails; Eq
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_row
 from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn
-from verify.matrix import relu, smallest_singular_value, spectral_norm, stack_rows, symmetric_eigenvalues, trace
+from verify.matrix import relu, smallest_singular_value, spectral_norm, sqrt, stack_rows, symmetric_eigenvalues, trace
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Setting
+from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Real, Setting, checked
 
 # -- the sum over tokens -----------------------------------------------------------------------------------------------
 
@@ -33,31 +33,33 @@ def _layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> lis
 
 
 EQ_47 = Claim(NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) (also C.4, C.5)",
-    statement=r"""F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus it suffices to lower bound
+    statement=r"""F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus, it suffices to lower bound:
         }\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi
-        W_V^\top)\sigma_r(\Phi W_V^\top)^\top""",
-    assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"],
-    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-47-perturbed",
-    note="""With F_pre = sum_i F_i the product is sum_{i,j} F_i F_j^T; its mixed terms are not positive semidefinite.
-        Two samples with the same tokens in different order have the same F_pre, so F_pre F_pre^T is singular, while the
-        first tokens attend differently. The counterexample holds for the average over tokens too, 1/d_s^2 times 0. A
-        neighbourhood of its weights has F_pre F_pre^T as near to singular as one likes.""",
+        W_v^\top)\sigma_r(\Phi W_v^\top)^\top""",
+    name="hidden-layer Gram matrix as a PSD sum",
+    assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"], relation=AtMost(ascent=False),
+    expects="refuted", severity="error", correction="convergence.eq-47-perturbed",
+    note=r"""With $F_{pre} = \sum_i F_i$ the product is $\sum_{i,j} F_i F_j^\top$; its mixed terms are not positive
+        semidefinite. Two samples with the same tokens in different order have the same $F_{pre}$, so $F_{pre}
+        F_{pre}^\top$ is singular, while the first tokens attend differently. The counterexample holds for the average
+        over tokens too, $1/d_s^2$ times 0. A neighbourhood of its weights has $F_{pre} F_{pre}^\top$ as near to
+        singular as one likes.""",
+    consequence=r"""A lower bound for the first token says nothing about $F_{pre}$, so that Theorems 1 and 2 have no
+        lower bound of $\alpha$ for more than one token; use convergence.eq-47-perturbed.""",
 )  # fmt: skip
 
 
 @EQ_47.formula
-def eigenvalue_of_hidden_layer(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def eigenvalue_of_hidden_layer(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale,
+                               tau_1: Scale) -> Any:  # fmt: skip
     """lambda_min(F_pre F_pre^T) for the sum over tokens, a scalar, which is to be bounded below."""
     F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")
     return smallest_eigenvalue(F @ F.T)
 
 
 @EQ_47.oracle
-def eigenvalue_of_first_token(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def eigenvalue_of_first_token(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale,
+                              tau_1: Scale) -> Any:  # fmt: skip
     F = token_layer(X, W_Q, W_K, W_V, tau_0, tau_1, 0)
     return smallest_eigenvalue(F @ F.T)
 
@@ -83,25 +85,24 @@ EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     label="Text before Eq. (47), with what the other tokens may take away",
     statement=r"""\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
         F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
+    name="smallest singular value of the hidden layer",
     assumptions=["F_pre = sum over tokens i of F_i; 1/d_s times everything for the average of Eq. (1.2)"],
     relation=AtMost(signed=True), corrects="convergence.eq-47-psd-sum", of_project=True,
-    note="""Weyl's inequality. At tau_0 = 1/d_m the sum tends to 0 relative to the rest as the width grows; at
-        d_m^{-1/2} it does not.""",
+    note=r"""Weyl's inequality. At $\tau_0 = 1/d_m$ the sum tends to 0 relative to the rest as the width grows; at
+        $d_m^{-1/2}$ it does not.""",
 )  # fmt: skip
 
 
 @EQ_47_PERTURBED.formula
-def singular_value_of_hidden_layer(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def singular_value_of_hidden_layer(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale,
+                                   tau_1: Scale) -> Any:  # fmt: skip
     """sigma_min(F_pre) for the sum over tokens, a scalar."""
     return smallest_singular_value(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum"))
 
 
 @EQ_47_PERTURBED.oracle
-def perturbed_singular_value(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def perturbed_singular_value(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale,
+                             tau_1: Scale) -> Any:  # fmt: skip
     layers = _layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     first = smallest_singular_value(layers[0])
     return first * X.shape[1] - sum((spectral_norm(F - layers[0]) for F in layers[1:]), first * 0)
@@ -161,22 +162,19 @@ CONDITIONED = Setting(
     special_domains={"well conditioned": well_conditioned},
 )  # fmt: skip
 
-EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)",
+EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)", name="eigenvalue concentration at large width",
     statement=r"""\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as
         long as }d_m\ge\tilde\Omega(N/\lambda_0)""",
-    assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
-    relation=FollowsLaw(samples=100, instances=2), domains=[], expects="reading",
-    reading=Reading(
-        r"d_m \geq \tilde{\Omega}(N/\lambda_0)",
-        """
-            d_m >= 105 (S/lambda_0) log(23 S/lambda_0) log(N/delta), S = eta_V ||Phi||_F^2 <= eta_V N d_s C_x^2: the
-            hidden constant depends on eta_V d_s C_x^2""",
-    ),
-    note="""With a constant that depends on nothing else it is false: lambda_0 grows with the square of the data, so for
-        large C_x N/lambda_0 falls below 1, and at d_m < N the matrix is singular (convergence.eq-48-narrow). Proof of
-        the reading: E exp(Y/4S) <= sqrt 2 for Y = |Phi w|^2; cut at R = 8 S log(16 sqrt 2 S/lambda_0), which leaves at
-        least lambda_0/2 of the smallest eigenvalue; the matrix Chernoff bound at half of that fails with at most N
-        exp(-0.153 d_m lambda_0/(2R)).""",
+    assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"], relation=FollowsLaw(samples=100, instances=2), domains=[],
+    expects="reading",
+    reading=Reading(r"d_m \geq \tilde{\Omega}(N/\lambda_0)",
+        r"""$d_m \ge 105 (S/\lambda_0) \log(23 S/\lambda_0) \log(N/\delta)$, $S = \eta_V \|\Phi\|_F^2 \le \eta_V N d_s
+            C_x^2$: the hidden constant depends on $\eta_V d_s C_x^2$"""),
+    note=r"""With a constant that depends on nothing else it is false: $\lambda_0$ grows with the square of the data, so
+        for large $C_x$ the quotient $N/\lambda_0$ falls below 1, and at $d_m < N$ the matrix is singular
+        (convergence.eq-48-narrow). Proof of the reading: $E \exp(Y/4S) \le \sqrt{2}$ for $Y = |\Phi w|^2$; cut at $R =
+        8 S \log(16 \sqrt{2} S/\lambda_0)$, which leaves at least $\lambda_0/2$ of the smallest eigenvalue; the matrix
+        Chernoff bound at half of that fails with at most $N \exp(-0.153 d_m \lambda_0/(2R))$.""",
 )  # fmt: skip
 
 
@@ -199,11 +197,11 @@ EQ_48.mutant("mean of the diagonal for lambda_0",
 
 NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewer neurons than samples",
     statement=r"d_m<N\ \Rightarrow\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)=0\text{ for all weights and data}",
-    relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"],
-    of_project=True,
-    note="""Decided as: the N - 1 largest eigenvalues add up to the trace. Multiplying the data by s divides N/lambda_0
-        by s^2, so any condition d_m >= K N/lambda_0 with a constant K that does not depend on the data admits d_m = 1 <
-        N, where Eq. (48) fails for every draw of the weights.""",
+    name="hidden layer with fewer neurons than samples", relation=Equal(),
+    sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"], of_project=True,
+    note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by $s$ divides
+        $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
+        data admits $d_m = 1 < N$, where Eq. (48) fails for every draw of the weights.""",
 )  # fmt: skip
 
 
@@ -229,27 +227,34 @@ NARROW.mutant("without relu", "relu(Phi @ W_V.T) -> Phi @ W_V.T")
 INITIALISATIONS = ("LeCun", "He", "NTK")
 LOSS_DELTA = 1 / 2
 
-LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4",
-    statement=r"\text{w.p. at least }1-\delta:\ \sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
-    assumptions=["initialisations of Table 1", "labels bounded by C_y"],
-    relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 2), "d": (1, 3), "d_m": (4, 8)},
-    note="""The hidden constant: sqrt(2 l) <= sqrt(N) (C_y + (v/delta)^{1/2}) with v = eta_O eta_V tau_1^2 d_m d_s^3
-        C_x^2/2, which depends on delta, d_s, C_x and, for LeCun and He, on d. E f(X)^2 <= v for the sum over tokens
-        (w_O is centred, E relu^2 is half the second moment, |X^T beta|^2 <= d_s C_x^2), then Markov. The paper's
-        Lipschitz argument gives log(1/delta) in place of 1/delta. Tested at delta = 1/2.""",
+LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4", name="loss at initialisation",
+    statement=r"\text{w.p. at least }1-\delta_2\text{, one has }\sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
+    assumptions=["initialisations of Table 1", "labels bounded by C_y"], relation=FollowsLaw(samples=400, instances=10),
+    sizes={"N": (16, 24), "d_s": (1, 3), "d": (1, 3), "d_m": (4, 8)}, expects="gap",
+    presumes=("convergence.loss-init-any-labels",), correction="convergence.loss-init-bounded-labels",
+    missing="labels of finite second moment (here: bounded by $C_y$)",
+    note=r"""The hidden constant: $\sqrt{2 \ell} \le \sqrt{N} (C_y + (v/\delta)^{1/2})$ with $v = \eta_O \eta_V \tau_1^2
+        d_m d_s^3 C_x^2/2$, which depends on $\delta$, $d_s$, $C_x$ and, for LeCun and He, on $d$. $E f(X)^2 \le v$ for
+        the sum over tokens ($w_O$ is centred, $E \mathrm{relu}^2$ is half the second moment, $|X^\top \beta|^2 \le d_s
+        C_x^2$), then Markov. The paper's Lipschitz argument gives $\log(1/\delta)$ in place of $1/\delta$. Tested at
+        $\delta = 1/2$.""",
 )  # fmt: skip
 
 
-@LOSS.formula
+BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
+    statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
+        \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
+    name="loss at initialisation, bounded labels", assumptions=["initialisations of Table 1"], relation=LOSS.relation,
+    sizes=LOSS.sizes, corrects="convergence.loss-init-sqrt-n", of_project=True,
+)  # fmt: skip
+
+
+@checked
 def loss_bound(N: SampleCount, C_y: float, v: float) -> float:
     """sqrt(N) (C_y + sqrt(v / delta)) at delta = 1/2 (Appendices C.3 and C.4)."""
     return math.sqrt(N) * (C_y + math.sqrt(v / LOSS_DELTA))
 
 
-LOSS.inputs(drawn(X=Samples, d_m=Width))
-
-
-@LOSS.part("laws")
 def large_losses(formula: Any, generator: Any, samples: int, X: Samples, d_m: Width) -> list[LawTest]:
     """Whether the residual of labels 1 exceeds the bound more often than delta, for every row of Table 1."""
     import torch
@@ -273,5 +278,34 @@ def large_losses(formula: Any, generator: Any, samples: int, X: Samples, d_m: Wi
     return tests
 
 
-LOSS.mutant("without sqrt(N)", "math.sqrt(N) -> 1")
-LOSS.mutant("N^{1/4}", "math.sqrt(N) -> N ** 0.25")
+for claim in (LOSS, BOUNDED_LABELS):
+    claim.inputs(drawn(X=Samples, d_m=Width))
+    claim.formula(loss_bound)
+    claim.part("laws", large_losses)
+    claim.mutant("without sqrt(N)", "math.sqrt(N) -> 1")
+    claim.mutant("N^{1/4}", "math.sqrt(N) -> N ** 0.25")
+
+
+ANY_LABELS = Claim(CONVERGENCE, "convergence.loss-init-any-labels", label="C.3, C.4, for labels of any law",
+    statement=r"""\text{iid labels of any law},\ K\text{ independent of }N:\ P(\sqrt{2\ell(\theta^0)}\le K\sqrt N)\ge1-\delta""",
+    name="loss at initialisation, unbounded labels", relation=AtMost(signed=True), sizes={"N": (1024, 1040)},
+    assumptions=["labels symmetric, P(|y| >= t) = 1/t for t >= 1, independent of samples and weights", "1 <= K, N large"],
+    expects="refuted", severity="error", of_project=True,
+    note=r"""Given the outputs, $|f(X_n) - y_n| \ge |y_n|$ where the sign of $y_n$ is the other one, so each residual
+        exceeds $t$ with probability at least $1/(2t)$; all stay below $K \sqrt N$ with probability at most $(1 - 1/(2 K
+        \sqrt N))^N$, which tends to 0. Section 3.1 has labels in $Y \subseteq \mathbb R$ of an unknown law, without a
+        bound or a moment; logarithms in $\tilde O$ change nothing.""",
+)  # fmt: skip
+
+
+@ANY_LABELS.formula
+def probability_of_small_residuals(N: SampleCount, K: Annotated[Any, Real(1.0, 4.0)]) -> Any:
+    """(1 - 1 / (2 K sqrt(N)))^N, a scalar: no residual exceeds K sqrt(N)."""
+    return (1 - 1 / (K * 2 * sqrt(N))) ** N
+
+
+ANY_LABELS.inputs(drawn(N=SampleCount, K=Annotated[Any, Real(1.0, 4.0)], delta=Annotated[Any, Real(0.0078125, 0.5)]))
+ANY_LABELS.oracle(lambda delta: 1 - delta)
+ANY_LABELS.mutant("one residual only", "(1 - 1 / (K * 2 * sqrt(N))) ** N -> 1 - 1 / (K * 2 * sqrt(N))")
+ANY_LABELS.mutant("tail 1/t^2", "1 / (K * 2 * sqrt(N)) -> 1 / (K * K * 2 * N)")
+ANY_LABELS.counterexample("N = 1024, K = 1, delta = 1/2: probability below 10^-6", N=1024, K="1", delta="1/2")

@@ -15,8 +15,8 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_ro
 from theorems.convergence.settings import Features, Scale, Tokens, Variance
 from verify.arithmetics import is_tensor
 from verify.matrix import (
-    absolute, concatenate, frobenius_norm, maximum, rational, row_sums, singular_values, softmax, sqrt, stack_rows,
-    symmetric_eigenvalues, trace,
+    absolute, concatenate, frobenius_norm, maximum, rational, relu, row_sums, singular_values, softmax, sqrt,
+    stack_rows, symmetric_eigenvalues, trace,
 )  # fmt: skip
 from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Equal, Reading, Setting, Shape
 
@@ -72,11 +72,11 @@ def similarity(X: Any, Y: Any) -> Any:
 EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
     statement=r"""\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st
         Hermite coefficient of ReLU},\ \mu(\sigma_r)>0""",
-    assumptions=["Phi in R^{N x d}", MU],
-    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
-    note="""No Hermite series is needed, so the rows may have any norm: relu(u) = (u + |u|)/2 and E u|v| = 0 by
-        symmetry, hence the expectation is (Phi Phi^T + E|Phi w||Phi w|^T)/4 for eta_V = 1. For N > d the right-hand
-        side is 0.""",
+    name="expected Gram matrix against linear features", assumptions=["Phi in R^{N x d}", MU], relation=AtMost(),
+    sizes={"N": (1, 4), "d": (1, 4)},
+    note=r"""No Hermite series is needed, so the rows may have any norm: $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| =
+        0$ by symmetry, hence the expectation is $(\Phi \Phi^\top + E|\Phi w| |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
+        > d$ the right-hand side is 0.""",
 )  # fmt: skip
 
 
@@ -95,12 +95,12 @@ EQ_38.mutant("eta_V^2", lambda value, eta_V: value / eta_V)
 # -- Phi Phi^T by traces -----------------------------------------------------------------------------------------------
 
 GRAM = Claim(DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewriting of Phi Phi^T",
-    statement=r"(\Phi\Phi^\top)^{(i,j)}=\mathrm{Trace}(B_{ij}^\top C_{ij}),\ B_{ij}=\beta_{1,i}\beta_{1,j}^\top,"
-    r"\ C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}",
-    assumptions=["X_n in R^{d_s x d} full row rank"],
-    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
-    note="""The second part is decided through det(X X^T) = sum of the squared minors of X of order d_s (Cauchy and
-        Binet): positive exactly where some minor is not zero. The identities hold at any rank.""",
+    statement=r"""(\Phi\Phi^\top)^{(i,j)}=\mathrm{Trace}(B_{ij}^\top C_{ij}),\ B_{ij}=\beta_{1,i}\beta_{1,j}^\top,\
+        C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}""",
+    name="Gram matrix of attention features by traces", assumptions=["X_n in R^{d_s x d} full row rank"],
+    relation=Equal(), at_sizes=True, sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
+    note=r"""The second part is decided through $\det(X X^\top)$ as the sum of the squared minors of $X$ of order $d_s$
+        (Cauchy and Binet): positive exactly where some minor is not zero. The identities hold at any rank.""",
 )  # fmt: skip
 
 
@@ -157,16 +157,14 @@ GRAM.mutant("C_ii for C_ij", mixed=False)
 GRAM.mutant("one minor only", "_squared_minors(X[0]) -> _determinant(X[0][:min(X[0].shape), :min(X[0].shape)]) ** 2")
 
 
-# -- Eqs. (39) and (40) ------------------------------------------------------------------------------------------------
-
-EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)",
+EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)", name="Gershgorin bound",
     statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}\mathrm{Trace}(B_{kj}^\top C_{kj})""",
     assumptions=["Gershgorin circle theorem", "X_n in R^{d_s x d} full row rank"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.eq-39-absolute-values", uses=("convergence.lemma-15-gram",),
-    note="""Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every k. Eq.
-        (40) bounds the absolute values as well, so nothing after it changes.""",
+    note="""Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every $k$.
+        Eq. (40) bounds the absolute values as well, so nothing after it changes.""",
 )  # fmt: skip
 
 
@@ -199,7 +197,7 @@ EQ_39.counterexample("d = d_s = 1, the samples 1 and -1: lambda_min = 0, both ri
 EQ_39_ABSOLUTE = Claim(DATA, "convergence.eq-39-absolute-values", label="Eq. (39), with absolute values",
     statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}|\mathrm{Trace}(B_{kj}^\top C_{kj})|""",
-    relation=AtMost(signed=True), corrects="convergence.eq-39", of_project=True,
+    name="Gershgorin bound, corrected", relation=AtMost(signed=True), corrects="convergence.eq-39", of_project=True,
 )  # fmt: skip
 
 
@@ -216,14 +214,15 @@ EQ_39_ABSOLUTE.mutant("off-diagonal traces halved", size=lambda t: absolute(t) *
 
 
 EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
-    statement=r"""
-        \mathrm{Trace}(B_{kj}^\top C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|\beta_{1,j}
+    statement=r"""\mathrm{Trace}(B_{kj}^\top
+        C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|\beta_{1,j}
         \|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^\top)}=\|
         \beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}""",
-    assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
-    note="""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
-        for |Trace| as well, which the corrected Eq. (39) needs.""",
+    name="von Neumann trace inequality for attention features",
+    assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"], relation=AtMost(),
+    sizes={"d_s": (1, 3), "d": (1, 4)},
+    note=r"""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
+        for $|\mathrm{Trace}|$ as well, which the corrected Eq. (39) needs.""",
 )  # fmt: skip
 
 TokenRow = Annotated[Any, Shape("1", "d_s", role="query")]
@@ -233,9 +232,8 @@ def _root_of_largest(C: Any) -> Any:
     return sqrt(symmetric_eigenvalues(C @ C.T)[-1])
 
 
-def _members(
-    u: Any, v: Any, X: Any, Y: Any, which: int = 0, largest: Any = _root_of_largest, last: Any = lambda b: 1
-) -> list[Any]:
+def _members(u: Any, v: Any, X: Any, Y: Any, which: int = 0, largest: Any = _root_of_largest,
+             last: Any = lambda b: 1) -> list[Any]:  # fmt: skip
     """|Trace|, then the members of Eq. (40) from the second on; u, v are the logits of the attention vectors."""
     a, b = softmax(u).T, softmax(v).T
     B, C = a @ b.T, X @ Y.T
@@ -269,15 +267,13 @@ EQ_40.mutant("both attention norms in the last members", last=lambda b: frobeniu
 EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singular_values(C)[-1])
 
 
-# -- Eqs. (42) and (43) ------------------------------------------------------------------------------------------------
-
-EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)",
+EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)", name="second moment of a ReLU feature",
     statement=r"""\mathbb
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)} \|^2}2""",
-    assumptions=["E[sigma]^2 denotes the second moment"],
-    relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-43-with-variance",
-    note="""arccos(-1) = pi, so the second member is eta_V ||Phi||^2/2: the last one lost eta_V, and the next display of
-        the paper has it again.""",
+    assumptions=["E[sigma]^2 denotes the second moment"], relation=Equal(), expects="refuted", severity="slip",
+    correction="convergence.eq-43-with-variance",
+    note=r"""$\arccos(-1) = \pi$, so the second member is $\eta_V \|\Phi\|^2/2$: the last one lost $\eta_V$, and the
+        next display of the paper has it again.""",
 )  # fmt: skip
 
 
@@ -308,8 +304,8 @@ EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last m
 
 EQ_43_WITH_VARIANCE = Claim(ROWS, "convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
     statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)^2]=\frac{\eta_V}{2}\|\Phi^{(n,:)}\|^2",
-    relation=Equal(), corrects="convergence.eq-43", of_project=True,
-    note="Half of E u^2, since u and -u have the same law. Checked against the arc-cosine kernel at angle 0.",
+    name="second moment of a ReLU feature, corrected", relation=Equal(), corrects="convergence.eq-43", of_project=True,
+    note="Half of $E u^2$, since $u$ and $-u$ have the same law. Checked against the arc-cosine kernel at angle 0.",
 )  # fmt: skip
 
 
@@ -325,18 +321,19 @@ EQ_43_WITH_VARIANCE.mutant("whole second moment", "eta_V -> eta_V * 2")
 
 
 EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound after (43)",
-    statement=r"\lambda_0\le\frac{\mathrm{tr}(\mathbb E_wG)}N=\frac{\sum_n\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2}N,"
-    r"\ G=\sigma_r(\Phi w)\sigma_r(\Phi w)^\top;\quad\lambda_0\le\frac{\sum_n\eta_V\|\Phi^{(n,:)}\|_2^2}{2N}\le"
-    r"\eta_Vd_sC_x^2\le\mathcal O(1);\ \text{upper and lower bounds match}",
-    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"],
-    relation=AtMost(), uses=("convergence.eq-43-with-variance",), presumes=("convergence.lemma-15",), expects="gap",
-    reading=Reading(
-        "tight as its upper and lower bounds match with each other",
-        "the bounds match in N and d_m, while d_s, C_x and eta_V are fixed",
-    ),
-    note="""The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is false:
-        at fixed d lambda_0 tends to 0 as N grows. As printed the two differ by the factor d_s^2 C_x^2, so in d_s they
-        would not match even then.""",
+    statement=r"""\lambda_0:=\lambda_{\min}(\mathbb E_wG)\le\frac{\mathrm{tr}(\mathbb E_wG)}N =\frac{\sum_{n=1}^N\mathbb
+        E_w[\sigma_r(\Phi^{(n,:)}w)]^2}N,\ G:=\sigma_r(\Phi w)\sigma_r(\Phi w)^\top;\quad
+        \lambda_0\le\frac{\sum_{n=1}^N\eta_V\|\Phi^{(n,:)}\|_2^2}{2N}\le\eta_Vd_sC_x^2\le\mathcal O(1);\ \text{our
+        estimation on }\lambda_0\text{ is tight as its upper and lower bounds match with each other}""",
+    name="upper bound of the expected Gram eigenvalue",
+    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"], relation=AtMost(),
+    uses=("convergence.eq-43-with-variance",), presumes=("convergence.lemma-15",), expects="gap",
+    reading=Reading("tight as its upper and lower bounds match with each other",
+        r"the bounds match in $N$ and $d_m$, while $d_s$, $C_x$ and $\eta_V$ are fixed"),
+    note=r"""The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is
+        false: at fixed $d$ $\lambda_0$ tends to 0 as $N$ grows (convergence.lemma-18-closest-pair), so no lower bound
+        that is uniform in $N$ can take its place; for separated samples convergence.lemma-15-separated has one. As
+        printed the two differ by the factor $d_s^2 C_x^2$, so in $d_s$ they would not match even then.""",
 )  # fmt: skip
 
 
@@ -357,3 +354,23 @@ def bounded_members(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale
 
 EQ_42.mutant("trace over N^2", lambda value, X: stacked([value[0] / (4 * X.shape[0]), *value[1:]]))
 EQ_42.mutant("eta_V C_x^2 / 4", lambda value, X: stacked([*value[:2], value[2] / (4 * X.shape[1])]))
+
+
+ONE_DIMENSION = Claim(CONVERGENCE, "convergence.lemma-15-one-dimension", label="Lemma 15, at d = 1",
+    statement=r"""d=1:\ \mathbb E_{w\sim N(0,\eta_V)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top]
+        =\tfrac{\eta_V}2\big(\sigma_r(\Phi)\sigma_r(\Phi)^\top+\sigma_r(-\Phi)\sigma_r(-\Phi)^\top\big)\text{, of rank at
+        most 2, so that }\lambda_0=0\text{ for }N\ge3\text{ whatever the data}""",
+    name="expected Gram matrix of scalar features", relation=Equal(), sizes={"N": (1, 4)}, exact=True, of_project=True,
+)  # fmt: skip
+
+
+@ONE_DIMENSION.formula
+def gram_of_scalar_features(Phi: Annotated[Any, Shape("N", "1")], eta_V: Variance) -> Any:
+    """eta_V / 2 times the two products of rank one, shape (N, N)."""
+    positive, negative = relu(Phi), relu(-Phi)
+    return (positive @ positive.T + negative @ negative.T) * eta_V * rational(1, 2)
+
+
+ONE_DIMENSION.oracle(lambda Phi, eta_V: expected_gram(Phi, eta_V))
+ONE_DIMENSION.mutant("positive parts alone", "negative @ negative.T -> 0 * Phi @ Phi.T")
+ONE_DIMENSION.mutant("without 1/2", "rational(1, 2) -> 1")

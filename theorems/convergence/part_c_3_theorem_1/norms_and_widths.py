@@ -26,16 +26,16 @@ LECUN = ORDERS.extended(assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"])
 
 # -- the norms at initialisation ---------------------------------------------------------------------------------------
 
-EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)",
-    statement=r"\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\ "
-    r"\bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})",
-    assumptions=["d_m >= d", CONSTANTS],
-    relation=FollowsLaw(samples=4000, instances=5), sizes={"d_m": (12, 20), "d": (1, 4)},
-    uses=("convergence.lemma-5", "convergence.lemma-6"),
-    note="""Proved with the constant 4 in all four orders. Lemma 5 with zeta = sqrt(d_m) gives ||W|| <= 3 sqrt(d_m) for
-        standard normal W, also for the column w_O; the variances divide by sqrt(d) and sqrt(d_m), and 1 <= sqrt(d_m/d)
-        takes the added C = 1. Four events fail with at most 2 exp(-d_m/2) each. For d_m <= 4 the probability is empty,
-        8 exp(-d_m/2) > 1.""",
+EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)", name="norms of weights at LeCun initialisation",
+    statement=r"""\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\
+        \bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})
+    """,
+    assumptions=["d_m >= d", CONSTANTS], relation=FollowsLaw(samples=4000, instances=5),
+    sizes={"d_m": (12, 20), "d": (1, 4)}, uses=("convergence.lemma-5", "convergence.lemma-6"),
+    note=r"""Proved with the constant 4 in all four orders. Lemma 5 with $\zeta = \sqrt{d_m}$ gives $\|W\| \le 3
+        \sqrt{d_m}$ for standard normal $W$, also for the column $w_O$; the variances divide by $\sqrt{d}$ and
+        $\sqrt{d_m}$, and $1 \le \sqrt{d_m/d}$ takes the added $C = 1$. Four events fail with at most $2 \exp(-d_m/2)$
+        each. For $d_m \le 4$ the probability is empty, $8 \exp(-d_m/2) > 1$.""",
 )  # fmt: skip
 
 
@@ -65,10 +65,8 @@ EQ_44.mutant("O(1) for all", "4 * math.sqrt(d_m / d) -> 4.0")
 # -- what Eqs. (2) and (3) ask for -------------------------------------------------------------------------------------
 
 
-def squared_conditions(
-    N: int, d_s: int, C_x: int, tau_0_squared: Fraction, tau_1_squared: Fraction, norm_squared: Fraction,
-    output_squared: Fraction,
-) -> list[Fraction]:  # fmt: skip
+def squared_conditions(N: int, d_s: int, C_x: int, tau_0_squared: Fraction, tau_1_squared: Fraction,
+                       norm_squared: Fraction, output_squared: Fraction) -> list[Fraction]:  # fmt: skip
     """Squares of the right-hand sides of Eqs. (2) and (3) over sqrt(2 l(theta^0)), for equal norms of W_Q, W_K, W_V.
 
     z is taken with lambda_Q^2 in its inner bracket (Table 2).
@@ -91,25 +89,24 @@ def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fract
 
 
 EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51), (52))",
-    statement=r"(45)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)};\ (46)\ \alpha^3\ge"
-    r"\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1/2}];\quad(51)=(45),\ (52)"
-    r"\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]\quad"
-    r"\text{suffice for (2), (3)}",
-    relation=OrderOfGrowth(along=("N", "d_m", "N d_m")), uses=("convergence.eq-44",), expects="reading",
-    reading=Reading(
-        (
-            r"\alpha^2 \ge \mathcal{O}\left(\sqrt{N}d_s^{3/2}C_x\sqrt{d_m/d}\right)",
-            r"\mathcal{O}\left(Nd_{s}^{3}C_{x}^{2}(1+4C_{x}^{4}d_{s}^{2}d^{-2})\right)",
-        ),
-        """
-            a lower bound by O(.) in several variables: a constant times it, the constant depending on d_s, C_x and d,
-            while N and d_m grow""",
+    statement=r"""(45)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)},\ (46)\
+        \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1/2}];\quad
+        (51)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)},\ (52)\ \alpha^3\ge\mathcal
+        O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]:\ \text{Plugging Eq. (44) into Eqs.
+        (2) and (3), it suffices to prove the following equations}""",
+    name="convergence conditions under LeCun initialisation", relation=OrderOfGrowth(along=("N", "d_m", "N d_m")),
+    uses=("convergence.eq-44",), expects="reading",
+    reading=Reading((
+        r"\alpha^2 \ge \mathcal{O}\left(\sqrt{N}d_s^{3/2}C_x\sqrt{d_m/d}\right)",
+        r"\mathcal{O}\left(Nd_{s}^{3}C_{x}^{2}(1+4C_{x}^{4}d_{s}^{2}d^{-2})\right)",
     ),
-    note="""In d_s and C_x, which the orders display, (45) is too weak: the third and fourth member of the maximum in
-        (2), 2 C_x^2 d_s tau_0 lambda^2 lambda_O, have a factor C_x^2 d_s more than the first. See
+        r"""a lower bound by $O(\cdot)$ in several variables: a constant times it, the constant depending on $d_s$,
+            $C_x$ and $d$, while $N$ and $d_m$ grow"""),
+    note=r"""In $d_s$ and $C_x$, which the orders display, (45) is too weak: the third and fourth member of the maximum
+        in (2), $2 C_x^2 d_s \tau_0 \lambda^2 \lambda_O$, have a factor $C_x^2 d_s$ more than the first. See
         convergence.eq-45-in-all-sizes. With constants that depend on nothing (45) and (51) do not suffice, though the
-        orders display d_s, C_x and d, and (57) keeps these factors of the largest member of (2); the conclusion drawn
-        from them is an order in N alone.""",
+        orders display $d_s$, $C_x$ and $d$, and (57) keeps these factors of the largest member of (2); the conclusion
+        drawn from them is an order in $N$ alone.""",
 )  # fmt: skip
 
 
@@ -134,9 +131,11 @@ EQ_45_46.mutant("sqrt(N) in (52)", lambda value, N: [*value[:3], value[3] / N])
 
 
 EQ_45_ALL = Claim(LECUN, "convergence.eq-45-in-all-sizes", label="Eqs. (45), (46), (51), (52) in all sizes",
-    statement=r"(45')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_sd^{-1/2}))\sqrt{2\ell("
-    r"\theta^0)},\ (51')\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_s(dd_m)^{-1/2}))\sqrt{2"
-    r"\ell(\theta^0)}\text{ with (46), (52) suffice for (2), (3), uniformly in }N,d_s,C_x,d\le d_m",
+    statement=r"""(45')\ \alpha^2\ge\mathcal O(\sqrt
+        Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_sd^{-1/2}))\sqrt{2\ell(\theta^0)},\ (51')\ \alpha^2\ge\mathcal O(\sqrt
+        Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_s(dd_m)^{-1/2}))\sqrt{2\ell(\theta^0)}\text{ with (46), (52) suffice for
+        (2), (3), uniformly in }N,d_s,C_x,d\le d_m""",
+    name="convergence conditions under LeCun initialisation, all sizes",
     relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), uses=("convergence.eq-44",), of_project=True,
 )  # fmt: skip
 
@@ -158,23 +157,22 @@ EQ_45_ALL.mutant("(51) as printed", "Fraction(mixed, d * d_m) -> 0")
 # -- the widths --------------------------------------------------------------------------------------------------------
 
 C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (54)-(55)",
-    statement=r"(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)\ (d_m\lambda_0/4)^{3/2}\ge"
-    r"\tilde{\mathcal O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2}))\ \Leftarrow\ d_m\ge\tilde\Omega(N^3)\ ["
-    r"\tau_0=d_m^{-1/2}];\quad(54),(55)\ \Leftarrow\ d_m\ge\tilde\Omega(N^2)\ [\tau_0=d_m^{-1}]",
-    assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"],
-    relation=OrderOfGrowth(along=("N",)), sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)},
-    presumes=("convergence.lemma-15",), expects="gap",
-    reading=Reading(
-        (
-            r"d_m \ge \tilde{\Omega}(N^3)",
-            r"d_m \ge \tilde{\Omega}(N^2)",
-        ),
-        """
-            hidden constants 1 and lambda_0 = 1/(d d_s); the smallest width that meets both inequalities is O(N^3), or
-            O(N^2)""",
-    ),
-    note="""The exponents are right: (50) decides at tau_0 = d_m^{-1/2}, (54) at 1/d_m. But lambda_0 >= Theta(1/(d d_s))
-        for every N is Lemma 15, which is false: at fixed d and d_s lambda_0 tends to 0 as N grows.""",
+    statement=r"""(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)\
+        (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2})):\ \text{when
+        }d_m\ge\tilde\Omega(N^3)\text{, all of the above conditions hold }[\tau_0=d_m^{-1/2}];\quad (54)\
+        d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (55)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal
+        O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d^{-2})):\ \text{when }d_m\ge\tilde\Omega(N^2)\text{, all of the above
+        conditions hold }[\tau_0=d_m^{-1}]""",
+    name="required width under LeCun initialisation",
+    assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"], relation=OrderOfGrowth(along=("N",)),
+    sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)}, presumes=("convergence.lemma-15",), expects="gap",
+    reading=Reading((r"d_m \ge \tilde{\Omega}(N^3)", r"d_m \ge \tilde{\Omega}(N^2)"),
+        r"""hidden constants 1 and $\lambda_0 = 1/(d d_s)$; the smallest width that meets both inequalities is $O(N^3)$,
+            or $O(N^2)$"""),
+    note=r"""The exponents are right: (50) decides at $\tau_0 = d_m^{-1/2}$, (54) at $1/d_m$. But $\lambda_0 \ge
+        \Theta(1/(d d_s))$ for every $N$ is Lemma 15, which is false: at fixed $d$ and $d_s$ it tends to 0 as $N$ grows.
+        No width in $N$ alone can be given in their place; for one token and given samples convergence.thm-1-one-token
+        has the width in $N$ and $\lambda_0$.""",
 )  # fmt: skip
 
 

@@ -18,20 +18,19 @@ from verify.oracles import LawTest
 from verify.vocabulary import AtMost, Claim, FollowsLaw, OrderOfGrowth, Reading, Real
 
 EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
-    statement=r"\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\ \bar\lambda_O="
-    r"\mathcal O(\sqrt{d_m});\ d_m\ge d:\ (57)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{5/2}C_x^3)\sqrt{2\ell(\theta^0)},"
-    r"\ (58)\ \alpha^3\ge\mathcal O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}",
+    statement=r"""\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\
+        \bar\lambda_O=\mathcal O(\sqrt{d_m});\ d_m\ge d:\ (57)\ \alpha^2\ge\mathcal O(\sqrt
+        Nd_s^{5/2}C_x^3)\sqrt{2\ell(\theta^0)},\ (58)\ \alpha^3\ge\mathcal
+        O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}""",
+    name="convergence conditions under NTK initialisation",
     assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", CONSTANTS],
     relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), expects="reading",
-    reading=Reading(
-        r"\alpha^2 \ge \mathcal{O}(\sqrt{N}d_s^{5/2}C_x^3)\sqrt{2\ell(\boldsymbol{\theta}^0)}",
-        """
-            a lower bound by O(.) in several variables: an absolute constant times it, for N, d_s, C_x, d, d_m from 1
-            on, as they grow""",
-    ),
-    note="""With all four norms at 4 sqrt(d_m), by Lemma 5 as for Eq. (44). Assumption 1 allows any larger C_x, so C_x
-        >= 1 is no loss. For C_x^2 d_s < 1/2 the first member of the maximum in (2) is the largest, and C_x^3 is too
-        small. (58) could carry a further d_m^{-1/2}: rho^2 has 1/d_m, lambda_O only sqrt(d_m).""",
+    reading=Reading(r"\alpha^2 \ge \mathcal{O}(\sqrt{N}d_s^{5/2}C_x^3)\sqrt{2\ell(\boldsymbol{\theta}^0)}",
+        r"""a lower bound by $O(\cdot)$ in several variables: an absolute constant times it, for $N$, $d_s$, $C_x$, $d$,
+            $d_m$ from 1 on, as they grow"""),
+    note=r"""With all four norms at $4 \sqrt{d_m}$, by Lemma 5 as for Eq. (44). Assumption 1 allows any larger $C_x$, so
+        $C_x \ge 1$ is no loss. For $C_x^2 d_s < 1/2$ the first member of the maximum in (2) is the largest, and $C_x^3$
+        is too small. (58) could carry a further $d_m^{-1/2}$: $\rho^2$ has $1/d_m$, $\lambda_O$ only $\sqrt{d_m}$.""",
 )  # fmt: skip
 
 
@@ -55,20 +54,21 @@ EQ_57_58.mutant("(57) with C_x", "C_x ** 6 -> C_x ** 2")
 Failure = Annotated[Any, Real(0.0625, 0.5)]
 
 EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" and (60), (61)',
-    statement=r"\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4;\ (60)"
-    r"\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{5/2}C_x^3),\ (61)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal"
-    r" O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2));\ \text{all hold when }d_m=\tilde\Omega(N)",
+    statement=r"""\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4;\ (60)\
+        d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{5/2}C_x^3),\ (61)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal
+        O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2));\ \text{all hold when }d_m=\tilde\Omega(N)""",
     assumptions=[
-        "tau_1 = d_m^{-1/2}",
-        r"\hat F_{pre}\hat F_{pre}^T = tau_1^2 sigma_r(Phi W_V^T) sigma_r(Phi W_V^T)^T",
+        "tau_1 = d_m^{-1/2}", r"\hat F_{pre}\hat F_{pre}^T = tau_1^2 sigma_r(Phi W_V^T) sigma_r(Phi W_V^T)^T",
         "the first bound holds with probability at least 1 - delta",
     ],
-    relation=AtMost(ascent=False, signed=True), sizes={"N": (1, 3), "d": (1, 3), "d_m": (1, 16)}, expects="refuted",
-    severity="error", correction="convergence.eq-60-61-scaled",
-    note="""tau_1^2 = 1/d_m was lost. lambda_min is concave, so E lambda_min(F F^T) <= lambda_min(E F F^T) = lambda_0,
-        while the printed bound would make it at least (1 - delta) d_m lambda_0/4. With lambda_0/4 in place of d_m
-        lambda_0/4 the width drops out of the left sides of (60) and (61): wherever sqrt(2 l) is of order sqrt N, no
-        width meets (57) for large N, since lambda_0 is at most eta_V d_s C_x^2/2.""",
+    name="required width under NTK initialisation", relation=AtMost(ascent=False, signed=True),
+    sizes={"N": (1, 3), "d": (1, 3), "d_m": (1, 16)}, expects="refuted", severity="error",
+    correction="convergence.eq-60-61-scaled",
+    note=r"""$\tau_1^2 = 1/d_m$ was lost. $\lambda_{\min}$ is concave, so $E \lambda_{\min}(F F^\top) \le
+        \lambda_{\min}(E F F^\top) = \lambda_0$, while the printed bound would make it at least $(1 - \delta) d_m
+        \lambda_0/4$. With $\lambda_0/4$ in place of $d_m \lambda_0/4$ the width drops out of the left sides of (60) and
+        (61): wherever $\sqrt{2 \ell}$ is of order $\sqrt{N}$, no width meets (57) for large $N$, since $\lambda_0$ is
+        at most $\eta_V d_s C_x^2/2$.""",
 )  # fmt: skip
 
 
@@ -87,10 +87,10 @@ EQ_60_61.counterexample("Phi = 1, d_m = 16, delta = 1/10: the expectation is 1/2
 
 
 EQ_60_SCALED = Claim(CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, with tau_1",
-    statement=r"\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\lambda_0/4\ \text{w.p.}"
-    r"\ge1-\delta\text{ as long as }d_m\ge105\tfrac S{\lambda_0}\log\tfrac{23S}{\lambda_0}\log\tfrac N\delta,\ S=\|"
-    r"\Phi\|_F^2",
-    assumptions=["Phi fixed"],
+    statement=r"""\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\lambda_0/4\
+        \text{w.p.}\ge1-\delta\text{ as long as }d_m\ge105\tfrac S{\lambda_0}\log\tfrac{23S}{\lambda_0}\log\tfrac
+        N\delta,\ S=\|\Phi\|_F^2""",
+    name="hidden-layer eigenvalue under NTK initialisation", assumptions=["Phi fixed"],
     relation=FollowsLaw(samples=100, instances=2), domains=[], corrects="convergence.eq-60-61", of_project=True,
 )  # fmt: skip
 

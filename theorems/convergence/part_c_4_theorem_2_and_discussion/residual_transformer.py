@@ -20,26 +20,26 @@ SquareOutput = Annotated[Any, Shape("d", "1")]
 # -- the formulas, and Lemma 10 ----------------------------------------------------------------------------------------
 
 C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas and modified Lemma 10",
-    statement=r"A_1=\text{softmax attention}(X)+X,\ f(X)=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^"
-    r"\top),\ f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\ \|\tau_1\sum_i"
-    r"\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2\le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)",
+    statement=r"""A_1=\text{Self-attention}(X)\triangleq \sigma_s\big( \tau_0(XW_Q^\top)(XW_K^\top)^\top
+        \big)(XW_V^\top)+X,\ f(X)=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top),\
+        f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\
+        \|\tau_1\sum_i\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2
+        \le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)""",
+    name="residual Transformer",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip",
     correction="convergence.c7-residual-vector",
-    doubt=Doubt(
-        r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})",
-        "no operator is legible before the token; the formulas of f and f_pre above it have +",
-    ),
-    note="""
-        f_pre is printed with w_O^T, which makes it the output f; Table 2 has f_pre = a_3(X), a vector of d_m entries,
-        and the norm of Lemma 10 that follows is that of the vector. Eq. (62) repeats the factor. A number where a
-        vector is due is compared with every entry. The sum over tokens stands for the average, as in Appendix C.2.""",
+    doubt=Doubt(r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})",
+        "no operator is legible before the token; the formulas of $f$ and $f_{pre}$ above it have +"),
+    note=r"""$f_{pre}$ is printed with $w_O^\top$, which makes it the output $f$; Table 2 has $f_{pre} = a_3(X)$, a
+        vector of $d_m$ entries, and the norm of Lemma 10 that follows is that of the vector. Eq. (62) repeats the
+        factor. A number where a vector is due is compared with every entry. The sum over tokens stands for the average,
+        as in Appendix C.2.""",
 )  # fmt: skip
 
 
-def _residual_layers(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, tokens: Any = lambda h, x: relu(h + x)
-) -> tuple[Any, Any]:
+def _residual_layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any,
+                     tokens: Any = lambda h, x: relu(h + x)) -> tuple[Any, Any]:  # fmt: skip
     """f_pre from the matrix A_1, and as the sum over i of tau_1 relu(W_V X^T beta_i + X^(i)); rows, shape (1, d_m)."""
     A_1 = self_attention(X, W_Q, W_K, W_V, tau_0) + X
     attended = [beta.T @ X @ W_V.T for beta in attention_rows(X, W_Q, W_K, tau_0)]
@@ -57,9 +57,8 @@ def _residual_bound(X: Any, W_V: Any, tau_1: Any, attended: int = 1, residual: i
 
 
 @C7.formula
-def printed_residual_formulas(
-    X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale, tau_1: Scale
-) -> Any:
+def printed_residual_formulas(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale,
+                              tau_1: Scale) -> Any:  # fmt: skip
     """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre by A_1 and as printed, with w_O^T; (1, 2 d_m + 1)."""
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     printed = by_matrix * 0 + (by_tokens @ w_O)[0, 0]
@@ -67,9 +66,8 @@ def printed_residual_formulas(
 
 
 @C7.oracle
-def residual_layer_and_printed(
-    X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale, tau_1: Scale
-) -> Any:
+def residual_layer_and_printed(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale,
+                               tau_1: Scale) -> Any:  # fmt: skip
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     printed = by_matrix * 0 + (by_tokens @ w_O)[0, 0]
     return _beside(frobenius_norm(by_matrix), printed, by_matrix)
@@ -84,15 +82,15 @@ C7.counterexample(
 )  # fmt: skip
 
 
-C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector",
-    label="C.7, the residual formulas with f_pre a vector",
+C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector", label="C.7, the residual formulas with f_pre a vector",
     statement=r"""f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
         R^{d_m},\quad\|f_{pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)""",
+    name="residual Transformer, corrected",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
     relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.c7-residual", of_project=True,
-    note="""The tokens add d_s C_x together, sum_i |X^{(i,:)}| <= sqrt(d_s) ||X||_F, though one of them may be as long
-        as sqrt(d_s) C_x. The layer formed from the matrix A_1 is compared with the sum over i, entry by entry and in
-        both directions.""",
+    note=r"""The tokens add $d_s C_x$ together, $\sum_i |X^{(i,:)}| \le \sqrt{d_s} \|X\|_F$, though one of them may be
+        as long as $\sqrt{d_s} C_x$. The layer formed from the matrix $A_1$ is compared with the sum over $i$, entry by
+        entry and in both directions.""",
 )  # fmt: skip
 
 
@@ -116,24 +114,22 @@ C7_VECTOR.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bou
 C7_VECTOR.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
 
 
-# -- Eq. (62) ----------------------------------------------------------------------------------------------------------
-
 RESIDUAL = Setting(
     CONVERGENCE, "Eq. (62)",
     assumptions=[ASSUMPTION_1, "d = d_m", "F_pre^*: the same network without the residual connection"],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
 )  # fmt: skip
 
-EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)",
-    statement=r"""
-        \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)-\tau_1w_O^\top
-        \sum_i\sigma_r(W_VX^\top\beta_i)\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
+EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)", name="effect of the residual connection",
+    statement=r"""\|F_{pre}-F_{pre}^*\|_2\le\|F_{pre}-F_{pre}^*\|_F \le\sqrt
+        N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)
+        -\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i)\|_2 \le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
-    note="""F_pre is taken with the factor w_O^T, as Appendix C.7 prints f_pre (convergence.c7-residual) and as the
-        second member has it, X being the sample that moves most; with F_pre of Table 2 already the first inequality
-        fails where w_O = 0. relu is 1-Lipschitz, so the connection changes each pre-activation by its token, whatever
-        W_V: ||W_V||_2 does not belong into the bound. It is too small as soon as ||W_V||_2 is, and to the safe side
-        where ||W_V||_2 >= 1.""",
+    note=r"""$F_{pre}$ is taken with the factor $w_O^\top$, as Appendix C.7 prints $f_{pre}$ (convergence.c7-residual)
+        and as the second member has it, $X$ being the sample that moves most; with $F_{pre}$ of Table 2 already the
+        first inequality fails where $w_O = 0$. relu is 1-Lipschitz, so the connection changes each pre-activation by
+        its token, whatever $W_V$: $\|W_V\|_2$ does not belong into the bound. It is too small as soon as $\|W_V\|_2$
+        is, and to the safe side where $\|W_V\|_2 \ge 1$.""",
 )  # fmt: skip
 
 
@@ -158,10 +154,8 @@ def _last(X: Any, w_O: Any, tau_1: Any, norm: Any) -> Any:
 
 
 @EQ_62.formula
-def printed_residual_bounds(
-    X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
+def printed_residual_bounds(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
+                            tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     """The second and third members, shape (2,) (Eq. (62))."""
     middle = _middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[1]
     return stacked([middle, _last(X, w_O, tau_1, spectral_norm(W_V))])
@@ -180,25 +174,23 @@ EQ_62.counterexample(
 WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
     statement=r"""\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as
         in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
-    relation=AtMost(), corrects="convergence.eq-62", of_project=True,
-    note="sum_i ||X^{(i,:)}||_2 <= sqrt(d_s) ||X||_F <= d_s C_x. Attained by equal tokens with nonnegative entries.",
+    name="effect of the residual connection, corrected", relation=AtMost(), corrects="convergence.eq-62",
+    of_project=True,
+    note=r"""$\sum_i \|X^{(i,:)}\|_2 \le \sqrt{d_s} \|X\|_F \le d_s C_x$. Attained by equal tokens with nonnegative
+        entries.""",
 )  # fmt: skip
 
 
 @WITHOUT_W_V.formula
-def residual_bounds(
-    X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
+def residual_bounds(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: PositiveScale,
+                    tau_1: PositiveScale) -> Any:  # fmt: skip
     """sqrt(N) tau_1 d_s ||w_O||_2 C_x and sqrt(N) tau_1 d_s C_x, shape (2,)."""
     return stacked([_last(X, w_O, tau_1, 1), sqrt(X.shape[0]) * tau_1 * sample_bound(X) * X.shape[1]])
 
 
 @WITHOUT_W_V.oracle
-def residual_changes_of_both(
-    X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
-    tau_0: PositiveScale, tau_1: PositiveScale,
-) -> Any:  # fmt: skip
+def residual_changes_of_both(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
+                             tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     changes = _changes(X, W_Q, W_K, W_V, tau_0, tau_1)
     hidden = sqrt(sum((change * change).sum() for change in changes))
     return stacked([_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[0], hidden])

@@ -16,25 +16,27 @@ from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Token
 from verify.matrix import (
     basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, trace,
 )  # fmt: skip
-from verify.vocabulary import AtMost, Claim, PowerRate, TendsTo
+from verify.vocabulary import AtMost, Claim, Doubt, PowerRate, TendsTo
 
-# -- Appendix C.5 ------------------------------------------------------------------------------------------------------
 
-C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5",
-    statement=r"\alpha^2=\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m"
-    r"\Omega(N/d);\ \text{LeCun/He: }\alpha^2\ge\Omega(d_mN/d),\ \text{NTK: }\alpha^2\ge\Omega(N/d)",
+C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer singular value by initialisation",
+    statement=r"""\alpha^2=\lambda_{\min}(\hat F_{pre}\hat
+        F_{pre}^\dagger)\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m\Omega(N/d);\ \text{for LeCun initialization and He
+        initialization: }\alpha^2\ge\Omega(d_mN/d)\text{ while for NTK initialization: }\alpha^2\ge\Omega(N/d)""",
     assumptions=[
-        "Table 1",
-        "with probability at least 1/2, so that E alpha^2 is at least half of the bound",
+        "Table 1", "with probability at least 1/2, so that E alpha^2 is at least half of the bound",
         "c > 0 stands for the constant hidden in Omega",
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
     where=lambda sizes: sizes["N"] > sizes["d"], expects="refuted", severity="error",
     correction="convergence.c5-alpha-bounded",
-    note="""lambda_0 >= eta_V Omega(N/d) is Lemma 18, which is false: alpha^2 is bounded in N
-        (convergence.c5-alpha-bounded). Besides, eta_V = 1/d was lost for LeCun and He, where tau_1^2 eta_V d_m N/d =
-        d_m N/d^2; and alpha belongs to F_pre, which the text before Eq. (47) fails to reduce to its first token. For
-        NTK the order tau_1^2 d_m = 1 in the width is right.""",
+    doubt=Doubt(r"\hat{F}_{\text{pre}}^{\dagger}", "A dagger stands where Eqs. (47) and (48) have the transpose."),
+    note=r"""$\lambda_0 \ge \eta_V \Omega(N/d)$ is Lemma 18, which is false: $\alpha^2$ is bounded in $N$
+        (convergence.c5-alpha-bounded). From below there is $\tau_1^2 d_m \lambda_0 / 4$ with the $\lambda_0$ of the
+        given samples, for one token and the widths of convergence.eq-48 and convergence.eq-60-61-scaled. Besides,
+        $\eta_V = 1/d$ was lost for LeCun and He, where $\tau_1^2 \eta_V d_m N/d = d_m N/d^2$; and $\alpha$ belongs to
+        $F_{pre}$, which the text before Eq. (47) fails to reduce to its first token. For NTK the order $\tau_1^2 d_m =
+        1$ in the width is right.""",
 )  # fmt: skip
 
 
@@ -65,9 +67,10 @@ C5.counterexample("d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: al
 C5_BOUNDED = Claim(CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
     statement=r"""\lambda_{\min}(\hat F_{pre}\hat
         F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2\le\tau_1^2\|W_V \|_2^2d_sC_x^2""",
-    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)}, corrects="convergence.c5-alpha",
-    of_project=True,
-    note="The last member does not depend on N: under Assumption 1 alpha^2 cannot grow with the number of samples.",
+    name="hidden-layer singular value, upper bound", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)},
+    corrects="convergence.c5-alpha", of_project=True,
+    note=r"""The last member does not depend on $N$: under Assumption 1 $\alpha^2$ cannot grow with the number of
+        samples.""",
 )  # fmt: skip
 
 
@@ -87,9 +90,6 @@ C5_BOUNDED.mutant("tau_1^4", "tau_1 -> tau_1 * tau_1")
 C5_BOUNDED.mutant("half of it, the expectation", "Phi.shape[0] -> 2 * Phi.shape[0]")
 
 
-# -- Appendix C.6 ------------------------------------------------------------------------------------------------------
-
-
 def _lecun_product(X: Any, width: int, generator: Any) -> Any:
     """W_Q^T W_K for weights of variance 1/d, shape (d, d)."""
     import torch
@@ -99,16 +99,16 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
     return W_Q.T @ W_K / d
 
 
-C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6",
+C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6", name="attention of wide networks, inverse-root scaling",
     statement=r"""\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width
         is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s""",
-    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2), sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted",
-    severity="slip", correction="convergence.c6-beta-inverse-width",
-    note="""At tau_0 = d_m^{-1/2} the values inside the softmax have the second moments |x_1|^2 |x_j|^2 / d^2 at every
-        width, and bounded fourth moments, so they tend to no constant. The sentence is right for tau_0 = d_m^{-1},
-        which must be meant: the conclusion of C.6, a faster rate at d_m^{-1/2}, needs the larger |beta| there. |beta|^2
-        >= 1/d_s is Lemma 8.""",
+    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2),
+    sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted", severity="slip",
+    correction="convergence.c6-beta-inverse-width",
+    note=r"""At $\tau_0 = d_m^{-1/2}$ the values inside the softmax have the second moments $|x_1|^2 |x_j|^2 / d^2$ at
+        every width, and bounded fourth moments, so they tend to no constant. The sentence is right for $\tau_0 =
+        d_m^{-1}$, which must be meant: the conclusion of C.6, a faster rate at $d_m^{-1/2}$, needs the larger $|\beta|$
+        there. $|\beta|^2 \ge 1/d_s$ is Lemma 8.""",
 )  # fmt: skip
 
 
@@ -141,6 +141,7 @@ C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at e
 C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
     statement=r"""\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence
         }\|\beta_{1,k}\|_2^2\to1/d_s""",
+    name="attention of wide networks, inverse-width scaling",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
     without_domains={
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"

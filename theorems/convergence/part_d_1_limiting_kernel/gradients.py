@@ -13,7 +13,7 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs, pooling_weight,
 )  # fmt: skip
 from verify.matrix import basis_matrix, concatenate, diag, each, hadamard, relu, softmax, stack_rows, step, summed
-from verify.oracles import jacobian
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
@@ -94,15 +94,35 @@ def key_gradient(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
     return summed(X.shape[0], term) * tau_0 * tau_1 * pooling_weight(pooling, X.shape[0])
 
 
+def network_gradient(name: str, X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                     tau_0: Any, tau_1: Any, pooling: str = "sum") -> Any:  # fmt: skip
+    """The gradient of f at one sample in the weight of this name, in its shape (Appendix D.1)."""
+    if name == "w_O":
+        return output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1, pooling)
+    by_name = {"W_Q": query_gradient, "W_K": key_gradient, "W_V": value_gradient}
+    return by_name[name](X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling)
+
+
 def network_gradients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
                       tau_1: Any, pooling: str = "sum") -> dict[str, Any]:  # fmt: skip
     """The gradients of f at one sample by name of the weight, each in the shape of its weight (Appendix D.1)."""
-    return {
-        "W_Q": query_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
-        "W_K": key_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
-        "W_V": value_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling),
-        "w_O": output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1, pooling),
-    }
+    weights = W_Q, W_K, W_V, w_O
+    return {name: network_gradient(name, X, *weights, tau_0, tau_1, pooling) for name in WEIGHTS}
+
+
+def _for_all_samples(wrt: str, gradient: Callable[..., Any]) -> None:
+    """The gradients of the samples, as rows, stand for the Jacobian of the network in derivations of bounds."""
+
+    @closed_form(outputs, wrt, "convergence.gradient-wk" if wrt == "W_K" else "convergence.d1-gradients")
+    def rows(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str) -> Any:
+        weights = (W_Q, W_K, W_V) if wrt == "w_O" else (W_Q, W_K, W_V, w_O)
+        return stack_rows(each(X.shape[0], lambda n: gradient(X[n], *weights, tau_0, tau_1, pooling).reshape(1, -1)))
+
+
+for _wrt, _gradient in (
+    ("W_Q", query_gradient), ("W_K", key_gradient), ("W_V", value_gradient), ("w_O", output_weight_gradient),
+):  # fmt: skip
+    _for_all_samples(_wrt, _gradient)
 
 
 def network_jacobian(X: Any, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
@@ -120,8 +140,6 @@ def _row(*blocks: Any) -> Any:
     return concatenate([block.reshape(1, -1) for block in blocks], axis=1)
 
 
-# -- Appendix D.1 ------------------------------------------------------------------------------------------------------
-
 GRADIENTS = Setting(
     CONVERGENCE,
     "Appendix D.1",
@@ -131,26 +149,23 @@ GRADIENTS = Setting(
 )
 
 D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradients of f",
-    statement=r"""\frac{\partial f}{\partial w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial
-        W_Q^{(p,q)}}=\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top W_VX^\top(\mathrm{diag}(\beta_i)-
-        \beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top};\ \frac{\partial f}{\partial
-        W_Q}=\tau_0\tau_1\sum_iW_kX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^
-        \top\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}=\tau_1\sum_i(w_O\circ\dot\sigma_r)^\top
-        e_pe_q^\top X^\top\beta_i,\ \frac{\partial f}{\partial W_V}=\tau_1\sum_i(w_O\circ\sigma_r(W_VX^\top\beta_i))
-        \beta_i^\top X""",
-    relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",),
-    doubt=Doubt(
-        (
-            r"\left(\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V} "
-        r"\boldsymbol{X}^{\top} \boldsymbol{\beta}_{i} \right) \right) \boldsymbol{\beta}_{i}^{\top} "
-        r"\boldsymbol{X} \,.",
-            r"\mathbf{W}_O^\top \mathbf{W}_K \mathbf{X}^\top",
-        ),
-        """
-            The dot of relu' is lost in the matrix form of the gradient in W_V, which the entry above it has; W_k
-            stands for W_K, and W_O for W_Q where beta_i is introduced, against Table 2.""",
+    statement=r"""\beta_i:=\sigma_s(\tau_0X^{(i,:)}W_O^\top W_KX^\top)^\top,\ \frac{\partial f}{\partial
+        w_O}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i);\ \frac{\partial f}{\partial W_Q^{(p,q)}}
+        =\tau_0\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top
+        W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_K^\top e_pe_q^\top X^{(i,:)\top},\ \frac{\partial
+        f}{\partial W_Q}=\tau_0\tau_1\sum_iW_kX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top
+        (w_O\circ\dot\sigma_r(W_VX^\top\beta_i))X^{(i,:)};\ \frac{\partial f}{\partial W_V^{(p,q)}}
+        =\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top e_pe_q^\top X^\top\beta_i,\ \frac{\partial
+        f}{\partial W_V}=\tau_1\sum_i(w_O\circ\sigma_r(W_VX^\top\beta_i))\beta_i^\top X""",
+    name="gradients of the network", relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",),
+    doubt=Doubt((
+        r"\left(\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V} \boldsymbol{X}^{\top} "
+        r"\boldsymbol{\beta}_{i} \right) \right) \boldsymbol{\beta}_{i}^{\top} \boldsymbol{X} \,.",
+        r"\mathbf{W}_O^\top \mathbf{W}_K \mathbf{X}^\top",
     ),
-    note="For the average pooling of Eq. (1.2) every gradient is 1/d_s times this one.",
+        r"""The dot of $\mathrm{relu}'$ is lost in the matrix form of the gradient in $W_V$, which the entry above it
+            has; $W_k$ stands for $W_K$, and $W_O$ for $W_Q$ where $\beta_i$ is introduced, against Table 2."""),
+    note="For the average pooling of Eq. (1.2) every gradient is $1/d_s$ times this one.",
 )  # fmt: skip
 
 
@@ -178,9 +193,8 @@ def _entries(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: 
 
 
 @D1_GRADIENTS.formula
-def printed_gradients(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def printed_gradients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                      tau_0: Scale, tau_1: Scale) -> Any:  # fmt: skip
     """df/dw_O, df/dW_Q by entries and as a matrix, df/dW_V by entries and as a matrix, in one row (Appendix D.1)."""
     of_queries, of_values = _entries(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
     hidden = output_weight_gradient(X, W_Q, W_K, W_V, tau_0, tau_1)
@@ -212,18 +226,18 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) ->
 
 
 GRADIENT_IN_W_K = Claim(GRADIENTS, "convergence.gradient-wk", label="The gradient of f with respect to W_K",
-    statement=r"""
-        \frac{\partial f}{\partial W_K}=\tau_0\tau_1\sum_iW_QX^{(i,:)\top}(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top
+    statement=r"""\frac{\partial f}{\partial
+        W_K}=\tau_0\tau_1\sum_iW_QX^{(i,:)\top}(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))^\top
         W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)X""",
-    relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",), of_project=True,
+    name="gradient in the key weights", relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",),
+    of_project=True,
     note="Eqs. (10) and (24) and the last limit of Appendix D.1 speak of this gradient without giving it.",
 )  # fmt: skip
 
 
 @GRADIENT_IN_W_K.formula
-def gradient_in_keys(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def gradient_in_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale,
+                     tau_1: Scale) -> Any:  # fmt: skip
     """df/dW_K, shape (d_m, d), for the sum over tokens."""
     return key_gradient(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
 

@@ -6,7 +6,7 @@ Both equations are printed with sums of tokens where the limit has their means: 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +25,16 @@ VALUE_BLOCK = Setting(CONVERGENCE, "Eq. (64)", assumptions=[NTK, "tau_0 = 1/d_m"
 SUMS = "f with the sum over tokens, as in C.2"
 
 
-EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)",
+EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)", name="kernel block of the output weights",
     statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,
         \mathbb E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})""",
-    assumptions=[SUMS],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), expects="refuted", severity="slip",
+    assumptions=[SUMS], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), expects="refuted", severity="slip",
     correction="convergence.eq-63-mean-tokens",
-    note="""beta_i tends to 1/d_s in every entry, so the tokens are averaged: 1/d_s is missing in both arguments, a
-        factor d_s^2 in all. Lemma 1 has it, with Phi^* made of X^T 1/d_s; only if 1_{d_s} meant the vector with entries
-        1/d_s would the line be right, against Lemma 1 and Section 1. tau_1^2 = 1/d_m belongs under the limit.""",
+    note=r"""$\beta_i$ tends to $1/d_s$ in every entry, so the tokens are averaged: $1/d_s$ is missing in both
+        arguments, a factor $d_s^2$ in all. Lemma 1 has it, with $\Phi^*$ made of $X^\top 1/d_s$; only if $1_{d_s}$
+        meant the vector with entries $1/d_s$ would the line be right, against Lemma 1 and Section 1. $\tau_1^2 = 1/d_m$
+        belongs under the limit.""",
 )  # fmt: skip
 
 
@@ -73,6 +73,7 @@ MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (6
     statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf
         1)\sigma_r(\tfrac1{d_s}w^\top X^\top\mathbf 1)""",
+    name="kernel block of the output weights, corrected",
     assumptions=[SUMS + "; for the average of Eq. (1.2) without the factor d_s^2"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), uses=("convergence.softmax-pooling",),
     corrects="convergence.eq-63", of_project=True,
@@ -92,24 +93,21 @@ MEAN_TOKENS.mutant("sums of tokens in place of means, as printed", "ones(1, d_s)
 MEAN_TOKENS.mutant("no factor d_s^2, as for the average", "d_s ** 2 -> 1")
 
 
-# -- D.1: the blocks of W_Q and W_K ------------------------------------------------------------------------------------
-
 VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
-    statement=r"""
-        \lim\tau_0\tau_1X^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^\top
-        \beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf 1_{d_s}^\top)X\,[0,...,0]^\top=0;\quad
-        \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial W_Q},\frac{\partial f(X')}{\partial
-        W_Q}\Big\rangle=0,\ \text{same for }W_K""",
-    assumptions=[SUMS],
-    relation=FollowsLaw(samples=300, instances=6), sizes={**SIZES, "d_m": (1, 16)},
-    uses=("convergence.d1-gradients", "convergence.gradient-wk"),
-    note="""The limits hold in mean, by bounds at every width, which the tests attack: with v_i the vector of the first
-        display, E|v_i|^2 <= |X|_F^4 / (8 d_m^2), E|df/dW_Q|_F^2 <= d d_s |X|_F^6 / (8 d_m), E|df/dW_K|_F^2 <= d_s
-        |X|_F^6 / (8 d_m). Proof: v_i = tau_0 tau_1 A_i g_i with |A_i|_F <= |X|_F^2 / 2, since the norm of diag(beta) -
-        beta beta^T is at most 1/2. Given W_Q and W_K, g_i = W_V^T (w_O o relu') has mean 0 and, by the symmetry of w,
-        covariance d_m I / 2 (or 0 where X^T beta_i = 0). Take E|A_i g_i|^2 = d_m |A_i|_F^2 / 2, E|W_K|_F^2 = d d_m and
-        E|W_Q x_i|^2 = d_m |x_i|^2 and add by Cauchy and Schwarz. Inner products are at most products of norms. The
-        matrix in the middle of the first display should have 1/d_s for 1; it is multiplied by 0.""",
+    statement=r"""\lim\tau_0\tau_1X^\top(\mathrm{diag}( \beta_i)-\beta_i \beta_i^\top)XW_V^\top(w_O\circ\dot
+        \sigma_r(W_VX^\top \beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf
+        1_{d_s}^\top)X\,[0,...,0]^\top=0;\quad \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial
+        W_Q},\frac{\partial f(X')}{\partial W_Q}\Big\rangle=0,\ \text{same for }W_K""",
+    name="kernel blocks of query and key weights", assumptions=[SUMS], relation=FollowsLaw(samples=300, instances=6),
+    sizes={**SIZES, "d_m": (1, 16)}, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    note=r"""The limits hold in mean, by bounds at every width, which the tests attack: with $v_i$ the vector of the
+        first display, $E|v_i|^2 \le |X|_F^4 / (8 d_m^2)$, $E|df/dW_Q|_F^2 \le d d_s |X|_F^6 / (8 d_m)$, $E|df/dW_K|_F^2
+        \le d_s |X|_F^6 / (8 d_m)$. Proof: $v_i = \tau_0 \tau_1 A_i g_i$ with $|A_i|_F \le |X|_F^2 / 2$, since the norm
+        of $\mathrm{diag}(\beta) - \beta \beta^\top$ is at most 1/2. Given $W_Q$ and $W_K$, $g_i = W_V^\top (w_O \circ
+        \mathrm{relu}')$ has mean 0 and, by the symmetry of $w$, covariance $d_m I / 2$ (or 0 where $X^\top \beta_i =
+        0$). Take $E|A_i g_i|^2 = d_m |A_i|_F^2 / 2$, $E|W_K|_F^2 = d d_m$ and $E|W_Q x_i|^2 = d_m |x_i|^2$ and add by
+        Cauchy and Schwarz. Inner products are at most products of norms. The matrix in the middle of the first display
+        should have $1/d_s$ for 1; it is multiplied by 0.""",
 )  # fmt: skip
 
 
@@ -164,24 +162,21 @@ VANISHING_BLOCKS.mutant("d_m^{-3} for |v_i|^2", "d_m ** 2 -> d_m ** 3")
 VANISHING_BLOCKS.mutant("d_m^{-2} for the gradients", "8 * d_m -> 8 * d_m ** 2")
 
 
-EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)",
-    statement=r"""
-        \lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial W_V}\Big\rangle=\lim\tau_1^2
+EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)", name="kernel block of the value weights",
+    statement=r"""\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial
+        W_V}\Big\rangle=\lim\tau_1^2
         \sum_{i,j}\sum_{k=1}^{d_m}(w_O^{(k)})^2\sigma_r(W_V^{(k,:)}X'^\top\beta'_j)\sigma_r(W_V^{(k,:)}X^\top
         \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\sigma_r(w^\top X'^\top\mathbf
         1_{d_s}))(\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
-    assumptions=[SUMS],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
+    assumptions=[SUMS], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
     correction="convergence.eq-64-mean-tokens",
-    doubt=Doubt(
-        r"(\boldsymbol{w}_{O}^{(k)})^{2} \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V}^{(k,:)}",
-        """
-            The dots of sigma_r are lost, which Lemma 1 has; with relu instead of relu' already the first equality
-            would fail.""",
-    ),
-    note="""beta_i tends to 1/d_s in every entry, so 1_{d_s}^T X X'^T 1_{d_s} stands for d_s^2 times the product of the
-        mean tokens: the line is d_s^2 too large. Lemma 1, with Phi^* made of X^T 1/d_s, has it right. Were 1_{d_s} the
-        limit of beta_i here, with entries 1/d_s, the line would be right too, against Lemma 1 and Section 1.""",
+    doubt=Doubt(r"(\boldsymbol{w}_{O}^{(k)})^{2} \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V}^{(k,:)}",
+        r"""The dots of $\sigma_r$ are lost, which Lemma 1 has; with relu instead of $\mathrm{relu}'$ already the first
+            equality would fail."""),
+    note=r"""$\beta_i$ tends to $1/d_s$ in every entry, so $1_{d_s}^\top X X'^\top 1_{d_s}$ stands for $d_s^2$ times the
+        product of the mean tokens: the line is $d_s^2$ too large. Lemma 1, with $\Phi^*$ made of $X^\top 1/d_s$, has it
+        right. Were $1_{d_s}$ the limit of $\beta_i$ here, with entries $1/d_s$, the line would be right too, against
+        Lemma 1 and Section 1.""",
 )  # fmt: skip
 
 
@@ -227,6 +222,7 @@ EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64
     statement=r"""\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial
         W_V}\Big\rangle=\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf
         1^\top XX'^\top\mathbf 1""",
+    name="kernel block of the value weights, corrected",
     assumptions=[SUMS + "; for the average of Eq. (1.2) 1/d_s^2 times this"],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), corrects="convergence.eq-64", of_project=True,
 )  # fmt: skip
@@ -241,7 +237,3 @@ def value_block(X: Tokens, Y: Tokens) -> Any:
 EQ_64_MEANS.part("sequence", lambda X, Y, scale, generator: _sampled_value_block(X, Y, scale, generator))
 EQ_64_MEANS.mutant("d_s^2 times this, as printed", lambda value, X: value * X.shape[0] ** 2)
 EQ_64_MEANS.mutant("gates dropped", lambda X, Y: ones(1, X.shape[0]) @ X @ (ones(1, X.shape[0]) @ Y).T)
-
-
-if TYPE_CHECKING:
-    pass

@@ -23,14 +23,15 @@ from verify.vocabulary import Assumption, AtMost, Claim, Real, Size, checked
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
 ENTRY = Claim(EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, entry and Frobenius bounds",
-    statement=r"""
-        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2/\delta')},\qquad\|
-        \Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2N^2/\delta'')}""",
-    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
+    statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{* \top})^{(n,r)}|\le8\tau_0 \eta_{QK}C_x^4d_sd\sqrt{d_m\log(2d^2/
+        \delta')},\qquad\| \Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F \le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m
+        \log(2d^2N^2/\delta'')}""",
+    name="deviation of the feature Gram matrix", relation=AtMost(ascent=False),
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-entry-squared-length", uses=("convergence.eq-66-68",),
-    note="""Eqs. (65) and (68) have a factor d_s each; one was lost. The bound itself is false, not only its derivation:
-        one token of length 8 among 63 zero tokens has C_x = 1, and attention moves to it long before the bound allows.
-        At fixed d_s the factor is a constant.""",
+    note="""Eqs. (65) and (68) have a factor $d_s$ each; one was lost. The bound itself is false, not only its
+        derivation: one token of length 8 among 63 zero tokens has $C_x = 1$, and attention moves to it long before the
+        bound allows. At fixed $d_s$ the factor is a constant.""",
 )  # fmt: skip
 
 
@@ -77,14 +78,13 @@ def _() -> dict[str, Any]:
 
 ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     label="Proof of Lemma 16, entry and Frobenius bounds with d_s^2",
-    statement=r"""
-        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell},\qquad\|\Phi\Phi^\top-
-        \Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}""",
-    relation=AtMost(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
-    uses=("convergence.eq-65-transposed", "convergence.eq-66-68"), corrects="convergence.lemma-16-entry",
-    of_project=True,
-    note="""ell = log(2 d^2/delta) suffices for both: all entries depend on the same d^2 entries of W_Q^T W_K, so the
-        second union bound, over N^2 pairs, is not needed.""",
+    statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{* \top})^{(n,r)}|\le8\tau_0 \eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell},
+        \qquad\|\Phi\Phi^\top- \Phi^*\Phi^{*\top}\|_F\le8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}""",
+    name="deviation of the feature Gram matrix, corrected", relation=AtMost(),
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.eq-65-transposed", "convergence.eq-66-68"),
+    corrects="convergence.lemma-16-entry", of_project=True,
+    note=r"""$\ell = \log(2 d^2/\delta)$ suffices for both: all entries depend on the same $d^2$ entries of $W_Q^\top
+        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""",
 )  # fmt: skip
 
 
@@ -107,30 +107,31 @@ Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
 Extra = Annotated[Any, Real(0.0, 2.0)]
 
 WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
-    statement=r"""
-        \text{LeCun}:\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big)\Rightarrow\|\Phi\Phi^
-        \top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4;\quad\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-
-        \Phi^*\Phi^{*\top}\|_2\ge\tfrac{3\lambda_*}4""",
+    statement=r"""\text{In the case of LeCun initialization when
+        }d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big),\
+        \|\Phi\Phi^\top-\Phi^\star\Phi^{\star\top}\|_F\le\frac{\lambda_*}4;\quad
+        \lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_2
+        \ge\lambda_*-\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\ge\frac{3\lambda_*}4""",
     assumptions=[
-        "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK"
-        " C_x^4 d_s d = 1",
+        "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK "
+        "C_x^4 d_s d = 1",
         Assumption(
             "d_m >= K N^2 sqrt(ell) / lambda^2, with K the constant hidden in Omega",
             nonnegative=lambda K, N, ell, eigenvalue, d_m: d_m * eigenvalue**2 - K * sqrt(ell) * N**2,
         ),
         "lambda_0 stands for lambda_*",
     ],
-    relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted", severity="error",
-    correction="convergence.lemma-16-width-squared",
-    note="""8N sqrt(ell/d_m) <= lambda/4 asks for d_m >= 1024 N^2 ell / lambda^2: solving for d_m squares the root of
-        the logarithm as well. Orders in N and in lambda are right, and where logarithms are hidden nothing changes.""",
+    name="width for the feature Gram matrix", relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted",
+    severity="error", correction="convergence.lemma-16-width-squared",
+    note=r"""$8N \sqrt{\ell/d_m} \le \lambda/4$ asks for $d_m \ge 1024 N^2 \ell / \lambda^2$: solving for $d_m$ squares
+        the root of the logarithm as well. Orders in $N$ and in $\lambda$ are right, and where logarithms are hidden
+        nothing changes.""",
 )  # fmt: skip
 
 
 @WIDTH.inputs
-def width_of_printed_order(
-    K: LargeHidden, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
-) -> dict[str, Any]:
+def width_of_printed_order(K: LargeHidden, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra,
+                           N: Annotated[int, Size("N")]) -> dict[str, Any]:  # fmt: skip
     d_m = K * sqrt(ell) / (eigenvalue * eigenvalue) * (1 + extra) * N**2
     return {"K": K, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
 
@@ -150,18 +151,17 @@ WIDTH.counterexample("K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the
 
 
 WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
-    statement=r"""
-        d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\ 8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell}
-        \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
-    relation=AtMost(), sizes={"N": (1, 4)}, corrects="convergence.lemma-16-width", of_project=True,
-    note="Equality at the smallest width; a stands for eta_QK C_x^4 d_s^2 d.",
+    statement=r"""d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\
+        8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell} \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
+    name="width for the feature Gram matrix, corrected", relation=AtMost(), sizes={"N": (1, 4)},
+    corrects="convergence.lemma-16-width", of_project=True,
+    note=r"Equality at the smallest width; $a$ stands for $\eta_{QK} C_x^4 d_s^2 d$.",
 )  # fmt: skip
 
 
 @WIDTH_SQUARED.inputs
-def width_of_right_order(
-    a: SmallPositive, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra, N: Annotated[int, Size("N")]
-) -> dict[str, Any]:
+def width_of_right_order(a: SmallPositive, ell: LongLogarithm, eigenvalue: Eigenvalue, extra: Extra,
+                         N: Annotated[int, Size("N")]) -> dict[str, Any]:  # fmt: skip
     d_m = a * a * ell / (eigenvalue * eigenvalue) * (1 + extra) * (1024 * N**2)
     return {"a": a, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
 
@@ -172,20 +172,19 @@ WIDTH_SQUARED.mutant("lambda / 8", denominator=8)
 WIDTH_SQUARED.mutant("lambda^2 / 4", "eigenvalue -> eigenvalue * eigenvalue")
 
 
-# -- Lemma 16 ----------------------------------------------------------------------------------------------------------
-
 Half = Annotated[int, Size("k")]
 SmallHidden = Annotated[Any, Real(0.0625, 1.0)]
 LemmaLogarithm = Annotated[Any, Real(1.0, 32.0)]
 
-LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
-    statement=r"\lambda_*=\lambda_{\min}(\Phi^*\Phi^{*\top}),\ d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta)}}{"
-    r"\lambda_*^2}\Big):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ "
-    r"\lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4",
+LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16", name="feature Gram matrix near its limit",
+    statement=r"""\lambda_*=\lambda_{\min}(\Phi^*\Phi^{*\top}),\
+        d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta)}}{\lambda_*^2}\Big):\ \text{w.p.}\ge1-\delta:\
+        \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ \lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4
+    """,
     assumptions=[
         "Phi of (53), tau_0 = 1/d_m, LeCun initialisation",
-        "decided for one sample of the two tokens 1 and 0 with d = 1, where lambda_* = 1/4; d_m = 2k, ell ="
-        " log(2/delta)",
+        "decided for one sample of the two tokens 1 and 0 with d = 1, where lambda_* = 1/4; d_m = 2k, ell = "
+        "log(2/delta)",
         Assumption(
             "d_m >= K N^2 sqrt(ell) / lambda_*^2, with K the constant hidden in Omega",
             nonnegative=lambda K, ell, k: 2 * k - 16 * K * sqrt(ell),
@@ -198,11 +197,13 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16",
         "convergence.eq-65", "convergence.eq-66-68", "convergence.se-product", "convergence.eq-67",
         "convergence.lemma-16-entry", "convergence.lemma-16-width",
     ),
-    note="""The logarithm is needed to the first power: at d_m = K sqrt(ell)/lambda_*^2 the failure probability is of
-        order exp(-const K sqrt(ell)), far above delta = 2 exp(-ell) for small delta. Here W_Q^T W_K is a difference of
-        two Gamma(k) variables G - G', and failure includes G' <= k, G > k + 2k log(sqrt 5/(4 - sqrt 5)). Where only
-        orders in N and lambda_* count, as in Lemma 18, the root is harmless; for N > d, lambda_* = 0 and no width
-        qualifies.""",
+    note=r"""The logarithm is needed to the first power: at $d_m = K \sqrt{\ell}/\lambda_*^2$ the failure probability is
+        of order $\exp(-\text{const}\, K \sqrt{\ell})$, far above $\delta = 2 \exp(-\ell)$ for small $\delta$. Here
+        $W_Q^\top W_K$ is a difference of two Gamma($k$) variables $G - G'$, and failure includes $G' \le k$, $G > k +
+        2k \log(\sqrt{5}/(4 - \sqrt{5}))$. Where only orders in $N$ and $\lambda_*$ count, as in Lemma 18, the root is
+        harmless; for $N > d$, $\lambda_* = 0$ and no width qualifies.""",
+    consequence="""Widths computed with the root of the logarithm are too small where a small failure probability is
+        wanted; take the logarithm to the first power, and $d_s^2$ (convergence.lemma-16-logarithm).""",
 )  # fmt: skip
 
 
@@ -234,16 +235,12 @@ LEMMA_16.counterexample("K = 100, ell = 10^5, d_m = 510000", K="100", ell="10000
 
 
 LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
-    label="Lemma 16, with the logarithm to the first power",
-    statement=r"d_m\ge\max\Big(2\ell,\frac{1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell}{\lambda_*^2}\Big),\ \ell=\log(2d^2/"
-    r"\delta):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ \lambda_{\min}("
-    r"\Phi\Phi^\top)\ge\frac{3\lambda_*}4",
+    label="Lemma 16, with the logarithm to the first power", name="feature Gram matrix near its limit, corrected",
+    statement=r"""d_m\ge\max\Big(2\ell,\frac{1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell}{\lambda_*^2}\Big),\
+        \ell=\log(2d^2/\delta):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\
+        \lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4""",
     assumptions=[
-        ASSUMPTION_1,
-        M_IS,
-        "tau_0 = 1/d_m",
-        ON_THE_EVENT,
-        WIDE,
+        ASSUMPTION_1, M_IS, "tau_0 = 1/d_m", ON_THE_EVENT, WIDE,
         Assumption(
             "the width",
             nonnegative=lambda X, eta_QK, d_m, ell: (
@@ -257,7 +254,7 @@ LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
     uses=("convergence.eq-67", "convergence.lemma-16-entry-squared-length", "convergence.lemma-16-width-squared"),
     corrects="convergence.lemma-16", of_project=True,
     without_domains={"rank deficient": "tokens of rank below N make lambda_* vanish"},
-    note="Certified on the event of Eq. (67), which has probability at least 1 - delta.",
+    note=r"Certified on the event of Eq. (67), which has probability at least $1 - \delta$.",
 )  # fmt: skip
 
 

@@ -35,22 +35,22 @@ def limiting_kernel_of_means(Phi: Features) -> Any:
 
 
 LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
-    statement=r"""
-        N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)""",
+    statement=r"""N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\
+        \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)""",
     assumptions=[
-        "Assumption 1",
-        ASSUMPTION_4,
-        MANY,
-        "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the"
-        " average",
+        "Assumption 1", ASSUMPTION_4, MANY,
+        "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the "
+        "average",
         HIDDEN,
     ],
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
-    correction="convergence.lemma-19-two-sided",
+    name="smallest eigenvalue of the limiting kernel", relation=AtMost(ascent=False, signed=True), expects="refuted",
+    severity="error", correction="convergence.lemma-19-two-sided",
     proof=("convergence.lemma-17", "convergence.lemma-19-hermite", "convergence.lemma-19-numeric"),
-    note="""The diagonal of K is d_s^2 |phi_n|^2 <= d_s^2 C_x^2, so lambda_min(K) <= d_s^2 C_x^2 for every N, and N/d
-        exceeds that. Samples uniform on e_i and -e_i, i <= d, make lambda_min(K) = 0 with certainty as soon as N > 2d.
-        """,
+    note=r"""The diagonal of $K$ is $d_s^2 |\phi_n|^2 \le d_s^2 C_x^2$, so $\lambda_{\min}(K) \le d_s^2 C_x^2$ for every
+        $N$, and $N/d$ exceeds that. Samples uniform on $e_i$ and $-e_i$, $i \le d$, make $\lambda_{\min}(K) = 0$ with
+        certainty as soon as $N > 2d$.""",
+    consequence="""More data do not raise the smallest eigenvalue of the limiting kernel, hence not the rate of
+        training; use the bounds of convergence.lemma-19-two-sided.""",
 )  # fmt: skip
 
 
@@ -76,11 +76,13 @@ for title, samples in REPEATING:
 
 TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
     statement=r"\tfrac12\lambda_{\min}(\Phi^*\Phi^{*\top})\le\lambda_{\min}(K)\le\tfrac1N\sum_n\|\phi_n\|_2^2\le C_x^2",
+    name="smallest eigenvalue of the limiting kernel, corrected",
     assumptions=["K the limiting kernel for the average pooling of Eq. (1.2); d_s^2 times all members for the sum"],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
     corrects="convergence.lemma-19", of_project=True,
-    note="""relu' = (1 + sign)/2 gives the second part of K the same lower bound Phi^* Phi^{*T}/4 as the first. The
-        lower bound says something for N <= d only, and no lower bound can grow with N.""",
+    note=r"""$\mathrm{relu}' = (1 + \mathrm{sign})/2$ gives the second part of $K$ the same lower bound $\Phi^*
+        \Phi^{*\top}/4$ as the first. The lower bound says something for $N \le d$ only, and no lower bound can grow
+        with $N$.""",
 )  # fmt: skip
 
 
@@ -120,18 +122,19 @@ def hermite_square(s: int, like: Any) -> Any:
 
 
 HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
-    statement=r"""
-        \lambda_{\min}(K)>\lambda_{\min}(\mathbb E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(
+    statement=r"""\lambda_{\min}(K)>\lambda_{\min}(\mathbb
+        E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(
         \sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{\min}(
         \Phi^*\Phi^{*\top})""",
+    name="Hermite expansion of the ReLU kernel",
     assumptions=["Phi^* as in Lemma 1", "mu_s(sigma_r): s-th Hermite coefficient of ReLU", "circle: Hadamard product"],
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)}, expects="refuted", severity="error",
     correction="convergence.lemma-19-hermite-normalised",
-    note="""The series is the expectation for rows of norm 1 only; a row of norm r has the diagonal r^2/2, the series
-        another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared here;
-        with the identity every partial sum of a single row would be at most the expectation. The first inequality is
-        not strict for repeated samples (both sides 0). First and last member compare as stated, by convergence.eq-38.
-        """,
+    note="""The series is the expectation for rows of norm 1 only; a row of norm $r$ has the diagonal $r^2/2$, the
+        series another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared
+        here; with the identity every partial sum of a single row would be at most the expectation. The first inequality
+        is not strict for repeated samples (both sides 0). First and last member compare as stated, by
+        convergence.eq-38.""",
 )  # fmt: skip
 
 
@@ -172,10 +175,12 @@ NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
     statement=r"""\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
         w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2 \cos^s\angle(\phi_n,\phi_r)""",
-    assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
-    relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-19-hermite", of_project=True,
-    note="""Decided as |expectation - partial sum| <= |phi_n||phi_r| (1/2 - sum_{s <= 8} mu_s^2), the rest of the series
-        at cos = 1. The constant follows from sum mu_s^2 = E relu(g)^2 = 1/2.""",
+    name="Hermite expansion of the ReLU kernel, corrected",
+    assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))], relation=AtMost(),
+    sizes={"N": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-19-hermite", of_project=True,
+    note=r"""Decided as: the expectation and the partial sum differ by at most $|\phi_n| |\phi_r| (1/2 - \sum_{s \le 8}
+        \mu_s^2)$, the rest of the series at a cosine of 1. The constant follows from $\sum \mu_s^2 = E
+        \mathrm{relu}(g)^2 = 1/2$.""",
 )  # fmt: skip
 
 
@@ -214,18 +219,18 @@ NORMALISED.mutant("norms dropped", norms_of=lambda Phi: _norms(Phi) / _norms(Phi
 
 
 NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
-    statement=r"""
-        \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\ \text{when
-        }N\ge\Omega(d^4)""",
+    statement=r"""\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\
+        \text{when }N\ge\Omega(d^4)""",
     assumptions=[
         "d >= 1, N = t^3 d^4",
         "d_s = 1 and tokens of norm 1; lambda_min(K) is at most the mean of the diagonal of K, which then is 1",
     ],
-    relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)}, expects="refuted", severity="error",
-    correction="convergence.lemma-19-numeric-order", presumes=("convergence.lemma-17",),
-    note="""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
-        negative, and empty, for N <= 729 d^4, and beyond that it outgrows the diagonal of K: from t = 10 on it is at
-        least 25 d^3. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
+    name="growth of the limiting kernel's eigenvalue", relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)},
+    expects="refuted", severity="error", correction="convergence.lemma-19-numeric-order",
+    presumes=("convergence.lemma-17",),
+    note=r"""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
+        negative, and empty, for $N \le 729 d^4$, and beyond that it outgrows the diagonal of $K$: from $t = 10$ on it
+        is at least $25 d^3$. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
 )  # fmt: skip
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]
@@ -250,11 +255,11 @@ NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1
 
 
 NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
-    label="Proof of Lemma 19, last display, the arithmetic",
+    label="Proof of Lemma 19, last display, the arithmetic", name="growth of the printed eigenvalue bound",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
     relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
-    note="""N = t^3 d^4 with t >= 18 gives 9 N^{2/3} d^{1/3} = 9 t^2 d^3 <= t^3 d^3/2. Equality at t = 18; the sign
-        changes at t = 9.""",
+    note=r"""$N = t^3 d^4$ with $t \ge 18$ gives $9 N^{2/3} d^{1/3} = 9 t^2 d^3 \le t^3 d^3/2$. Equality at $t = 18$;
+        the sign changes at $t = 9$.""",
 )  # fmt: skip
 
 
@@ -269,18 +274,17 @@ NUMERIC_ORDER.mutant("18 for 9", lambda t, d: stacked([(t**3 - t * t * 18) * d**
 NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d ** 3")
 
 
-# -- the remark after Lemma 19 -----------------------------------------------------------------------------------------
-
 REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
     statement=r"""d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum
         eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
-    assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
-    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
+    name="hidden-layer singular value and output kernel", assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
+    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="refuted", severity="slip",
     correction="convergence.remark-alpha-transposed",
-    note="""The transpose belongs to the second factor: F_pre is N x d_m (Section 3.2, Table 2), F_pre^T F_pre is d_m x
-        d_m and singular for d_m > N, where the lemma speaks of d_m >= N; Appendix C.3 writes F_pre F_pre^T. Right for
-        the d_m x N matrix [f_pre(X_1), ..., f_pre(X_N)] of Appendix C.7, and for d_m = N.""",
+    note=r"""The transpose belongs to the second factor: $F_{pre}$ is $N \times d_m$ (Section 3.2, Table 2),
+        $F_{pre}^\top F_{pre}$ is $d_m \times d_m$ and singular for $d_m > N$, where the lemma speaks of $d_m \ge N$;
+        Appendix C.3 writes $F_{pre} F_{pre}^\top$. Right for the $d_m \times N$ matrix $[f_{pre}(X_1), \dots,
+        f_{pre}(X_N)]$ of Appendix C.7, and for $d_m = N$.""",
 )  # fmt: skip
 
 
@@ -290,9 +294,8 @@ def _descending(B: Any) -> Any:
 
 
 @REMARK_ALPHA.formula
-def smallest_eigenvalue_as_printed(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def smallest_eigenvalue_as_printed(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale,
+                                   tau_1: Scale) -> Any:  # fmt: skip
     """lambda_min(F_pre^T F_pre) of the d_m x d_m matrix, beside alpha^2 and beside the kernel; shape (2,)."""
     F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
     least = _descending(F.T @ F)[-1]
@@ -300,9 +303,8 @@ def smallest_eigenvalue_as_printed(
 
 
 @REMARK_ALPHA.oracle
-def alpha_squared_and_output_kernel(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def alpha_squared_and_output_kernel(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                                    w_O: OutputWeights, tau_0: Scale, tau_1: Scale) -> Any:  # fmt: skip
     """sigma_min(F_pre)^2, and the smallest eigenvalue of the kernel of the output weights."""
     J = jacobian(outputs, "w_O")(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
     alpha = singular_values(last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1))[-1]
@@ -324,30 +326,27 @@ REMARK_ALPHA.counterexample(
 
 ALPHA_TRANSPOSED = Claim(CONVERGENCE, "convergence.remark-alpha-transposed",
     label="Remark after Lemma 19, with the transpose on the second factor",
-    statement=r"""
-        d_m\ge N:\ \alpha^2=\sigma_{\min}(F_{pre}^0)^2=\lambda_{\min}(F_{pre}^0(F_{pre}^0)^\top),\ F_{pre}\in\mathbb
-        R^{N\times d_m},\text{ the minimum eigenvalue of the empirical NTK with respect to }w_O""",
-    assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
-    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 2), "d": (1, 3), "d_m": (1, 4)},
+    statement=r"""d_m\ge N:\ \alpha^2=\sigma_{\min}(F_{pre}^0)^2=\lambda_{\min}(F_{pre}^0(F_{pre}^0)^\top),\
+        F_{pre}\in\mathbb R^{N\times d_m},\text{ the minimum eigenvalue of the empirical NTK with respect to }w_O""",
+    name="hidden-layer singular value and output kernel, corrected", assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
+    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
     where=lambda sizes: sizes["d_m"] >= sizes["N"], corrects="convergence.remark-alpha", of_project=True,
     note="""All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
-        the largest; the kernel is formed from the derivatives of all outputs in w_O.""",
+        the largest; the kernel is formed from the derivatives of all outputs in $w_O$.""",
 )  # fmt: skip
 
 
 @ALPHA_TRANSPOSED.formula
-def squared_singular_values(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def squared_singular_values(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, tau_0: Scale,
+                            tau_1: Scale) -> Any:  # fmt: skip
     """The squared singular values of F_pre, descending, alpha^2 the last; shape (N,) (after Lemma 19)."""
     F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1)
     return singular_values(F) ** 2
 
 
 @ALPHA_TRANSPOSED.oracle
-def eigenvalues_of_output_kernel(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def eigenvalues_of_output_kernel(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                                 tau_0: Scale, tau_1: Scale) -> Any:  # fmt: skip
     J = jacobian(outputs, "w_O")(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
     return _descending(J @ J.T)
 

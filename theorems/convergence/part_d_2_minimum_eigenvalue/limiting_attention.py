@@ -53,16 +53,15 @@ def entry_bound(tau_0: Any, eta_QK: Any, d_m: Any, ell: Any) -> Any:
     return tau_0 * eta_QK * sqrt(d_m * ell) * 2
 
 
-EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)",
-    statement=r"""
-        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r^
+EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)", name="change of a feature Gram entry",
+    statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top
+        X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r^
         \top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-\beta_{1,r}^*)\|_2
         \le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
-    assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS],
-    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip",
-    correction="convergence.eq-65-transposed",
-    note="""The change of beta_{1,n} meets X_n X_r^T from the left: the first norm wants the transpose, X_r X_n^T. The
-        last bound is the same for both.""",
+    assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS], relation=AtMost(ascent=False),
+    sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip", correction="convergence.eq-65-transposed",
+    note=r"""The change of $\beta_{1,n}$ meets $X_n X_r^\top$ from the left: the first norm wants the transpose, $X_r
+        X_n^\top$. The last bound is the same for both.""",
 )  # fmt: skip
 
 
@@ -105,11 +104,11 @@ EQ_65.counterexample(
 
 
 EQ_65_TRANSPOSED = Claim(CONVERGENCE, "convergence.eq-65-transposed", label="Eq. (65), with the transpose",
-    statement=r"""
-        |(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le\|X_rX_n^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(
-        \beta_{1,r}-\beta_{1,r}^*)\|_2\le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
-    assumptions=[ASSUMPTION_1, M_IS],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.eq-65", of_project=True,
+    statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{* \top})^{(n,r)}|\le\|X_rX_n^\top( \beta_{1,n}-
+        \beta_{1,n}^*)\|_2+\|X_nX_r^\top( \beta_{1,r}-\beta_{1,r}^*)\|_2\le
+        C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
+    name="change of a feature Gram entry, corrected", assumptions=[ASSUMPTION_1, M_IS], relation=AtMost(),
+    sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.eq-65", of_project=True,
 )  # fmt: skip
 
 
@@ -124,8 +123,6 @@ EQ_65_TRANSPOSED.mutant("not transposed, as printed", transposed=False)
 EQ_65_TRANSPOSED.mutant("C_x^2 without d_s", d_s=1)
 
 
-# -- Eqs. (66)-(68) ----------------------------------------------------------------------------------------------------
-
 ON_THE_EVENT = Assumption(
     "Eq. (67) for all d^2 entries: |M^(i,j)| <= 2 tau_0 eta_QK sqrt(d_m ell), ell = log(2 d^2 / delta')",
     nonnegative=lambda M, tau_0, eta_QK, d_m, ell: (
@@ -135,9 +132,8 @@ ON_THE_EVENT = Assumption(
 WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
 
 
-def product_on_the_event(
-    X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm
-) -> dict[str, Any]:
+def product_on_the_event(X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth,
+                         ell: Logarithm) -> dict[str, Any]:  # fmt: skip
     """M with entries up to the bound of Eq. (67), in the proportions of `share`."""
     M = share / (maximum(absolute(share)) + TINY) * entry_bound(tau_0, eta_QK, d_m, ell)
     return {"X": X, "M": M, "tau_0": tau_0, "eta_QK": eta_QK, "d_m": d_m, "ell": ell}
@@ -165,13 +161,15 @@ EVENT = Setting(
 #: With inputs at which the bounds are tight.
 TIGHT = EVENT.extended(special_domains={"equal tokens": equal_tokens, "one long token": one_long_token})
 
-EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)",
-    statement=r"\|\beta_{1,n}-\beta_{1,n}^*\|_2\le2C_x^2d_s\|\tau_0W_Q^\top W_K-\tau_0W_Q^{*\top}W_K^*\|_F\ ("
-    r"\text{Lemma 7})\ \le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}\ \text{w.p.}\ge1-\delta',\ d_m\ge2\log"
-    r"\tfrac{2d^2}{\delta'}",
+EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)", name="deviation of attention from uniform",
+    statement=r"""\|\beta_{1,n}-\beta_{1,n}^\star\|_2 =\|\sigma_s(\tau_0X_n^{(1,:)}W_Q^\top W_KX_n^\top)^\top
+        -\sigma_s(\tau_0X_n^{(1,:)}W_Q^{\star\top}W_K^\star X_n^\top)^\top\|_2 \le2C_x^2d_s\|\tau_0W_Q^\top
+        W_K-\tau_0W_Q^{\star\top}W_K^\star\|_F\ (\text{By Lemma 7});\quad \text{when
+        }d_m\ge2\log\tfrac{2d^2}{\delta'},\text{ with probability at least }1-\delta':\
+        \|\beta_{1,n}-\beta_{1,n}^\star\|_2\le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}""",
     relation=AtMost(), sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
-    note="""Certified on the event of Eq. (67) for every entry, which the union bound over d^2 entries gives with
-        probability at least 1 - delta'.""",
+    note=r"""Certified on the event of Eq. (67) for every entry, which the union bound over $d^2$ entries gives with
+        probability at least $1 - \delta'$.""",
 )  # fmt: skip
 
 
@@ -182,9 +180,8 @@ def _attention_bounds(X: Any, M: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: An
 
 
 @EQ_66_68.formula
-def printed_attention_bounds(
-    X: Samples, M: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth, ell: Logarithm
-) -> Any:
+def printed_attention_bounds(X: Samples, M: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth,
+                             ell: Logarithm) -> Any:  # fmt: skip
     """Both bounds of |beta_1 - beta_1^*|, shape (2,), the last as 2 C_x^2 d_s d times Eq. (67) (Eqs. (66), (68))."""
     return _attention_bounds(X, M, tau_0, eta_QK, d_m, ell, X.shape[2])
 
@@ -204,16 +201,16 @@ EQ_66_68.mutant("C_x for C_x^2", power=1)
 # -- the products of the weights ---------------------------------------------------------------------------------------
 
 SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
-    statement=r"""
-        W_Q^{(q,i)}W_k^{(q,j)}\sim SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_k^{(q,j)}
-        \sim SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})""",
+    statement=r"""W_Q^{(q,i)}W_k^{(q,j)}\sim
+        SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_k^{(q,j)} \sim
+        SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})""",
     assumptions=[
-        "W_Q, W_K independent N(0, eta_QK)",
-        "X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha",
+        "W_Q, W_K independent N(0, eta_QK)", "X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha",
     ],
-    relation=AtMost(), sizes={"d_m": (1, 8)},
-    note="""Given one factor the other makes the product normal, so E exp(l W_Q W_K) = E exp(l^2 eta W_Q^2 / 2) = (1 -
-        l^2 eta^2)^{-1/2}. With u = l^2 eta^2 < 1/2 the claim is -log(1 - u) <= 2u, which holds up to u = 0.796.""",
+    name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
+    note=r"""Given one factor the other makes the product normal, so $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 /
+        2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2 \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
+        up to $u = 0.796$.""",
 )  # fmt: skip
 
 Share = Annotated[Any, Real(-0.998, 0.998, avoid_zero=True)]
@@ -244,17 +241,18 @@ SE_PRODUCT.mutant("nu = eta_QK, the deviation of the product", "sqrt(2) * eta_QK
 SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
 
 
-EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)",
-    statement=r"""
-        d_m\ge2\log(2/\delta):\ \Big|\tau_0\sum_qW_Q^{(q,i)}W_k^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_k^{*(q,j)}\Big|\le2
+EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of the query-key product",
+    statement=r"""d_m\ge2\log(2/\delta):\
+        \Big|\tau_0\sum_qW_Q^{(q,i)}W_k^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_k^{*(q,j)}\Big|\le2
         \tau_0\eta_{QK}\sqrt{d_m\log(2/\delta)}\ \text{w.p.}\ge1-\delta""",
     assumptions=["starred sum read as its mean 0", "W_Q, W_K independent N(0, eta_QK)"],
     relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
     where=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2),
     uses=("convergence.se-product", "convergence.lemma-4"),
-    note="""delta = 2^-level. In max(nu sqrt(2 ell), 2 alpha ell) of Lemma 4 the first is the larger exactly for d_m >=
-        2 ell, ell = log(2/delta). Directly: Markov at l = sqrt(ell/d_m)/(tau_0 eta_QK), within the range of the
-        previous step, gives 2 exp(-2 ell + ell) = delta.""",
+    note=r"""$\delta = 2^{-k}$ for the drawn level $k$. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
+        is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =
+        \sqrt{\ell/d_m}/(\tau_0 \eta_{QK})$, within the range of the previous step, gives $2 \exp(-2 \ell + \ell) =
+        \delta$.""",
 )  # fmt: skip
 
 
@@ -265,9 +263,8 @@ def printed_threshold(d_m: Width, level: Level, tau_0: SmallPositive, eta_QK: Sm
 
 
 @EQ_67.part("laws")
-def exceedances(
-    formula: Any, generator: Any, samples: int, d_m: Width, level: Level, tau_0: SmallPositive, eta_QK: SmallPositive
-) -> list[LawTest]:
+def exceedances(formula: Any, generator: Any, samples: int, d_m: Width, level: Level, tau_0: SmallPositive,
+                eta_QK: SmallPositive) -> list[LawTest]:  # fmt: skip
     """Whether the sum exceeds the threshold more often than delta allows."""
     import torch
 

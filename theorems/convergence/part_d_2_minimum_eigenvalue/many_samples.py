@@ -13,15 +13,15 @@ from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.settings import Features, Hidden, Square, Support, Variance, drawn
-from verify.matrix import concatenate, rational, smallest_singular_value, stack_rows, symmetric_eigenvalues, trace
+from verify.matrix import (
+    concatenate, each, rational, smallest_singular_value, stack_rows, summed, symmetric_eigenvalues, trace,
+)  # fmt: skip
 from verify.oracles import LawTest, at_most_probability
 from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, PowerRate, Setting, TendsTo
 
 HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
 ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
 
-
-# -- Lemma 17 ----------------------------------------------------------------------------------------------------------
 
 MORE_SAMPLES = Setting(
     CONVERGENCE, "Lemmas 17-19: N > d", sizes={"N": (2, 6), "d_s": (1, 3), "d": (1, 3)},
@@ -32,13 +32,16 @@ LAWS = Setting(CONVERGENCE, "Proof of Lemma 17", sizes={"m": (1, 3), "d_s": (1, 
 
 LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
-    assumptions=[MANY, ASSUMPTION_4, HIDDEN],
+    name="smallest eigenvalue of the mean-token Gram matrix", assumptions=[MANY, ASSUMPTION_4, HIDDEN],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-17-chernoff", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
-    note="""Phi^* Phi^{*T} has N rows and rank at most d, so for N > d its smallest eigenvalue is 0 for all data: the
-        event has probability 0. What grows like N is the smallest eigenvalue of the d x d matrix Phi^{*T} Phi^*. With
-        the smallest nonzero eigenvalue for lambda_min the statement would be that of convergence.lemma-17-gram; Table 2
-        has lambda_min as the minimum eigenvalue, and Lemmas 18 and 19 use it as a bound below all N of them.""",
+    note=r"""$\Phi^* \Phi^{*\top}$ has $N$ rows and rank at most $d$, so for $N > d$ its smallest eigenvalue is 0 for
+        all data: the event has probability 0. What grows like $N$ is the smallest eigenvalue of the $d \times d$ matrix
+        $\Phi^{*\top} \Phi^*$. With the smallest nonzero eigenvalue for $\lambda_{\min}$ the statement would be that of
+        convergence.lemma-17-gram; Table 2 has $\lambda_{\min}$ as the minimum eigenvalue, and Lemmas 18 and 19 use it
+        as a bound below all $N$ of them.""",
+    consequence=r"""For more samples than dimensions the $N \times N$ matrix is singular, so no width or rate may rest
+        on this bound; for the $d \times d$ matrix use convergence.lemma-17-chernoff.""",
 )  # fmt: skip
 
 
@@ -63,7 +66,7 @@ LEMMA_17.counterexample("d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidde
 
 
 def _sums(support: Any) -> Any:
-    return stack_rows([support[a].sum(0) for a in range(support.shape[0])])
+    return stack_rows(each(support.shape[0], lambda a: support[a].sum(0)))
 
 
 LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17, for the d x d matrix",
@@ -73,9 +76,10 @@ LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17,
         "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
         "samples independent and uniform on the rows of `support`",
     ],
+    name="second moment of mean tokens, limit",
     relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
     sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)}, of_project=True,
-    note="N takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
+    note="$N$ takes the place of the scale. The eigenvalue follows from the matrices by Weyl's inequality.",
 )  # fmt: skip
 
 
@@ -111,20 +115,20 @@ def spanning_support(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
 LAW_DELTA = 1 / 4
 
 CHERNOFF_17 = Claim(CONVERGENCE, "convergence.lemma-17-chernoff",
-    label="Lemma 17, for the d x d matrix and finitely many samples",
-    statement=r"""
-        P\Big(\lambda_{\min}(\Phi^{*\top}\Phi^*)<\frac{N\lambda_{\min}(\Sigma)}{2d_s^2}\Big)\le d\exp\Big(-\frac{N\lambda_{
-        \min}(\Sigma)}{8d_s^2C_x^2}\Big),\quad\Sigma=\mathbb E[xx^\top],\ x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \|X\|_F\le
-        \sqrt{d_s}C_x,\ \Phi^*=[\tfrac1{d_s}X_1^\top\mathbf 1,\dots,\tfrac1{d_s}X_N^\top\mathbf 1]^\top""",
+    label="Lemma 17, for the d x d matrix and finitely many samples", name="matrix Chernoff bound for mean tokens",
+    statement=r"""P\Big(\lambda_{\min}(\Phi^{*\top}\Phi^*)<\frac{N\lambda_{\min}(\Sigma)}{2d_s^2}\Big) \le
+        d\exp\Big(-\frac{N\lambda_{ \min}(\Sigma)}{8d_s^2C_x^2}\Big), \quad\Sigma=\mathbb E[xx^\top], \
+        x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top, \ \|X\|_F \le \sqrt{d_s}C_x, \ \Phi^*=[\tfrac1{d_s}X_1^\top\mathbf
+        1,\dots,\tfrac1{d_s}X_N^\top\mathbf 1]^\top""",
     assumptions=[
         "X_1, ..., X_N independent and uniform on the rows of `support`",
         "N the least number for which the right-hand side is at most 1/4",
     ],
-    relation=FollowsLaw(samples=200, instances=3), domains=[], sizes={"m": (3, 4), "d_s": (1, 2), "d": (1, 3)},
+    relation=FollowsLaw(samples=200, instances=3), domains=[], sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)},
     corrects="convergence.lemma-17", of_project=True,
-    note="""
-        The matrix Chernoff bound at half of the mean: N matrices phi phi^T of norm at most C_x^2, with the mean Sigma /
-        d_s^2. It holds for any law of bounded samples. The N x N matrix of the lemma has the same nonzero eigenvalues.""",
+    note=r"""The matrix Chernoff bound at half of the mean: $N$ matrices $\phi \phi^\top$ of norm at most $C_x^2$, with
+        the mean $\Sigma / d_s^2$. It holds for any law of bounded samples. The $N \times N$ matrix of the lemma has the
+        same nonzero eigenvalues.""",
 )  # fmt: skip
 
 
@@ -157,15 +161,14 @@ CHERNOFF_17.mutant("3/2 of the mean", "2 * d_s ** 2 -> d_s ** 2 * 2 / 3")
 
 
 EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of Lemma 17, first display",
-    statement=r"""
-        \lambda_{\min}(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)=\lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^*
-        \Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(\Sigma)\ge\lambda_{\min}(Z^{*\top}Z^*)C_\Sigma
-    """,
-    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
-    relation=Equal(), sizes=("N", "d"), expects="refuted", severity="error",
-    correction="convergence.lemma-17-eig-swap-nonzero",
-    note="""The two matrices share their nonzero eigenvalues only. For N > d the first is singular. The inequalities are
-        right for the d x d matrix.""",
+    statement=r"""\lambda_{\min}(\Phi^*\Phi^{*\top})= \lambda_{\min}(\Phi^{*\top}\Phi^*)=
+        \lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^* \Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*
+        \top}Z^*)\lambda_{\min}(\Sigma)\ge \lambda_{\min}(Z^{*\top}Z^*)C_\Sigma""",
+    name="smallest eigenvalues of both Gram matrices",
+    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"], relation=Equal(), sizes=("N", "d"),
+    expects="refuted", severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
+    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. The inequalities
+        are right for the $d \times d$ matrix.""",
 )  # fmt: skip
 
 
@@ -184,11 +187,11 @@ EIG_SWAP.counterexample("Phi = (1, 1)^T: 2 and 0", Phi=[[1], [1]])
 
 EIG_SWAP_NONZERO = Claim(CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
     label="Proof of Lemma 17, first display for the d largest eigenvalues",
-    statement=r"""
-        \lambda_d(\Phi^*\Phi^{*\top})=\lambda_{\min}(\Phi^{*\top}\Phi^*)\ge\lambda_{\min}(Z^{*\top}Z^*)\lambda_{\min}(
-        \Sigma),\quad\lambda_1\ge\dots\ge\lambda_N""",
-    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
-    relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
+    statement=r"""\lambda_d(\Phi^*\Phi^{*\top})= \lambda_{\min}(\Phi^{*\top}\Phi^*)\ge \lambda_{\min}(Z^{*\top}Z^*)
+        \lambda_{\min}( \Sigma),\quad\lambda_1\ge\dots\ge\lambda_N""",
+    name="smallest eigenvalues of both Gram matrices, corrected",
+    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"], relation=AtMost(),
+    sizes={"N": (1, 4), "d": (1, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
     corrects="convergence.lemma-17-eig-swap", of_project=True,
 )  # fmt: skip
 
@@ -211,20 +214,21 @@ EIG_SWAP_NONZERO.mutant("smallest of all, as printed", "Z.shape[0] - Z.shape[1] 
 
 
 ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with Assumption 4",
-    statement=r"\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof:"
-    r" }x=X_n^{(i,:)\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\ \tfrac1{d_s}"
-    r"\sum_iX_n^{(i,:)}\Sigma^{-1/2}",
+    statement=r"""\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof:
+        }x=X_n^{(i,:)\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\
+        \tfrac1{d_s}\sum_iX_n^{(i,:)}\Sigma^{-1/2}""",
     assumptions=[
-        "Assumption 4",
-        "X uniform on the rows of `support`",
-        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of"
-        " Phi^*",
+        "Assumption 4", "X uniform on the rows of `support`",
+        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi "
+        "of Phi^*",
     ],
-    relation=Equal(), expects="refuted", severity="error", correction="convergence.lemma-17-zcov-mean-tokens",
-    note="""Three vectors are called x: the sum of the tokens, one token, and through Phi^* their mean. With Assumption
-        4 the rows of Z^* have second moment I/d_s^2; with the Sigma of single tokens it is I only where all tokens of a
-        sample agree. The loss is a factor d_s^2. Taken alone, E[z z^T] = I_d is true for the z and Sigma of the proof;
-        but the x recalled is not that of Assumption 4, and the rows of Z^*, for which it is used, are no such z.""",
+    name="covariance of whitened tokens", relation=Equal(), expects="refuted", severity="error",
+    correction="convergence.lemma-17-zcov-mean-tokens",
+    note=r"""Three vectors are called $x$: the sum of the tokens, one token, and through $\Phi^*$ their mean. With
+        Assumption 4 the rows of $Z^*$ have second moment $I/d_s^2$; with the $\Sigma$ of single tokens it is $I$ only
+        where all tokens of a sample agree. The loss is a factor $d_s^2$. Taken alone, $E[z z^\top] = I_d$ is true for
+        the $z$ and $\Sigma$ of the proof; but the $x$ recalled is not that of Assumption 4, and the rows of $Z^*$, for
+        which it is used, are no such $z$.""",
 )  # fmt: skip
 
 
@@ -242,8 +246,12 @@ def printed_second_moments_of_rows(support: Support) -> Any:
 def _of_rows(support: Any) -> Any:
     """E[phi phi^T] for phi the mean token, by the mean of outer products, twice; shape (2d, d)."""
     m, d_s, _ = support.shape
-    means = [support[a].sum(0).reshape(1, -1) * rational(1, d_s) for a in range(m)]
-    moment = sum(mean.T @ mean for mean in means) * rational(1, m)
+
+    def square(a: int) -> Any:
+        mean = support[a].sum(0).reshape(1, -1) * rational(1, d_s)
+        return mean.T @ mean
+
+    moment = summed(m, square) * rational(1, m)
     return concatenate([moment, moment], axis=0)
 
 
@@ -260,11 +268,11 @@ ZCOV.counterexample(
 
 
 ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
-    label="Proof of Lemma 17, second moment of the rows of Phi^*",
+    label="Proof of Lemma 17, second moment of the rows of Phi^*", name="covariance of whitened tokens, corrected",
     statement=r"""\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
         E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
-    relation=Equal(), corrects="convergence.lemma-17-zcov", of_project=True,
+    relation=Equal(), all_sizes=True, corrects="convergence.lemma-17-zcov", of_project=True,
 )  # fmt: skip
 
 
@@ -280,8 +288,6 @@ ZCOV_MEANS.mutant("Sigma, as the proof needs it", "support.shape[1] ** 2 -> 1")
 ZCOV_MEANS.mutant("Sigma / d_s", "support.shape[1] ** 2 -> support.shape[1]")
 
 
-# -- Lemma 18 ----------------------------------------------------------------------------------------------------------
-
 #: More than 2d samples from {e_i, -e_i}: two of them are equal, and every kernel of them is singular.
 REPEATING = (
     ("d = 1, N = 3 samples from {1, -1}, two of them equal; hidden constant 10^-9", [[[1]], [[-1]], [[1]]]),
@@ -292,28 +298,31 @@ REPEATING = (
 )
 
 LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)",
-    statement=r"N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\ \lambda_0="
-    r"\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_VN/d)",
+    statement=r"""N\ge\Omega(d^4),\ d_m=\tilde\Omega(N^2\lambda_*^{-2}):\ \text{w.p.}\ge1-\delta-e^{-d}:\
+        \lambda_0=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi
+        w)^\top])\ge\Theta(\eta_VN/d)""",
     assumptions=[
-        MANY,
-        ASSUMPTION_4,
-        "Assumption 1",
+        MANY, ASSUMPTION_4, "Assumption 1",
         "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
         HIDDEN,
     ],
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
-    correction="convergence.lemma-18-closest-pair",
+    name="growth of the Gram eigenvalue with samples", relation=AtMost(ascent=False, signed=True), expects="refuted",
+    severity="error", correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
-    note="""What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
-        samples, N <= d, is convergence.lemma-15-separated, and none grows with N. lambda_0 is at most the mean of the
-        diagonal, hence at most eta_V d_s C_x^2/2 whatever N (Eq. (42)), so it cannot grow with N. For the law uniform
-        on the 2d vectors e_i and -e_i two of N > 2d samples agree and lambda_0 = 0 with certainty. Without repetition
-        it still tends to 0 (convergence.lemma-18-closest-pair). For N > d lambda_* = 0, and no finite width meets d_m =
-        Omega~(N^2 lambda_*^{-2}) literally; it is read with the paper's lambda_* = Theta(N/d), or in the limit, as
-        Appendix C.8 does. Taken literally it speaks of N <= d only, and fails there too: at N = d = d_s = 1 the law
-        uniform on {epsilon, 1} has Sigma > 1/2, lambda_* > 0, and lambda_0 = eta_V epsilon^2/2 with probability 1/2,
-        which exceeds delta + 1/e for small delta. With a constant above 1 hidden in Omega(d^4) the literal lemma is
-        empty; its proof and its uses are not, and for d_s = 1 lambda_0 does not depend on d_m at all.""",
+    note=r"""What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
+        samples, $N \le d$, is convergence.lemma-15-separated, and none grows with $N$. $\lambda_0$ is at most the mean
+        of the diagonal, hence at most $\eta_V d_s C_x^2/2$ whatever $N$ (Eq. (42)), so it cannot grow with $N$. For the
+        law uniform on the $2d$ vectors $e_i$ and $-e_i$ two of $N > 2d$ samples agree and $\lambda_0 = 0$ with
+        certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair). For $N > d$ even
+        $\lambda_* = 0$, and no finite width meets $d_m = \tilde\Omega(N^2 \lambda_*^{-2})$ literally; it is read with
+        the paper's $\lambda_* = \Theta(N/d)$, or in the limit, as Appendix C.8 does. Taken literally it speaks of $N
+        \le d$ only, and fails there too: at $N = d = d_s = 1$ the law uniform on $\{\epsilon, 1\}$ has $\Sigma > 1/2$,
+        $\lambda_* > 0$, and $\lambda_0 = \eta_V \epsilon^2/2$ with probability 1/2, which exceeds $\delta + 1/e$ for
+        small $\delta$. With a constant above 1 hidden in $\Omega(d^4)$ the literal lemma is empty; its proof and its
+        uses are not, and $\lambda_0$ at $d_s = 1$ does not depend on $d_m$ at all.""",
+    consequence=r"""$\lambda_0$ does not grow with the number of samples, so linear over-parameterisation (Appendix C.8)
+        has no support; bound it for the given samples, from above by convergence.lemma-18-closest-pair, from below by
+        convergence.lemma-15-separated.""",
 )  # fmt: skip
 
 
@@ -334,11 +343,12 @@ for (title, samples), variance in zip(REPEATING, (1, "1/2"), strict=True):
 
 
 CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
-    label="Lemma 18, the bound by the closest pair of samples",
+    label="Lemma 18, the bound by the closest pair of samples", name="Gram eigenvalue and the closest pair",
     statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
-    note="""Along (e_n - e_r)/sqrt 2 the quadratic form is E(relu a - relu b)^2/2 <= E(a - b)^2/4. N points in a ball of
-        R^d come ever closer, so for bounded data at fixed d lambda_0 tends to 0 as N grows, for every width.""",
+    note=r"""Along $(e_n - e_r)/\sqrt2$ the quadratic form is $E(\mathrm{relu}\,a - \mathrm{relu}\,b)^2/2 \le E(a -
+        b)^2/4$. $N$ points in a ball of $R^d$ come ever closer, so for bounded data at fixed $d$ it tends to 0 as $N$
+        grows, for every width.""",
 )  # fmt: skip
 
 

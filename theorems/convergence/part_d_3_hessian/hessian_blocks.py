@@ -45,9 +45,8 @@ AT_KINKS = "where a pre-activation vanishes, derivatives are those of autodiff, 
 DERIVATIVES = PROVED.extended(assumptions=[AT_KINKS])
 
 
-def scalar_network(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Any, tau_1: Any
-) -> Any:
+def scalar_network(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Any,
+                   tau_1: Any) -> Any:  # fmt: skip
     """f(x), shape (1, 1): the network of Eqs. (1.1)-(1.2) at d = 1, with the sum over tokens."""
     return outputs(x.reshape(1, -1, 1), w_Q, w_K, w_V, w_O, tau_0, tau_1, "sum")
 
@@ -85,9 +84,8 @@ def slope_as_printed(beta: Any, x: ScalarTokens) -> Any:
     return diag(v) - v @ beta.T - beta @ x.T @ v
 
 
-def logit_slope(
-    x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any, gate: Callable[[Any, Any], Any] = active
-) -> Any:
+def logit_slope(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
+                gate: Callable[[Any, Any], Any] = active) -> Any:  # fmt: skip
     """df / d(w_Q . w_K), shape (1, 1): tau_0 tau_1 sum_i x_i w_V^T (w_O o relu') x^T (diag(beta_i) - beta_i beta_i^T) x."""
     betas = scalar_attention(x, w_Q, w_K, tau_0)
 
@@ -121,17 +119,15 @@ def mixed_factor(x: Any, w_Q: Any, w_K: Any, w_V: Any, kept: Any, tau_0: Any, ta
     return summed(x.shape[0], term) * tau_0 * tau_1
 
 
-# -- Eqs. (71) and (73) ------------------------------------------------------------------------------------------------
-
-EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)",
-    statement=r"""
-        f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top w_O""",
-    assumptions=["f of Eqs. (1.1)-(1.2)"],
-    relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-71-scales",
-    note="""tau_0 and tau_1 have changed places: Eqs. (1.1)-(1.2), (73) and the entries of H have tau_0 inside the
-        softmax and tau_1 outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere in the proofs.
-        The printed factors do not conform; the only arrangement that does is taken, softmax times (w_V x^T)^T. This
-        does not matter in the counterexamples, where all sizes are 1.""",
+EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)", name="scalar-token network",
+    statement=r"""f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top
+        w_O""",
+    assumptions=["f of Eqs. (1.1)-(1.2)"], relation=Equal(), expects="refuted", severity="slip",
+    correction="convergence.eq-71-scales",
+    note=r"""$\tau_0$ and $\tau_1$ have changed places: Eqs. (1.1)-(1.2), (73) and the entries of $H$ have $\tau_0$
+        inside the softmax and $\tau_1$ outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere
+        in the proofs. The printed factors do not conform; the only arrangement that does is taken, softmax times $(w_V
+        x^\top)^\top$. This does not matter in the counterexamples, where all sizes are 1.""",
 )  # fmt: skip
 
 
@@ -145,9 +141,8 @@ def _scalar_output(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, inner: Any, o
 
 
 @EQ_71.formula
-def printed_scalar_output(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def printed_scalar_output(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                          tau_1: Scale) -> Any:  # fmt: skip
     """f(x) as printed, shape (1, 1), with tau_1 inside and tau_0 outside (Eq. (71))."""
     return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_1, tau_0)
 
@@ -166,16 +161,16 @@ EQ_71.counterexample(
 
 
 EQ_71_SCALES = Claim(PROVED, "convergence.eq-71-scales", label="Eq. (71), with tau_0 and tau_1 in their places",
-    statement=r"""
-        f(x)=\tau_1\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_0x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)^\top\Big)w_O""",
-    relation=Equal(), all_sizes=True, corrects="convergence.eq-71", of_project=True,
+    statement=r"""f(x)=\tau_1\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_0x^{(i)}w_Q^\top
+        w_Kx^\top)(w_Vx^\top)^\top\Big)w_O""",
+    name="scalar-token network, corrected", relation=Equal(), all_sizes=True, corrects="convergence.eq-71",
+    of_project=True,
 )  # fmt: skip
 
 
 @EQ_71_SCALES.formula
-def scalar_output(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def scalar_output(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                  tau_1: Scale) -> Any:  # fmt: skip
     """f(x) at d = 1 with the sum over tokens, shape (1, 1)."""
     return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
 
@@ -185,23 +180,21 @@ EQ_71_SCALES.mutant("tau_0 and tau_1 exchanged, as printed", "tau_0 -> tau_1; ta
 EQ_71_SCALES.mutant("w_Q and w_V exchanged", "w_Q -> w_V; w_V -> w_Q")
 
 
-EQ_73 = Claim(DERIVATIVES, "convergence.eq-73", label="Eq. (73)",
-    statement=r"""
-        \frac{\partial f(x)}{\partial w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\sigma_r(w_Vx^
+EQ_73 = Claim(DERIVATIVES, "convergence.eq-73", label="Eq. (73)", name="query gradient of the scalar-token network",
+    statement=r"""\frac{\partial f(x)}{\partial
+        w_Q^{(j)}}=\tau_0\tau_1\sum_ix^{(i)}w_K^{(j)}w_V^\top(w_O\circ\sigma_r(w_Vx^
         \top\beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
     relation=Equal(), all_sizes=True, uses=("convergence.eq-71-scales",),
     doubt=Doubt(
         r"\boldsymbol{w}_O \circ \boldsymbol{\sigma}_r \left( \boldsymbol{w}_V \boldsymbol{x}^\top "
         r"\boldsymbol{\beta}_i \right) \right) \boldsymbol{x}^\top \left( \operatorname{diag}",
-        "The dot of relu' is lost; the entries of H_QQ, derived from it, have it.",
-    ),
+        r"The dot of $\mathrm{relu}'$ is lost; the entries of $H_{QQ}$, derived from it, have it."),
 )  # fmt: skip
 
 
 @EQ_73.formula
-def scalar_query_gradient(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def scalar_query_gradient(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                          tau_1: Scale) -> Any:  # fmt: skip
     """df/dw_Q as a row, shape (1, d_m) (Eq. (73))."""
     slope = logit_slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
     return (w_K @ slope).T
@@ -220,11 +213,11 @@ EQ_73.mutant("tau_1 inside the softmax, as Eq. (71) is printed", "tau_0 -> tau_1
 KINKS = Claim(PROVED, "convergence.hessian-misses-kinks", label="D.3, the jump of the gradient at a kink",
     statement=r"""\frac{\partial f}{\partial w_V}(w_V)-\frac{\partial f}{\partial w_V}(-w_V)=\tau_1\,w_O\circ
         \operatorname{sign}(w_V)\sum_i|x^\top\beta_i|\ \text{ for every } w_V,\text{ however short, although } H_{V,V}=0
-        """,
-    relation=Equal(), of_project=True,
-    note="""f is piecewise linear in w_V, so its Hessian at points of differentiability says nothing about the change of
-        the gradient between two points on either side of w_V^(p) x^T beta_i = 0: the quotient with the distance 2
-        ||w_V|| is not bounded, whatever bound the Hessian norm has.""",
+    """,
+    name="jump of the value gradient at kinks", relation=Equal(), of_project=True,
+    note=r"""$f$ is piecewise linear in $w_V$, so its Hessian at points of differentiability says nothing about the
+        change of the gradient between two points on either side of $w_V^{(p)} x^\top \beta_i = 0$: the quotient with
+        the distance $2 \|w_V\|$ is not bounded, whatever bound the Hessian norm has.""",
 )  # fmt: skip
 
 
@@ -236,17 +229,15 @@ def _jump(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any
 
 
 @KINKS.formula
-def jump_of_the_value_gradient(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def jump_of_the_value_gradient(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                               tau_1: Scale) -> Any:  # fmt: skip
     """The difference of df/dw_V at w_V and -w_V, shape (1, d_m)."""
     return _jump(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, absolute)
 
 
 @KINKS.oracle
-def gradients_on_both_sides(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def gradients_on_both_sides(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                            tau_1: Scale) -> Any:  # fmt: skip
     slope = jacobian(scalar_network, "w_V")
     return slope(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) - slope(x, w_Q, w_K, -w_V, w_O, tau_0, tau_1)
 

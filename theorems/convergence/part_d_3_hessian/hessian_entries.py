@@ -13,27 +13,21 @@ from verify.vocabulary import Claim, Doubt, Equal
 
 # -- H_{Q,Q} and H_{Q,K} -----------------------------------------------------------------------------------------------
 
-H_QQ = Claim(
-    DERIVATIVES,
-    "convergence.h-qq",
-    label="D.3, entries of H_QQ",
+# With fewer than three neurons all ReLUs are often off, and the block is 0.
+H_QQ = Claim(DERIVATIVES, "convergence.h-qq", label="D.3, entries of H_QQ", name="Hessian block of queries",
     statement=r"""H_{Q,Q}^{(j,p)}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial w_Q^{(p)}}=
         \tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top\Gamma_ix""",
-    relation=Equal(),
-    all_sizes=True,
-    sizes={"d_s": (1, 4), "d_m": (3, 5)},  # with fewer neurons, all ReLUs are often off and the block is 0
-    uses=("convergence.gamma-def-matrix",),
+    relation=Equal(), all_sizes=True, sizes={"d_s": (1, 4), "d_m": (3, 5)}, uses=("convergence.gamma-def-matrix",),
     presumes=("convergence.gamma-def",),
-    note="""A multiple of w_K w_K^T: f depends on w_Q through w_Q . w_K alone. Gamma_i is the matrix of
-        convergence.gamma-def-matrix; its definition beside the display is misprinted (convergence.gamma-def).""",
-)
+    note=r"""A multiple of $w_K w_K^\top$: $f$ depends on $w_Q$ through $w_Q \cdot w_K$ alone. $\Gamma_i$ is the matrix
+        of convergence.gamma-def-matrix; its definition beside the display is misprinted (convergence.gamma-def).""",
+)  # fmt: skip
 
 
 @H_QQ.formula
-def query_query_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def query_query_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                      tau_1: Scale) -> Any:  # fmt: skip
     """H_{Q,Q}, shape (d_m, d_m) (Appendix D.3)."""
     return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_K.T
 
@@ -44,24 +38,23 @@ H_QQ.mutant("diagonal term of Gamma_i alone", Gamma=lambda beta, x: diag(covaria
 H_QQ.mutant("tau_0 tau_1^2", lambda value, tau_0, tau_1: value * tau_1 / tau_0)
 
 
-H_QK = Claim(SCALAR, "convergence.h-qk", label="D.3, entries of H_QK",
-    statement=r"""
-        H_{Q,K}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_K^{(p)}}=\frac{\partial^2f(x)}{\partial
-        w_Q^{(j)}\partial w_Q^{(p)}}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot
+H_QK = Claim(SCALAR, "convergence.h-qk", label="D.3, entries of H_QK", name="Hessian block of queries and keys",
+    statement=r"""H_{Q,K}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial
+        w_K^{(p)}}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial
+        w_Q^{(p)}}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot
         \sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix;\quad\|H_{Q,K}\|_2=\mathcal O(1/\sqrt{d_m})""",
-    assumptions=[AT_KINKS],
-    relation=Equal(), expects="refuted", severity="error", correction="convergence.h-qk-product-rule",
-    note="""Eq. (73) contains w_K^(j) as a factor, whose derivative is missing: the product rule adds delta_jp
-        df/d(w_Q.w_K), which is all there is at w_Q = 0 or w_K = 0. The middle expression, with w_Q twice, is H_{Q,Q}
-        and misprinted. The order of the norm survives (convergence.hessian-block-bounds): the missing term is of the
-        same order at most.""",
+    assumptions=[AT_KINKS], relation=Equal(), expects="refuted", severity="error",
+    correction="convergence.h-qk-product-rule",
+    note=r"""Eq. (73) contains $w_K^{(j)}$ as a factor, whose derivative is missing: the product rule adds $\delta_{jp}
+        \,df/d(w_Q \cdot w_K)$, which is all there is at $w_Q = 0$ or $w_K = 0$. The middle expression, with $w_Q$
+        twice, is $H_{Q,Q}$ and misprinted. The order of the norm survives (convergence.hessian-block-bounds): the
+        missing term is of the same order at most.""",
 )  # fmt: skip
 
 
 @H_QK.formula
-def printed_query_key_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def printed_query_key_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                            tau_1: Scale) -> Any:  # fmt: skip
     """H_{Q,K} as printed, with Gamma_i as a matrix, shape (d_m, d_m) (Appendix D.3)."""
     return w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_Q.T
 
@@ -81,19 +74,18 @@ H_QK.counterexample(
 
 PRODUCT_RULE = Claim(DERIVATIVES, "convergence.h-qk-product-rule",
     label="D.3, entries of H_QK with both terms of the product rule",
-    statement=r"""
-        H_{Q,K}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
-        \beta_i))x^\top\Gamma_ix+\mathbb 1_{\{j=p\}}\tau_0\tau_1\sum_ix^{(i)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
+    statement=r"""H_{Q,K}^{(j,p)}=\tau_0^2\tau_1 \sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O
+        \circ\dot\sigma_r(w_Vx^\top \beta_i))x^\top\Gamma_ix+\mathbb
+        1_{\{j=p\}}\tau_0\tau_1\sum_ix^{(i)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    assumptions=["Gamma_i with its third term as a matrix"],
+    name="Hessian block of queries and keys, corrected", assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), all_sizes=True, corrects="convergence.h-qk", of_project=True,
 )  # fmt: skip
 
 
 @PRODUCT_RULE.formula
-def query_key_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def query_key_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                    tau_1: Scale) -> Any:  # fmt: skip
     """H_{Q,K} = f'' w_K w_Q^T + f' I, shape (d_m, d_m), derivatives taken in w_Q . w_K."""
     d_m = w_Q.shape[0]
     curvature = w_K @ logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1) @ w_Q.T
@@ -108,7 +100,7 @@ PRODUCT_RULE.mutant("second term in every entry", "eye(d_m) -> 1")
 
 # -- H_{Q,V}, H_{Q,O} and H_{O,V} --------------------------------------------------------------------------------------
 
-H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
+H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV", name="Hessian block of queries and values",
     statement=r"""H_{Q,V}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=
         \tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
         \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
@@ -117,9 +109,8 @@ H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV",
 
 
 @H_QV.formula
-def query_value_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def query_value_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                      tau_1: Scale) -> Any:  # fmt: skip
     """H_{Q,V}, of rank one, shape (d_m, d_m) (Appendix D.3)."""
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_O, tau_0, tau_1).T
 
@@ -130,22 +121,22 @@ H_QV.mutant("w_V for w_O", "w_O -> w_V")
 H_QV.mutant("tau_0^2 tau_1", lambda value, tau_0: value * tau_0)
 
 
-H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO",
+H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO", name="Hessian block of queries and outputs",
     statement=r"""H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
-    assumptions=[AT_KINKS],
-    relation=Equal(), expects="refuted", severity="slip", correction="convergence.h-qo-output-weight",
-    note="""The denominator has w_V where the name of the block and the right side have w_O: with w_V it is H_{Q,V},
-        which is printed above with w_O^(p) in the place of w_V^(p). The line after it names H_{Q,V} as well and bounds
-        H_{Q,O}. O and Q change places in the extraction, O and V nowhere else.""",
+    assumptions=[AT_KINKS], relation=Equal(), expects="refuted", severity="slip",
+    correction="convergence.h-qo-output-weight",
+    note="""The denominator has $w_V$ where the name of the block and the right side have $w_O$: with $w_V$ it is
+        $H_{Q,V}$, which is printed above with $w_O^{(p)}$ in the place of $w_V^{(p)}$. The line after it names
+        $H_{Q,V}$ as well and bounds $H_{Q,O}$. $O$ and $Q$ change places in the extraction, $O$ and $V$ nowhere else.
+    """,
 )  # fmt: skip
 
 
 @H_QO.formula
-def printed_query_output_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def printed_query_output_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                               tau_1: Scale) -> Any:  # fmt: skip
     """The printed right side, shape (d_m, d_m), which is to be the derivative in w_Q and w_V (Appendix D.3)."""
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, w_V, tau_0, tau_1).T
 
@@ -163,14 +154,14 @@ H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, en
     statement=r"""H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_O^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
-    relation=Equal(), all_sizes=True, corrects="convergence.h-qo", of_project=True,
+    name="Hessian block of queries and outputs, corrected", relation=Equal(), all_sizes=True,
+    corrects="convergence.h-qo", of_project=True,
 )  # fmt: skip
 
 
 @H_QO_RIGHT.formula
-def query_output_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def query_output_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                       tau_1: Scale) -> Any:  # fmt: skip
     """H_{Q,O}, of rank one, shape (d_m, d_m)"""
     kept = w_V
     return w_K @ mixed_factor(x, w_Q, w_K, w_V, kept, tau_0, tau_1).T
@@ -181,7 +172,7 @@ H_QO_RIGHT.mutant("the block of w_V", block("w_Q", "w_V"))
 H_QO_RIGHT.mutant("w_O for w_V", "kept -> w_O")
 
 
-H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV",
+H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV", name="Hessian block of outputs and values",
     statement=r"""H_{O,V}^{(p,j)}=\frac{\partial^2f(x)}{\partial w_O^{(p)}\partial
         w_V^{(j)}}=\tau_1\sum_i\sigma_r(w_V^{(p)} \beta_i^\top x)x^\top\beta_i\mathbb 1_{\{j=p\}}""",
     relation=Equal(), all_sizes=True,
@@ -199,9 +190,8 @@ def output_value_entries(x: Any, w_Q: Any, w_K: Any, w_V: Any, tau_0: Any, tau_1
 
 
 @H_OV.formula
-def output_value_block(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def output_value_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+                       tau_1: Scale) -> Any:  # fmt: skip
     """H_{O,V}, diagonal, shape (d_m, d_m) (Appendix D.3)."""
     return diag(output_value_entries(x, w_Q, w_K, w_V, tau_0, tau_1))
 
@@ -216,11 +206,11 @@ H_OV.mutant("every ReLU active", gate=lambda w_V, mean: w_V * 0 + 1)
 KEY_BLOCKS = Claim(DERIVATIVES, "convergence.hessian-key-blocks", label="D.3, the blocks of w_K by symmetry",
     statement=r"""H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad
         H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top""",
-    assumptions=["Gamma_i with its third term as a matrix"],
-    relation=Equal(), all_sizes=True,
+    name="Hessian blocks of keys", assumptions=["Gamma_i with its third term as a matrix"], relation=Equal(),
+    all_sizes=True,
     uses=("convergence.h-qq", "convergence.h-qk-product-rule", "convergence.h-qv", "convergence.h-qo-output-weight"),
     of_project=True,
-    note="What the last step of the proof calls the symmetry of w_K and w_Q: only w_Q . w_K enters f.",
+    note=r"What the last step of the proof calls the symmetry of $w_K$ and $w_Q$: only $w_Q \cdot w_K$ enters $f$.",
 )  # fmt: skip
 
 
@@ -234,9 +224,8 @@ def _key_blocks(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_
 
 
 @KEY_BLOCKS.formula
-def key_blocks(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale, tau_1: Scale
-) -> Any:
+def key_blocks(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
+               tau_1: Scale) -> Any:  # fmt: skip
     """[H_KK, H_KV, H_KO, H_KQ], shape (d_m, 4 d_m)."""
     left = right = w_Q
     return _key_blocks(x, w_Q, w_K, w_V, w_O, tau_0, tau_1, left, right)

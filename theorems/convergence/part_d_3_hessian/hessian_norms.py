@@ -57,10 +57,10 @@ IN_THE_BALL = NTK.extended(
     special_domains={"weights of full size": _full_size_weights},
 )
 
-BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text",
+BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text", name="Hessian norm by blocks",
     statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
-    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"],
-    relation=AtMost(), sizes={"d_m": (1, 2)},
+    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"], relation=AtMost(), all_sizes=True,
+    sizes={"d_m": (1, 2)},
     note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
         once.""",
 )  # fmt: skip
@@ -103,21 +103,23 @@ def scales(w: Any) -> tuple[Any, Any]:
 
 # -- the norm of H_{Q,Q} -----------------------------------------------------------------------------------------------
 
-QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ",
-    statement=r"""
-        \|H_{Q,Q}\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2w_V^\top(w_O\circ\sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix|
-        \|w_Kw_K^\top\|_2\le|\tau_0^2\tau_1\sum_i(x^{(i)})^2x^\top\Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\cdots(3
-        \sqrt{\eta_Od_m}+R)(3\sqrt{\eta_Vd_m}+R)(3\sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R)=\mathcal O(1/\sqrt{d_m})""",
+QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ", name="norm of the query Hessian block",
+    statement=r"""\|H_{Q,Q}\|_2=\|\tau_0^2\tau_1 \sum_i(x^{(i)})^2w_V^\top(w_O\circ \sigma_r(w_Vx^\top\beta_i))x^\top
+        \Gamma_ixw_Kw_K^\top\|_2 \le|\tau_0^2\tau_1 \sum_i(x^{(i)})^2w_V^\top(w_O\circ \sigma_r(w_Vx^\top\beta_i))x^\top
+        \Gamma_ix|\|w_Kw_K^\top\|_2 \le|\tau_0^2\tau_1 \sum_i(x^{(i)})^2x^\top \Gamma_ix|\|w_O\|_2\|w_V\|_2\|w_K\|_2^2
+        \le\tau_0^2\tau_1|\sum_i(x^{(i)})^2x^\top\Gamma_ix| (3\sqrt{\eta_Od_m}+R)(3 \sqrt{\eta_Vd_m}+R)(3
+        \sqrt{\eta_Qd_m}+R)(3\sqrt{\eta_Kd_m}+R) =\mathcal O(1/\sqrt{d_m})""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-qq-norm-absolute",
     doubt=Doubt(
-        r"\boldsymbol{w}_{O}\circ\boldsymbol{\sigma}_{r}\left(\boldsymbol{w}_{V}\boldsymbol{x}^{\top}\boldsymbol{\beta}_{i}\right)\right)\boldsymbol{x}^{\top}\boldsymbol{\Gamma}_{i}\boldsymbol{x}",
-        "The dot of relu' is lost; the entries of H_QQ have it.",
-    ),
-    note="""The Cauchy-Schwarz step takes w_V^T (w_O o relu') out of the sum, but it depends on i through the ReLU, and
-        the x^T Gamma_i x have either sign. For tokens 1 and -1 they cancel, as beta_2 is beta_1 reversed, while each
-        neuron is on for one of the two: the bound is 0 for all weights, at every width, and the norm almost surely is
-        not. With |x^T Gamma_i x| inside the sum the order is right. The bound of ||w_Q||_2 for a factor ||w_K||_2 is
-        right where eta_Q = eta_K, as in Table 1. Gamma_i is the matrix of convergence.gamma-def-matrix.""",
+        r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left(\boldsymbol{w}_{V} \boldsymbol{x}^{\top} "
+        r"\boldsymbol{\beta}_{i}\right)\right) \boldsymbol{x}^{\top} \boldsymbol{\Gamma}_{i} \boldsymbol{x}",
+        r"The dot of $\mathrm{relu}'$ is lost; the entries of $H_{QQ}$ have it."),
+    note=r"""The Cauchy-Schwarz step takes $w_V^\top (w_O \circ \mathrm{relu}')$ out of the sum, but it depends on $i$
+        through the ReLU, and the $x^\top \Gamma_i x$ have either sign. For tokens 1 and -1 they cancel, as $\beta_2$ is
+        $\beta_1$ reversed, while each neuron is on for one of the two: the bound is 0 for all weights, at every width,
+        and the norm almost surely is not. With $|x^\top \Gamma_i x|$ inside the sum the order is right. The bound of
+        $\|w_Q\|_2$ for a factor $\|w_K\|_2$ is right where $\eta_Q = \eta_K$, as in Table 1. $\Gamma_i$ is the matrix
+        of convergence.gamma-def-matrix.""",
 )  # fmt: skip
 
 
@@ -148,9 +150,8 @@ QQ_NORM.inputs(smallest_constants)
 
 
 @QQ_NORM.formula
-def printed_query_query_lines(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius
-) -> Any:
+def printed_query_query_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights,
+                              R: Radius) -> Any:  # fmt: skip
     """The four lines after ||H_QQ||, the last 3 + R for sqrt(d_m) (3 + R), shape (4,) (Appendix D.3)."""
     return stacked(_qq_lines(x, w_Q, w_K, w_V, w_O, R, inside=False))
 
@@ -180,20 +181,19 @@ QQ_NORM.counterexample("tokens 1 and -1, d_m = 5, where 1 - 8 exp(-d_m/2) > 0, a
 
 
 QQ_ABSOLUTE = Claim(IN_THE_BALL, "convergence.h-qq-norm-absolute",
-    label="D.3, norm of H_QQ with absolute values inside the sum",
-    statement=r"""
-        \|H_{Q,Q}\|_2\le\tau_0^2\tau_1\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\,\|w_O\|_2\|w_V\|_2\|w_K\|_2^2\le\frac{1}{
-        \sqrt{d_m}}(3+R)^4\sum_i(x^{(i)})^2|x^\top\Gamma_ix|\le\frac1{\sqrt{d_m}}(3+R)^4\tfrac{\sqrt6}9d_s^{5/2}C_x^5
-    """,
+    label="D.3, norm of H_QQ with absolute values inside the sum", name="norm of the query Hessian block, corrected",
+    statement=r"""\|H_{Q,Q}\|_2\le\tau_0^2\tau_1 \sum_i(x^{(i)})^2|x^\top \Gamma_ix|\,\|w_O\|_2\|w_V\|_2\|w_K\|_2^2
+        \le\frac{1}{ \sqrt{d_m}}(3+R)^4 \sum_i(x^{(i)})^2|x^\top\Gamma_ix|\le \frac1{\sqrt{d_m}}(3+R)^4
+        \tfrac{\sqrt6}9d_s^{5/2}C_x^5""",
     relation=AtMost(), corrects="convergence.h-qq-norm",
     uses=("convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
-    note="x^T Gamma_i x is a third central moment, at most (max x - min x)^3 / (6 sqrt 3) <= (sqrt 6 / 9) ||x||_2^3.",
+    note=r"""$x^\top \Gamma_i x$ is a third central moment, at most $(\max x - \min x)^3 / (6 \sqrt{3}) \le (\sqrt{6} /
+        9) \|x\|_2^3$.""",
 )  # fmt: skip
 
 
-def _qq_chain(
-    x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, power: int = 4, inside: bool = True
-) -> list[Any]:
+def _qq_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, power: int = 4,
+              inside: bool = True) -> list[Any]:  # fmt: skip
     d_s, d_m = x.shape[0], w_Q.shape[0]
     lines = _qq_lines(x, w_Q, w_K, w_V, w_O, R, inside, power)
     top, bottom = THIRD_MOMENT
@@ -201,9 +201,8 @@ def _qq_chain(
 
 
 @QQ_ABSOLUTE.formula
-def query_query_lines(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:
+def query_query_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius,
+                      C_x: Bound) -> Any:  # fmt: skip
     """The five lines after ||H_QQ||, shape (5,)."""
     return stacked(_qq_chain(x, w_Q, w_K, w_V, w_O, R, C_x))
 
@@ -219,16 +218,16 @@ QQ_ABSOLUTE.mutant("three weights for four", power=3)
 
 # -- the norm of H_{O,V} -----------------------------------------------------------------------------------------------
 
-OV_NORM = Claim(NTK, "convergence.h-ov-norm", label="D.3, norm of H_OV",
-    statement=r"""
-        \|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le|\tau_1\sum_ix^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2=\mathcal
-        O(1/d_m)""",
+OV_NORM = Claim(NTK, "convergence.h-ov-norm", label="D.3, norm of H_OV", name="norm of the output-value Hessian block",
+    statement=r"""\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le| \tau_1\sum_ix^\top\beta_i|\le\tau_1
+        \sum_i\|x\|_2\|\beta_i\|_2=\mathcal O(1/d_m)""",
     relation=AtMost(signed=True), expects="refuted", severity="error", correction="convergence.h-ov-norm-absolute",
-    note="""Two defects. The ReLUs are on for some tokens and off for others, so x^T beta_i of both signs may cancel in
-        the bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost surely is
-        not. And tau_1 sum_i ||x|| ||beta_i|| is d_m^{-1/2} times a number that does not depend on the width:
-        O(d_m^{-1/2}) and no better, since sqrt(d_m) ||H_OV||_2 tends to |sum_i x_i| (convergence.hessian-block-limits).
-        The claim is refuted by the first; Theorem 3 needs no more than O(d_m^{-1/2}).""",
+    note=r"""Two defects. The ReLUs are on for some tokens and off for others, so $x^\top \beta_i$ of both signs may
+        cancel in the bound and not in the entry: for tokens 1 and -1 the bound is 0 at every width, and the norm almost
+        surely is not. And $\tau_1 \sum_i \|x\| \|\beta_i\|$ is $d_m^{-1/2}$ times a number that does not depend on the
+        width: $O(d_m^{-1/2})$ and no better, since $\sqrt{d_m} \|H_{OV}\|_2$ tends to $|\sum_i x_i|$
+        (convergence.hessian-block-limits). The claim is refuted by the first; Theorem 3 needs no more than
+        $O(d_m^{-1/2})$.""",
 )  # fmt: skip
 
 
@@ -267,10 +266,10 @@ OV_NORM.counterexample(
 
 OV_ABSOLUTE = Claim(NTK, "convergence.h-ov-norm-absolute",
     label="D.3, norm of H_OV with absolute values inside the sum",
-    statement=r"""
-        \|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le\tau_1\sum_i|x^\top\beta_i|\le\tau_1\sum_i\|x\|_2\|\beta_i\|_2\le
-        \frac{1}{\sqrt{d_m}}d_s^{3/2}C_x""",
-    relation=AtMost(), corrects="convergence.h-ov-norm", of_project=True,
+    statement=r"""\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le \tau_1\sum_i|x^\top\beta_i|\le\tau_1
+        \sum_i\|x\|_2\|\beta_i\|_2\le \frac{1}{\sqrt{d_m}}d_s^{3/2}C_x""",
+    name="norm of the output-value Hessian block, corrected", relation=AtMost(), corrects="convergence.h-ov-norm",
+    of_project=True,
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_e
 from theorems.convergence.part_d_3_hessian.hessian_norms import IN_THE_BALL, THIRD_MOMENT, Bound, Radius, scales
 from verify.matrix import absolute, concatenate, frobenius_norm, ones, rational, spectral_norm, sqrt, total
 from verify.oracles import hessian
-from verify.vocabulary import AtMost, Claim, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import AtMost, Claim, Doubt, PowerRate, Setting, Shape, TendsTo
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]
@@ -40,18 +40,29 @@ AT_START = Setting(
 # -- H_{Q,V} and H_{Q,O} -----------------------------------------------------------------------------------------------
 
 QV_QO_NORM = Claim(AT_START, "convergence.h-qv-qo-norm", label="D.3, norms of H_QV and H_QO",
-    statement=r"""
-        \|H_{Q,V}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2^2(3\sqrt{
-        \eta_{QK}d_m}+R)(3\sqrt{\eta_Od_m}+R)=\mathcal O(1/d_m);\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\cdot\|_2\|x
-        \|_2^2(3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal O(1/d_m)""",
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), expects="refuted",
-    severity="error", correction="convergence.h-qv-qo-norm-explicit",
-    note="""The powers are d_m^{-3/2} d_m = d_m^{-1/2}: both inequalities hold, both orders do not. Judged by what
-        O(1/d_m) with probability 1 - 8 exp(-d_m/2) implies, that sqrt(d_m) times the norm tends to 0 in probability; it
-        tends to |sum_i x_i| Var(x) / sqrt 2, so that O(d_m^{-1/2}) is sharp. Theorem 3 needs no more. In the lines
-        between, a factor relu'(w_V^(p) x^T beta_i) with a free index p stands outside the vectors. A lost root,
-        O(1/sqrt(d_m)), would make both orders right. The extraction keeps it for H_QQ, H_QK and H, and shows 1/d_m for
-        H_QV, H_QO and H_OV alike.""",
+    statement=r"""\|H_{Q,V}\|_2=\|\tau_0\tau_1 \sum_ix^{(i)}\sigma_r(w_V^{(p)}x^\top
+        \beta_i)x^\top(\mathrm{diag}(\beta_i)- \beta_i\beta_i^\top)xw_Kw_O^\top\|_2 \le|\tau_0\tau_1\sum_ix^{(i)}
+        \sigma_r(w_V^{(p)}x^\top\beta_i)x^\top( \mathrm{diag}(\beta_i)-\beta_i \beta_i^\top)x|\|w_Kw_O^\top\|_2
+        \le\tau_0\tau_1\sum_i|x_i|\| \mathrm{diag}(\beta_i)-\beta_i \beta_i^\top\|_2\|x\|_2^2\|w_K\|_2\|w_O\|_2
+        \le\tau_0\tau_1\sum_i|x_i|\| \mathrm{diag}(\beta_i)-\beta_i \beta_i^\top\|_2\|x\|_2^2
+        (3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Od_m}+R)=\mathcal O(1/d_m);\quad \|H_{Q,O}\|_2=\|\tau_0\tau_1
+        \sum_ix^{(i)}\dot \sigma_r(w_V^{(p)}x^\top\beta_i)x^\top( \mathrm{diag}(\beta_i)-\beta_i
+        \beta_i^\top)xw_Kw_V^\top\|_2 \le|\tau_0\tau_1\sum_ix^{(i)}\dot \sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
+        \mathrm{diag}(\beta_i)-\beta_i \beta_i^\top)x|\|w_Kw_V^\top\|_2 \le\tau_0\tau_1\sum_i|x_i|\|
+        \mathrm{diag}(\beta_i)-\beta_i \beta_i^\top\|_2\|x\|_2^2\|w_K\|_2\|w_V\|_2 \le\tau_0\tau_1\sum_i|x_i|\|
+        \mathrm{diag}(\beta_i)-\beta_i \beta_i^\top\|_2\|x\|_2^2 (3\sqrt{\eta_{QK}d_m}+R)(3\sqrt{\eta_Vd_m}+R)=\mathcal
+        O(1/d_m)""",
+    name="norms of the mixed query Hessian blocks", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
+    domains=("generic", "integers"), expects="refuted", severity="error",
+    correction="convergence.h-qv-qo-norm-explicit",
+    doubt=Doubt(r"\boldsymbol{x}^{(i)}\boldsymbol{\sigma}_{r}\left(\boldsymbol{w}_{V}^{(p)} \boldsymbol{x}^{\top}",
+        r"The dot of $\mathrm{relu}'$ is lost for $H_{QV}$; its entries and the lines for $H_{QO}$ have it."),
+    note=r"""The powers are $d_m^{-3/2} d_m = d_m^{-1/2}$: both inequalities hold, both orders do not. Judged by what
+        $O(1/d_m)$ with probability $1 - 8 \exp(-d_m/2)$ implies, that $\sqrt{d_m}$ times the norm tends to 0 in
+        probability; it tends to $|\sum_i x_i| \mathrm{Var}(x) / \sqrt{2}$, so that $O(d_m^{-1/2})$ is sharp. Theorem 3
+        needs no more. In the lines between, a factor $\mathrm{relu}'(w_V^{(p)} x^\top \beta_i)$ with a free index $p$
+        stands outside the vectors. A lost root, $O(1/\sqrt{d_m})$, would make both orders right. The extraction keeps
+        it for $H_{QQ}$, $H_{QK}$ and $H$, and shows $1/d_m$ for $H_{QV}$, $H_{QO}$ and $H_{OV}$ alike.""",
 )  # fmt: skip
 
 
@@ -98,11 +109,11 @@ QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0", x
 
 
 BLOCK_LIMITS = Claim(AT_START, "convergence.hessian-block-limits",
-    label="D.3, the orders of H_QV, H_QO and H_OV at initialisation",
+    label="D.3, the orders of H_QV, H_QO and H_OV at initialisation", name="limits of the Hessian block norms",
     statement=r"""\sqrt{d_m}\,\|H_{Q,V}\|_2,\ \sqrt{d_m}\,\|H_{Q,O}\|_2\to\tfrac1{\sqrt2}|\textstyle\sum_ix_i|
         \operatorname{Var}(x),\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), of_project=True,
-    note="""Var under equal weights. So the Hessian norm is of order d_m^{-1/2} exactly, and Theorem 3 has the right
+    note="""Var under equal weights. So the Hessian norm is of order $d_m^{-1/2}$ exactly, and Theorem 3 has the right
         order.""",
 )  # fmt: skip
 
@@ -122,20 +133,20 @@ BLOCK_LIMITS.mutant("every ReLU active", "mixed -> mixed * sqrt(2)")
 
 
 QV_QO_EXPLICIT = Claim(IN_THE_BALL, "convergence.h-qv-qo-norm-explicit",
-    label="D.3, norms of H_QV and H_QO with their order",
-    statement=r"""
-        \|H_{Q,V}\|_2,\ \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x
+    label="D.3, norms of H_QV and H_QO with their order", name="norms of the mixed query Hessian blocks, corrected",
+    statement=r"""\|H_{Q,V}\|_2,\
+        \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x
         \|_2^2(3\sqrt{d_m}+R)^2\le\tfrac1{\sqrt{d_m}}(3+R)^2\tfrac12d_s^2C_x^3""",
     relation=AtMost(), corrects="convergence.h-qv-qo-norm",
     uses=("convergence.diag-bound-interlacing", "convergence.lemma-20", "convergence.hessian-block-limits"),
     of_project=True,
-    note="Line by line. |relu'| <= 1 and w_O or w_V are kept together with their gates, which depend on the token.",
+    note=r"""Line by line. $|\mathrm{relu}'| \le 1$ and $w_O$ or $w_V$ are kept together with their gates, which depend
+        on the token.""",
 )  # fmt: skip
 
 
-def _mixed_lines(
-    x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, width_power: int = 1, factors: int = 2
-) -> list[Any]:
+def _mixed_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, width_power: int = 1,
+                 factors: int = 2) -> list[Any]:  # fmt: skip
     """For H_QV and H_QO: ||w_K|| ||w|| tau_0 tau_1 sum |x_i| v_i, then with ||J|| ||x||^2 for v_i, and so on."""
     d_s, d_m = x.shape[0], w_Q.shape[0]
     tau_0, tau_1 = scales(w_Q)
@@ -197,13 +208,15 @@ def _parts(x: Any, w_Q: Any, R: Any, C_x: Any) -> tuple[Any, Any, Any]:
 
 
 BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3, all blocks with explicit constants",
-    statement=r"B=\sqrt{d_s}C_x,\ \omega=3+R/\sqrt{d_m}:\quad\sqrt{d_m}\|H_{Q,Q}\|_2\le\tfrac{\sqrt6}9B^5\omega^4,\ "
-    r"\sqrt{d_m}\|H_{Q,K}\|_2\le\tfrac{\sqrt6}9B^5\omega^4+\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{Q,V}\|_2,"
-    r"\sqrt{d_m}\|H_{Q,O}\|_2\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le d_sB",
-    relation=AtMost(), uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"),
-    of_project=True,
-    note="""Cauchy-Schwarz, Var <= B^2 / 2, |third moment| <= (sqrt 6 / 9) B^3 and ||x||_1 <= sqrt(d_s) B. The blocks of
-        w_K are those of w_Q with w_Q and w_K exchanged (convergence.hessian-key-blocks).""",
+    statement=r"""B=\sqrt{d_s}C_x,\ \omega=3+R/\sqrt{d_m}:\quad\sqrt{d_m}\|H_{Q,Q}\|_2\le\tfrac{\sqrt6}9B^5\omega^4,\
+        \sqrt{d_m}\|H_{Q,K}\|_2\le\tfrac{\sqrt6}9B^5\omega^4+\tfrac{\sqrt{d_s}}2B^3\omega^2,\
+        \sqrt{d_m}\|H_{Q,V}\|_2,\sqrt{d_m}\|H_{Q,O}\|_2\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le
+        d_sB""",
+    name="bounds of the Hessian block norms", relation=AtMost(),
+    uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
+    note=r"""Cauchy-Schwarz, $\mathrm{Var} \le B^2 / 2$, $|\text{third moment}| \le (\sqrt{6} / 9) B^3$ and $\|x\|_1 \le
+        \sqrt{d_s} B$. The blocks of $w_K$ are those of $w_Q$ with $w_Q$ and $w_K$ exchanged
+        (convergence.hessian-key-blocks).""",
 )  # fmt: skip
 
 
@@ -223,11 +236,11 @@ def block_norms(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: 
 
 
 BLOCK_BOUNDS.mutant("H_QK without the second term of the product rule", "curvature + slope -> curvature")
-BLOCK_BOUNDS.mutant("C_x for the norm of the tokens", "output -> output / x.shape[0]")
+BLOCK_BOUNDS.mutant("H_OV without the factor d_s", "output -> output / x.shape[0]")
 BLOCK_BOUNDS.mutant("1/d_m for H_OV, as printed", "output -> output / sqrt(d_m)")
 
 
-OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
+OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3", name="vanishing Hessian blocks and Hessian norm",
     statement=r"""H_{O,O}=0,\ H_{V,V}=0;\ \text{hence }\|H\|_2\le\mathcal O(1/\sqrt{d_m})\text{ using the symmetry of
         }w_K\text{ and }w_Q""",
     relation=AtMost(), expects="gap", uses=("convergence.hessian-block-bounds", "convergence.hessian-key-blocks"),
@@ -237,18 +250,18 @@ OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3",
         "convergence.h-qo", "convergence.h-qv-qo-norm", "convergence.diag-bound", "convergence.h-ov",
         "convergence.h-ov-norm", "convergence.lemma-20",
     ),
-    note="""O(1/sqrt(d_m)) is (sqrt(6)/3 B^5 omega^4 + 5/2 sqrt(d_s) B^3 omega^2 + d_s B) / sqrt(d_m) with B = sqrt(d_s)
-        C_x and omega = 3 + R / sqrt(d_m) <= 3 + R. At points of differentiability; where a pre-activation vanishes,
-        relu'' = 0 by convention, and the jump of the gradient there is in no Hessian. The constant adds H_QQ, H_KK and
-        one of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend to
-        0 at d_s = 1, so the order is sharp.""",
+    note=r"""$O(1/\sqrt{d_m})$ is $(\tfrac{\sqrt6}3 B^5 \omega^4 + \tfrac52 \sqrt{d_s} B^3 \omega^2 + d_s B) /
+        \sqrt{d_m}$ with $B = \sqrt{d_s} C_x$ and $\omega = 3 + R / \sqrt{d_m} \le 3 + R$; convergence.thm-3-ntk states
+        the like for every $d$. At points of differentiability; where a pre-activation vanishes, $\mathrm{relu}'' = 0$
+        by convention, and the jump of the gradient there is in no Hessian. The constant adds $H_{QQ}$, $H_{KK}$ and one
+        of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend to 0
+        at $d_s = 1$, so the order is sharp.""",
 )  # fmt: skip
 
 
 @OO_VV.formula
-def hessian_bounds(
-    x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius, C_x: Bound
-) -> Any:
+def hessian_bounds(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius,
+                   C_x: Bound) -> Any:  # fmt: skip
     """0, 0 and the bound of ||H||_2, shape (3,)."""
     d_m, (curvature, slope, output) = w_Q.shape[0], _parts(x, w_Q, R, C_x)
     bound = curvature * 3 + slope * 5 + output

@@ -62,7 +62,7 @@ NTK = Setting(
             nonnegative=_norms_in_the_ball,
         ),
     ],
-    sizes={"d_s": (1, 2), "d": (1, 2), "d_m": (1, 3)},
+    sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
 )
 TWO_POINTS = NTK.extended(
     "Section 4.3, NTK initialisation, theta and theta^0",
@@ -70,40 +70,39 @@ TWO_POINTS = NTK.extended(
     inputs=two_starts,
 )
 
-THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3",
-    statement=r"""
-        \text{Assumption 1, }\tau_0=d_m^{-1},\ R>0\text{ fixed, }\theta^t\in B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2\le
-        R\}:\ \text{with probability at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
-    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
-    relation=AtMost(ascent=False), expects="gap",
+THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3", name="Hessian norm and width",
+    statement=r"""\text{Under Assumption 1 and scaling }\tau_0=d_m^{-1}\text{, given any fixed }R>0\text{, and any
+        }\theta^t\in B(\theta,R):=\{\theta:\|\theta-\theta^0\|_2\le R\}\text{, }\theta^0\text{ as the weight at
+        initialization, then with probability at least }1-8e^{-d_m/2}\text{, the Hessian spectral norm of Transformer
+        satisfies: }\|H(\theta^t)\|_2\le\mathcal O(d_m^{-1/2})""",
+    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))], relation=AtMost(ascent=False), expects="gap",
     uses=("convergence.hessian-block-bounds", "convergence.hessian-block-limits"),
     proof=(
         "convergence.lemma-20", "convergence.h-qq-norm", "convergence.h-qv-qo-norm", "convergence.h-ov-norm",
         "convergence.h-oo-vv",
     ),
-    reading=Reading(
-        "the Hessian spectral norm of Transformer",
-        "the Hessian where f is twice differentiable: no pre-activation is 0, and relu'' = 0",
-    ),
-    presumes=("convergence.thm-3-any-initialisation",),
-    missing="NTK initialisation (tau_1 = d_m^{-1/2}, eta_O = eta_V = eta_Q = eta_K = 1)",
-    correction="convergence.thm-3-ntk",
-    note="""O(d_m^{-1/2}) with the explicit constant 2 c^4 B^5 + (1/2 + sqrt 2) c^2 sqrt(d_s) B^3 + d_s B, c = 3 + R, B
-        = ||X||_F <= sqrt(d_s) C_x, on the event of probability 1 - 8 exp(-d_m/2) that the proof uses. For any d; the
-        proof has d = 1. With M = W_Q^T W_K, f = tau_1 sum_i h_i^T m_i(M), |h_i| <= |w_O||W_V|, dm_i = tau_0 Cov_i dM^T
-        x_i, d^2m_i = tau_0^2 kappa_i(dM^T x_i, dM^T x_i), where Cov_i and kappa_i, second and third cumulants of the
-        tokens, are at most B^2/2 and B^3. With |dM| <= c sqrt(d_m) (|dW_Q| + |dW_K|) and d^2M = 2 dW_Q^T dW_K, the
-        blocks of Q and K give 2 c^4 B^5 + c^2 sqrt(d_s) B^3 / 2, those with V and O at most sqrt(2) c^2 sqrt(d_s) B^3,
-        O with V d_s B, each over sqrt(d_m). The statement names no initialisation; NTK stands in the title of Section
-        4.3 only. Under LeCun and He initialisation tau_1 = 1, and the block of O and V is of order 1
-        (convergence.thm-3-any-initialisation). At a kink f has no Hessian, and every ball of fixed radius holds kinks.
-        """,
+    presumes=("convergence.thm-3-any-initialisation",), correction="convergence.thm-3-ntk",
+    reading=Reading("the Hessian spectral norm of Transformer",
+        r"the Hessian where $f$ is twice differentiable: no pre-activation is 0, and $\mathrm{relu}'' = 0$"),
+    missing=r"NTK initialisation $(\tau_1 = d_m^{-1/2}, \eta_O = \eta_V = \eta_Q = \eta_K = 1)$",
+    note=r"""$O(d_m^{-1/2})$ with the explicit constant $2 c^4 B^5 + (1/2 + \sqrt2) c^2 \sqrt{d_s} B^3 + d_s B$, $c = 3
+        + R$, $B = \|X\|_F \le \sqrt{d_s} C_x$, on the event of probability $1 - 8 \exp(-d_m/2)$ that the proof uses.
+        For any $d$; the proof has $d = 1$. With $M = W_Q^\top W_K$, $f = \tau_1 \sum_i h_i^\top m_i(M)$, $|h_i| \le
+        |w_O| |W_V|$, $dm_i = \tau_0 \mathrm{Cov}_i\, dM^\top x_i$, $d^2m_i = \tau_0^2 \kappa_i(dM^\top x_i, dM^\top
+        x_i)$, where $\mathrm{Cov}_i$ and $\kappa_i$, second and third cumulants of the tokens, are at most $B^2/2$ and
+        $B^3$. With $|dM| \le c \sqrt{d_m} (|dW_Q| + |dW_K|)$ and $d^2M = 2\, dW_Q^\top dW_K$, the blocks of $Q$ and $K$
+        give $2 c^4 B^5 + c^2 \sqrt{d_s} B^3 / 2$, those with $V$ and $O$ at most $\sqrt2 c^2 \sqrt{d_s} B^3$, that of
+        $O$ with $V$ at most $d_s B$, each over $\sqrt{d_m}$. The statement names no initialisation; NTK stands in the
+        title of Section 4.3 only. Under LeCun and He initialisation $\tau_1 = 1$, and the block of $O$ and $V$ is of
+        order 1 (convergence.thm-3-any-initialisation). At a kink $f$ has no Hessian, and every ball of fixed radius
+        holds kinks.""",
+    consequence=r"""Under LeCun or He initialisation the Hessian norm does not fall with the width; rely on it for
+        $\tau_1 = d_m^{-1/2}$ only, with the constant of convergence.thm-3-ntk.""",
 )  # fmt: skip
 
 
-def weights_as_one(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, R: Radius
-) -> dict[str, Any]:
+def weights_as_one(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
+                   R: Radius) -> dict[str, Any]:  # fmt: skip
     return {"X": X, "theta": joined(W_Q, W_K, W_V, w_O), "R": R}
 
 
@@ -135,14 +134,15 @@ def _large_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rand
 
 
 THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK initialisation, with its constant",
-    statement=r"""
-        \eta_O=\eta_V=\eta_Q=\eta_K=1,\ \tau_1=d_m^{-1/2},\ \tau_0=d_m^{-1},\ \|\theta^t-\theta^0\|_2\le R:\ \text{with
-        probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice differentiable},\ \|H(\theta^t)\|_2\le
-        d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\ B=\|X\|_F\le\sqrt{d_s}C_x""",
-    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
-    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)},
-    corrects="convergence.thm-3", of_project=True,
-    note="Derived as in the note of convergence.thm-3. For the average pooling of Eq. (1.2) the Hessian is d_s times smaller.",
+    statement=r"""\eta_O=\eta_V=\eta_Q=\eta_K=1,\ \tau_1=d_m^{-1/2},\ \tau_0=d_m^{-1},\ \|\theta^t-\theta^0\|_2\le R:\
+        \text{with probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice differentiable},\
+        \|H(\theta^t)\|_2\le d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\
+        B=\|X\|_F\le\sqrt{d_s}C_x""",
+    name="Hessian norm under NTK initialisation", assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
+    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, corrects="convergence.thm-3",
+    of_project=True,
+    note="""Derived as in the note of convergence.thm-3. For the average pooling of Eq. (1.2) the Hessian is $d_s$ times
+        smaller.""",
 )  # fmt: skip
 
 
@@ -168,10 +168,10 @@ for claim in (THM_3, THM_3_NTK):
 
 
 ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
-    label="Theorem 3, for every initialisation of Table 1",
-    statement=r"""
-        \text{Assumption 1, }\tau_0=d_m^{-1},\text{ any row of Table 1, }\theta^t\in B(\theta^0,R):\ \text{with probability
-        at least }1-8e^{-d_m/2}:\ \|H(\theta^t)\|_2\le Ad_m^{-1/2},\ A\text{ independent of }d_m""",
+    label="Theorem 3, for every initialisation of Table 1", name="Hessian norm under every initialisation",
+    statement=r"""\text{Assumption 1, }\tau_0=d_m^{-1},\text{ any row of Table 1, } \theta^t\in B(\theta^0,R): \
+        \text{with probability at least }1-8e^{-d_m/2}: \ \|H(\theta^t)\|_2 \le Ad_m^{-1/2},\ A\text{ independent of
+        }d_m""",
     assumptions=[
         "LeCun or He initialisation: tau_1 = 1; theta^t = theta^0, d = d_s = 1",
         Assumption(
@@ -181,8 +181,8 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
         Assumption("d_m > A^2, the width as large as one likes", positive=lambda theta, A: stacked([theta.shape[0] - A * A])),
     ],
     relation=AtMost(ascent=False), sizes={"d_m": (5, 6)}, expects="refuted", severity="error", of_project=True,
-    note="""d^2 f / dw_O dw_V is diag(relu'(w_V x) x), of norm 1 at x = 1 at every width, as tau_1 = 1. With tau_1 =
-        d_m^{-1/2} the theorem holds (convergence.thm-3-ntk).""",
+    note=r"""$d^2 f / dw_O dw_V$ is $\mathrm{diag}(\mathrm{relu}'(w_V x) x)$, of norm 1 at $x = 1$ at every width, as
+        $\tau_1 = 1$. With $\tau_1 = d_m^{-1/2}$ the theorem holds (convergence.thm-3-ntk).""",
 )  # fmt: skip
 
 
@@ -217,21 +217,21 @@ ANY_INITIALISATION.counterexample(
 )  # fmt: skip
 
 
-# -- the remark --------------------------------------------------------------------------------------------------------
-
 REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theorem 3",
     statement=r"""\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for
         small change of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
-    relation=AtMost(ascent=False), expects="refuted", severity="error",
+    name="stability of the tangent kernel", relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
-    note="""Read as that proposition: a Hessian norm of at most epsilon on the ball bounds the change of the gradient by
-        epsilon ||theta - theta^0||, hence that of the kernel K = ||grad f||^2 by as much times the sum of both
-        gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the Hessian is
-        small wherever it exists, and the gradient in W_V still jumps by tau_1 |w_O| |m| at every kink, at any width.
-        That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason: that few neurons
-        reach their kinks. The cited proposition is right for models that are twice differentiable, and 'can be an
-        indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds where it
-        exists.""",
+    note=r"""Read as that proposition: a Hessian norm of at most $\epsilon$ on the ball bounds the change of the
+        gradient by $\epsilon \|\theta - \theta^0\|$, hence that of the kernel $K = \|\nabla f\|^2$ by as much times the
+        sum of both gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the
+        Hessian is small wherever it exists, and the gradient in $W_V$ still jumps by $\tau_1 |w_O| |m|$ at every kink,
+        at any width. That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason:
+        that few neurons reach their kinks. The cited proposition is right for models that are twice differentiable, and
+        'can be an indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds
+        where it exists.""",
+    consequence="""A small Hessian norm does not keep the kernel of a ReLU network constant; it does only while no ReLU
+        changes its state (convergence.thm-3-remark-fixed-pattern).""",
 )  # fmt: skip
 
 
@@ -287,19 +287,20 @@ def _one_sign(X: Any, theta: Any, theta_0: Any) -> Any:
 
 FIXED_PATTERN = Claim(TWO_POINTS, "convergence.thm-3-remark-fixed-pattern",
     label="The remark after Theorem 3, while no ReLU changes its state",
-    statement=r"""
-        \text{If }W_Vx_k\text{ has the same signs for all tokens }x_k\text{ and at both ends, }\|\nabla f(\theta)-\nabla
-        f(\theta^0)\|_2\le\epsilon\|\theta-\theta^0\|_2,\ |K(\theta)-K(\theta^0)|\le\epsilon\|\theta-\theta^0\|_2(\|
-        \nabla f(\theta)\|_2+\|\nabla f(\theta^0)\|_2),\ \epsilon=\mathcal O(d_m^{-1/2})""",
+    statement=r"""\text{If }W_Vx_k\text{ has the same signs for all tokens }x_k\text{ and at both ends, }\|\nabla
+        f(\theta)-\nabla f(\theta^0)\|_2\le\epsilon\|\theta-\theta^0\|_2,\
+        |K(\theta)-K(\theta^0)|\le\epsilon\|\theta-\theta^0\|_2(\| \nabla f(\theta)\|_2+\|\nabla f(\theta^0)\|_2),\
+        \epsilon=\mathcal O(d_m^{-1/2})""",
     assumptions=[
         Assumption(
             "for each neuron w_V^T x_k has one sign for all tokens x_k, at theta and theta^0", positive=_one_sign
         ),
     ],
-    relation=AtMost(ascent=False), corrects="convergence.thm-3-remark", of_project=True,
-    note="""m_i is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the ball;
-        the mean value theorem applies with the constant of Theorem 3 as epsilon sqrt(d_m). For d = 1: positive tokens,
-        and no entry of w_V changes its sign.""",
+    name="stability of the tangent kernel, fixed pattern", relation=AtMost(ascent=False),
+    corrects="convergence.thm-3-remark", of_project=True, sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 6)},
+    note=r"""$m_i$ is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the
+        ball; the mean value theorem applies with the constant of Theorem 3 as $\epsilon \sqrt{d_m}$. For $d = 1$:
+        positive tokens, and no entry of $w_V$ changes its sign.""",
 )  # fmt: skip
 
 

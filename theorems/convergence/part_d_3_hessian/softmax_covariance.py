@@ -12,15 +12,13 @@ from verify.matrix import absolute, frobenius_norm, maximum, rational, softmax, 
 from verify.vocabulary import AtMost, Claim
 
 DIAG_BOUND = Claim(CONVERGENCE, "convergence.diag-bound", label="D.3, after the H_QV bound",
-    statement=r"""
-        (\min_j(\beta_i^{(j)})+\|\beta_i\|_2^2)^2\le\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2^2\le(\max_j(
-        \beta_i^{(j)})+\|\beta_i\|_2^2)^2=\mathcal O(1)""",
-    assumptions=["beta_i = Softmax(u)^T"],
-    relation=AtMost(), sizes={"d_s": (1, 5)}, expects="refuted", severity="error",
-    correction="convergence.diag-bound-interlacing",
-    note="""The lower bound adds where Weyl's inequality subtracts. It fails for equal weights of any number, and for
-        one token, where the matrix is 0. Nor is (min beta - ||beta||^2)^2 right: it is 1 for a weight of 1, where the
-        matrix is 0 again. The upper bound holds, and it alone is used. = O(1) is at most 4.""",
+    statement=r"""(\min_j(\beta_i^{(j)})+\| \beta_i\|_2^2)^2\le\|\mathrm{diag}( \beta_i)-\beta_i\beta_i^\top\|_2^2\le(
+        \max_j( \beta_i^{(j)})+\|\beta_i\|_2^2)^2=\mathcal O(1)""",
+    name="norm of the softmax covariance", assumptions=["beta_i = Softmax(u)^T"], relation=AtMost(),
+    sizes={"d_s": (1, 5)}, expects="refuted", severity="error", correction="convergence.diag-bound-interlacing",
+    note=r"""The lower bound adds where Weyl's inequality subtracts. It fails for equal weights of any number, and for
+        one token, where the matrix is 0. Nor is $(\min \beta - \|\beta\|^2)^2$ right: it is 1 for a weight of 1, where
+        the matrix is 0 again. The upper bound holds, and it alone is used. $O(1)$ is at most 4.""",
 )  # fmt: skip
 
 
@@ -56,11 +54,12 @@ INTERLACING = Claim(CONVERGENCE, "convergence.diag-bound-interlacing",
     label="D.3, the norm of diag(beta) - beta beta^T between the two largest weights",
     statement=r"""\beta_{(2)}\le\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\beta_{(1)},\quad
         \beta_{(1)}-\|\beta\|_2^2\le\| \mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\tfrac12""",
+    name="norm of the softmax covariance, corrected",
     assumptions=["beta = Softmax(u)^T, with largest entries beta_(1) >= beta_(2), and beta_(2) = 0 for one token"],
     relation=AtMost(), sizes={"d_s": (1, 5)}, corrects="convergence.diag-bound", of_project=True,
-    note="""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third
-        bound. 1/2: x^T J x is a variance, at most (max x - min x)^2 / 4 <= |x|^2 / 2. All are attained by two equal
-        weights.""",
+    note=r"""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third
+        bound. 1/2: $x^\top J x$ is a variance, at most $(\max x - \min x)^2 / 4 \le |x|^2 / 2$. All are attained by two
+        equal weights.""",
 )  # fmt: skip
 
 

@@ -18,19 +18,20 @@ from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, Shape
 
 Logits = Annotated[Any, Shape("1", "d_s", role="query")]
 
-# -- Gamma_i -----------------------------------------------------------------------------------------------------------
 
 GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Gamma_i",
-    statement=r"""
-        \Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
+    statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
+        x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
+    name="derivative of the softmax covariance",
     assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
     relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted", severity="slip",
     correction="convergence.gamma-def-matrix",
-    note="""The third term is a column, of degree two in x beside terms of degree one; a matrix only without its last x.
-        To give the sum a value, the column is added to every column, as array libraries do without complaint. The last
-        x is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it. A misprint
-        although it recurs: added to d_s x d_s matrices, the term shows its own last x to be one too many.""",
+    note=r"""The third term is a column, of degree two in $x$ beside terms of degree one; a matrix only without its last
+        $x$. To give the sum a value, the column is added to every column, as array libraries do without complaint. The
+        last $x$ is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it. A
+        misprint although it recurs: added to $d_s \times d_s$ matrices, the term shows its own last $x$ to be one too
+        many.""",
 )  # fmt: skip
 
 
@@ -67,12 +68,12 @@ GAMMA.counterexample(
 
 
 GAMMA_MATRIX = Claim(CONVERGENCE, "convergence.gamma-def-matrix", label="D.3, Gamma_i as a matrix",
-    statement=r"""
-        \Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
+    statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
+        x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)""",
-    assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"],
-    relation=Equal(), all_sizes=True,
-    sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
+    name="derivative of the softmax covariance, corrected",
+    assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"], relation=Equal(),
+    all_sizes=True, sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
 )  # fmt: skip
 
 
@@ -90,11 +91,11 @@ GAMMA_MATRIX.mutant("third term missing", lambda value, x, u: value + _second_te
 
 THIRD_MOMENT = Claim(CONVERGENCE, "convergence.gamma-third-moment", label="D.3, x^T Gamma_i x",
     statement=r"x^\top\Gamma_ix=\sum_k\beta_i^{(k)}(x^{(k)}-x^\top\beta_i)^3",
-    assumptions=["Gamma_i with its third term as a matrix"],
+    name="third central moment of the tokens", assumptions=["Gamma_i with its third term as a matrix"],
     relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)}, exact=True, of_project=True,
-    note="""The third central moment of the tokens under beta_i. It has either sign, and vanishes for two tokens of
-        equal weight; its size is at most (max x - min x)^3 / (6 sqrt 3), attained by two tokens with weights (1 -+
-        1/sqrt 3) / 2.""",
+    note=r"""The third central moment of the tokens under $\beta_i$. It has either sign, and vanishes for two tokens of
+        equal weight; its size is at most $(\max x - \min x)^3 / (6 \sqrt{3})$, attained by two tokens with weights $(1
+        \mp 1/\sqrt3) / 2$.""",
 )  # fmt: skip
 
 
@@ -110,8 +111,6 @@ THIRD_MOMENT.oracle(lambda x, u: x.T @ covariance_slope(softmax(u).T, x) @ x)
 THIRD_MOMENT.mutant("raw third moment", lambda x, u: softmax(u) @ hadamard(hadamard(x, x), x))
 THIRD_MOMENT.mutant("opposite sign", lambda value: -value)
 
-
-# -- Eq. (74) ----------------------------------------------------------------------------------------------------------
 
 Bound = Annotated[Any, Real(0.25, 4.0)]
 
@@ -131,16 +130,24 @@ SOFTMAX = Setting(
 )
 
 EQ_74 = Claim(SOFTMAX, "convergence.eq-74", label="Eq. (74) and its three parts",
-    statement=r"""\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2\le\|\beta_i\circ x-\beta_i\beta_i^\top
-        x\|_\infty\le\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^
-        \top\|_2\le2\|x\|_2\|\beta_i\|_2\le2C_x;\quad\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\le
-        \|\beta_ix^\top\|_2\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x\|_2""",
-    relation=AtMost(), expects="refuted", severity="error", correction="convergence.eq-74-tokens",
-    note="""Assumption 1 bounds ||x||_2 by sqrt(d_s) C_x, not by C_x, so the last step of the first two parts fails from
-        two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed 2 C_x: for a
-        token 62 b and 62 tokens -b, which together weigh as much as it, it is 63 b/4 = 63 C_x/(4 sqrt 62). The order in
-        d_m does not change. The third part holds for the column that is printed; Gamma_i needs it without the last x.
-        The logits are free here; those of the counterexamples are multiples of x, as in D.3.""",
+    statement=r"""\|\Gamma_i\|_2\le\|\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)\|_2
+        +\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top\|_2
+        +\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2\ (74);\quad \|\mathrm{diag}(\beta_i\circ
+        x-\beta_i\beta_i^\top x)\|_2 \le\|\beta_i\circ x-\beta_i\beta_i^\top x\|_\infty \le\|\beta_i\circ
+        x\|_\infty+\|\beta_i\beta_i^\top x\|_\infty\le\|x\|_\infty+|\beta_i^\top x|
+        \le\|x\|_2+\|\beta_i\|_2\|x\|_2\le2C_x;\quad \|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\beta_i^\top\|_2
+        \le(\|\beta_i\|_\infty+\|\beta_i\beta_i^\top\|_2)\|x\beta_i^\top\|_2\le2\|x\beta_i^\top\|_2
+        \le2\|x\|_2\|\beta_i^\top\|_2\le2C_x;\quad \|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x\|_2
+        \le\|\beta_ix^\top\|_2\|(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2\|x\|_2""",
+    name="norm of the softmax covariance derivative", relation=AtMost(), expects="refuted", severity="error",
+    correction="convergence.eq-74-tokens",
+    note=r"""Assumption 1 bounds $\|x\|_2$ by $\sqrt{d_s} C_x$, not by $C_x$, so the last step of the first two parts
+        fails from two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed $2
+        C_x$: for a token $62 b$ and 62 tokens $-b$, which together weigh as much as it, it is $63 b/4 = 63 C_x/(4
+        \sqrt{62})$. The order in $d_m$ does not change. The third part holds for the column that is printed; $\Gamma_i$
+        needs it without the last $x$, and (74) itself, the triangle inequality, is checked for that matrix in
+        convergence.eq-74-tokens. The logits are free here; those of the counterexamples are multiples of $x$, as in
+        D.3.""",
 )  # fmt: skip
 
 
@@ -201,13 +208,15 @@ EQ_74.counterexample(
 
 EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
     label="Eq. (74), with the norm of the tokens and Gamma_i as a matrix",
-    statement=r"""
-        \|\Gamma_i\|_2\le\|\mathrm{diag}((\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x)\|_2+\|(\mathrm{diag}(\beta_i)-
-        \beta_i\beta_i^\top)x\beta_i^\top\|_2+\|\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)\|_2\le2
-        \sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x""",
-    relation=AtMost(), corrects="convergence.eq-74", of_project=True,
-    note="""The steps of the three parts with sqrt(d_s) C_x for C_x; the third part is that of the matrix, with
-        ||diag(beta) - beta beta^T||_2 <= 1. Every step is checked; the ratio reported is that of the tightest step.""",
+    statement=r"""\|\Gamma_i\|_2\le\|\mathrm{diag}(( \mathrm{diag}(\beta_i)-\beta_i
+        \beta_i^\top)x)\|_2+\|(\mathrm{diag}( \beta_i)- \beta_i\beta_i^\top)x\beta_i^\top\|_2+\|
+        \beta_ix^\top(\mathrm{diag}(\beta_i)- \beta_i\beta_i^\top)\|_2\le2 \sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x
+    """,
+    name="norm of the softmax covariance derivative, corrected", relation=AtMost(), corrects="convergence.eq-74",
+    of_project=True,
+    note=r"""The steps of the three parts with $\sqrt{d_s} C_x$ for $C_x$; the third part is that of the matrix, with
+        $\|\mathrm{diag}(\beta) - \beta \beta^\top\|_2 \le 1$. Every step is checked; the ratio reported is that of the
+        tightest step.""",
 )  # fmt: skip
 
 

@@ -17,16 +17,15 @@ from verify.vocabulary import AtMost, Claim, FollowsLaw, Real
 Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
 
-LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20",
-    statement=r"""
-        w\in\mathbb R^{d_m}\text{ iid }N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{w.p.}\ge1-2e^{-d_m/2}:\ \|\tilde
-        w\|_2\le R+3\sqrt{d_m}""",
+LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20", name="norm of weights in a ball",
+    statement=r"""w\in\mathbb R^{d_m}\text{ iid }\mathcal N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{with
+        probability at least }1-2\exp(-d_m/2):\ \|\tilde w\|_2\le R+3\sqrt{d_m}""",
     assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
-    note="""Tested at the w~ of the ball that is farthest from 0, w (1 + R/||w||). Far from tight: the exact probability
-        of the exception is that of chi^2 > 9 d_m (convergence.lemma-20-tail). At d_m = 1, where Lemma 6 needs d_m > d,
-        the stated probability is negative and nothing is said.""",
+    note=r"""Tested at the $\tilde w$ of the ball that is farthest from 0, $w (1 + R/\|w\|)$. Far from tight: the exact
+        probability of the exception is that of $\chi^2 > 9 d_m$ (convergence.lemma-20-tail). At $d_m = 1$, where Lemma
+        6 needs $d_m > d$, the stated probability is negative and nothing is said.""",
 )  # fmt: skip
 
 
@@ -58,9 +57,10 @@ LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R,
 
 TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
     statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
-    assumptions=["entries of w independent standard normal"],
+    name="chi-square tail of Gaussian norms", assumptions=["entries of w independent standard normal"],
     relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,
-    note="Chernoff: P(chi^2_k > 9k) <= (9 e^{-8})^{k/2} = e^{-2.9 k}. Widths 1 to 50; the amount only fills the row.",
+    note=r"""Chernoff: $P(\chi^2_k > 9k) \le (9 e^{-8})^{k/2} = e^{-2.9 k}$. Widths 1 to 50; the amount only fills the
+        row.""",
 )  # fmt: skip
 
 

@@ -13,19 +13,20 @@ from theorems.dynamics.definitions import (
     projection, rms_norm, unit_rows,
 )  # fmt: skip
 from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
-from verify.matrix import concatenate, eye, rational, row_norms, row_sums, sqrt
+from verify.matrix import added, concatenate, each, eye, mapped, parts, rational, row_norms, row_sums, sqrt
 from verify.vocabulary import Claim, Equal, HasStructure, Setting
+from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
-    statement=r"""\operatorname{MSA}(X)=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O=
-        \sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O,\quad \operatorname{SA}_h(X)=\operatorname{softmax}(\beta
-        XW_h^QW_h^{K\top}X^\top)XW_h^V""",
+    statement=r"""\operatorname{MSA}(X):=\operatorname{Concat}(\operatorname{SA}_1(X),\ldots,\operatorname{SA}_H(X))W^O,
+        \quad \operatorname{SA}_h(X):=\operatorname{softmax}(\beta XW_h^QW_h^{K\top}X^\top)XW_h^V;\quad \text{in terms
+        of } W_h^O:\ \operatorname{MSA}(X)=\sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O""",
     assumptions=[
         "D_H = D/H; softmax acts on rows",
         "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
     ],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True,
-)  # fmt: skip
+    name="multi-head attention, heads concatenated or summed", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True)  # fmt: skip
 
 
 @CONCATENATED_HEADS.formula
@@ -33,26 +34,33 @@ def summed_heads(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
     """sum_h SA_h(X) W_h^O, shape (S, D) (Eqs. (15), (19))."""
-    width = W_O.shape[0] // H
-    blocks = [slice(h * width, (h + 1) * width) for h in range(H)]
-    heads = [attention_head(X, W_Q[:, h], W_K[:, h], W_V[:, h], beta) for h in blocks]
-    return sum(head @ W_O[h] for h, head in zip(blocks, heads, strict=True))
+
+    def head(Q: Any, K: Any, V: Any, O: Any) -> Any:
+        return attention_head(X, Q, K, V, beta) @ O
+
+    return added(mapped(head, *(parts(W, H, 1) for W in (W_Q, W_K, W_V)), parts(W_O, H, 0)))
 
 
 CONCATENATED_HEADS.oracle(multi_head_attention)
-CONCATENATED_HEADS.mutant("the next head's block of W^O", "heads -> heads[-1:] + heads[:-1]")
-CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "W_O[h] -> W_O[:, h].T")
+CONCATENATED_HEADS.mutant(
+    "the next head's block of W^O", "parts(W_O, H, 0) -> parts(W_O, H, 0)[1:] + parts(W_O, H, 0)[:1]"
+)
+CONCATENATED_HEADS.mutant("blocks of columns of W^O, transposed", "parts(W_O, H, 0) -> parts(W_O.T, H, 0)")
 CONCATENATED_HEADS.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 # -- Eqs. (5)-(6) ------------------------------------------------------------------------------------------------------
 
 OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
-    statement=r"""\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^
-        \top)Y_{[i,:]};\quad \|\Pi(Y)_{[i,:]}\|=1,\ \langle X_{[i,:]},\operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
+    statement=r"""\Pi(Y)_{[i,:]}=Y_{[i,:]}/\|Y_{[i,:]}\|,\quad
+        \operatorname{Proj}_X(Y)_{[i,:]}=(I_D-X_{[i,:]}X_{[i,:]}^\top)Y_{[i,:]};\quad \Pi(Y)\text{ ``projects each token
+        vector }Y_{[i,:]}\text{ onto the unit hypersphere'': }\|\Pi(Y)_{[i,:]}\|=1;\ \operatorname{Proj}_X(Y)\text{
+        ``projects }Y_{[i,:]}\text{ orthogonally to }X_{[i,:]}\text{'': }\langle X_{[i,:]},
+        \operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
     assumptions=[NO_ZERO_ROW],
-    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 5)}, exact=True,
-)  # fmt: skip
+    hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
+    name="normalisation and tangent projection on the sphere", relation=HasStructure(), all_sizes=True,
+    sizes={"S": (1, 4), "D": (1, 5)}, exact=True)  # fmt: skip
 
 
 @OPERATORS.inputs
@@ -72,7 +80,8 @@ def off_the_sphere_and_its_tangent(value: Any, X: Tokens, Y: Tokens) -> Any:
     """|Pi(Y)_i|^2 - 1 and X_i^T Proj_X(Y)_i, then what is missing from the printed right-hand sides, shape (S, 2 + 2 D)."""
     S, D = X.shape
     unit, tangent = value[:, :D], value[:, D:]
-    printed = concatenate([Y[i : i + 1] @ (eye(D) - X[i : i + 1].T @ X[i : i + 1]) for i in range(S)], axis=0)
+    rows = each(S, lambda i: Y[i : i + 1] @ (eye(D) - X[i : i + 1].T @ X[i : i + 1]))
+    printed = concatenate(rows, axis=0)
     defects = [row_sums(unit * unit) - 1, row_sums(X * tangent), unit * row_norms(Y) - Y, tangent - printed]
     return concatenate(defects, axis=1)
 
@@ -95,17 +104,20 @@ def root_mean_square_norm(Y: Tokens, gamma: Gain) -> Any:
 
 
 RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text",
-    statement=r"""\text{RMSNorm (Zhang and Sennrich, 2019):
-        }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\, \Pi(Y)_{[i,:]};\ \text{it ``rescales each token
-        to have unit norm''; }\Pi\text{ is the special case }\gamma=\mathbf 1""",
+    statement=r"""\text{RMSNorm (Zhang and Sennrich, 2019) ``is applied to the input matrix } Y\in\mathbb R^{S\times
+        D}\text{ as'': }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\Pi(Y)_{[i,:]};\ \text{it
+        ``rescales each token to have unit norm and applies element-wise scaling using the learned parameter }
+        \gamma\text{, while }\Pi\text{ can be interpretted as the special case with }\gamma=\mathbf 1\text{''}""",
     assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-6-root-mean-square",
-    note="""The RMSNorm of Zhang and Sennrich, that of common libraries, divides by the root mean square: at gamma = 1
-        its rows have norm sqrt(D), not 1, and Pi is its case gamma = 1/sqrt(D). In the paper's favour: as a definition
-        of its own Eq. (6) is consistent, and Lemma A.3 and Proposition 5.1 are about it; a trained gamma can take in
-        the factor. But gains do not carry over, nor does the bound (14): with the cited normalisation it needs the
-        factor sqrt(D).""",
-)  # fmt: skip
+    name="RMSNorm as gain times unit norm", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-6-root-mean-square",
+    consequence=r"""Bounds and gains of the paper do not carry over to the RMSNorm of common libraries without the
+        factor $\sqrt D$.""",
+    note=r"""The RMSNorm of Zhang and Sennrich, that of common libraries, divides by the root mean square: at $\gamma =
+        \mathbf 1$ its rows have norm $\sqrt D$, not 1, and $\Pi$ is its case $\gamma = \mathbf 1/\sqrt D$. In the
+        paper's favour: as a definition of its own Eq. (6) is consistent, and Lemma A.3 and Proposition 5.1 are about
+        it; a trained $\gamma$ can take in the factor. But gains do not carry over, nor does the bound (14): with the
+        cited normalisation it needs the factor $\sqrt D$.""")  # fmt: skip
 
 
 @RMS_NORM.formula
@@ -128,13 +140,13 @@ RMS_NORM.mutant("half the gain", "rms_norm(Y, gamma) -> rms_norm(Y, gamma) * rat
 
 
 RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
-    label="Eq. (6) gain for gain, with the factor sqrt(D)",
+    label="Eq. (6) gain for gain, with the factor sqrt(D)", name="RMSNorm by the root mean square",
     statement=r"""\text{RMSNorm (Zhang and Sennrich, 2019):
         }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma) \,Y_{[i,:]}/\sqrt{\|Y_{[i,:]}\|^2/D}=\sqrt
         D\operatorname{diag}(\gamma)\,\Pi(Y)_{[i,:]};\ \Pi\text{ is the special case }\gamma=\mathbf 1/\sqrt D""",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-6-rmsnorm",
-    note="With the same gain Eq. (6) is shorter by the factor sqrt(D) than the normalisation it is named after.",
+    note=r"With the same gain Eq. (6) is shorter by the factor $\sqrt D$ than the normalisation it is named after.",
 )  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from theorems.dynamics.part_c_details.oscillators import (
     oscillator_normalisation, oscillator_omega, oscillator_projection,
 )  # fmt: skip
 from theorems.dynamics.settings import Step, Width, heads_fit
-from verify.matrix import concatenate, row_sums
+from verify.matrix import concatenate, mapped, parts_of_width, row_sums
 from verify.vocabulary import Assumption, Claim, HasStructure, Setting, Shape
+from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 #: Omega_1, ..., Omega_{D/N} on top of each other.
 Rotations = Annotated[Any, Shape("D", "N")]
@@ -23,13 +24,13 @@ UNIT_OSCILLATORS = Assumption(
 )
 ANTISYMMETRIC_BLOCKS = Assumption(
     r"every \Omega_j is anti-symmetric",
-    zero=lambda Omega, N: concatenate([block + block.T for block in blocks_of(Omega, N)], axis=0),
+    zero=lambda Omega, N: concatenate(mapped(lambda block: block + block.T, blocks_of(Omega, N)), axis=0),
 )
 
 
 def blocks_of(Omega: Any, N: int) -> list[Any]:
     """Omega_1, ..., Omega_{D/N}, each (N, N), from their stack (D, N)."""
-    return [Omega[j : j + N] for j in range(0, Omega.shape[0], N)]
+    return parts_of_width(Omega, N, 0)
 
 
 def akorn_increment(X: Any, C: Any, Omega: Any, attended: Any, N: int) -> Any:
@@ -42,7 +43,7 @@ def unit_oscillators(
     W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,
 ) -> dict[str, Any]:  # fmt: skip
     """Unit oscillators, anti-symmetric blocks G_j - G_j^T, the rest as drawn."""
-    Omega = concatenate([block - block.T for block in blocks_of(G, N)], axis=0)
+    Omega = concatenate(mapped(lambda block: block - block.T, blocks_of(G, N)), axis=0)
     X = unit_rows(directions.reshape(-1, N)).reshape(*directions.shape)
     weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O}
     return {"X": X, "Omega": Omega, "C": C, **weights, "beta": beta, "eta": eta, "H": H, "N": N}
@@ -55,15 +56,20 @@ AKORN = Setting(
     sizes={"S": (1, 3), "D": (1, 6), "N": (1, 3), "H": (1, 2)},
     where=lambda sizes: sizes["D"] % sizes["N"] == 0 and heads_fit(sizes),
     inputs=unit_oscillators,
-)
+    hypotheses=(
+        unit_parts("X", "N", stated=UNIT_OSCILLATORS.text), skew_blocks("Omega", stated=ANTISYMMETRIC_BLOCKS.text),
+    ),
+)  # fmt: skip
 
 EQ_7 = Claim(AKORN, "dynamics.eq-7-omega",
     label="Eq. (7) and text ('Omega layer ... anti-symmetric ... rotational dynamics')",
-    statement=r"""
-        \operatorname{Omg}^{(osc)}(X)\text{ is linear with anti-symmetric }\Omega_j:\ \tilde X_{i,j}^\top\Omega_j\tilde
-        X_{i,j}=0,\ \text{so that the update }\Delta X^{(t)}\text{ of (7) is tangent to each oscillator sphere}""",
-    relation=HasStructure(), exact=True, uses=("dynamics.eq-5-operators", "dynamics.eq-97"),
-)  # fmt: skip
+    statement=r"""\Delta X^{(t)}=\operatorname{Omg}^{(osc)}(X^{(t)})+\operatorname{Proj}^{(osc)}_{X^{(t)}}(C+
+        \operatorname{MSA}(X^{(t)}));\quad \text{``The Omega layer (Omg) is given by a linear transformation by
+        anti-symmetric matrices and determines the rotational dynamics of oscillators'': }\tilde
+        X_{i,j}^\top\Omega_j\tilde X_{i,j}=0,\text{ and }\Delta X^{(t)}\text{ is tangent to the sphere of each
+        oscillator}""",
+    name="AKOrN increment, tangent to the oscillator spheres", relation=HasStructure(), all_sizes=True, exact=True,
+    uses=("dynamics.eq-5-operators", "dynamics.eq-97"))  # fmt: skip
 
 
 @EQ_7.formula
@@ -84,7 +90,7 @@ def parts_along_oscillators(value: Any, X: Tokens, N: Width) -> Any:
     return row_sums((both * value).reshape(-1, N))
 
 
-EQ_7.mutant("symmetric Omega_j^2", "Omega -> concatenate([block @ block for block in blocks_of(Omega, N)], axis=0)")
+EQ_7.mutant("symmetric Omega_j^2", "Omega -> concatenate(mapped(lambda block: block @ block, blocks_of(Omega, N)), axis=0)")
 EQ_7.mutant("projection dropped", "oscillator_projection(X, drive, N) -> drive")
 EQ_7.mutant("whole tokens projected",
     "oscillator_projection(X, drive, N) -> oscillator_projection(X, drive, X.shape[1])")  # fmt: skip
@@ -96,10 +102,10 @@ EQ_8 = Claim(AKORN, "dynamics.eq-8-unit-oscillators", label="Eqs. (7)-(8),(97)",
     statement=r"""X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every
         oscillator}""",
     assumptions=["eta of either sign"],
-    relation=HasStructure(), uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
-    note=r"""Before \Pi the squared norm is 1 + \eta^2 |\Delta|^2 by Pythagoras, so that \Pi is always defined. Tokens
-        have norm sqrt(D/N), not 1.""",
-)  # fmt: skip
+    name="AKOrN update keeps oscillators at unit norm", relation=HasStructure(), all_sizes=True,
+    uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
+    note=r"""Before $\Pi$ the squared norm is $1 + \eta^2 \|\Delta\|^2$ by Pythagoras, so that $\Pi$ is always defined.
+        Tokens have norm $\sqrt{D/N}$, not 1.""")  # fmt: skip
 
 
 @EQ_8.formula

@@ -35,12 +35,12 @@ def energy_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 
 SPHERE_INVARIANT = Claim(SPHERE, "dynamics.eq-3-sphere",
     label="Eq. (3), text 'restricting updates to the tangent space of the sphere'",
-    statement=r"\dot X=\operatorname{Proj}_X\big(\operatorname{softmax}(\beta XW^QW^{K\top}X^\top)XW^V\big)\ "
-    r"\Rightarrow\ \frac{d}{dt}\|X_{[i,:]}\|^2=0",
+    statement=r"""\dot X=\operatorname{Proj}_X\left(\operatorname{softmax}(\beta XW^QW^{K\top}X^\top)XW^V\right)\text{,
+        ``restricting updates to the tangent space of the sphere'': }\frac{d}{dt}\|X_{[i,:]}\|^2=0""",
     assumptions=["continuous time"],
-    relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 4)}, exact=True, uses=("dynamics.eq-5-operators",),
-    all_sizes=True, hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
-)  # fmt: skip
+    name="continuous self-attention stays on the sphere", relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 4)},
+    exact=True, uses=("dynamics.eq-5-operators",), all_sizes=True,
+    hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),))  # fmt: skip
 SPHERE_INVARIANT.inputs(unit_tokens_and_values)
 
 
@@ -60,15 +60,14 @@ SPHERE_INVARIANT.mutant("reflection instead of projection",
 
 
 CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) and following text, Section 3",
-    statement=r"""
-        W^QW^{K\top}=W^V=W^{V\top}\ \text{or}\ W^Q=W^K=W^V=I_D\ \Rightarrow\ \frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta
-        X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\Big)\le 0\ \text{along (3)}""",
+    statement=r"""W^QW^{K\top}=W^V=W^{V\top}\;\text{or}\;W^Q=W^K=W^V=I_D;\ \text{``Under these conditions, the SA update
+        can decrease an energy function'': }\frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta X_{[i,:]}^\top
+        W^QW^{K\top}X_{[j,:]})\Big)\le 0\text{ along (3)}""",
     assumptions=["W^V = W^Q W^{K T}; any head dimension D_H"],
-    relation=AtMost(signed=True), uses=("dynamics.prop-4.1-rate",),
-    note=r"""With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with W^Q = W^K
-        = I. For each token the loss is 2 \beta Z_i |P_i \Delta_i|^2, or 2 \beta Z_i^2 |P_i \Delta_i|^2 without
-        normalisation.""",
-)  # fmt: skip
+    name="energy of symmetric self-attention falls", relation=AtMost(signed=True), uses=("dynamics.prop-4.1-rate",),
+    note=r"""With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with $W^Q =
+        W^K = I$. For each token the loss is $2\beta Z_i\|P_i\Delta_i\|^2$, or $2\beta Z_i^2\|P_i\Delta_i\|^2$ without
+        normalisation.""")  # fmt: skip
 
 
 @CONDITION_4.inputs
@@ -112,15 +111,16 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
         "W^Q = W^K = W^V = I, D = 2",
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
     ],
-    relation=AtMost(signed=True), sizes={"S": (2, 4)}, expects="refuted", severity="error",
-    correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",),
+    name="falling energy and Lyapunov stability of rest points", relation=AtMost(signed=True), sizes={"S": (2, 4)},
+    expects="refuted", severity="error", correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",),
     reading=Reading("the Lyapunov stability", "of rest points, as in Section 5.2; the sentence does not say of what"),
+    consequence="""An energy that falls does not make a rest point stable; check that the energy has a local minimum
+        there.""",
     note="""A rest point with an eigenvalue of positive real part is not Lyapunov stable. That the energy never grows is
         true, and makes its sublevel sets invariant; it makes a rest point stable where the energy has a local minimum
         (dynamics.sec-3-minima). At an antipodal pair it has a maximum. In the paper's favour: of the states of least
-        energy, which Lyapunov's direct method is about, the sentence is true. With W^V = I alone a cap of at most 90
-        degrees that holds all tokens keeps them (dynamics.sec-3-caps).""",
-)  # fmt: skip
+        energy, which Lyapunov's direct method is about, the sentence is true. With $W^V = I$ alone a cap of at most 90
+        degrees that holds all tokens keeps them (dynamics.sec-3-caps).""")  # fmt: skip
 
 
 @LYAPUNOV_STABILITY.inputs
@@ -158,12 +158,12 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
         \big)\frac{\partial E_{\text{single}}}{\partial X_{[i,:]}}\text{ along (3)},\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
     assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"],
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
-    note="""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres, in
-        a metric rescaled token by token by the positive 2 beta Z_i; local minima of an analytic function, strict or
-        not, are stable under its gradient flow (Absil and Kurdyka, 2006). Other rest points are saddles or maxima and
-        need not be. For W^V = A = I all tokens at one place are a global minimum.""",
-)  # fmt: skip
+    name="Lyapunov stability of local energy minima", relation=Equal(), at_sizes={"S": 2, "D": 2, "D_H": 2},
+    exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
+    note=r"""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres,
+        in a metric rescaled token by token by the positive $2\beta Z_i$; local minima of an analytic function, strict
+        or not, are stable under its gradient flow (Absil and Kurdyka, 2006). Other rest points are saddles or maxima
+        and need not be. For $W^V = A = I$ all tokens at one place are a global minimum.""")  # fmt: skip
 
 
 @MINIMA.domain("weak weights")
@@ -196,11 +196,12 @@ CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consens
         Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
         "W^V = I, any W^Q and W^K",
     ],
-    relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)}, of_project=True,
+    name="spherical caps keep their tokens", relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)},
+    of_project=True,
     note=r"""At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
-        shrinks, this is Lyapunov stability of X = 1 u^\top. Proof: d<u,x_i>/dt = <u,m_i> - <u,x_i><x_i,m_i> with m_i a
-        convex combination of tokens, <x_i,m_i> at most 1.""",
-)  # fmt: skip
+        shrinks, this is Lyapunov stability of $X = \mathbf 1 u^\top$. Proof: $d\langle u,x_i\rangle/dt = \langle
+        u,m_i\rangle - \langle u,x_i\rangle\langle x_i,m_i\rangle$ with $m_i$ a convex combination of tokens, $\langle
+        x_i,m_i\rangle$ at most 1.""")  # fmt: skip
 
 
 @CAPS.inputs

@@ -17,8 +17,9 @@ from theorems.dynamics.part_4_energy.single_head import printed_values, symmetri
 from theorems.dynamics.settings import POSITIVE_BETA, Factor
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
-from verify.matrix import concatenate, exp, eye, row_sums, softmax, total, zeros
+from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
+from verify.vocabulary.hypotheses import orthonormal_columns, symmetric
 
 SharedBasis = Annotated[Any, Shape("D", "D")]
 
@@ -67,11 +68,15 @@ PRINTED_VALUES = MULTI_HEAD_ATTENTION.extended(
 )
 
 
+def pairs_of_blocks(U: Any, H: int) -> tuple[list[Any], list[Any]]:
+    """U_11, ..., U_1H and U_21, ..., U_2H, each of shape (D, D/(2H))."""
+    heads = parts(U, H, 1)
+    return mapped(lambda both: parts(both, 2, 1)[0], heads), mapped(lambda both: parts(both, 2, 1)[1], heads)
+
+
 def products(U: Any, H: int) -> list[Any]:
     """A_h = U_1h U_2h^T for h = 1, ..., H, each of shape (D, D)."""
-    width = U.shape[1] // (2 * H)
-    blocks = [U[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    return [blocks[2 * h] @ blocks[2 * h + 1].T for h in range(H)]
+    return mapped(lambda first, second: first @ second.T, *pairs_of_blocks(U, H))
 
 
 def two_tokens_one_head() -> dict[str, Any]:
@@ -87,17 +92,17 @@ def two_tokens_two_heads() -> dict[str, Any]:
 
 def multi_head_energy(X: Any, products: list[Any], beta: Any) -> Any:
     """E_multi(X) = -sum_h sum_ij exp(beta x_i^T A_h x_j), a scalar (Eq. (12))."""
-    return -total(sum(exp(X @ A @ X.T * beta) for A in products))
+    return -total(added(mapped(lambda A: exp(X @ A @ X.T * beta), products)))
 
 
 def head_outputs(X: Any, products: list[Any], values: list[Any], beta: Any) -> list[Any]:
     """SA_h(X) = softmax(beta X A_h X^T) X W_h^V, each of shape (S, D) (Eq. (2))."""
-    return [softmax(X @ A @ X.T * beta) @ X @ V for A, V in zip(products, values, strict=True)]
+    return mapped(lambda A, V: softmax(X @ A @ X.T * beta) @ X @ V, products, values)
 
 
 def symmetric_parts(products: list[Any]) -> list[Any]:
     """W_h^V = (A_h^T + A_h)/2, each of shape (D, D)."""
-    return [symmetrised_values(A, eye(A.shape[0])) for A in products]
+    return mapped(lambda A: symmetrised_values(A, eye(A.shape[0])), products)
 
 
 def printed_head_values(products: list[Any], Q: Any) -> list[Any]:
@@ -107,13 +112,13 @@ def printed_head_values(products: list[Any], Q: Any) -> list[Any]:
 
 def multi_head_rate(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
     """dE_multi/dt along dX/dt = sum_h SA_h(X), a scalar, by differentiating E along the flow."""
-    velocity = sum(head_outputs(X, products, values, beta))
+    velocity = added(head_outputs(X, products, values, beta))
     return rate_along(lambda X: multi_head_energy(X, products, beta), X, velocity, beta * 0)
 
 
 def multi_head_loss_of(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
     """-dE_multi/dt and its scale, shape (2, 1)."""
-    velocity = sum(head_outputs(X, products, values, beta))
+    velocity = added(head_outputs(X, products, values, beta))
     return loss_along(lambda X: multi_head_energy(X, products, beta), X, velocity)
 
 
@@ -134,22 +139,27 @@ def opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
 
 
 PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
-    label="Proposition 4.2 (Eqs. (12)-(13), restated (46)-(47))",
-    statement=r"dX/dt=\sum_{h=1}^H SA_h(X),\quad E_{\text{multi}}(X):=-\sum_h\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top"
-    r" W_h^QW_h^{K\top}X_{[j,:]}\big)\ \text{satisfies}\ \frac{dE_{\text{multi}}}{dt}\le0\ \text{under}\ W_h^V=(W_h^{Q"
-    r"\top}W_h^K+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}"
-    r"\delta_{kk'}I_{D/(2H)}",
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
+    label="Proposition 4.2 (Eqs. (12)-(13), restated (46)-(47))", name="energy of multi-head attention",
+    statement=r"""dX/dt=\sum_{h=1}^H SA_h(X),\quad E_{\text{multi}}(X):=-\sum_h\sum_{i,j}\exp\left(\beta X_{[i,:]}^\top
+        W_h^QW_h^{K\top}X_{[j,:]}\right)\text{ is monotonically decreasing as }dE_{\text{multi}}(X)/dt\le0\text{ under
+        the condition }W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2,\ W_h^QW_h^{K\top}=U_{1,h}U_{2,h}^\top,\text{ where
+        }U_{1(2),h}\in\mathbb R^{D\times D/(2H)}\ (h\in[1,H])\text{ satisfies }U_{k,h}^\top U_{k',h'}=\delta_{hh'}
+        \delta_{kk'}I_{D/(2H)}""",
+    relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
+    expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
     presumes=("dynamics.eq-13-form", "dynamics.eq-13-orthogonality"),
     proof=(
         "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",
         "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66",
     ),
-    note=r"""The orthogonality condition forces every A_h to be asymmetric (it squares to zero and is not zero), and the
-        gradient of the energy is then not Eq. (48). The condition on W_h^V is taken as printed, with D_H = D, where
-        both summands are D x D (dynamics.eq-13-form); the counterexamples have W_h^K = I, where W_h^{Q\top}W_h^K and
-        W_h^KW_h^{Q\top} agree. Only few states, about one in 500 drawn at random, break the statement.""",
-)  # fmt: skip
+    consequence="""The energy of several heads can grow under the condition (13), which no symmetric head meets; use
+        symmetric heads $A_h = W_h^V$ with $A_hA_{h'} = O$ (dynamics.prop-4.2-symmetric), or equal ones
+        (dynamics.sec-4-equal-heads).""",
+    note=r"""The orthogonality condition forces every $A_h$ to be asymmetric (it squares to zero and is not zero), and
+        the gradient of the energy is then not Eq. (48). The condition on $W_h^V$ is taken as printed, with $D_H = D$,
+        where both summands are $D \times D$ (dynamics.eq-13-form); the counterexamples have $W_h^K = I$, where
+        $W_h^{Q\top}W_h^K$ and $W_h^KW_h^{Q\top}$ agree. Only few states, about one in 500 drawn at random, break the
+        statement.""")  # fmt: skip
 
 
 @PROPOSITION_42.formula
@@ -202,25 +212,23 @@ ORTHOGONAL_HEADS = Setting(
 )
 
 PROPOSITION_42_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.prop-4.2-symmetric",
-    label="Proposition 4.2 for symmetric heads",
-    statement=r"\frac{dE_{\text{multi}}}{dt}\le0\ \text{along}\ dX/dt=\sum_hSA_h(X)\ \text{when}\ A_h=A_h^\top=W_h^V,"
-    r"\ A_hA_{h'}=O\ (h\ne h')",
+    label="Proposition 4.2 for symmetric heads", name="energy of multi-head attention, symmetric heads",
+    statement=r"""E_{\text{multi}}(X)=-\sum_h\sum_{i,j}\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})\text{ has
+        }\frac{dE_{\text{multi}}(X)}{dt}\le0\text{ along }dX/dt=\sum_h\operatorname{softmax}(\beta
+        XA_hX^\top)XW_h^V\text{ when }A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ (h\ne h')""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.prop-4.2", proof=("dynamics.eq-56-symmetric",),
 )  # fmt: skip
 
 
 def symmetric_products(U: Any, H: int) -> list[Any]:
     """A_h = U_1h U_1h^T - U_2h U_2h^T, each of shape (D, D): symmetric, indefinite, with A_h A_h' = 0."""
-    width = U.shape[1] // (2 * H)
-    blocks = [U[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    return [blocks[2 * h] @ blocks[2 * h].T - blocks[2 * h + 1] @ blocks[2 * h + 1].T for h in range(H)]
+    return mapped(lambda first, second: first @ first.T - second @ second.T, *pairs_of_blocks(U, H))
 
 
 def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
     """A_h = U_h N_h U_h^T, each of shape (D, D): symmetric where N is, with A_h A_h' = 0; of any rank up to D/H."""
-    width = U.shape[1] // H
-    heads = [slice(h * width, (h + 1) * width) for h in range(H)]
-    return [U[:, h] @ N[h, h] @ U[:, h].T for h in heads]
+    bases, rows = parts(U, H, 1), parts(N, H, 0)
+    return each(H, lambda h: bases[h] @ parts(rows[h], H, 1)[h] @ bases[h].T)
 
 
 @PROPOSITION_42_SYMMETRIC.formula
@@ -253,12 +261,12 @@ PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity", "values -> [eye(U.shape[0]
 EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condition",
     statement=r"W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2\ \text{with the shapes needed by}\ dX/dt=\sum_hSA_h(X)",
     assumptions=[r"W_h^Q, W_h^K, W_h^V \in R^{D x D_H}, D_H = D/H, H \ge 1"],
-    relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
+    name="shapes in the multi-head weight condition", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
     where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], expects="refuted", severity="slip",
     correction="dynamics.eq-13-symmetrised",
-    note=r"""Shapes, not values. Already for H = 2 the summands do not add up. With W_h^K W_h^{Q\top} for
-        W_h^{Q\top}W_h^K they do, and W_h^V is D x D, as \sum_h SA_h(X) needs, though not D x D_H.""",
-)  # fmt: skip
+    note=r"""Shapes, not values. Already for $H = 2$ the summands do not add up. With $W_h^K W_h^{Q\top}$ for
+        $W_h^{Q\top}W_h^K$ they do, and $W_h^V$ is $D \times D$, as $\sum_h SA_h(X)$ needs, though not $D \times D_H$.
+        """)  # fmt: skip
 
 
 def shape_of(matrix: Any) -> Constant:
@@ -288,10 +296,9 @@ EQ_13_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-13-symmetrised", label="Eq. (13
     statement=r"W_h^V=(W_h^QW_h^{K\top}+W_h^KW_h^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric, so that}"
     r"\ SA_h(X)\in\mathbb R^{S\times D}",
     assumptions=[r"W_h^Q, W_h^K \in R^{D x D_H}, D_H = D/H, H \ge 1"],
-    relation=HasStructure(), all_sizes=True, sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)},
-    where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], exact=True, of_project=True,
-    corrects="dynamics.eq-13-form",
-)  # fmt: skip
+    name="multi-head weight condition, symmetrised", relation=HasStructure(), all_sizes=True,
+    sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)}, where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"],
+    exact=True, of_project=True, corrects="dynamics.eq-13-form")  # fmt: skip
 
 
 @EQ_13_SYMMETRISED.formula
@@ -313,14 +320,14 @@ EQ_13_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: W_Q @ W_
 
 
 EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq. (13), orthogonality condition",
-    statement=r"""
-        U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\ \text{is
-        satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
+    statement=r"""U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\
+        \text{is satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
     assumptions=["2 H divides D"],
-    relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
-    note=r"""The Cayley transform of any matrix has such blocks. Then A_h^2 = O and A_h \ne O, so that no A_h is
-        symmetric.""",
-)  # fmt: skip
+    name="orthonormal blocks of the heads exist", relation=HasStructure(), all_sizes=True,
+    sizes={"D": (2, 4), "H": (1, 2)},
+    where=whole_blocks, exact=True,
+    note=r"""The Cayley transform of any matrix has such blocks. Then $A_h^2 = O$ and $A_h \ne O$, so that no $A_h$ is
+        symmetric.""")  # fmt: skip
 
 
 @EQ_13_ORTHOGONALITY.formula
@@ -332,12 +339,10 @@ def orthonormal_blocks(G: SharedBasis, H: Heads) -> Any:
 @EQ_13_ORTHOGONALITY.part("structure")
 def gram_defects(value: Any, H: Heads) -> Any:
     """U_{k,h}^T U_{k',h'} - delta I block by block, then U U^T - I and A_h^2; shape ((2 + H) D, D)."""
-    width = value.shape[1] // (2 * H)
-    blocks = [value[:, k * width : (k + 1) * width] for k in range(2 * H)]
-    rows = [concatenate([left.T @ right for right in blocks], axis=1) for left in blocks]
-    squares = [A @ A for A in products(value, H)]
-    defects = [concatenate(rows, axis=0) - eye(value.shape[0]), value @ value.T - eye(value.shape[0])]
-    return concatenate([*defects, *squares], axis=0)
+    blocks, unit = parts(value, 2 * H, 1), eye(value.shape[0])
+    rows = mapped(lambda left: concatenate(mapped(lambda right: left.T @ right, blocks), axis=1), blocks)
+    squares = concatenate(mapped(lambda A: A @ A, products(value, H)), axis=0)
+    return concatenate([concatenate(rows, axis=0) - unit, value @ value.T - unit, squares], axis=0)
 
 
 EQ_13_ORTHOGONALITY.mutant("columns scaled by 2", lambda value: value * 2)
@@ -348,18 +353,23 @@ EQ_13_ORTHOGONALITY.mutant("first column repeated", lambda value: concatenate([v
 # -- dE/dt for symmetric heads -----------------------------------------------------------------------------------------
 
 EQ_56_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.eq-56-symmetric", label="Eq. (56) for symmetric heads",
-    statement=r"\frac{dE_{\text{multi}}}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.eq-56",
-)  # fmt: skip
+    statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=-2\beta\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2\text{ along
+        }dX/dt=\sum_h\Delta_h,\ \Delta_h=\operatorname{softmax}(\beta XA_hX^\top)XA_h,\ Z_{h,i}=\sum_j\exp(\beta
+        X_{[i,:]}^\top A_hX_{[j,:]})""",
+    hypotheses=(orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text), symmetric("N", stated="N is symmetric")),
+    name="rate of the multi-head energy, symmetric heads", relation=Equal(), all_sizes=True, exact=True,
+    of_project=True,
+    corrects="dynamics.eq-56")  # fmt: skip
 
 
 def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
     """sum_i sum_h Z_hi |Delta_hi|^2, a scalar; Z_hi left out unless `normalised`."""
-    result = 0
-    for A, output in zip(products, head_outputs(X, products, values, beta), strict=True):
-        squares = row_sums(output * output)
-        result = result + total(squares * row_sums(exp(X @ A @ X.T * beta)) if normalised else squares)
-    return result
+
+    def squares(A: Any, output: Any) -> Any:
+        found = row_sums(output * output)
+        return total(found * row_sums(exp(X @ A @ X.T * beta)) if normalised else found)
+
+    return added(mapped(squares, products, head_outputs(X, products, values, beta)))
 
 
 @EQ_56_SYMMETRIC.formula
@@ -385,7 +395,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed", "-2 * beta -> -2")
 EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
-EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
+EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> [orthogonal_products(U, N, H)[0]]")
 
 
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
@@ -394,9 +404,9 @@ MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
         A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the
         change when the step is halved}""",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
-    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (2, 4), "H": (1, 2)}, where=whole_blocks,
-    of_project=True, uses=("dynamics.prop-4.2-symmetric",),
-)  # fmt: skip
+    name="multi-head energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
+    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, where=whole_blocks, of_project=True,
+    uses=("dynamics.prop-4.2-symmetric",))  # fmt: skip
 MULTI_HEAD.inputs(orthonormal_heads)
 
 
@@ -416,6 +426,7 @@ def multi_head_energy_lost(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> A
 
 
 MULTI_HEAD.oracle(lambda: zeros(1, 1))
+MULTI_HEAD.domain("opposite tokens in the plane of a head")(opposite_tokens)
 MULTI_HEAD.mutant("values of the wrong sign", "values -> [-A for A in values]")
 MULTI_HEAD.mutant("the asymmetric heads of Eq. (13)",
     "heads -> products(U, H); values -> symmetric_parts(products(U, H))")  # fmt: skip

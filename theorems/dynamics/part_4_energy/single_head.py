@@ -21,31 +21,35 @@ from verify.matrix import exp, eye, rational, row_sums, total, zeros
 from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
 PROPOSITION_41 = Claim(ENERGY, "dynamics.prop-4.1", label="Proposition 4.1 (Eqs. (10)-(11), restated (30)-(31))",
-    statement=r"E_{\text{single}}(X):=-\sum_{i,j}\exp\big(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]}\big)\ "
-    r"\text{satisfies}\ \frac{dE_{\text{single}}(X)}{dt}\le 0\ \text{along (3) under the condition}\ W^V=(W^{Q"
-    r"\top}W^K+W^QW^{K\top})/2.",
+    statement=r"""E_{\text{single}}(X):=-\sum_{i,j}\exp\left(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]}\right)\text{ is
+        monotonically decreasing as }dE_{\text{single}}(X)/dt\le 0\text{ along (3) under the condition
+        }W^V=(W^{Q\top}W^K+W^QW^{K\top})/2.""",
     assumptions=[
         "single-head self-attention with projection (3), continuous time",
         "D_H = D, without which the two summands of the condition have different shapes",
         r"W^Q W^{K\top} can be asymmetric (text after Proposition 4.2)",
     ],
-    relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)}, expects="refuted", severity="error",
-    correction="dynamics.prop-4.1-symmetric", presumes=("dynamics.eq-11-form",),
+    name="energy of single-head attention, asymmetric weights",
+    relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
+    sizes={"S": (1, 4), "D": (2, 4)}, expects="refuted", severity="error", correction="dynamics.prop-4.1-symmetric",
+    presumes=("dynamics.eq-11-form",),
     proof=(
         "dynamics.eq-33", "dynamics.eq-34", "dynamics.eq-35", "dynamics.eq-36", "dynamics.eq-37", "dynamics.eq-38",
         "dynamics.eq-41", "dynamics.eq-42", "dynamics.eq-43-44", "dynamics.eq-44", "dynamics.eq-45",
     ),
-    note=r"""W^{Q\top}W^K in the condition, which (11) and (31) have alike, is taken as printed. W^K W^{Q\top} would
-        symmetrise W^Q W^{K\top} and agree with the text, where W^V 'should remain symmetric'; the counterexamples have
-        W^K = I, where both give the same W^V. With the 'A = A^\top' of Eq. (37) as an assumption the proposition is
-        dynamics.prop-4.1-symmetric, which is the first alternative of Eq. (4) and relaxes nothing. For asymmetric A the
-        replacement is another update, dynamics.sec-4-transposed-heads: two heads with queries and keys exchanged. The
-        printed proof breaks at Eq. (34): its second sum, the derivative of \exp(\beta X_j^\top A X_i) by X_i, is
-        printed with the weights \exp(\beta X_i^\top A X_j), which agrees only when A is symmetric; Eq. (37) then writes
-        \operatorname{softmax}(\beta X W^V X^\top) for \operatorname{softmax}(\beta X A X^\top) and appeals to A =
-        A^\top, which the condition on W^V does not imply. Eqs. (34)-(44) also drop the factor \beta > 0, which does not
-        matter.""",
-)  # fmt: skip
+    consequence=r"""For asymmetric $W^QW^{K\top}$ the energy can grow, so that it proves no convergence; keep
+        $W^QW^{K\top} = W^V$ symmetric (dynamics.prop-4.1-symmetric) or add the transposed head
+        (dynamics.sec-4-transposed-heads).""",
+    note=r"""$W^{Q\top}W^K$ in the condition, which (11) and (31) have alike, is taken as printed. $W^K W^{Q\top}$ would
+        symmetrise $W^Q W^{K\top}$ and agree with the text, where $W^V$ 'should remain symmetric'; the counterexamples
+        have $W^K = I$, where both give the same $W^V$. With the $A = A^\top$ of Eq. (37) as an assumption the
+        proposition is dynamics.prop-4.1-symmetric, which is the first alternative of Eq. (4) and relaxes nothing. For
+        asymmetric $A$ the replacement is another update, dynamics.sec-4-transposed-heads: two heads with queries and
+        keys exchanged. The printed proof breaks at Eq. (34): its second sum, the derivative of $\exp(\beta X_j^\top A
+        X_i)$ by $X_i$, is printed with the weights $\exp(\beta X_i^\top A X_j)$, which agrees only when $A$ is
+        symmetric; Eq. (37) then writes $\operatorname{softmax}(\beta X W^V X^\top)$ for $\operatorname{softmax}(\beta X
+        A X^\top)$ and appeals to $A = A^\top$, which the condition on $W^V$ does not imply. Eqs. (34)-(44) also drop
+        the factor $\beta > 0$, which does not matter.""")  # fmt: skip
 PROPOSITION_41.inputs(on_the_sphere)
 
 
@@ -82,14 +86,16 @@ PROPOSITION_41.mutant("factor 1/2 dropped from W_V", "printed_values(W_Q, W_K) -
 
 
 SYMMETRIC_ENERGY = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-symmetric",
-    label="Proposition 4.1 for symmetric weights",
-    statement=r"\frac{dE_{\text{single}}(X)}{dt}\le 0\ \text{along (3) when}\ W^QW^{K\top}=W^KW^{Q\top}=W^V",
+    label="Proposition 4.1 for symmetric weights", name="energy of single-head attention, symmetric weights",
+    statement=r"""E_{\text{single}}(X)=-\sum_{i,j}\exp(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\text{ has
+        }\frac{dE_{\text{single}}(X)}{dt}\le 0\text{ along (3), }\dot X=\operatorname{Proj}_X(\operatorname{softmax}(
+        \beta XW^QW^{K\top}X^\top)XW^V)\text{, when }W^QW^{K\top}=W^KW^{Q\top}=W^V""",
     assumptions=["any head dimension D_H"],
     relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
     corrects="dynamics.prop-4.1", proof=("dynamics.prop-4.1-rate",),
     note=r"""This is the first alternative of Eq. (4): no relaxation of the symmetry is left. What has a falling energy
-        for asymmetric A = W^Q W^{K\top} is not (3) but two heads with the values A and A^\top
-        (dynamics.sec-4-transposed-heads); for a single token any A will do (dynamics.sec-4-one-token).""",
+        for asymmetric $A = W^Q W^{K\top}$ is not (3) but two heads with the values $A$ and $A^\top$
+        (dynamics.sec-4-transposed-heads); for a single token any $A$ will do (dynamics.sec-4-one-token).""",
 )  # fmt: skip
 
 
@@ -110,9 +116,11 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
         Z_i\,\Delta_{[i,:]}^\top\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big) \Delta_{[i,:]},\quad
         \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
     assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
-    relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,), exact=True, of_project=True, corrects="dynamics.eq-44",
-    note="Eq. (44) with its factor beta restored. Each summand is nonnegative for unit tokens, which proves the bound.",
-)  # fmt: skip
+    name="rate of the single-head energy, symmetric weights", relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,),
+    exact=True, of_project=True,
+    corrects="dynamics.eq-44",
+    note=r"""Eq. (44) with its factor $\beta$ restored. Each summand is nonnegative for unit tokens, which proves the
+        bound.""")  # fmt: skip
 
 
 @SYMMETRIC_RATE.domain("weak weights")
@@ -136,7 +144,10 @@ SYMMETRIC_RATE.mutant("factor 2 dropped", "-2 -> -1")
 SYMMETRIC_RATE.mutant("projection dropped", "projection(X, step) -> step")
 SYMMETRIC_RATE.mutant("normalisation Z_i dropped", "Z -> 1")
 
-AGREES = r"The counterexample has W^K = I, where W^{Q\top}W^K of (11) and (31) is W^K W^{Q\top}, so that W^V = (A^\top + A)/2."
+AGREES = (
+    r"The counterexample has $W^K = I$, where $W^{Q\top}W^K$ of (11) and (31) is $W^K W^{Q\top}$, so that"
+    r" $W^V = (A^\top + A)/2$."
+)
 
 
 def printed_values(W_Q: Any, W_K: Any) -> Any:
@@ -157,15 +168,14 @@ def climbing_weights() -> dict[str, Any]:
 # -- the condition on W^V ----------------------------------------------------------------------------------------------
 
 EQ_11 = Claim(DYNAMICS, "dynamics.eq-11-form", label="Eq. (11) and text 'W_V should remain symmetric'",
-    statement=r"""
-        W^V=(W^{Q\top}W^K+W^QW^{K\top})/2\ \text{is a well-defined symmetric matrix in }\mathbb R^{D\times D}\ \text{for
-        }W^Q,W^K\in\mathbb R^{D\times D_H}""",
+    statement=r"""W^V=(W^{Q\top}W^K+W^QW^{K\top})/2\ \text{is a well-defined symmetric matrix in }\mathbb R^{D\times D}\
+        \text{for }W^Q,W^K\in\mathbb R^{D\times D_H}""",
     assumptions=["D_H = D; for D_H < D the summands have the shapes D_H x D_H and D x D"],
-    relation=Equal(), sizes={"D": (2, 4)}, expects="refuted", severity="slip", correction="dynamics.eq-11-symmetrised",
-    note=r"""W^{Q\top}W^K stands for W^K W^{Q\top}, the transpose of the other summand: then both are D x D, W^V is
-        symmetric, and Eq. (38) is what follows. Eqs. (11), (13), (31), (47) and the text before Proposition 4.1 all
-        have W^{Q\top}W^K.""",
-)  # fmt: skip
+    name="shapes in the single-head weight condition", relation=Equal(), sizes={"D": (2, 4)}, expects="refuted",
+    severity="slip", correction="dynamics.eq-11-symmetrised",
+    note=r"""$W^{Q\top}W^K$ stands for $W^K W^{Q\top}$, the transpose of the other summand: then both are $D \times D$,
+        $W^V$ is symmetric, and Eq. (38) is what follows. Eqs. (11), (13), (31), (47) and the text before Proposition
+        4.1 all have $W^{Q\top}W^K$.""")  # fmt: skip
 
 
 @EQ_11.formula
@@ -191,9 +201,8 @@ EQ_11.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values"
 EQ_11_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-11-symmetrised", label="Eq. (11) with W^K W^{Q T}",
     statement=r"""W^V=(W^QW^{K\top}+W^KW^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric for }W^Q,W^K\in\mathbb
         R^{D\times D_H}""",
-    relation=HasStructure(), all_sizes=True, sizes={"D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True,
-    corrects="dynamics.eq-11-form",
-)  # fmt: skip
+    name="single-head weight condition, symmetrised", relation=HasStructure(), all_sizes=True,
+    sizes={"D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True, corrects="dynamics.eq-11-form")  # fmt: skip
 
 
 @EQ_11_SYMMETRISED.formula

@@ -35,13 +35,13 @@ QUARTER_TURN = Constant([[0, 1], [-1, 0]])
 # -- what is symmetric -------------------------------------------------------------------------------------------------
 
 SYMMETRIC_CONSTRAINT = Claim(DYNAMICS, "dynamics.sec-4-symmetric-constraint",
-    label="Section 4, 'Extension of weight symmetry'",
+    label="Section 4, 'Extension of weight symmetry'", name="symmetric constraints on query-key products",
     statement=r"\text{``Symmetric SA imposes symmetric constraints on both }W^{Q\top}W^K\text{ and }W^V\text{''}",
     assumptions=[SYMMETRIC, "W^Q W^{K T} = W^V, Eq. (4)"],
     relation=Equal(), sizes={"D": (2, 4), "D_H": (2, 4)}, expects="refuted", severity="slip",
     correction="dynamics.sec-4-symmetric-logits",
-    note=r"""W^{Q\top}W^K stands for W^QW^{K\top}, as in Eqs. (11), (13), (31) and (47). The former is D_H x D_H and
-        changes its symmetry with W^Q \to W^QT, W^K \to W^KT^{-\top}, which leaves Eq. (4) as it is.""",
+    note=r"""$W^{Q\top}W^K$ stands for $W^QW^{K\top}$, as in Eqs. (11), (13), (31) and (47). The former is $D_H \times
+        D_H$ and changes its symmetry with $W^Q \to W^QT$, $W^K \to W^KT^{-\top}$, which leaves Eq. (4) as it is.""",
 )  # fmt: skip
 
 
@@ -73,9 +73,9 @@ SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K
 SYMMETRIC_LOGITS = Claim(DYNAMICS, "dynamics.sec-4-symmetric-logits", label="Section 4 with W^Q W^{K T}",
     statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \Rightarrow\ XW^QW^{K\top}X^\top\ \text{and}\ W^V\ \text{are symmetric}",
     assumptions=[SYMMETRIC, "any head dimension D_H"],
-    relation=HasStructure(), all_sizes=True, hypotheses=(SYMMETRIC,), exact=True, of_project=True,
-    sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)}, corrects="dynamics.sec-4-symmetric-constraint",
-)  # fmt: skip
+    name="symmetric logits and values", relation=HasStructure(), all_sizes=True, hypotheses=(SYMMETRIC,),
+    sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)},
+    exact=True, of_project=True, corrects="dynamics.sec-4-symmetric-constraint")  # fmt: skip
 
 
 @SYMMETRIC_LOGITS.inputs
@@ -109,14 +109,16 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
         r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, and for every head; any head dimension",
         "unit tokens X for the single head, free tokens Y for several heads",
     ],
-    relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, where=whole_blocks,
-    expects="refuted", severity="error", correction="dynamics.sec-4-transposed-heads",
-    presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
-    note="""Judged with W^V symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any A
-        will do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under condition
-        (11) four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along a closed
-        orbit. The energies decrease for symmetric A; an asymmetric one needs the values A^T and A, not their mean.""",
-)  # fmt: skip
+    name="asymmetric query-key weights with an energy", relation=AtMost(signed=True),
+    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, where=whole_blocks, expects="refuted",
+    severity="error", correction="dynamics.sec-4-transposed-heads", presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
+    consequence=r"""Symmetric $W^V$ does not give asymmetric $W^QW^{K\top}$ an energy, trajectories can cycle; for any
+        $A$ use two heads with queries and keys exchanged (dynamics.sec-4-transposed-heads).""",
+    note=r"""Judged with $W^V$ symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any
+        $A$ will do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under
+        condition (11) four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along
+        a closed orbit. The energies decrease for symmetric $A$; an asymmetric one needs the values $A^\top$ and $A$,
+        not their mean.""")  # fmt: skip
 
 
 @ASYMMETRIC.inputs
@@ -151,16 +153,16 @@ ASYMMETRIC.mutant("factor two in the values", "W_V -> W_V * 2; values -> [V * 2 
 
 
 TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energy for any A, with transposed heads",
-    statement=r"\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},"
-    r"\ E_{ij}=\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{for every"
-    r" }A",
+    statement=r"""\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},\
+        E_{ij}=\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{ for
+        }E_{\text{single}}=-\sum_{i,j}E_{ij}\text{ and every }A""",
     assumptions=[r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top"],
-    relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
-    corrects="dynamics.sec-4-asymmetric-allowed",
-    note="""Two heads, one the transpose of the other (queries and keys exchanged), with the values A and A^T and one
-        common normalisation for each token. Any positive normalisation will do: the drive is -dE/dX, token by token,
-        over beta times it. For A symmetric it is Eq. (3) with normalisation over both heads.""",
-)  # fmt: skip
+    name="energy for any weights with transposed heads", relation=AtMost(signed=True),
+    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)}, of_project=True, corrects="dynamics.sec-4-asymmetric-allowed",
+    note=r"""Two heads, one the transpose of the other (queries and keys exchanged), with the values $A$ and $A^\top$
+        and one common normalisation for each token. Any positive normalisation will do: the drive is $-\partial
+        E/\partial X$, token by token, over $\beta$ times it. For $A$ symmetric it is Eq. (3) with normalisation over
+        both heads.""")  # fmt: skip
 
 
 @TRANSPOSED_HEADS.inputs
@@ -196,9 +198,9 @@ TRANSPOSED_HEADS.mutant("sign", "drive -> -drive")
 ONE_TOKEN = Claim(ENERGY, "dynamics.sec-4-one-token", label="Energy for any A, one token",
     statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
     assumptions=["S = 1; any head dimension"],
-    relation=AtMost(signed=True), sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)}, of_project=True,
-    note="So the counterexamples with two tokens are the smallest.",
-)  # fmt: skip
+    name="energy of a single token", relation=AtMost(signed=True), sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
+    of_project=True,
+    note="So the counterexamples with two tokens are the smallest.")  # fmt: skip
 ONE_TOKEN.inputs(any_heads)
 
 
@@ -214,14 +216,13 @@ ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -sym
 
 
 ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No energy for asymmetric A: a closed orbit",
-    statement=r"""
-        X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\ \dot
-        X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
+    statement=r"""X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\
+        \dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
     assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
-    relation=Equal(), exact=True, of_project=True,
-    note=r"""The velocity is the same at every turned square, so the tokens turn rigidly, with the period 2\pi/\omega
-        where c \ne 0. A function that falls along every motion would be lower after one turn, at the state where it
-        began. The weights satisfy condition (11) in both readings; E_single is constant on the orbit.""",
+    name="closed orbit of four tokens, no energy", relation=Equal(), at_sizes=True, exact=True, of_project=True,
+    note=r"""The velocity is the same at every turned square, so the tokens turn rigidly, with the period $2\pi/\omega$
+        where $c \ne 0$. A function that falls along every motion would be lower after one turn, at the state where it
+        began. The weights satisfy condition (11) in both readings; $E_{\text{single}}$ is constant on the orbit.""",
 )  # fmt: skip
 
 
@@ -258,14 +259,17 @@ LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposit
     statement=r"""\text{``In the multi-head scenario, a low-rank structure in the QK product is required'':
         }\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H""",
     assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
-    relation=HasStructure(), sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap",
-    presumes=("dynamics.prop-4.2",), uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
-    note=r"""A_hA_h^\top is a projection of trace D/(2H), the rank of A_h; (A_h + A_h^\top)^2 one of trace D/H, so that
-        the values have the full rank D_H of a head. The ranks are as stated. That an energy requires them rests on
-        Proposition 4.2, which fails. Symmetric heads with A_h A_h' = O, for which it holds, have ranks of sum at most
-        D; but even that is not required: equal symmetric heads of any rank have a falling energy
-        (dynamics.sec-4-equal-heads), A_h = diag(1, 1, 0, 0) for two heads, say, of rank 2 > D/(2H) = 1.""",
-)  # fmt: skip
+    name="low rank of query-key products required", relation=HasStructure(), at_sizes={"D": 2, "H": 1},
+    sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap", presumes=("dynamics.prop-4.2",),
+    uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
+    consequence="""An energy of several heads is no reason for a low rank: equal symmetric heads of any rank have one
+        (dynamics.sec-4-equal-heads).""",
+    note=r"""$A_hA_h^\top$ is a projection of trace $D/(2H)$, the rank of $A_h$; $(A_h + A_h^\top)^2$ one of trace
+        $D/H$, so that the values have the full rank $D_H$ of a head. The ranks are as stated. That an energy requires
+        them rests on Proposition 4.2, which fails. Symmetric heads with $A_hA_{h'} = O$, for which it holds, have ranks
+        of sum at most $D$; but even that is not required: equal symmetric heads of any rank have a falling energy
+        (dynamics.sec-4-equal-heads), $A_h = \operatorname{diag}(1, 1, 0, 0)$ for two heads, say, of rank $2 > D/(2H) =
+        1$.""")  # fmt: skip
 
 
 @LOW_RANK.inputs
@@ -300,13 +304,13 @@ LOW_RANK.mutant("blocks not normalised", lambda U, H: concatenate([A * 2 for A i
 
 EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for equal heads of any rank",
     statement=r"""A_1=\dots=A_H=A=A^\top=W_h^V\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0\text{ along
-        }dX/dt=\sum_hSA_h(X)\text{ for every rank of }A""",
+        }dX/dt=\sum_h\operatorname{softmax}(\beta XA_hX^\top)XW_h^V\text{ for }E_{\text{multi}}=-\sum_h\sum_{i,j}\exp(
+        \beta X_{[i,:]}^\top A_hX_{[j,:]})\text{ and every rank of }A""",
     assumptions=[POSITIVE_BETA, "A symmetric, no constraint on the tokens"],
-    relation=AtMost(signed=True), sizes={"S": (1, 3), "D": (2, 4), "H": (1, 3)}, of_project=True,
-    corrects="dynamics.sec-4-low-rank",
-    note="""So no low rank is required for an energy. What is known to suffice: symmetric heads with A_h A_h' = O
-        (dynamics.prop-4.2-symmetric), and equal ones.""",
-)  # fmt: skip
+    name="energy of equal heads of any rank", relation=AtMost(signed=True),
+    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 3)}, of_project=True, corrects="dynamics.sec-4-low-rank",
+    note="""So no low rank is required for an energy. What is known to suffice: symmetric heads with $A_hA_{h'} = O$
+        (dynamics.prop-4.2-symmetric), and equal ones.""")  # fmt: skip
 
 
 @EQUAL_HEADS.inputs
@@ -343,8 +347,8 @@ TRANSPOSED = Claim(ENERGY, "dynamics.sec-4-transposed-heads-integrated",
         \text{along the flow of dynamics.sec-4-transposed-heads: } E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0))\le
         \text{ the change when the step is halved, for every }A""",
     assumptions=[STEPS],
-    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)}, of_project=True,
-    uses=("dynamics.sec-4-transposed-heads",),
+    name="transposed heads along integrated trajectories", relation=AtMost(signed=True, ascent=False),
+    sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)}, of_project=True, uses=("dynamics.sec-4-transposed-heads",),
 )  # fmt: skip
 TRANSPOSED.inputs(any_heads)
 

@@ -90,12 +90,14 @@ def steep_balanced_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np
 EQ_15 = Claim(BOUNDED_TOKENS, "dynamics.eq-15", label="Eq. (15) (Castin et al., Theorem 3.3 and Lemma 3.8)",
     statement=r"""\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2
         \,r^4(S+1)+S}""",
-    relation=AtMost(), expects="refuted", severity="slip", correction="dynamics.eq-15-squared",
-    note=r"""The formula itself shows that the square of \|\beta W_h^QW_h^{K\top}\|_2 is meant: J does not change under
-        X \to cX, A \to A/c^2, and neither does \|\beta A\|_2^2 r^4, while \|\beta A\|_2 r^4 does. Logits that are steep
-        yet balanced break it, by a factor that grows like \sqrt{\|A\|}; random weights hardly ever do. With the square
-        it holds, with S + 1 and no larger factor.""",
-)  # fmt: skip
+    name="attention Jacobian norm bound", relation=AtMost(), expects="refuted", severity="slip",
+    correction="dynamics.eq-15-squared",
+    consequence=r"""For steep, balanced logits the printed bound is too small by a factor that grows like $\sqrt{\|\beta
+        W_h^QW_h^{K\top}\|_2}$; square that norm (dynamics.eq-15-squared).""",
+    note=r"""The formula itself shows that the square of $\|\beta W_h^QW_h^{K\top}\|_2$ is meant: $J$ does not change
+        under $X \to cX$, $A \to A/c^2$, and neither does $\|\beta A\|_2^2 r^4$, while $\|\beta A\|_2 r^4$ does. Logits
+        that are steep yet balanced break it, by a factor that grows like $\sqrt{\|A\|}$; random weights hardly ever do.
+        With the square it holds, with $S + 1$ and no larger factor.""")  # fmt: skip
 
 
 def _first_power(steepness: Any, radius_squared: Any, S: int) -> Any:
@@ -133,13 +135,13 @@ EQ_15.mutant("r^2 for r^4 and without + S", inner=lambda a, r2, S: a * r2 * (S +
 EQ_15_SQUARED = Claim(BOUNDED_TOKENS, "dynamics.eq-15-squared", label="Eq. (15) with the square",
     statement=r"""\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta
         W_h^QW_h^{K\top}\|_2^2 \,r^4(S+1)+S}""",
-    relation=AtMost(), of_project=True, corrects="dynamics.eq-15",
-    note=r"""Proof, one head with W^V = W^O = I, a = \|\beta A\|_2, m_i = \sum_j P_{ij}x_j: row i of Jh is \sum_j
-        P_{ij}h_j + \beta\sum_j P_{ij}(x_j - m_i)(h_i^\top Ax_j) + \beta\sum_j P_{ij}(x_j - m_i)(x_i^\top Ah_j). The
-        second is at most a r^2 |h_i|, a covariance; the third at most a r^2 (\sum_j P_{ij}|h_j|^2)^{1/2} by Cauchy and
-        Schwarz; columns of P sum to at most S. So |Jh|^2 \le 3(S + a^2r^4 + a^2r^4S)|h|^2. For X = (e_1, -e_1) and A =
-        a(E_{12} + E_{21}) the norm tends to 2/3 of the bound as a grows.""",
-)  # fmt: skip
+    name="attention Jacobian norm bound, squared logits", relation=AtMost(), of_project=True, corrects="dynamics.eq-15",
+    note=r"""Proof, one head with $W^V = W^O = I$, $a = \|\beta A\|_2$, $m_i = \sum_j P_{ij}x_j$: row $i$ of $Jh$ is
+        $\sum_j P_{ij}h_j + \beta\sum_j P_{ij}(x_j - m_i)(h_i^\top Ax_j) + \beta\sum_j P_{ij}(x_j - m_i)(x_i^\top
+        Ah_j)$. The second is at most $a r^2 \|h_i\|$, a covariance; the third at most $a r^2 (\sum_j
+        P_{ij}\|h_j\|^2)^{1/2}$ by Cauchy and Schwarz; columns of $P$ sum to at most $S$. So $\|Jh\|^2 \le 3(S + a^2r^4
+        + a^2r^4S)\|h\|^2$. For $X = (e_1, -e_1)$ and $A = a(E_{12} + E_{21})$ the norm tends to $2/3$ of the bound as
+        $a$ grows.""")  # fmt: skip
 
 
 def _squared(steepness: Any, radius_squared: Any, S: int) -> Any:
@@ -168,10 +170,11 @@ UNIFORM = Claim(BOUNDED_TOKENS, "dynamics.eq-15-any-length", label="A bound with
     statement=r"""
         \|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{a_h^2+(a_h^2+1)e^{2a_h}},\quad
         a_h=\|\beta W_h^QW_h^{K\top}\|_2\,r^2""",
-    relation=AtMost(), of_project=True, corrects="dynamics.eq-15-growth",
-    note=r"""The proof of dynamics.eq-15-squared, with the columns of P: logits lie in [-a, a], so P_{ij} \le e^{2a}/S
-        and each column sums to at most e^{2a}. With weights and r fixed the norm stays bounded as S grows.""",
-)  # fmt: skip
+    name="attention Jacobian norm bound for any length", relation=AtMost(), of_project=True,
+    corrects="dynamics.eq-15-growth",
+    note=r"""The proof of dynamics.eq-15-squared, with the columns of $P$: logits lie in $[-a, a]$, so $P_{ij} \le
+        e^{2a}/S$ and each column sums to at most $e^{2a}$. With weights and $r$ fixed the norm stays bounded as $S$
+        grows.""")  # fmt: skip
 
 
 def _any_length(steepness: Any, radius_squared: Any, S: int) -> Any:
@@ -206,15 +209,16 @@ GROWTH = Claim(DYNAMICS, "dynamics.eq-15-growth", label="Section 5.1, text after
         }\|W_h^O\|_2,\|W_h^V\|_2\text{, or }\|W_h^QW_h^{K\top}\|_2\text{, or the number of tokens }S\text{ becomes
         large, the spectral norm can also become large''}""",
     assumptions=["Eq. (15)"],
-    relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="gap",
+    name="attention Jacobian norm can become large", relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="gap",
     presumes=("dynamics.eq-15", "dynamics.eq-15-growth-implied"), correction="dynamics.eq-15-any-length",
+    consequence="""Large weights or many tokens need not mean a large Jacobian; with bounded logits its norm is bounded
+        for any number of tokens (dynamics.eq-15-any-length).""",
     note=r"""What is said to follow is true by examples, but it does not follow: an upper bound implies no growth
-        (dynamics.eq-15-growth-implied), and Eq. (15) is refuted as printed. First family: two opposite tokens, A =
-        aE_{21}: attention is uniform and \|J\|_2 = |vo|(a + \sqrt{a^2+4})/2, which is the lower bound. Second: tokens
-        e_1 and S - 1 times e_1/2, A = 4(S-1)E_{11}: P_{i1} \ge 1/2 for all i, since e^{S-1} \ge S - 1; moving token 1
-        along e_2 gives \|J\|_2 \ge \sqrt S/2; logits of order \log S suffice for that. With weights and r fixed the
-        norm stays bounded as S grows (dynamics.eq-15-any-length).""",
-)  # fmt: skip
+        (dynamics.eq-15-growth-implied), and Eq. (15) is refuted as printed. First family: two opposite tokens, $A =
+        aE_{21}$: attention is uniform and $\|J\|_2 = |vo|(a + \sqrt{a^2+4})/2$, which is the lower bound. Second:
+        tokens $e_1$ and $S - 1$ times $e_1/2$, $A = 4(S-1)E_{11}$: $P_{i1} \ge 1/2$ for all $i$, since $e^{S-1} \ge S -
+        1$; moving token 1 along $e_2$ gives $\|J\|_2 \ge \sqrt S/2$; logits of order $\log S$ suffice for that. With
+        weights and $r$ fixed the norm stays bounded as $S$ grows (dynamics.eq-15-any-length).""")  # fmt: skip
 
 
 @GROWTH.inputs
@@ -266,11 +270,10 @@ GROWTH_IMPLIED = Claim(DYNAMICS, "dynamics.eq-15-growth-implied", label="Growth 
         "one head, D_H = D",
         Assumption("W^V and W^O are regular", positive=lambda W_V, W_O: determinant(W_V @ W_O) * determinant(W_V @ W_O)),
     ],
-    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
-    of_project=True,
+    name="growth inferred from an upper bound", relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)},
+    expects="refuted", severity="error", of_project=True,
     note="""What the inequality alone would have to imply. A bound from above says nothing of how large a quantity is:
-        for one token the Jacobian does not depend on W^Q and W^K at all.""",
-)  # fmt: skip
+        for one token the Jacobian does not depend on $W^Q$ and $W^K$ at all.""")  # fmt: skip
 
 
 @GROWTH_IMPLIED.formula
@@ -302,17 +305,18 @@ ITERATIONS = 5
 CONSTANT, SHARE, PROPORTION = 4.0, 0.1, 0.99
 
 FIGURE_1 = Claim(DYNAMICS, "dynamics.fig-1", label="Figure 1 and Section 5.1 text",
-    statement=r"""\text{normalisation reduces the spectral norm of the untrained SA Jacobian, and it ``remains
-        }O(1)\text{ to the number of tokens''}""",
+    statement=r"""\text{``the spectral norm of the untrained SA's Jacobian can be effectively reduced through
+        normalization''; ``we empirically observed that the spectral norm is not only reduced by normalization but
+        remains }O(1)\text{ to the number of tokens''}""",
     assumptions=["untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles"],
-    relation=FollowsLaw(samples=NETWORKS, instances=1), sizes={"S": (2, 2)}, expects="empirical",
-    observed="""synthetic tokens, uniform on the sphere of radius R = 100, D = 256, 8 heads, beta = 1/sqrt(D/H), weights
-        normal with variance 1/D, S = 2, 8, 32, 128 tokens, 4 networks each, spectral norms by 5 power iterations in
-        float32: normalised rows of MSA have a Jacobian of norm below 4, and below a tenth of that without
-        normalisation, in at least 99 of 100 networks (fewer than 10 of the 16 would reject it). The paper states
-        neither the initialisation nor the number of heads for this figure. It depends on R: unit tokens do the opposite
-        (dynamics.fig-1-orthonormal-tokens)""",
-)  # fmt: skip
+    name="normalised attention Jacobian of an untrained network", relation=FollowsLaw(samples=NETWORKS, instances=1),
+    sizes={"S": (2, 2)}, expects="empirical",
+    observed=r"""synthetic tokens, uniform on the sphere of radius $R = 100$, $D = 256$, 8 heads, $\beta =
+        1/\sqrt{D/H}$, weights normal with variance $1/D$, $S = 2, 8, 32, 128$ tokens, 4 networks each, spectral norms
+        by 5 power iterations in float32: normalised rows of MSA have a Jacobian of norm below 4, and below a tenth of
+        that without normalisation, in at least 99 of 100 networks (fewer than 10 of the 16 would reject it). The paper
+        states neither the initialisation nor the number of heads for this figure. It depends on $R$: unit tokens do the
+        opposite (dynamics.fig-1-orthonormal-tokens)""")  # fmt: skip
 
 
 @FIGURE_1.inputs
@@ -385,15 +389,13 @@ def reduced_and_bounded(formula: Any, generator: Any, samples: int, S: int) -> l
 Values = Annotated[Any, Real(0.125, 4.0)]
 
 ORTHONORMAL_TOKENS = Claim(DYNAMICS, "dynamics.fig-1-orthonormal-tokens", label="Normalisation of orthonormal tokens",
-    statement=r"""
-        X=I_S,\ W^Q=O,\ W^V=vI,\ v>0\ \Rightarrow\ \|J_{\operatorname{SA}}(X)\|_2=v,\ \Big\|\frac{\partial\,\Pi(
-        \operatorname{SA}(X))}{\partial X}\Big\|_2=\sqrt S""",
+    statement=r"""X=I_S,\ W^Q=O,\ W^V=vI,\ v>0\ \Rightarrow\ \|J_{\operatorname{SA}}(X)\|_2=v,\
+        \Big\|\frac{\partial\,\Pi( \operatorname{SA}(X))}{\partial X}\Big\|_2=\sqrt S""",
     assumptions=["one head, S = D orthonormal tokens, uniform attention"],
-    relation=Equal(), sizes={"S": (2, 4)}, of_project=True,
-    note=r"""The mean of S orthonormal tokens has norm 1/\sqrt S, by which \Pi divides. So neither half of Figure 1's
-        statement holds for all tokens: it needs outputs of SA that do not shrink, as those of large tokens, which
-        attend to few others, do not.""",
-)  # fmt: skip
+    name="normalised Jacobian at orthonormal tokens", relation=Equal(), sizes={"S": (2, 4)}, of_project=True,
+    note=r"""The mean of $S$ orthonormal tokens has norm $1/\sqrt S$, by which $\Pi$ divides. So neither half of Figure
+        1's statement holds for all tokens: it needs outputs of SA that do not shrink, as those of large tokens, which
+        attend to few others, do not.""")  # fmt: skip
 
 
 @ORTHONORMAL_TOKENS.inputs

@@ -36,14 +36,12 @@ NO_ZERO_INPUT = Assumption(r"no row of X + \eta\Delta X vanishes", positive=squa
 LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5, text",
     statement=r"f(x+\Delta x)\approx f(x)+J(x_t)\Delta x,\quad J:=\partial f/\partial x",
     assumptions=["f smooth: here f = SA, one head, any head dimension", "numerator layout, row-major vec"],
-    relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
+    name="linearisation by the Jacobian", relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, expects="reading",
-    reading=Reading(
-        r"\approx", "(f(x + h d) - f(x))/h tends to J d with an error proportional to h, so that the remainder is O(h^2)"
-    ),
-    note="""h = 2^{-2^k} is squared from one k to the next, and so is the error: observed order 2. x_t is the state x at
-        the present time.""",
-)  # fmt: skip
+    reading=Reading(r"\approx", """$(f(x + hd) - f(x))/h$ tends to $Jd$ with an error proportional to $h$, so that the
+            remainder is $O(h^2)$"""),
+    note="""$h = 2^{-2^k}$ is squared from one $k$ to the next, and so is the error: observed order 2. $x_t$ is the
+        state $x$ at the present time.""")  # fmt: skip
 
 
 @LINEARISATION.formula
@@ -69,14 +67,13 @@ LINEARISATION.mutant("sign", lambda value: -value)
 
 # -- off the sphere ----------------------------------------------------------------------------------------------------
 
-DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text",
+DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text", name="Euler steps leave the sphere",
     statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
     assumptions=["Euler step of (3)"],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
     hypotheses=(unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
-    note=r"""The step is tangent, so |X_i + \eta \dot X_i|^2 = 1 + \eta^2 |\dot X_i|^2: outwards, by an amount of second
-        order, at every token that moves.""",
-)  # fmt: skip
+    note=r"""The step is tangent, so $\|X_i + \eta \dot X_i\|^2 = 1 + \eta^2 \|\dot X_i\|^2$: outwards, by an amount of
+        second order, at every token that moves.""")  # fmt: skip
 
 
 @DEVIATION.inputs
@@ -135,24 +132,87 @@ def update_and_scale(
 
 
 SCALED_UPDATE = UPDATE.extended(
-    "Section 5.1, the update (9) at any scale", sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)}, inputs=update_and_scale
+    "Section 5.1, the update (9) at any scale", sizes={"S": (1, 3), "D": (1, 3), "H": (1, 2)}, inputs=update_and_scale
 )
 
-INVERSE_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r", label="Section 5.1, text",
+INVERSE_RADIUS = Claim(UPDATE, "dynamics.sec-5.1-inverse-r", label="Section 5.1, text",
     statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
-    assumptions=["update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input", NO_ZERO_INPUT],
-    relation=Equal(), expects="reading", uses=("dynamics.lemma-a.3", "dynamics.prop-5.1"),
-    reading=Reading(
-        "inversely proportional to",
-        "all else equal, as the words leave open: X and the weights are what they were, and the whole input of the"
-        " normalisation is scaled by c > 0, through the injected C; R becomes c R and the spectral norm is divided by c",
-    ),
-    note="""If R changes with the directions of the tokens it is not so, only the bound (14) is then inversely
-        proportional to R (dynamics.sec-5.1-inverse-r-direction).""",
+    assumptions=[
+        "update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input",
+        NO_ZERO_INPUT,
+        Assumption(
+            "nor for the input C' in the place of C",
+            positive=lambda X, other, W_Q, W_K, W_V, W_O, beta, eta, H: squared_radii(
+                X, other, W_Q, W_K, W_V, W_O, beta, eta, H
+            ),
+        ),
+    ],
+    name="spectral norm inversely proportional to the radius", relation=Equal(),
+    sizes={"S": (1, 3), "D": (1, 3), "H": (1, 2)}, expects="refuted", severity="slip",
+    correction="dynamics.sec-5.1-inverse-r-scaled", uses=("dynamics.lemma-a.3",),
+    consequence="""A larger $R$ with other token directions need not shrink the Jacobian; rely on the bound (14), or on
+        rescaled inputs (dynamics.sec-5.1-inverse-r-scaled).""",
+    note="""Decided as weakly as can be: with $X$, the weights and the gains held, two injected inputs $C$ and $C'$ give
+        the same product of $R$ and the norm. They do not where the tokens change their directions
+        (dynamics.sec-5.1-inverse-r-direction). The sentence speaks of Proposition 5.1, which shows what is meant: the
+        bound (14) is inversely proportional to $R$. In the paper's favour: so is the norm itself along a ray.""",
 )  # fmt: skip
 
 
+@INVERSE_RADIUS.inputs
+def update_and_other_input(
+    X: Tokens, C: Tokens, other: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
+    W_O: SquareWeights, gamma: Gain, beta: Beta, eta: NonzeroStep, H: Heads,
+) -> dict[str, Any]:  # fmt: skip
+    """Everything as drawn."""
+    return {**update_as_drawn(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H), "other": other}
+
+
 @INVERSE_RADIUS.formula
+def radius_times_norm(
+    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    gamma: Gain, beta: Beta, eta: NonzeroStep, H: Heads,
+) -> Any:  # fmt: skip
+    """R |J|_2, a scalar."""
+    R = -maximum(-row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))
+    return R * spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
+
+
+@INVERSE_RADIUS.oracle
+def radius_times_norm_at_other_input(
+    X: Any, other: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
+    Y = updated(X, other, W_Q, W_K, W_V, W_O, beta, eta, H)
+    J = jacobian(itrsa_step, "X")(X, other, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    return -maximum(-row_norms(Y)) * spectral_norm(J)
+
+
+@INVERSE_RADIUS.counterexample("one token, no attention: both R are 1, the norms are 2 and 1")
+def _() -> dict[str, Any]:
+    """By hand: the normalised rows are e_1 and e_2, the Jacobians diag(0, 2) and diag(1, 0)."""
+    nothing = [[0, 0], [0, 0]]
+    return {
+        "X": [[1, 0]], "C": [[0, 0]], "other": [[-1, 1]], "W_Q": nothing, "W_K": nothing, "W_V": nothing,
+        "W_O": nothing, "gamma": [1, 2], "beta": 1, "eta": 1, "H": 1,
+    }  # fmt: skip
+
+
+INVERSE_RADIUS.mutant("independent of R", "R -> 1")
+INVERSE_RADIUS.mutant("inverse square of R", "R -> R * R")
+
+
+SCALED_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r-scaled", label="Section 5.1 along a ray",
+    name="spectral norm when the normalised input is scaled",
+    statement=r"""Y=X+\eta(C+\operatorname{MSA}(X)),\ Y'=X+\eta(C'+\operatorname{MSA}(X))=cY,\ c>0\ \Rightarrow\ R'=cR,\
+        \Big\|\frac{\partial\operatorname{RMSNorm}(Y')}{\partial X}\Big\|_2=\frac1c\Big\|\frac{\partial
+        \operatorname{RMSNorm}(Y)}{\partial X}\Big\|_2\text{ for }R=\min_i\|Y_{[i,:]}\|,\ R'=\min_i\|Y'_{[i,:]}\|""",
+    assumptions=["RMSNorm of Eq. (6)", NO_ZERO_INPUT],
+    relation=Equal(), of_project=True, corrects="dynamics.sec-5.1-inverse-r", uses=("dynamics.lemma-a.3",),
+    note=r"""$X$, the weights and the gains are held and the input of the normalisation is scaled through the injected
+        $C' = C + (c-1)Y/\eta$. In general only the bound (14) is inversely proportional to $R$.""")  # fmt: skip
+
+
+@SCALED_RADIUS.formula
 def norm_divided_by_scale(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: NonzeroStep, c: Scale, H: Heads,
@@ -161,7 +221,7 @@ def norm_divided_by_scale(
     return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)) / c
 
 
-@INVERSE_RADIUS.oracle
+@SCALED_RADIUS.oracle
 def norm_at_scaled_input(
     X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, c: Any, H: int
 ) -> Any:
@@ -170,15 +230,15 @@ def norm_at_scaled_input(
     return spectral_norm(normalised_step_matrix(X, injected, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
 
 
-INVERSE_RADIUS.mutant("independent of R", "c -> 1")
-INVERSE_RADIUS.mutant("inverse square of R", "c -> c * c")
+SCALED_RADIUS.mutant("independent of R", "c -> 1")
+SCALED_RADIUS.mutant("inverse square of R", "c -> c * c")
 
 
 DIRECTION = Claim(DYNAMICS, "dynamics.sec-5.1-inverse-r-direction", label="The spectral norm depends on more than R",
     statement=r"Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
     assumptions=["one token of norm R along a coordinate axis; k = 1 and k = D"],
-    relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
-    note=r"For \gamma = (1, 2) the product of R and the norm is 2 along the first axis and 1 along the second.",
+    name="spectral norm depends on the token direction", relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
+    note=r"For $\gamma = (1, 2)$ the product of $R$ and the norm is 2 along the first axis and 1 along the second.",
 )  # fmt: skip
 
 
@@ -214,13 +274,15 @@ DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamm
 SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5.1, text",
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
-    relation=AtMost(), expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
-    note=r"""Without a condition, as printed: normalised, the largest |eigenvalue| and the spectral norm of the step are
-        at most what they are without. Proposition 5.1, which follows, bounds the norm by max|\gamma_j|/R, which
-        suppresses for R above max|\gamma_j| only. The first counterexample has R = 1/2; the second R = 1 =
-        max|\gamma_j|, where the norm cannot grow but the eigenvalue of a non-normal step does. In the paper's favour:
-        the introduction says 'suppress the Jacobian's spectral norm (Proposition 5.1)'.""",
-)  # fmt: skip
+    name="normalisation suppresses eigenvalues", relation=AtMost(), expects="refuted", severity="error",
+    correction="dynamics.sec-5.1-suppress-norm",
+    consequence=r"""Normalisation can raise the eigenvalues of a step; count on its spectral norm only, and where $R \ge
+        \max_j|\gamma_j|$ (dynamics.sec-5.1-suppress-norm).""",
+    note=r"""Without a condition, as printed: normalised, the largest $|\lambda_j|$ and the spectral norm of the step
+        are at most what they are without. Proposition 5.1, which follows, bounds the norm by $\max_j|\gamma_j|/R$,
+        which suppresses for $R$ above $\max_j|\gamma_j|$ only. The first counterexample has $R = 1/2$; the second $R =
+        1 = \max_j|\gamma_j|$, where the norm cannot grow but the eigenvalue of a non-normal step does. In the paper's
+        favour: the introduction says 'suppress the Jacobian's spectral norm (Proposition 5.1)'.""")  # fmt: skip
 
 
 @SUPPRESSION.formula
@@ -270,14 +332,14 @@ SUPPRESSION.mutant("step without its identity", "_growth(J) -> _growth(J - eye(J
 
 
 SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="Suppression of the spectral norm",
-    statement=r"""R\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta
-        X)}{\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}\|_2""",
+    statement=r"""R:=\min_i\|X_{[i,:]}+\eta\Delta X_{[i,:]}\|\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial
+        \operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}(X)\|_2,\quad \Delta
+        X=C+\operatorname{MSA}(X),\ J_{\text{MSA}}=\partial\operatorname{MSA}/\partial X""",
     assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
-    relation=AtMost(ascent=False), of_project=True, corrects="dynamics.sec-5.1-suppress",
-    uses=("dynamics.eq-71", "dynamics.eq-73-76"),
-    note=r"""Of eigenvalues it says that those of the normalised step are at most \|I + \eta J_{MSA}\|_2, not at most
-        those of the step.""",
-)  # fmt: skip
+    name="normalisation suppresses the spectral norm", relation=AtMost(ascent=False), of_project=True,
+    corrects="dynamics.sec-5.1-suppress", uses=("dynamics.eq-71", "dynamics.eq-73-76"),
+    note=r"""Of eigenvalues it says that those of the normalised step are at most $\|I + \eta J_{\text{MSA}}\|_2$, not
+        at most those of the step.""")  # fmt: skip
 
 
 @SUPPRESSED_NORM.inputs

@@ -59,14 +59,14 @@ def right_hand_side(x: Any, Omega: Any) -> Any:
     return x @ Omega.T
 
 
-EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text",
-    statement=r"""\dot x=\Omega x,\ J(x)=\Omega;\ \Omega=-\Omega^\top\text{ has purely imaginary eigenvalues: persistent
-        oscillations}""",
+EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text", name="continuous oscillation and its Jacobian",
+    statement=r"""\dot x=\Omega x,\ J(x)=\Omega;\ \text{``Since an anti-symmetric matrix has purely imaginary
+        eigenvalues, these dynamics represent simple oscillatory systems''; ``they are on the boundary of stability,
+        allowing persistent oscillations''}""",
     assumptions=["a state in the kernel of Omega, which an odd D never lacks, rests"],
     relation=HasStructure(), sizes={"D": (1, 5)}, uses=("dynamics.a.5-spectrum",),
-    note="""J differentiated; the real parts of its eigenvalues; and exp(t J) orthogonal, so that no solution grows or
-        decays.""",
-)  # fmt: skip
+    note=r"""$J$ differentiated; the real parts of its eigenvalues; and $\exp(tJ)$ orthogonal, so that no solution grows
+        or decays.""")  # fmt: skip
 
 
 @EQ_16.inputs
@@ -96,11 +96,12 @@ EQ_16.mutant("damped", "Omega -> Omega - eye(Omega.shape[0])")
 
 
 JACOBIAN_WITH_ETA = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-eta", label="Section 5.2, text",
-    statement=r"\text{``In Eq. (16), the Jacobian }J(x)=\eta\Omega\text{ has purely imaginary eigenvalues''}",
+    statement=r"""\text{``In Eq. (16), the Jacobian }J(x)=\eta\Omega\text{ has purely imaginary eigenvalues and they are
+        on the boundary of stability''}""",
     assumptions=[r"Eq. (16): \dot x = \Omega x"],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.sec-5.2-jacobian-of-flow",
-    note="Eq. (16) itself has J = Omega. The conclusion, imaginary eigenvalues, is true of both.",
-)  # fmt: skip
+    name="step size in the Jacobian of oscillations", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.sec-5.2-jacobian-of-flow",
+    note=r"Eq. (16) itself has $J = \Omega$. The conclusion, imaginary eigenvalues, is true of both.")  # fmt: skip
 
 
 @JACOBIAN_WITH_ETA.inputs
@@ -123,8 +124,8 @@ JACOBIAN_WITH_ETA.mutant("Jacobian of the discrete step", lambda value, Omega: v
 
 JACOBIAN_OF_FLOW = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-of-flow", label="Section 5.2 without eta",
     statement=r"\text{in Eq. (16), }J(x)=\Omega",
-    relation=Equal(), all_sizes=True, exact=True, of_project=True, corrects="dynamics.sec-5.2-jacobian-eta",
-)  # fmt: skip
+    name="Jacobian of the continuous oscillation", relation=Equal(), all_sizes=True, exact=True, of_project=True,
+    corrects="dynamics.sec-5.2-jacobian-eta")  # fmt: skip
 JACOBIAN_OF_FLOW.inputs(rotating_state_and_step)
 
 
@@ -140,12 +141,13 @@ JACOBIAN_OF_FLOW.mutant("transposed", lambda Omega: Omega.T)
 
 
 EQ_17 = Claim(PLANES, "dynamics.eq-17", label="Eq. (17) and text",
-    statement=r"x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J=I_D+\eta\Omega\text{ has eigenvalues }1\pm i\eta\omega_j,\ "
-    r"\omega_j\ge0,\ |\lambda_j|\ge1",
+    statement=r"""x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J(x^{(t)})=I_D+\eta\Omega;\ \text{``all eigenvalues of the
+        Jacobian }J(x)=I_D+\eta\Omega\text{ take the form }1\pm i\eta\omega_j\text{ for }\omega_j\ge0\text{, implying
+        that }|\lambda_j|\ge1\text{''}""",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
-    relation=Equal(), uses=("dynamics.a.5-spectrum",),
-    note="Frequencies unequal, zero and of either sign, odd D included. Real parts of exactly 1 give |lambda_j| >= 1.",
-)  # fmt: skip
+    name="eigenvalues of the Euler step of an oscillation", relation=Equal(), uses=("dynamics.a.5-spectrum",),
+    note=r"""Frequencies unequal, zero and of either sign, odd $D$ included. Real parts of exactly 1 give $|\lambda_j|
+        \ge 1$.""")  # fmt: skip
 
 
 @EQ_17.formula
@@ -173,18 +175,20 @@ ITERATIONS = 5
 UNSTABLE = r"\text{unstable: }\sup_t\|(I_D+\eta\Omega)^t\|_2=\infty\text{, that is }\max_j|\lambda_j|>1"
 
 EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section 5.2, text",
-    statement=r"|\lambda_j|\ge1\ \Rightarrow\ \text{``Therefore, the system [(17)] becomes unstable''}",
+    statement=r"|\lambda_j|\ge1.\ \text{``Therefore, the system becomes unstable''}",
     assumptions=[
         r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top",
         "eta a step size",
         Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
     ],
-    relation=Equal(), expects="gap", missing=r"\eta\Omega \ne O", presumes=("dynamics.sec-5.2-euler-unstable-any",),
-    correction="dynamics.sec-5.2-euler-growth", uses=("dynamics.eq-17",),
-    note=r"""(17) is normal, so it is unstable exactly if some |\lambda_j| > 1; compared are 1 and whether that is so.
-        From |\lambda_j| \ge 1 alone nothing follows: for \eta\Omega = O, which the text admits with its \omega_j \ge 0,
-        the step is the identity and every state rests.""",
-)  # fmt: skip
+    name="instability of discretised oscillations", relation=Equal(), expects="gap",
+    presumes=("dynamics.sec-5.2-euler-unstable-any",), correction="dynamics.sec-5.2-euler-growth",
+    uses=("dynamics.eq-17",),
+    missing=r"$\eta\Omega \ne O$",
+    consequence=r"States in the kernel of $\Omega$ rest; what grows, and how fast, is dynamics.sec-5.2-euler-growth.",
+    note=r"""(17) is normal, so it is unstable exactly if some $|\lambda_j| > 1$; compared are 1 and whether that is so.
+        From $|\lambda_j| \ge 1$ alone nothing follows: for $\eta\Omega = O$, which the text admits with its $\omega_j
+        \ge 0$, the step is the identity and every state rests.""")  # fmt: skip
 
 
 @EULER_UNSTABLE.formula
@@ -206,8 +210,8 @@ EULER_UNSTABLE.mutant("unstable for eta > 1 only", lambda x, eta: row_sums(x * 0
 EULER_UNSTABLE_ANY = Claim(PLANES, "dynamics.sec-5.2-euler-unstable-any", label="Instability of (17) without exception",
     statement=r"\Omega=-\Omega^\top\ \Rightarrow\ x^{(t+1)}=(I_D+\eta\Omega)x^{(t)}\text{ is }" + UNSTABLE,
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
-    relation=Equal(), expects="refuted", severity="error", of_project=True,
-)  # fmt: skip
+    name="instability of discretised oscillations without exception", relation=Equal(), expects="refuted",
+    severity="error", of_project=True)  # fmt: skip
 
 
 @EULER_UNSTABLE_ANY.formula
@@ -239,10 +243,10 @@ EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2
         \|x^{(t)}\|^2=\sum_j(1+\eta^2\omega_j^2)^t\|\Pi_jx^{(0)}\|^2+\|\Pi_0x^{(0)}\|^2\text{ under (17), }\Pi_j\text{
         the projections onto the planes of }\Omega\text{ with frequencies }\omega_j,\ \Pi_0\text{ onto its kernel}""",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top"],
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-euler-unstable",
-    note=r"""So every state off the kernel grows without bound when \eta is not 0, and those in it rest. Checked for t =
-        5.""",
-)  # fmt: skip
+    name="growth of discretised oscillations", relation=Equal(), at_sizes={"D": 2, "m": 1}, exact=True, of_project=True,
+    corrects="dynamics.sec-5.2-euler-unstable",
+    note=r"""So every state off the kernel grows without bound when $\eta$ is not 0, and those in it rest. Checked for
+        $t = 5$.""")  # fmt: skip
 
 
 @EULER_GROWTH.formula
@@ -276,9 +280,9 @@ def diffused_step(x: Any, Omega: Any, gamma: Any, eta: Any) -> Any:
 
 
 DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
-    label="Section 5.2, text (Haber and Ruthotto; Chang et al.)",
-    statement=r"""\text{``to avoid the fundamental instability arising from discretization ... add a diffusion term ...
-        }\Omega-\gamma I\ (\gamma>0)\text{''}""",
+    label="Section 5.2, text (Haber and Ruthotto; Chang et al.)", name="diffusion term against instability",
+    statement=r"""\text{``To avoid the fundamental instability arising from discretization, previous work [...] proposed
+        to add a diffusion term to the anti-symmetric weight matrix, i.e., }\Omega-\gamma I\ (\gamma>0)\text{''}""",
     assumptions=[
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
         Assumption(
@@ -286,10 +290,13 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
             nonnegative=lambda Omega, gamma, eta: 2 * gamma - eta * (gamma * gamma + spectral_norm(Omega @ Omega)),
         ),
     ],
-    relation=AtMost(), expects="gap", missing=r"\eta(\gamma^2 + \omega_j^2) \le 2\gamma for all j",
-    presumes=("dynamics.sec-5.2-diffusion-any",), correction="dynamics.sec-5.2-diffusion-modulus",
-    note=r"""A positive \gamma alone is not enough, and for \eta\omega_j > 1 none is (dynamics.sec-5.2-diffusion-limit).
-        Spectral radius and spectral norm of the step agree, since it is normal.""",
+    relation=AtMost(), expects="gap", presumes=("dynamics.sec-5.2-diffusion-any",),
+    correction="dynamics.sec-5.2-diffusion-modulus",
+    missing=r"$\eta(\gamma^2 + \omega_j^2) \le 2\gamma$ for all $j$",
+    consequence=r"""A diffusion term of the wrong size leaves the step unstable; choose $\gamma$ with $\eta(\gamma^2 +
+        \omega_j^2) \le 2\gamma$, at best $\gamma = 1/\eta$ (dynamics.sec-5.2-diffusion-modulus).""",
+    note=r"""A positive $\gamma$ alone is not enough, and for $\eta\omega_j > 1$ none is
+        (dynamics.sec-5.2-diffusion-limit). Spectral radius and spectral norm of the step agree, since it is normal.""",
 )  # fmt: skip
 
 
@@ -320,8 +327,8 @@ DIFFUSION_ANY = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-any", label="Diff
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
         Assumption(r"\eta > 0", positive=lambda eta: eta),
     ],
-    relation=AtMost(), sizes={"D": (2, 4)}, expects="refuted", severity="error", of_project=True,
-)  # fmt: skip
+    name="diffusion term of any size", relation=AtMost(), sizes={"D": (2, 4)}, expects="refuted", severity="error",
+    of_project=True)  # fmt: skip
 
 
 @DIFFUSION_ANY.inputs
@@ -355,11 +362,11 @@ DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="S
         J=I_D+\eta(\Omega-\gamma I_D):\ \text{all }|\lambda_j|\le1\text{ exactly if }\eta(\gamma^2+\omega_j^2)\le2\gamma
         \text{ for all }j\ (\eta>0)""",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top with frequencies \omega_j, 0 among them for odd D"],
-    relation=Equal(), exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",
-    note=r"""
-        J is normal, so that the step is stable exactly in that case; for \eta\omega_j > 1 no \gamma is large or small
-        enough (dynamics.sec-5.2-diffusion-limit). The best is \gamma = 1/\eta, with |\lambda_j| = \eta\omega_j.""",
-)  # fmt: skip
+    name="eigenvalue moduli of a step with diffusion", relation=Equal(), at_sizes={"D": 2, "m": 1},
+    exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",
+    note=r"""$J$ is normal, so that the step is stable exactly in that case; for $\eta\omega_j > 1$ no $\gamma$ is large
+        or small enough (dynamics.sec-5.2-diffusion-limit). The best is $\gamma = 1/\eta$, with $|\lambda_j| =
+        \eta\omega_j$.""")  # fmt: skip
 
 
 @DIFFUSION_MODULUS.inputs
@@ -392,9 +399,8 @@ DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="
     statement=r"\max_j|\lambda_j|\ge\eta\omega\ \text{for every}\ \gamma,\ \omega\ \text{the largest frequency of}\ "
     r"\Omega:\ \text{for}\ \eta\omega>1\ \text{no diffusion term stabilises (17)}",
     assumptions=[r"\eta > 0, \gamma > 0"],
-    relation=AtMost(), sizes={"D": (2, 4)}, of_project=True,
-    note=r"Attained at \gamma = 1/\eta.",
-)  # fmt: skip
+    name="steps too large for diffusion", relation=AtMost(), sizes={"D": (2, 4)}, of_project=True,
+    note=r"Attained at $\gamma = 1/\eta$.")  # fmt: skip
 
 
 @DIFFUSION_LIMIT.inputs
@@ -425,19 +431,17 @@ DIFFUSION_LIMIT.mutant("the damping alone", lambda x, gamma, eta: row_norms(x * 
 # -- normalisation -----------------------------------------------------------------------------------------------------
 
 MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, text",
-    statement=r"\text{``a normalization layer (18) serves as an alternative way to mitigate this instability''}",
+    statement=r"""\text{``We find that a normalization layer (18) serves as an alternative way to mitigate this
+        instability by effectively rescaling the system through division by }\|y\|\text{''}""",
     assumptions=[UNIT_STATE, "frequencies of any kind"],
-    relation=AtMost(), expects="reading", uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
-    reading=Reading(
-        "mitigate this instability",
-        r"lessen, not remove: states stay on the unit sphere, and at every state \max_j|\lambda_j| of (18) is at most that"
-        r" of (17) over |y|, |y| >= 1",
-    ),
-    note=r"""For equal frequencies \max_j|\lambda_j| is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at
-        rest points too (dynamics.sec-5.2-mitigate-kernel). (17) is normal, so \max_j|\lambda_j| = |I + \eta\Omega|_2.
-        Three lines: spectral radius of (18) against |I + \eta\Omega|_2 / |y|, this against |I + \eta\Omega|_2, and the
-        norm of the next state against 1.""",
-)  # fmt: skip
+    name="normalisation mitigates the instability of oscillations", relation=AtMost(), expects="reading",
+    uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
+    reading=Reading("mitigate this instability", r"""lessen, not remove: states stay on the unit sphere, and at every
+            state $\max_j|\lambda_j|$ of (18) is at most that of (17) over $\|y\|$, and $\|y\| \ge 1$"""),
+    note=r"""For equal frequencies $\max_j|\lambda_j|$ is at most 1 (dynamics.a.5); for unequal ones it may exceed 1, at
+        rest points too (dynamics.sec-5.2-mitigate-kernel). (17) is normal, so $\max_j|\lambda_j| = \|I +
+        \eta\Omega\|_2$. Three lines: spectral radius of (18) against $\|I + \eta\Omega\|_2/\|y\|$, this against $\|I +
+        \eta\Omega\|_2$, and the norm of the next state against 1.""")  # fmt: skip
 MITIGATE.inputs(unit_state)
 
 
@@ -463,10 +467,9 @@ KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at 
     statement=r"\Omega x=0,\ \|x\|=1\ \Rightarrow\ \text{(18) rests at }x\text{ and }\max_j|\lambda_j|=\sqrt{1+\eta^2"
     r"\omega^2},\ \omega\text{ the frequency of }\Omega",
     assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
-    relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
-    note="""The same as without normalisation: unequal frequencies, here omega and 0, leave the instability of (17) as
-        it is.""",
-)  # fmt: skip
+    name="normalised oscillation at a rest point", relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
+    note=r"""The same as without normalisation: unequal frequencies, here $\omega$ and 0, leave the instability of (17)
+        as it is.""")  # fmt: skip
 
 
 @KERNEL.inputs

@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, Squar
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian, updated
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import TURNING_STATE, UPDATE, Frequency, Generator, Row, Step, equal_frequencies
-from verify.matrix import block_diag, determinant, eye, row_sums, sqrt, trace
+from verify.matrix import block_diag, determinant, each, eye, row_sums, sqrt, trace
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Size
 
@@ -26,24 +26,25 @@ NO_VANISHING_GAIN = Assumption(
 # -- maximum and mean exponent -----------------------------------------------------------------------------------------
 
 MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
-    statement=r"""\text{``The maximum and mean exponents display nearly identical behaviors'' (all models, also those
-        with normalization layers)}""",
+    statement=r"\text{``The maximum and mean exponents display nearly identical behaviors''}",
     assumptions=["Lyapunov spectrum by (89)-(90)", "update (9), ItrSA with RMSNorm (6)", NO_VANISHING_GAIN],
-    relation=AtMost(ascent=False), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
+    name="maximum and mean Lyapunov exponents alike", relation=AtMost(ascent=False),
+    sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
-    reading=Reading(
-        "display nearly identical behaviors",
-        r"two sequences that behave alike stay within a constant: e^{\lambda_{\max}} \le K e^{\text{mean}}, tested at T = 2 as"
-        r" (\operatorname{tr}\Lambda/n)^n \le K\det\Lambda with n = SD and K = 10^6",
-    ),
-    note=r"""The sentence describes Figure 3: trained models, T = 16, floating point; and 'mean exponent' is not
-        defined. Of the plotted numbers nothing is denied; they are not means of the exponents (89), which is the only
-        definition given. The Jacobian of a normalised update is singular, whatever the weights: the state cannot leave
-        the sphere, or for RMSNorm an ellipsoid. So \det\Lambda^{(T)} = 0 for every T, at least one exponent per token
-        (AKOrN: per oscillator) is -\infty, and so is the mean, while the maximum may be finite; no K and no T helps.
-        What a plot shows in place of -infinity is rounding error, or an average that leaves the vanishing eigenvalues
-        out; over tangent directions the sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).
-        """,
+    reading=Reading("display nearly identical behaviors", r"""two sequences that behave alike stay within a constant:
+            $e^{\lambda_{\max}} \le K e^{\text{mean}}$, tested at $T = 2$ as $(\operatorname{tr}\Lambda/n)^n \le
+            K\det\Lambda$ with $n = SD$ and $K = 10^6$"""),
+    consequence=r"""The mean exponent of a normalised update is $-\infty$, one direction per token being lost; average
+        over tangent directions, or look at the maximum alone.""",
+    note=r"""The sentence describes Figure 3, all models, those with normalisation layers too: trained, $T = 16$,
+        floating point; and 'mean exponent' is not defined. Of the plotted numbers nothing is denied; they are not means
+        of the exponents (89), which is the only definition given. The Jacobian of a normalised update is singular,
+        whatever the weights: the state cannot leave the sphere, or for RMSNorm an ellipsoid. So $\det\Lambda^{(T)} = 0$
+        for every $T$, at least one exponent per token (AKOrN: per oscillator) is $-\infty$, and so is the mean, while
+        the maximum may be finite; no $K$ and no $T$ helps. What a plot shows in place of $-\infty$ is rounding error,
+        or an average that leaves the vanishing eigenvalues out. No statement about maximum and mean of trained models
+        is known to put in its place: dynamics.sec-5.3-mean-rank says which exponents an average has to leave out, and
+        over tangent directions the sentence is true of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).""",
 )  # fmt: skip
 
 
@@ -90,10 +91,10 @@ TANGENT = Claim(TURNING_STATE, "dynamics.sec-5.3-mean-tangent",
     label="Section 5.3, the spectrum of (18) with equal frequencies",
     statement=r"\Lambda^{(T)}=I_D-xx^\top\ \text{for every }T:\ D-1\text{ exponents are }0\text{ and one is }-\infty",
     assumptions=["T = 1, 2, 3"],
-    relation=Equal(), sizes={"D": (2, 4), "T": (1, 3)}, of_project=True, uses=("dynamics.eq-82",),
-    note=r"""I + \eta\Omega = |y| Q with Q orthogonal, so J(x) = Q (I - x x^\top), and the next state is Qx. Maximum and
-        mean over the tangent space of the sphere are both exactly 0.""",
-)  # fmt: skip
+    name="Lyapunov spectrum of normalised oscillations", relation=Equal(), at_sizes=True,
+    sizes={"D": (2, 4), "T": (1, 3)}, of_project=True, uses=("dynamics.eq-82",),
+    note=r"""$I + \eta\Omega = \|y\| Q$ with $Q$ orthogonal, so $J(x) = Q (I - x x^\top)$, and the next state is $Qx$.
+        Maximum and mean over the tangent space of the sphere are both exactly 0.""")  # fmt: skip
 
 
 @TANGENT.inputs
@@ -128,11 +129,12 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
         \sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i\text{ of
         }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty""",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
-    relation=HasStructure(), sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)}, of_project=True,
-    corrects="dynamics.sec-5.3-mean",
-    note=r"""The update ends on the ellipsoids \sum_j (X_{ij}/\gamma_j)^2 = 1, and the derivative is orthogonal to their
-        normals. For AKOrN it is the same with one sphere per oscillator: at least SD/N exponents are -\infty.""",
-)  # fmt: skip
+    name="Lyapunov exponents lost to RMSNorm", relation=HasStructure(), all_sizes=True,
+    sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)},
+    of_project=True, corrects="dynamics.sec-5.3-mean",
+    note=r"""The update ends on the ellipsoids $\sum_j (X_{ij}/\gamma_j)^2 = 1$, and the derivative is orthogonal to
+        their normals. For AKOrN it is the same with one sphere per oscillator: at least $SD/N$ exponents are $-\infty$.
+        """)  # fmt: skip
 
 
 def _damped_step(
@@ -156,11 +158,10 @@ def along_the_normals(
     value: Any, X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
 ) -> Any:
     normals = itrsa_step(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) / (gamma * gamma).reshape(1, -1)
-    return block_diag([normals[i : i + 1] for i in range(X.shape[0])]) @ value
+    return block_diag(each(X.shape[0], lambda i: normals[i : i + 1])) @ value
 
 
-RANK.mutant(
-    "without normalisation",
-    lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H),
-)
+RANK.mutant("without normalisation",
+    lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: jacobian(updated, "X")(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
+)  # fmt: skip
 RANK.mutant("rows divided by (1 + norm^2)^(1/2)", "itrsa_step -> _damped_step")

@@ -45,9 +45,9 @@ def _root_mean_square(gamma: Any) -> Any:
 
 
 PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. (14) (= (67))",
-    statement=r"""
-        \Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\frac{\max_j|\gamma_j|}{R}
-        \big(1+|\eta|\,\|J_{\text{MSA}}(X)\|_2\big),\quad \Delta X=C+\operatorname{MSA}(X)""",
+    statement=r"""\left\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\right\|_2\le\frac{\max_j(|
+        \gamma_j|)}{R} \left(1+|\eta|\left\|J_{\text{MSA}}(X)\right\|_2\right),\quad J_{\text{MSA}}(X):=\partial
+        \operatorname{MSA}(X)/\partial X,\ \Delta X=C+\operatorname{MSA}(X)""",
     assumptions=[
         Assumption(
             r"\|X_{[i,:]}+\eta\Delta X_{[i,:]}\| \ge R > 0 for all i; R is the smallest of these norms, the strongest case",
@@ -56,13 +56,13 @@ PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. 
         "update (9), RMSNorm of Eq. (6), MSA of Eqs. (1)-(2) with D_H = D/H",
         "eta and gamma of either sign, zero included",
     ],
-    relation=AtMost(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
+    name="normalised Jacobian norm bound", relation=AtMost(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
+    uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
     proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
-    note=r"""
-        For RMSNorm as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with its gains
-        the right-hand side needs the factor \sqrt D (dynamics.eq-6-root-mean-square): for one token of dimension 2 with
-        X + \eta\Delta X = Y, R = 1 and \gamma = \mathbf 1 its derivative by Y has the norm \sqrt 2 > 1.""",
-)  # fmt: skip
+    note=r"""For RMSNorm as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with
+        its gains the right-hand side needs the factor $\sqrt D$ (dynamics.eq-6-root-mean-square): for one token of
+        dimension 2 with $X + \eta\Delta X = Y$, $R = 1$ and $\gamma = \mathbf 1$ its derivative by $Y$ has the norm
+        $\sqrt 2 > 1$.""")  # fmt: skip
 
 
 @PROPOSITION_51.formula

@@ -40,8 +40,8 @@ EQ_18 = Claim(OSCILLATION, "dynamics.eq-18", label="Eq. (18) (= (77))",
             r"y \ne 0", positive=lambda x, Omega, eta: total(euler_step(x, Omega, eta) * euler_step(x, Omega, eta))
         ),
     ],
-    relation=Equal(), all_sizes=True, exact=True, uses=("dynamics.lemma-a.2",),
-)  # fmt: skip
+    name="Jacobian of the normalised oscillation step", relation=Equal(), all_sizes=True, exact=True,
+    uses=("dynamics.lemma-a.2",))  # fmt: skip
 EQ_18.inputs(state_with_rational_step)
 
 
@@ -62,16 +62,16 @@ EQ_18.mutant("reflection instead of projection", "y.T @ y -> 2 * y.T @ y")
 A5 = Claim(TURNING_STATE, "dynamics.a.5", label="Section 5.2 / A.5, main claim",
     statement=r"""\text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of
         }J(x)=\Big(I_D-\frac{yy^ \top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1""",
-    relation=AtMost(), uses=("dynamics.eq-18",),
+    name="eigenvalues of the normalised oscillation step, bound", relation=AtMost(), uses=("dynamics.eq-18",),
     proof=(
         "dynamics.eq-81", "dynamics.a.5-spectrum", "dynamics.eq-82", "dynamics.eq-68", "dynamics.eq-84",
         "dynamics.eq-85-87",
     ),
-    note=r"""Attained for D = 4, where J rotates the plane orthogonal to x and Omega x; for D = 2 the eigenvalues are 0
-        and 1/|y| (dynamics.a.5-eigenvalues). Where it is attained the eigenvalue enclosures contain 1. That \|x\| = 1
-        is used without a word in Eq. (81); it is the spherical constraint of Section 3, which every state of (18) but
-        the first meets by itself. For any other x the bound is 1/|x|. For odd D equal frequencies are all 0.""",
-)  # fmt: skip
+    note=r"""Attained for $D = 4$, where $J$ rotates the plane orthogonal to $x$ and $\Omega x$; for $D = 2$ the
+        eigenvalues are 0 and $1/\|y\|$ (dynamics.a.5-eigenvalues). Where it is attained the eigenvalue enclosures
+        contain 1. That $\|x\| = 1$ is used without a word in Eq. (81); it is the spherical constraint of Section 3,
+        which every state of (18) but the first meets by itself. For any other $x$ the bound is $1/\|x\|$. For odd $D$
+        equal frequencies are all 0.""")  # fmt: skip
 
 
 @A5.formula

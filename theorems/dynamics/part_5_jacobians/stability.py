@@ -54,14 +54,15 @@ CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", la
         stable if all eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy
         }\operatorname{Re}(\lambda_j)\le0\text{''}""",
     assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-semisimple",
+    name="stability by eigenvalues, continuous time", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.sec-5.2-stability-semisimple",
     reading=Reading("Generally, in continuous-time systems", "in every such system"),
-    note=r"""
-        On these systems \exp(tN) x = x + tNx: the velocity never changes, so a bounded orbit, as stability of a linear
-        system demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the statement;
-        for nonlinear f a simple one is (dynamics.sec-5.2-cubic-flow). """
-    + GENERALLY,
-)  # fmt: skip
+    consequence=r"""Eigenvalues with $\operatorname{Re}\lambda_j = 0$ prove no stability; ask for
+        $\operatorname{Re}\lambda_j < 0$, or for a linear system whose eigenvalues on the axis are semisimple
+        (dynamics.sec-5.2-stability-semisimple).""",
+    note=r"""On these systems $\exp(tN) x = x + tNx$: the velocity never changes, so a bounded orbit, as stability of a
+        linear system demands, has velocity 0. A defective eigenvalue on the imaginary axis is enough to break the
+        statement; for nonlinear $f$ a simple one is (dynamics.sec-5.2-cubic-flow). """ + GENERALLY)  # fmt: skip
 
 
 @CONTINUOUS.formula
@@ -87,13 +88,13 @@ DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label=
     statement=r"""\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are
         Lyapunov stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
     assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.sec-5.2-stability-power-bounded",
-    note="""
-        On these systems x^{(t)} = x + tNx: the increment never changes, so a bounded orbit has increment 0. The
+    name="stability by eigenvalues, discrete time", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.sec-5.2-stability-power-bounded",
+    consequence=r"""Eigenvalues with $|\lambda_j| = 1$ prove no stability; ask for $|\lambda_j| < 1$, or for a linear
+        system whose eigenvalues on the circle are semisimple (dynamics.sec-5.2-stability-power-bounded).""",
+    note="""On these systems $x^{(t)} = x + tNx$: the increment never changes, so a bounded orbit has increment 0. The
         matrices of Eqs. (17) and (18) at equal frequencies are not of this kind, the first being normal, the second a
-        contraction. For nonlinear f a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). """
-    + GENERALLY,
-)  # fmt: skip
+        contraction. For nonlinear $f$ a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). """ + GENERALLY)  # fmt: skip
 
 
 @DISCRETE.formula
@@ -123,10 +124,9 @@ UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth 
     statement=r"""
         N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
     assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
-    relation=AtMost(), sizes={"D": (2, 3)}, of_project=True,
-    note=r"""No K bounds |\exp(tN)|, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole t also
-        for I + N.""",
-)  # fmt: skip
+    name="growth on a nilpotent block", relation=AtMost(), sizes={"D": (2, 3)}, of_project=True,
+    note=r"""No $K$ bounds $\|\exp(tN)\|$, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole
+        $t$ also for $I + N$.""")  # fmt: skip
 
 
 @UNBOUNDED.inputs
@@ -164,7 +164,7 @@ UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 # -- what holds --------------------------------------------------------------------------------------------------------
 
 SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
-    label="Stability of linear systems, continuous time",
+    label="Stability of linear systems, continuous time", name="stability of linear systems, continuous time",
     statement=r"J=VMV^{-1},\ M+M^\top\preceq0\ \Rightarrow\ \|\exp(tJ)x\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t\ge0)",
     assumptions=[
         r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
@@ -172,9 +172,9 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
     relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-continuous",
-    note=r"""A bound independent of t is Lyapunov stability of 0, for linear f. Zero eigenvalues, odd D and non-normal J
-        included. For nonlinear f eigenvalues with Re(\lambda_j) < 0 suffice, those on the axis decide nothing.""",
-)  # fmt: skip
+    note=r"""A bound independent of $t$ is Lyapunov stability of 0, for linear $f$. Zero eigenvalues, odd $D$ and
+        non-normal $J$ included. For nonlinear $f$ eigenvalues with $\operatorname{Re}(\lambda_j) < 0$ suffice, those on
+        the axis decide nothing.""")  # fmt: skip
 
 
 @SEMISIMPLE.inputs
@@ -206,7 +206,7 @@ SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
 
 
 POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
-    label="Stability of linear systems, discrete time",
+    label="Stability of linear systems, discrete time", name="stability of linear systems, discrete time",
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
         r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
@@ -214,8 +214,7 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
         r" -1 among them, are semisimple",
     ],
     relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
-    note="Checked after six steps; the bound does not depend on their number.",
-)  # fmt: skip
+    note="Checked after six steps; the bound does not depend on their number.")  # fmt: skip
 
 
 @POWER_BOUNDED.inputs
@@ -253,10 +252,9 @@ LifeShare = Annotated[Any, Real(0.0, 0.96875)]
 CUBIC_FLOW = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-flow", label="A simple eigenvalue 0, continuous time",
     statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
     assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
-    relation=Equal(), of_project=True,
-    note="""A second way in which the general statement of Section 5.2 fails: |x(t)| exceeds every bound, however small
-        x_0 is.""",
-)  # fmt: skip
+    name="instability of a cubic flow", relation=Equal(), at_sizes=True, of_project=True,
+    note="""A second way in which the general statement of Section 5.2 fails: $|x(t)|$ exceeds every bound, however
+        small $x_0$ is.""")  # fmt: skip
 
 
 @CUBIC_FLOW.inputs
@@ -284,9 +282,8 @@ CUBIC_FLOW.mutant("sign, of a stable equilibrium", "solution * solution -> -solu
 CUBIC_MAP = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-map", label="A simple eigenvalue 1, discrete time",
     statement=r"""x^{(t+1)}=x^{(t)}+(x^{(t)})^3\ \Rightarrow\ |x^{(t)}|\ge|x^{(0)}|(1+t\,(x^{(0)})^2):\ \text{0 is
         unstable though}\ \lambda=1""",
-    relation=AtMost(), of_project=True,
-    note="Every step multiplies by 1 + x^2, which never falls. Checked after six steps.",
-)  # fmt: skip
+    name="instability of a cubic map", relation=AtMost(), of_project=True,
+    note="Every step multiplies by $1 + x^2$, which never falls. Checked after six steps.")  # fmt: skip
 
 
 @CUBIC_MAP.formula

@@ -56,19 +56,20 @@ REGULAR = Assumption(
 )
 
 LYAPUNOV_SINGULAR_VALUES = Claim(DYNAMICS, "dynamics.sec-5.1-lyapunov-sv",
-    label="Section 5.1, text (Fig. 2 discussion)",
+    label="Section 5.1, text (Fig. 2 discussion)", name="maximum Lyapunov exponent as average singular value",
     statement=r"""\text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular
         vale of }J\text{, which is further explained and analyzed in Section 5.3''}""",
     assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time", REGULAR],
     relation=Equal(), sizes={"D": (1, 4)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.1-lyapunov-sv-bound", uses=("dynamics.eq-89",),
-    note=r"""Compared are \lambda_{\max}, here the logarithm of the spectral radius of J (Gelfand), and the average of a
-        constant. The first counterexample lacks only the logarithm, which Section 5.3 has. With it the sentence is
-        still false: at the second \lambda_{\max} = 0, while \ln\sigma_{\max} is \ln 2 at every time; a contracting map
-        may have singular values above 1 at all times. The average of \ln\sigma_{\max} is an upper bound. It is the
-        exponent where the singular vectors of one step are those of the next (dynamics.sec-5.3-average-aligned), and
-        for a constant normal J.""",
-)  # fmt: skip
+    consequence="""Averaged singular values can report instability where there is none; they bound the exponent from
+        above (dynamics.sec-5.1-lyapunov-sv-bound), itself computed by QR (dynamics.lyapunov-qr).""",
+    note=r"""Compared are $\lambda_{\max}$, here the logarithm of the spectral radius of $J$ (Gelfand), and the average
+        of a constant. The first counterexample lacks only the logarithm, which Section 5.3 has. With it the sentence is
+        still false: at the second $\lambda_{\max} = 0$, while $\ln\sigma_{\max}$ is $\ln 2$ at every time; a
+        contracting map may have singular values above 1 at all times. The average of $\ln\sigma_{\max}$ is an upper
+        bound. It is the exponent where the singular vectors of one step are those of the next
+        (dynamics.sec-5.3-average-aligned), and for a constant normal $J$.""")  # fmt: skip
 
 
 @LYAPUNOV_SINGULAR_VALUES.formula
@@ -98,14 +99,13 @@ LYAPUNOV_SINGULAR_VALUES.mutant("Frobenius norm, sign lost", lambda J: -frobeniu
 
 
 SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
-    label="Lyapunov exponent and averaged singular values",
+    label="Lyapunov exponent and averaged singular values", name="maximum Lyapunov exponent bounded by singular values",
     statement=r"""\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots
         J_0)\le\frac1T\sum_t\log\sigma_{ \max}(J_t)""",
     assumptions=["T = 3, any Jacobians; compared without the logarithms"],
-    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv",
-    note=r"""So \lambda_{\max} is at most the time average of \ln\sigma_{\max}(J_t), hence the logarithm of that of
-        \sigma_{\max}(J_t). Attained for a constant normal J.""",
-)  # fmt: skip
+    relation=AtMost(), all_sizes=True, of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv",
+    note=r"""So $\lambda_{\max}$ is at most the time average of $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
+        $\sigma_{\max}(J_t)$. Attained for a constant normal $J$.""")  # fmt: skip
 
 
 @SINGULAR_VALUE_BOUND.formula
@@ -131,14 +131,15 @@ AVERAGE = Claim(DYNAMICS, "dynamics.sec-5.3-average", label="Section 5.3, text",
         ),
         Assumption("A is nonsingular", positive=lambda A: determinant(A) * determinant(A)),
     ],
-    relation=Equal(), sizes={"D": (2, 2)}, expects="refuted", severity="error",
-    correction="dynamics.sec-5.3-average-majorised", uses=("dynamics.eq-89",),
-    note=r"""A = [[0, 2], [1/2, 0]] has A^2 = I, so both exponents are 0, while \ln\sigma_1 and \ln\sigma_2 are \pm\ln 2
-        at every time. 'Intuitively' says how the sentence is meant, but not when it is true: where the singular vectors
-        of one step are those of the next (dynamics.sec-5.3-average-aligned), and for a constant normal J. For every J
-        the averages bound the partial sums of the exponents from above, and give the sum of all
-        (dynamics.sec-5.3-average-sum).""",
-)  # fmt: skip
+    name="Lyapunov exponents as averaged singular values", relation=Equal(), sizes={"D": (2, 2)}, expects="refuted",
+    severity="error", correction="dynamics.sec-5.3-average-majorised", uses=("dynamics.eq-89",),
+    consequence=r"""Averages of $\ln\sigma_i(J)$ are not the exponents; they bound their partial sums from above
+        (dynamics.sec-5.3-average-majorised), and the exponents themselves come by QR (dynamics.lyapunov-qr).""",
+    note=r"""$A = [[0, 2], [1/2, 0]]$ has $A^2 = I$, so both exponents are 0, while $\ln\sigma_1$ and $\ln\sigma_2$ are
+        $\pm\ln 2$ at every time. 'Intuitively' says how the sentence is meant, but not when it is true: where the
+        singular vectors of one step are those of the next (dynamics.sec-5.3-average-aligned), and for a constant normal
+        $J$. For every $J$ the averages bound the partial sums of the exponents from above, and give the sum of all
+        (dynamics.sec-5.3-average-sum).""")  # fmt: skip
 
 
 @AVERAGE.inputs
@@ -160,14 +161,12 @@ AVERAGE.mutant("ln of the largest singular value for every i", lambda value: val
 
 
 ALIGNED = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average-aligned", label="Section 5.3, where averages are exact",
-    statement=r"""
-        J_t=Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top,\ Q_t\text{ orthogonal}\ \Rightarrow\
-        \tfrac1{2T}\log\alpha_i^{(T)}=\tfrac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i""",
+    statement=r"""J_t=Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top,\ Q_t\text{ orthogonal}\
+        \Rightarrow\ \tfrac1{2T}\log\alpha_i^{(T)}=\tfrac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i""",
     assumptions=HANDED_ON,
-    relation=Equal(), of_project=True,
-    note=r"""Exponent by exponent, the maximum among them. For a constant positive semi-definite J it is so; for a
-        constant normal J as well, since then \sigma_i(J^T) = \sigma_i(J)^T.""",
-)  # fmt: skip
+    name="averaged singular values, aligned Jacobians", relation=Equal(), of_project=True,
+    note=r"""Exponent by exponent, the maximum among them. For a constant positive semi-definite $J$ it is so; for a
+        constant normal $J$ as well, since then $\sigma_i(J^T) = \sigma_i(J)^T$.""")  # fmt: skip
 
 
 @ALIGNED.formula
@@ -187,11 +186,11 @@ MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Sect
     statement=r"""\prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that
         }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)""",
     assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
-    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-average",
-    note="""Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for k = D, which is
-        dynamics.sec-5.3-average-sum, and for a constant normal J. Not for normal J that merely commute: diag(2, 1) and
-        diag(1, 2) have the product 2 I.""",
-)  # fmt: skip
+    name="partial sums of Lyapunov exponents bounded", relation=AtMost(), of_project=True,
+    corrects="dynamics.sec-5.3-average",
+    note=r"""Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for $k = D$, which
+        is dynamics.sec-5.3-average-sum, and for a constant normal $J$. Not for normal $J$ that merely commute:
+        $\operatorname{diag}(2, 1)$ and $\operatorname{diag}(1, 2)$ have the product $2I$.""")  # fmt: skip
 
 
 def _partial_products(values: Any) -> list[Any]:
@@ -218,8 +217,7 @@ SUM = Claim(THREE_STEPS, "dynamics.sec-5.3-average-sum", label="Section 5.3, sum
     statement=r"""\prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the
         time average of }\sum_i\ln\sigma_i(J)=\ln|\det J|""",
     assumptions=["T = 3 arbitrary Jacobians"],
-    relation=Equal(), exact=True, of_project=True,
-)  # fmt: skip
+    name="sum of all Lyapunov exponents", relation=Equal(), at_sizes=True, exact=True, of_project=True)  # fmt: skip
 
 
 @SUM.formula

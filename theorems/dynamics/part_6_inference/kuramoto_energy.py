@@ -61,17 +61,18 @@ KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.
     statement=r"""\text{``Under certain symmetry assumptions without SA, it reduces to the energy function of a
         generalized Kuramoto model''}""",
     assumptions=[Assumption("C = O", zero=lambda C: C)],
-    relation=AtMost(signed=True, ascent=False), expects="gap", missing="C = O",
+    name="pseudo-energy reduced to the Kuramoto energy", relation=AtMost(signed=True, ascent=False), expects="gap",
     presumes=("dynamics.sec-6.3-kuramoto-input",), correction="dynamics.sec-6.3-kuramoto-energy",
-    reading=Reading(
-        "the energy function of a generalized Kuramoto model",
-        r"an energy function of the flow does not increase along it, whatever its normalisation: dE_{\text{pseudo}}/dt \le 0"
-        r" for E_{\text{pseudo}} = -\operatorname{Tr}(X^\top(C+JX)), \Delta X as in Eq. (9)",
-    ),
-    note=r"""The Kuramoto energy is -x^T J x / 2 - c^T x. Without C, which is no assumption of symmetry, E_pseudo is
-        twice that. With C the coupling enters E_pseudo twice as strongly as it should: it is the energy of a model with
-        the coupling 2J, literally, but not of the one that runs (dynamics.sec-6.3-kuramoto-input). With \Delta X
-        exactly as in Eq. (7) E_pseudo is 0.""",
+    reading=Reading("the energy function of a generalized Kuramoto model", r"""an energy function of the flow does not
+            increase along it, whatever its normalisation: $dE_{\text{pseudo}}/dt \le 0$ for $E_{\text{pseudo}} =
+            -\operatorname{Tr}(X^\top(C+JX))$, $\Delta X$ as in Eq. (9)"""),
+    missing="$C = O$",
+    consequence="""With an input $C$ the pseudo-energy is not the energy of the model that runs and can rise; use
+        dynamics.sec-6.3-kuramoto-energy.""",
+    note=r"""The Kuramoto energy is $-x^\top Jx/2 - c^\top x$. Without $C$, which is no assumption of symmetry,
+        $E_{\text{pseudo}}$ is twice that. With $C$ the coupling enters $E_{\text{pseudo}}$ twice as strongly as it
+        should: it is the energy of a model with the coupling $2J$, literally, but not of the one that runs
+        (dynamics.sec-6.3-kuramoto-input). With $\Delta X$ exactly as in Eq. (7) $E_{\text{pseudo}}$ is 0.""",
 )  # fmt: skip
 
 
@@ -94,12 +95,11 @@ KURAMOTO_ENERGY.mutant("coupling made asymmetric in the flow", "drive -> _drive_
 
 
 KURAMOTO_INPUT = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-input", label="Section 6.3, E_pseudo of a model with input",
-    statement=r"""
-        \frac{d}{dt}\big(-\operatorname{Tr}(X^\top(C+JX))\big)\le0\text{ along }x'=\operatorname{Proj}(c+Jx),\
+    statement=r"""\frac{d}{dt}\big(-\operatorname{Tr}(X^\top(C+JX))\big)\le0\text{ along }x'=\operatorname{Proj}(c+Jx),\
         J=J^\top,\text{ for every input }C""",
-    relation=AtMost(signed=True, ascent=False), expects="refuted", severity="error", of_project=True,
-    note="The coupling counts twice: it is the energy of the model with the coupling 2J.",
-)  # fmt: skip
+    name="pseudo-energy of a Kuramoto model with input", relation=AtMost(signed=True, ascent=False), expects="refuted",
+    severity="error", of_project=True,
+    note="The coupling counts twice: it is the energy of the model with the coupling $2J$.")  # fmt: skip
 
 
 @KURAMOTO_INPUT.formula
@@ -129,12 +129,12 @@ KURAMOTO_INPUT.mutant("the Kuramoto energy", share=rational(1, 2))
 
 
 KURAMOTO_HALF = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-energy",
-    label="Section 6.3, the energy of the generalised Kuramoto model",
+    label="Section 6.3, the energy of the generalised Kuramoto model", name="energy of the generalised Kuramoto model",
     statement=r"""E_K=-\tfrac12x^\top Jx-c^\top x=\tfrac12\big(E_{\text{pseudo}}-\operatorname{Tr}(C^\top
         X)\big),\quad\frac{dE_K}{dt}\le0\text{ along }x'=\operatorname{Proj}(c+Jx)""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.sec-6.3-kuramoto",
-    note=r"dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2. The energy is evaluated in the second form, from E_pseudo.",
-)  # fmt: skip
+    note=r"""$dE_K/dt = -\|\operatorname{Proj}(c+Jx)\|^2$. The energy is evaluated in the second form, from
+        $E_{\text{pseudo}}$.""")  # fmt: skip
 
 
 def _drive_by_asymmetric_coupling(X: Any, C: Any, J: Any) -> Any:
@@ -156,8 +156,8 @@ KURAMOTO_INTEGRATED = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-integrated",
     label="Section 6.3, the energy of the generalised Kuramoto model, integrated forward",
     statement=r"E_K(X(\tau))\le E_K(X(0))+\text{the change when the step is halved}",
     assumptions=[r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)"],
-    relation=AtMost(signed=True, ascent=False), sizes={"P": (1, 2), "N": (2, 2), "n": (2, 4)}, of_project=True,
-    uses=("dynamics.sec-6.3-kuramoto-energy",),
+    name="Kuramoto energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
+    sizes={"P": (1, 2), "N": (2, 2), "n": (2, 4)}, of_project=True, uses=("dynamics.sec-6.3-kuramoto-energy",),
 )  # fmt: skip
 
 

@@ -32,9 +32,10 @@ def total_square(V: Any, eigenvalues: Any, x: Any, eta: Any) -> Any:
     return y.T @ y
 
 
-POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, text",
-    statement=r"""\text{``the loop effectively performs a computation analogous to power iteration, but constrained to
-        real space with positive eigenvalues''; top }2\%\text{ eigenspace share rises monotonically to nearly }40\%""",
+POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, text", name="update as power iteration",
+    statement=r"""\text{``During inference, the proportion of the state in the top }2\%\text{ eigenspace increases
+        monotonically, eventually dominating nearly }40\%\text{. This suggests that the loop effectively performs a
+        computation analogous to power iteration, but constrained to real space with positive eigenvalues''}""",
     assumptions=[
         r"x \to \Pi(x + \eta Jx), J = V diag(\lambda) V^T symmetric and constant, \lambda descending, \eta \ge 0",
         Assumption(
@@ -47,16 +48,13 @@ POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, 
         Assumption("x does not vanish", positive=lambda x: x.T @ x),
     ],
     relation=AtMost(), sizes={"n": (2, 4), "k": (1, 3)}, where=lambda sizes: sizes["k"] < sizes["n"], expects="reading",
-    reading=Reading(
-        "effectively performs a computation analogous to power iteration",
-        "for a constant symmetric drive and one normalisation of the whole state, the share of the state in the top k"
-        " eigenspace never falls in one step; the 40 % of a trained model are not checked",
-    ),
-    note=r"""Coefficients are multiplied by 1+\eta\lambda_i. What power iteration selects is the largest
-        |1+\eta\lambda_i|: with eigenvalues 1 and -5 and \eta = 1 the factors are 2 and -4, and the share of the top
-        eigenvector falls. J_t is in general neither symmetric nor constant, and AKOrN normalises each oscillator, so
-        this is an analogy, as the text says.""",
-)  # fmt: skip
+    reading=Reading("effectively performs a computation analogous to power iteration", """for a constant symmetric drive
+            and one normalisation of the whole state, the share of the state in the top $k$ eigenspace never falls in
+            one step; the 40 % of a trained model are not checked"""),
+    note=r"""Coefficients are multiplied by $1+\eta\lambda_i$. What power iteration selects is the largest
+        $|1+\eta\lambda_i|$: with eigenvalues 1 and $-5$ and $\eta = 1$ the factors are 2 and $-4$, and the share of the
+        top eigenvector falls. $J_t$ is in general neither symmetric nor constant, and AKOrN normalises each oscillator,
+        so this is an analogy, as the text says.""")  # fmt: skip
 
 
 @POWER.inputs
@@ -89,18 +87,19 @@ POWER.mutant("step against the drive", "eta -> -eta")
 # -- alignment along runs ----------------------------------------------------------------------------------------------
 
 COSINE = Claim(DYNAMICS, "dynamics.sec-6.3-cosine", label="Section 6.3 / Figure 6",
-    statement=r"""\text{the cosine similarity between }\operatorname{vec}(\operatorname{MSA}(X^{(t)}))\text{ and
-        }J_tx_t\text{ remains high throughout iterations}""",
+    statement=r"""\text{``the cosine similarity between }\operatorname{vec}(\operatorname{MSA}(X^{(t)}))\text{ and
+        }J_tx_t\text{ remains high throughout iterations''}""",
     assumptions=["AKOrN (7)-(8); the paper's figure is for a trained model on Sudoku"],
-    relation=FollowsLaw(samples=1000, instances=2), sizes={"S": (9, 9), "D": (16, 16), "N": (4, 4)}, batched=False,
-    expects="empirical", uses=("dynamics.b.5-alignment",),
-    observed="""untrained AKOrN: S = 9, D = 16, N = 4, one head, beta = 1/4, eta = 1, weights normal with variance 1/D,
-        Omega_j normal, C and X^(0) random unit oscillators; 16 iterations, 1000 runs. The smallest cosine of a run
-        exceeds 1/2 in at least 99 % of runs, and 0.9 in at most half of them (fewer than 966 and 405 of 1000 would
-        reject the one or the other). The trained weights, and what counts as high, are not stated""",
+    name="cosine of attention output and linearised output", relation=FollowsLaw(samples=1000, instances=2),
+    sizes={"S": (9, 9), "D": (16, 16), "N": (4, 4)}, batched=False, expects="empirical",
+    uses=("dynamics.b.5-alignment",),
+    observed=r"""untrained AKOrN: $S = 9$, $D = 16$, $N = 4$, one head, $\beta = 1/4$, $\eta = 1$, weights normal with
+        variance $1/D$, $\Omega_j$ normal, $C$ and $X^{(0)}$ random unit oscillators; 16 iterations, 1000 runs. The
+        smallest cosine of a run exceeds 1/2 in at least 99 % of runs, and 0.9 in at most half of them (fewer than 966
+        and 405 of 1000 would reject the one or the other). The trained weights, and what counts as high, are not stated
+        """,
     note="""Nothing forces it: the two can be opposite (dynamics.sec-6.3-cosine-sign). It is near 1 for small logits
-        (dynamics.sec-6.3-cosine-small-logits).""",
-)  # fmt: skip
+        (dynamics.sec-6.3-cosine-small-logits).""")  # fmt: skip
 
 
 @COSINE.inputs
@@ -160,10 +159,10 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-6.3-cosine-sign",
     label="Section 6.3, J x against the output for arbitrary weights",
     statement=r"\langle\operatorname{vec}(\operatorname{SA}(X)),J x\rangle\ge0",
     assumptions=["one head with values M = W^VW^O, A = W^QW^{K\\top}; no constraint on the tokens"],
-    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
+    name="cosine with the linearised output, any weights", relation=AtMost(signed=True, ascent=False),
+    sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.sec-6.3-cosine-small-logits", of_project=True,
-    note="At the counterexample the cosine is -1.",
-)  # fmt: skip
+    note="At the counterexample the cosine is $-1$.")  # fmt: skip
 
 
 def _attended(X: Any, A: Any, M: Any) -> Any:
@@ -193,15 +192,15 @@ SIGN.mutant("sign", "y.T @ z -> -(y.T @ z)")
 
 SMALL_LOGITS = Claim(DYNAMICS, "dynamics.sec-6.3-cosine-small-logits",
     label="Section 6.3, J x against the output for small logits",
-    statement=r"""
-        \|(Jx-\operatorname{vec}\operatorname{SA}(X))_i\|\le\tfrac12\big(\max_jL_{ij}-\min_jL_{ij}\big)\max_{j,k}
-        \|v_j-v_k\|,\quad L=XAX^\top,\ V=XM""",
+    statement=r"""\|(Jx-\operatorname{vec}\operatorname{SA}(X))_i\|\le\tfrac12\big(\max_jL_{ij}-\min_jL_{ij}\big)
+        \max_{j,k}\|v_j-v_k\|\text{ for }\operatorname{SA}(X)=\operatorname{softmax}(L)V,\ L=XAX^\top,\ V=XM\text{ with
+        the rows }v_j,\ J=\partial\operatorname{SA}/\partial X,\ x=\operatorname{vec}X""",
     assumptions=["squares of both sides, token by token; one head"],
-    relation=AtMost(), sizes={"S": (1, 3), "D": (1, 3)}, of_project=True, corrects="dynamics.sec-6.3-cosine-sign",
-    uses=("dynamics.b.5-alignment",),
-    note="""The difference is twice the covariance of logits and values under row i of P, and a covariance is at most a
-        quarter of the product of the ranges. So the cosine tends to 1 with the logits, unless the output vanishes.""",
-)  # fmt: skip
+    name="attention output and linearised output, small logits", relation=AtMost(), sizes={"S": (1, 3), "D": (1, 3)},
+    of_project=True, corrects="dynamics.sec-6.3-cosine-sign", uses=("dynamics.b.5-alignment",),
+    note="""The difference is twice the covariance of logits and values under row $i$ of $P$, and a covariance is at
+        most a quarter of the product of the ranges. So the cosine tends to 1 with the logits, unless the output
+        vanishes.""")  # fmt: skip
 
 
 def _range_bound(X: Any, A: Any, M: Any, share: Any, ranged: bool = True) -> Any:

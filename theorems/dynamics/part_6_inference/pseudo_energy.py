@@ -14,13 +14,14 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment
 from theorems.dynamics.part_c_details.oscillators import (
-    UNIT_OSCILLATORS, Frequencies, antisymmetric_blocks, oscillator_normalisation, split,
+    UNIT_OSCILLATORS, Frequencies, Stacked, antisymmetric_blocks, oscillator_normalisation, split,
 )  # fmt: skip
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import Width, heads_fit
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 Step = Annotated[Any, Real(0.0, 2.0)]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -52,28 +53,29 @@ AKORN = Setting(
     DYNAMICS,
     "Section 6.3, AKOrN",
     assumptions=[UNIT_OSCILLATORS, r"\Omega_j anti-symmetric", r"\Delta X from Eq. (7), X^{(t+1)} from Eq. (8)"],
-    sizes={"S": (1, 2), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
+    sizes={"S": (1, 3), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
     where=lambda sizes: sizes["D"] == sizes["J"] * sizes["N"] and heads_fit(sizes),
     inputs=akorn,
-)
+    hypotheses=(
+        unit_parts("X", "N", stated=UNIT_OSCILLATORS.text), skew_blocks("Omega", stated=r"\Omega_j anti-symmetric"),
+    ),
+)  # fmt: skip
 
 PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition",
     statement=r"""E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN
         (updates (7)-(8)) approximately decreases}""",
     assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
-    relation=AtMost(signed=True, ascent=False), expects="refuted", severity="slip",
-    correction="dynamics.sec-6.3-pseudo-drive",
-    reading=Reading(
-        "approximately decreases",
-        r"falls in steps that move the state: E(t+1) \le E(t) - \kappa\|X^{(t+1)}-X^{(t)}\|_F^2 for some \kappa > 0, tested"
-        r" at 2^{-20}",
-    ),
-    note=r"""With \Delta X of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj both
-        produce tangent vectors, orthogonal to the unit oscillators. The text goes on with -Tr(X^T MSA(X)), 'neglecting
-        a constant term C', so \Delta X is meant as in Eq. (9), C + MSA(X), without Omg and Proj. That this falls is
-        reported of trained models; it need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it
-        rises.""",
-)  # fmt: skip
+    name="pseudo-energy decreased by AKOrN", relation=AtMost(signed=True, ascent=False), expects="refuted",
+    severity="slip", correction="dynamics.sec-6.3-pseudo-drive",
+    reading=Reading("approximately decreases", r"""falls in steps that move the state: $E(t+1) \le E(t) -
+            \kappa\|X^{(t+1)}-X^{(t)}\|_F^2$ for some $\kappa > 0$, tested at $2^{-20}$"""),
+    consequence=r"""Computed with the $\Delta X$ of AKOrN the pseudo-energy is 0 at every state and monitors nothing;
+        use $-\operatorname{Tr}(X^\top(C+\operatorname{MSA}(X)))$, which can rise (dynamics.sec-6.3-pseudo-drive).""",
+    note=r"""With $\Delta X$ of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj
+        both produce tangent vectors, orthogonal to the unit oscillators. The text goes on with
+        $-\operatorname{Tr}(X^\top\operatorname{MSA}(X))$, 'neglecting a constant term $C$', so $\Delta X$ is meant as
+        in Eq. (9), $C + \operatorname{MSA}(X)$, without Omg and Proj. That this falls is reported of trained models; it
+        need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it rises.""")  # fmt: skip
 
 
 def _after(X: Any, C: Any, Omega: Any, attended: Callable[[Any], Any], eta: Any, N: int) -> Any:
@@ -96,7 +98,7 @@ def _allowed(
 
 @PSEUDO.formula
 def pseudo_energy_less_a_share_of_the_move(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: Step, H: Heads, N: int,
 ) -> Any:  # fmt: skip
     """E_pseudo(t) - 2^-20 |X(t+1) - X(t)|_F^2, shape (1, 1)."""
@@ -133,17 +135,16 @@ PSEUDO.mutant("kappa = 1", kappa=1)
 
 
 PSEUDO_ZERO = Claim(AKORN, "dynamics.sec-6.3-pseudo-zero",
-    label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)",
+    label="Section 6.3, the pseudo-energy with Delta X of Eq. (7)", name="pseudo-energy of AKOrN vanishes",
     statement=r"""E_{\text{pseudo}}(t)=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})=0\ \text{at every state of unit
         oscillators}""",
-    relation=HasStructure(), exact=True, of_project=True, uses=("dynamics.eq-97",),
-)  # fmt: skip
+    relation=HasStructure(), all_sizes=True, exact=True, of_project=True, uses=("dynamics.eq-97",))  # fmt: skip
 
 
 @PSEUDO_ZERO.formula
 def akorn_increment_of_attention(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, H: Heads, N: int,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """Delta X, shape (S, D) (Eq. (7))."""
     return akorn_increment(X, C, Omega, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H), N)
@@ -161,22 +162,21 @@ PSEUDO_ZERO.mutant(
 
 
 PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3, the pseudo-energy without Proj",
-    statement=r"""
-        E(X):=-\operatorname{Tr}\big(X^\top(C+\operatorname{MSA}(X))\big)\ \Rightarrow\ \frac{dE}{dt}=-\operatorname{
-        Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta X\text{ of (7)},\
-        J=\partial\operatorname{MSA}/\partial X""",
-    relation=Equal(), of_project=True, corrects="dynamics.sec-6.3-pseudo",
-    note=r"""This E, with \Delta X as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it can
-        rise: it falls where J^\top X = MSA(X) and \Omega = O, up to the factor 2 that C lacks
-        (dynamics.sec-6.3-kuramoto-input), and at the state X = (1, 0), C = (0, 3), J = [[0, -2], [-2, 0]] of one token
-        its rate is 1. No energy of AKOrN with attention is known.""",
-)  # fmt: skip
+    statement=r"""E(X):=-\operatorname{Tr}\big(X^\top(C+\operatorname{MSA}(X))\big)\ \Rightarrow\
+        \frac{dE}{dt}=-\operatorname{ Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta
+        X\text{ of (7)},\ J=\partial\operatorname{MSA}/\partial X""",
+    name="rate of the pseudo-energy without projection", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.sec-6.3-pseudo",
+    note=r"""This $E$, with $\Delta X$ as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it
+        can rise: it falls where $J^\top X = \operatorname{MSA}(X)$ and $\Omega = O$, up to the factor 2 that $C$ lacks
+        (dynamics.sec-6.3-kuramoto-input), and at the state $X = (1, 0)$, $C = (0, 3)$, $J = [[0, -2], [-2, 0]]$ of one
+        token its rate is 1. No energy of AKOrN with attention is known.""")  # fmt: skip
 
 
 @PSEUDO_DRIVE.formula
 def rate_of_unprojected_pseudo_energy(
-    X: Tokens, C: Tokens, Omega: Any, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
-    beta: Beta, H: Heads, N: int,
+    X: Tokens, C: Tokens, Omega: Stacked, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    beta: Beta, H: Heads, N: Width,
 ) -> Any:  # fmt: skip
     """-Tr((C + MSA(X) + J^T X)^T Delta X), shape (1, 1)."""
     attended = multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)
@@ -213,12 +213,12 @@ QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text"
         ),
         Assumption("C neglected: C = O", zero=lambda C: C),
     ],
-    relation=Equal(), expects="refuted", severity="slip",
+    name="pseudo-energy as a quadratic form", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.sec-6.3-quadratic-drive", presumes=("dynamics.sec-6.3-pseudo",),
-    note=r"""With \Delta X of Eq. (7), that of AKOrN, E_pseudo is 0 with or without C (dynamics.sec-6.3-pseudo-zero),
-        the form is not. That C is 'a constant term in \Delta X' shows that \Delta X is meant as in Eq. (9), without Omg
-        and Proj. Drawn with W^Q = O, for which MSA is linear and the approximation exact.""",
-)  # fmt: skip
+    note=r"""With $\Delta X$ of Eq. (7), that of AKOrN, $E_{\text{pseudo}}$ is 0 with or without $C$
+        (dynamics.sec-6.3-pseudo-zero), the form is not. That $C$ is 'a constant term in $\Delta X$' shows that $\Delta
+        X$ is meant as in Eq. (9), without Omg and Proj. Drawn with $W^Q = O$, for which MSA is linear and the
+        approximation exact.""")  # fmt: skip
 
 
 @QUADRATIC.inputs
@@ -265,14 +265,15 @@ QUADRATIC.mutant("sign", lambda value: -value)
 
 
 QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
-    label="Section 6.3, the quadratic form of -Tr(X^T MSA(X))",
+    label="Section 6.3, the quadratic form of -Tr(X^T MSA(X))", name="quadratic form of the attention drive",
     statement=r"\operatorname{vec}(\operatorname{MSA}(X))=J_tx_t\ \Rightarrow\ -\operatorname{Tr}(X^\top"
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
     assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True,
+    of_project=True,
     corrects="dynamics.sec-6.3-quadratic",
-    note="How good the approximation is: dynamics.b.5-alignment gives J x - vec(MSA(X)) exactly.",
-)  # fmt: skip
+    note=r"""How good the approximation is: dynamics.b.5-alignment gives $Jx - \operatorname{vec}(
+        \operatorname{MSA}(X))$ exactly.""")  # fmt: skip
 
 
 @QUADRATIC_DRIVE.formula
@@ -293,23 +294,21 @@ def pseudo_energy_of_the_linearisation(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O
 
 QUADRATIC_DRIVE.mutant("without one half", numerator=2)
 QUADRATIC_DRIVE.mutant("anti-symmetric part", "J + J.T -> J - J.T")
-QUADRATIC_DRIVE.mutant(
-    "MSA(X) itself",
-    lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H)),
-)
+QUADRATIC_DRIVE.mutant("MSA(X) itself",
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: pseudo_energy(X, multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H))
+)  # fmt: skip
 
 
 BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
-    statement=r"""
-        x_t=\sum_{k=1}^{DS}a_t^kv_t^k\ (v_t^k\text{ orthonormal eigenvectors of }S_t),\ \lambda_t^1\ge\cdots\ge
-        \lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/\sum_k(a_t^k)^2""",
+    statement=r"""x_t=\sum_{k=1}^{DS}a_t^kv_t^k\ (v_t^k\text{ orthonormal eigenvectors of }S_t),\
+        \lambda_t^1\ge\cdots\ge\lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/
+        \sum_{k=1}^{DS}(a_t^k)^2""",
     assumptions=["S_t symmetric", Assumption("x does not vanish", positive=lambda x: x.T @ x)],
-    relation=Equal(), sizes={"n": (1, 4)}, exact=True,
-    note="""Checked: -x^T S x / 2 = -sum_k lambda_k a_k^2 / 2, Parseval, and the index for every number of leading
-        eigenvectors as |projection of x|^2 / |x|^2; so it lies in [0, 1]. It depends on the eigenvalues alone, and not
-        on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For DS < 50 the sum over k <=
-        0.02 DS is empty.""",
-)  # fmt: skip
+    name="contribution index of leading eigenvectors", relation=Equal(), at_sizes=True, sizes={"n": (1, 4)}, exact=True,
+    note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$, Parseval, and the index for every number of leading
+        eigenvectors as the squared share of the projection of $x$; so it lies in $[0, 1]$. It depends on the
+        eigenvalues alone, and not on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For
+        $DS < 50$ the sum over $k \le 0.02DS$ is empty.""")  # fmt: skip
 
 
 @BASIS.inputs

@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights
 from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, diag, eye, rational, sqrt, step, trace, vec_r
+from verify.matrix import added, concatenate, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Setting, Shape, subject
 
@@ -33,21 +33,19 @@ def asymmetry(M: Any) -> Any:
 
 def head_products(W_V: Any, W_O: Any, H: int) -> list[Any]:
     """W_h^V W_h^O for h = 1, ..., H, each (D, D): block column h of W^V by block row h of W^O."""
-    width = W_V.shape[1] // H
-    return [W_V[:, h * width : (h + 1) * width] @ W_O[h * width : (h + 1) * width] for h in range(H)]
+    return mapped(lambda V, O: V @ O, parts(W_V, H, 1), parts(W_O, H, 0))
 
 
-EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text",
-    statement=r"""W^V:=[W_1^V,\ldots,W_H^V]\in\mathbb R^{D\times D},\quad W^VW^O=\sum_hW_h^VW_h^O,\quad
-        R_{\text{E-multi}}=\|W^VW^O-(W^VW^O)^\top\|_F^2""",
+EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text", name="multi-head energy regulariser",
+    statement=r"""W^V:=[W_1^V,\cdots,W_H^V]\in\mathbb R^{D\times D},\quad R_{\text{E-multi}}:=\left
+        \|W^VW^O-(W^VW^O)^\top\right\|_F^2\text{, of the sum of the heads: }W^VW^O=\sum_hW_h^VW_h^O""",
     assumptions=["W_h^O the h-th block row of W^O"],
-    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True)  # fmt: skip
 
 
 def _product_and_regulariser(products: list[Any], sign: int = -1) -> Any:
     """vec of the sum M of `products` above |M + sign M^T|_F^2, shape (D^2 + 1, 1)."""
-    M = sum(products)
+    M = added(products)
     return concatenate([vec_r(M), squared_norm(M + M.T * sign)], axis=0)
 
 
@@ -73,8 +71,8 @@ EQ_19_SUM.mutant("last head left out",
 
 EQ_19_GRADIENT = Claim(DYNAMICS, "dynamics.eq-19-gradient", label="Eq. (19), gradient",
     statement=r"\frac{\partial R_{\text{E-multi}}}{\partial M}=4(M-M^\top),\quad M=W^VW^O",
-    relation=Equal(), all_sizes=True, sizes={"D": (1, 4)}, exact=True, of_project=True,
-)  # fmt: skip
+    name="gradient of the multi-head energy regulariser", relation=Equal(), all_sizes=True, sizes={"D": (1, 4)},
+    exact=True, of_project=True)  # fmt: skip
 
 
 @EQ_19_GRADIENT.formula
@@ -111,21 +109,23 @@ REGULARISED = Setting(
 )
 
 EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (19)",
-    statement=r"""R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O\text{ becomes symmetric (each }h\text{), as implied by
-        Proposition 4.2}""",
+    statement=r"""\text{``If }R_{\text{E-multi}}=0,\ W_h^VW_h^O\text{ becomes symmetric, as implied by Proposition
+        4.2''}""",
     assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-19-per-head",
-    presumes=("dynamics.prop-4.2",),
-    note=r"""The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: W^V
-        = I and W^O the exchange of two coordinates, H = 2, leave E_12 and E_21. It is true for H = 1. Head h is
-        symmetric exactly if the projection W_h^VW_h^{V\top} commutes with W^VW^O (dynamics.eq-19-commutator).""",
-)  # fmt: skip
+    name="symmetry of single heads from the regulariser", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-19-per-head", presumes=("dynamics.prop-4.2",),
+    consequence=r"""The regulariser does not make heads symmetric, what is asymmetric in one another cancels; penalise
+        each head, $\sum_h\|W_h^VW_h^O - (W_h^VW_h^O)^\top\|_F^2$ (dynamics.eq-19-per-head).""",
+    note=r"""The regulariser sees the sum of the heads only, and what is asymmetric in one head another can cancel: $W^V
+        = I$ and $W^O$ the exchange of two coordinates, $H = 2$, leave $E_{12}$ and $E_{21}$. It is true for $H = 1$.
+        Head $h$ is symmetric exactly if the projection $W_h^VW_h^{V\top}$ commutes with $W^VW^O$
+        (dynamics.eq-19-commutator).""")  # fmt: skip
 
 
 @EQ_19_HEADS.formula
 def transposed_head_products(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
     """(W_h^V W_h^O)^T, stacked, shape (H D, D): equal to W_h^V W_h^O if each head is symmetric."""
-    return concatenate([M.T for M in head_products(W_V, W_O, H)], axis=0)
+    return concatenate(mapped(lambda M: M.T, head_products(W_V, W_O, H)), axis=0)
 
 
 EQ_19_HEADS.oracle(lambda W_V, W_O, H: concatenate(head_products(W_V, W_O, H), axis=0))
@@ -137,23 +137,22 @@ EQ_19_HEADS.mutant("anti-symmetric heads", "M.T -> -M.T")
 
 
 EQ_19_COMMUTATOR = Claim(REGULARISED, "dynamics.eq-19-commutator",
-    label="Text after Eq. (19), when a head is symmetric",
+    label="Text after Eq. (19), when a head is symmetric", name="when a head is symmetric",
     statement=r"""
         R_{\text{E-multi}}=0\ \Rightarrow\ W_h^VW_h^O-(W_h^VW_h^O)^\top=P_hM-MP_h,\ P_h=W_h^VW_h^{V\top},\ M=W^VW^O""",
     relation=Equal(), exact=True, of_project=True,
-    note="So with R_E-multi = 0 head h is symmetric exactly if the projection P_h commutes with W^V W^O.",
-)  # fmt: skip
+    note=r"""So with $R_{\text{E-multi}} = 0$ head $h$ is symmetric exactly if the projection $P_h$ commutes with
+        $W^VW^O$.""")  # fmt: skip
 
 
 @EQ_19_COMMUTATOR.formula
 def commutators_with_head_projections(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
     """P_h M - M P_h, stacked, shape (H D, D)."""
-    M, width = W_V @ W_O, W_V.shape[1] // H
-    blocks = [W_V[:, h * width : (h + 1) * width] for h in range(H)]
-    return concatenate([B @ B.T @ M - M @ B @ B.T for B in blocks], axis=0)
+    M = W_V @ W_O
+    return concatenate(mapped(lambda B: B @ B.T @ M - M @ B @ B.T, parts(W_V, H, 1)), axis=0)
 
 
-EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate([M - M.T for M in head_products(W_V, W_O, H)], axis=0))
+EQ_19_COMMUTATOR.oracle(lambda W_V, W_O, H: concatenate(mapped(lambda M: M - M.T, head_products(W_V, W_O, H)), axis=0))
 EQ_19_COMMUTATOR.mutant("anticommutator", "B @ B.T @ M - M @ B @ B.T -> B @ B.T @ M + M @ B @ B.T")
 EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 
@@ -163,24 +162,24 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
         R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
         \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
     assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
-    relation=Equal(), sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True, of_project=True,
-    corrects="dynamics.eq-19-heads",
-    note=r"""Compared is R with \sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2); the gradient is
-        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make E_multi
-        fall: that needs W_h^VW_h^O = A_h = A_h^\top and A_hA_{h'} = O (dynamics.prop-4.2-symmetric).""",
-)  # fmt: skip
+    name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
+    where=heads_fit,
+    exact=True, of_project=True, corrects="dynamics.eq-19-heads",
+    note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
+        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
+        $E_{\text{multi}}$ fall: that needs $W_h^VW_h^O = A_h = A_h^\top$ and $A_hA_{h'} = O$
+        (dynamics.prop-4.2-symmetric).""")  # fmt: skip
 
 
 @EQ_19_PER_HEAD.formula
 def asymmetry_of_heads(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
     """sum_h |M_h - M_h^T|_F^2, shape (1, 1)."""
-    return sum(asymmetry(M) for M in head_products(W_V, W_O, H))
+    return added(mapped(asymmetry, head_products(W_V, W_O, H)))
 
 
 @EQ_19_PER_HEAD.oracle
 def asymmetry_by_traces(W_V: SquareWeights, W_O: SquareWeights, H: Heads) -> Any:
-    products = head_products(W_V, W_O, H)
-    R = sum((trace(M.T @ M) - trace(M @ M)) * 2 for M in products)
+    R = added(mapped(lambda M: (trace(M.T @ M) - trace(M @ M)) * 2, head_products(W_V, W_O, H)))
     return vec_r(W_V)[:1] * 0 + R
 
 
@@ -188,21 +187,20 @@ EQ_19_PER_HEAD.mutant("of the sum of the heads, Eq. (19)", lambda W_V, W_O: asym
 EQ_19_PER_HEAD.mutant("block columns of W^O", "W_O -> W_O.T")
 
 
-EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text",
+EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spectral regulariser",
     statement=r"""R_{\text{Spec}}=\sum\nolimits_{W\in\operatorname{SA}}\left(\sigma^2(W)-1\right)^2+\sum\nolimits_{b\in
         \operatorname{SA}}\|b\|_2^4,\ \sigma(W)\text{ the largest singular value; ``encourages the singular values to be
         close to 1''}""",
     assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
-    reading=Reading(
-        "encourages the singular values to be close to",
-        r"those just named, the largest of each W: descent on R_Spec moves it alone, towards 1, along"
-        r" -4\sigma(\sigma^2-1)uv^\top, and the biases along -4\|b\|^2 b",
-    ),
-    note=r"""It is false of all singular values of one matrix: the other ones receive no gradient, and R_Spec = 0
-        whatever they are below 1 (dynamics.eq-20-zero-set). At W = O the gradient vanishes too, although the singular
-        values are 0. A sum over all of them would be \|W^\top W-I\|_F^2.""",
-)  # fmt: skip
+    reading=Reading("encourages the singular values to be close to", r"""those just named, the largest of each $W$:
+            descent on $R_{\text{Spec}}$ moves it alone, towards 1, along $-4\sigma(\sigma^2-1)uv^\top$, and the biases
+            along $-4\|b\|^2b$"""),
+    note=r"""It is false of all singular values of one matrix: the other ones receive no gradient, and $R_{\text{Spec}}
+        = 0$ whatever they are below 1 (dynamics.eq-20-zero-set). At $W = O$ the gradient vanishes too, although the
+        singular values are 0. A sum over all of them would be $\|W^\top W-I\|_F^2$. Drawn with one bias and one matrix
+        of two rows, whose singular values have a closed form; the summands do not meet, and
+        $4\sigma(\sigma^2-1)uv^\top$ holds at every size.""")  # fmt: skip
 
 
 @subject("dynamics.spectral_regulariser")
@@ -254,11 +252,10 @@ def _(U: Any, V: Any, sigma: Any, small: Any, b: Any) -> Any:
 
 
 EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), where it vanishes",
-    statement=r"""
-        R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\ b=0,\text{
-        for every }0\le s<1""",
-    relation=HasStructure(), sizes={"n": (2, 3)}, exact=True, of_project=True, uses=("dynamics.eq-20",),
-)  # fmt: skip
+    statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\
+        b=0,\text{ for every }0\le s<1""",
+    name="zero set of the spectral regulariser", relation=HasStructure(), sizes={"n": (2, 3)}, exact=True,
+    of_project=True, uses=("dynamics.eq-20",))  # fmt: skip
 
 
 @EQ_20_ZERO_SET.inputs

@@ -19,18 +19,16 @@ REFERENCE = Claim(ENERGY, "dynamics.sec-7-reference", label="Limitations, text",
     statement=r"""\text{``the upper bound provided by Proposition 4.1 provides a conservative upper bound that is looser
         than empirical observations''}""",
     assumptions=["W^V = W^Q symmetric, W^K = I: the case of Proposition 4.1 that holds"],
-    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (1, 3)}, expects="refuted", severity="slip",
-    correction="dynamics.sec-7-looseness", presumes=("dynamics.prop-4.1",),
-    reading=Reading(
-        "a conservative upper bound that is looser than empirical observations",
-        r"the only upper bound in Proposition 4.1 is dE/dt \le 0; loose would mean that it is never attained, dE/dt <"
-        r" -\kappa with some \kappa > 0, tested at 10^{-6}",
-    ),
+    name="looseness of the bound of Proposition 4.1", relation=AtMost(signed=True, ascent=False),
+    sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip", correction="dynamics.sec-7-looseness",
+    presumes=("dynamics.prop-4.1",),
+    reading=Reading("a conservative upper bound that is looser than empirical observations",
+        r"""the only upper bound in Proposition 4.1 is $dE/dt \le 0$; loose would mean that it is never attained, $dE/dt
+            < -\kappa$ with some $\kappa > 0$, tested at $10^{-6}$"""),
     note="""Proposition 4.1 bounds no Jacobian. Its 0 is attained at every fixed point, so it is not loose. The sentence
         goes on with 'existing analyses of SA's Jacobians without normalization', that is Eq. (15), beside which stands
         Proposition 5.1: it is meant. Its bound (14) can be loose by any factor (dynamics.sec-7-looseness), and it is
-        also attained (see dynamics.prop-5.1).""",
-)  # fmt: skip
+        also attained (see dynamics.prop-5.1).""")  # fmt: skip
 
 
 @REFERENCE.inputs
@@ -55,11 +53,10 @@ LOOSENESS = Claim(DYNAMICS, "dynamics.sec-7-looseness", label="Limitations, how 
     statement=r"""S=1,\ W^VW^O=Kx^\top x,\ \gamma=\mathbf 1,\ C=0:\quad\frac{\text{bound (14)}}{\|\partial
         \operatorname{RMSNorm}(X+\eta\Delta X)/\partial X\|_2}=1+|\eta|K""",
     assumptions=["D > 1, unit x, K > 0, eta > 0"],
-    relation=Equal(), sizes={"D": (2, 3)}, of_project=True, corrects="dynamics.sec-7-reference",
-    uses=("dynamics.prop-5.1",),
-    note="""Attention amplifies x, the direction that normalisation removes; across it nothing is amplified. So no
-        constant factor turns the bound into an estimate from below.""",
-)  # fmt: skip
+    name="looseness of the normalised Jacobian bound", relation=Equal(), sizes={"D": (2, 3)}, of_project=True,
+    corrects="dynamics.sec-7-reference", uses=("dynamics.prop-5.1",),
+    note="""Attention amplifies $x$, the direction that normalisation removes; across it nothing is amplified. So no
+        constant factor turns the bound into an estimate from below.""")  # fmt: skip
 
 
 @LOOSENESS.inputs

@@ -83,8 +83,7 @@ EQ_33 = Claim(EXACT_PROOF, "dynamics.eq-33", label="Eqs. (32)-(33), proof of Pro
     statement=r"""\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta X_{[j,:]}^\top
         AX_{[i,:]})}{dX_{[i,:]}}-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}""",
-    relation=Equal(), all_sizes=True,
-)  # fmt: skip
+    name="gradient of the single-head energy, three groups", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @EQ_33.formula
@@ -108,13 +107,13 @@ EQ_34 = Claim(PROOF, "dynamics.eq-34", label="Eq. (34), proof of Prop. 4.1",
     statement=r"""-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\sum_{j\ne i}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A^\top
         X_{[j,:]}-\sum_{j\ne i}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})AX_{[j,:]}""",
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-34-corrected",
-    note=r"""The derivative of \exp(\beta x_j^\top A x_i) by x_i keeps the weight \exp(\beta x_j^\top A x_i), but the
-        line has \exp(\beta x_i^\top A x_j) in both sums, which is what makes the gradient parallel to \Delta in Eq.
-        (43). That A and A^\top have changed places too (the derivative of \exp(\beta x_i^\top A x_j) by x_i has A x_j)
-        does not matter to the sum, since its two weights are equal. A factor beta is missing besides; the
-        counterexample has beta = 1.""",
-)  # fmt: skip
+    name="gradient of the single-head energy, off-diagonal terms", relation=Equal(), expects="refuted",
+    severity="error", correction="dynamics.eq-34-corrected",
+    note=r"""The derivative of $\exp(\beta x_j^\top A x_i)$ by $x_i$ keeps the weight $\exp(\beta x_j^\top A x_i)$, but
+        the line has $\exp(\beta x_i^\top A x_j)$ in both sums, which is what makes the gradient parallel to $\Delta$ in
+        Eq. (43). That $A$ and $A^\top$ have changed places too (the derivative of $\exp(\beta x_i^\top A x_j)$ by $x_i$
+        has $A x_j$) does not matter to the sum, since its two weights are equal. A factor $\beta$ is missing besides;
+        the counterexample has $\beta = 1$.""")  # fmt: skip
 
 
 def _pairs(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, factor: Any) -> Any:
@@ -139,8 +138,8 @@ EQ_34_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-34-corrected", label="Eq. (34)
     statement=r"""-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\sum_{j\ne i}\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-34",
-)  # fmt: skip
+    name="gradient of the single-head energy, off-diagonal terms corrected", relation=Equal(), all_sizes=True,
+    of_project=True, corrects="dynamics.eq-34")  # fmt: skip
 
 
 @EQ_34_CORRECTED.formula
@@ -160,10 +159,10 @@ EQ_35 = Claim(PROOF, "dynamics.eq-35", label="Eq. (35), proof of Prop. 4.1",
     statement=r"""-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})(A^\top+A)X_{[i,:]}""",
     assumptions=["j is free on the right: the line is taken for every j"],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-35-corrected",
-    note="""Eq. (36) shows that j is a misprint for i. A factor beta is missing besides; the counterexample has beta =
-        1.""",
-)  # fmt: skip
+    name="gradient of the single-head energy, diagonal term", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-35-corrected",
+    note=r"""Two defects. Eq. (36) shows that $j$ is a misprint for $i$. The factor $\beta$ is missing besides, as in
+        all of Eqs. (34)-(44) and (48)-(56), which nothing in the text mends: a single token shows it.""")  # fmt: skip
 
 
 @EQ_35.formula
@@ -176,6 +175,7 @@ def own_term_as_printed(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: 
 # The derivative for token i, repeated for every j
 EQ_35.oracle(lambda X, W_Q, W_K, beta: kron(derivatives_of_own(X, W_Q, W_K, beta), ones(X.shape[0], 1)))
 EQ_35.counterexample("two tokens on the axes, W^K = I, W^Q = [[0, 1], [0, 0]]")(asymmetric_weights)
+EQ_35.counterexample("one token, A = I, beta = 2", X=[[1, 0]], W_Q=[[1, 0], [0, 1]], W_K=[[1, 0], [0, 1]], beta=2)
 EQ_35.mutant("sign", lambda value: -value)
 EQ_35.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")
 
@@ -183,8 +183,8 @@ EQ_35.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @
 EQ_35_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-35-corrected", label="Eq. (35) with i for j and the factor beta",
     statement=r"""-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\exp(\beta X_{[i,:]}^\top
         AX_{[i,:]})(A^\top+A)X_{[i,:]}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-35",
-)  # fmt: skip
+    name="gradient of the single-head energy, diagonal term corrected", relation=Equal(), all_sizes=True,
+    of_project=True, corrects="dynamics.eq-35")  # fmt: skip
 
 
 @EQ_35_CORRECTED.formula
@@ -199,12 +199,12 @@ EQ_35_CORRECTED.mutant("without beta, as Eq. (35) is printed", "-beta -> -1")
 EQ_35_CORRECTED.mutant("A^T instead of A^T + A", "X @ W_K @ W_Q.T + X @ W_Q @ W_K.T -> X @ W_K @ W_Q.T")
 
 
-EQ_36 = Claim(PROOF, "dynamics.eq-36", label="Eq. (36), proof of Prop. 4.1",
+EQ_36 = Claim(PROOF, "dynamics.eq-36", label="Eq. (36), proof of Prop. 4.1", name="gradient of the single-head energy",
     statement=r"""
         \frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}""",
     relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-36-corrected",
-    note="Right for symmetric A, up to the factor beta. The counterexample has beta = 1.",
-)  # fmt: skip
+    note=r"""Wrong for asymmetric $A$, at $\beta = 1$ too, as the counterexample shows; for symmetric $A$ the factor
+        $\beta$ is missing.""")  # fmt: skip
 
 
 def gradient(X: Any, W_Q: Any, W_K: Any, beta: Any, factor: Any, swapped: bool = True, both: int = 1) -> Any:
@@ -228,8 +228,8 @@ EQ_36.mutant("one of the two sums only", both=0)
 EQ_36_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-36-corrected", label="Eq. (36) for any A",
     statement=r"""\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-36",
-    proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
+    name="gradient of the single-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-36", proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
 )  # fmt: skip
 
 

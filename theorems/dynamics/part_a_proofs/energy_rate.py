@@ -25,11 +25,12 @@ EQ_37 = Claim(PROOF, "dynamics.eq-37", label="Eq. (37), proof of Prop. 4.1",
     statement=r"""\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big(
         \operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-37-corrected",
-    note=r"""Eq. (38) shows that W^V inside the softmax is a misprint for A. 'A = A^\top' does not follow from (31); as
-        a further assumption it would not help: the first counterexample has W^K = I, where W^{Q\top}W^K and W^K
-        W^{Q\top} agree; the second has W^Q = W^K, where A is symmetric. With A = A^\top assumed and W^K W^{Q\top} for
-        W^{Q\top}W^K, W^V = A and the line is right; the text wants A asymmetric.""",
+    name="attention drive under the weight condition", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-37-corrected",
+    note=r"""Eq. (38) shows that $W^V$ inside the softmax is a misprint for $A$. '$A = A^\top$' does not follow from
+        (31); as a further assumption it would not help: the first counterexample has $W^K = I$, where $W^{Q\top}W^K$
+        and $W^K W^{Q\top}$ agree; the second has $W^Q = W^K$, where $A$ is symmetric. With $A = A^\top$ assumed and
+        $W^K W^{Q\top}$ for $W^{Q\top}W^K$, $W^V = A$ and the line is right; the text wants $A$ asymmetric.""",
 )  # fmt: skip
 
 
@@ -52,8 +53,8 @@ EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37)
     statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta
         XAX^\top)_{[i,:]}X(A^\top+A) \big)^\top/2""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-37",
-)  # fmt: skip
+    name="attention drive under the weight condition, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-37")  # fmt: skip
 
 
 @EQ_37_CORRECTED.formula
@@ -69,15 +70,14 @@ EQ_37_CORRECTED.mutant("W^V inside the softmax, as Eq. (37) is printed",
 EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 
 
-EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1",
+EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1", name="attention drive as weighted sum",
     statement=r"""\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (31) on W^V"],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-38-corrected",
     presumes=("dynamics.eq-11-form",),
-    note=r"""With W^V of (31) as printed the values are (W^{Q\top}W^K + A)/2. The line itself, which has (A^\top + A)/2,
-        shows that W^K W^{Q\top} is meant. At the counterexample A is symmetric.""",
-)  # fmt: skip
+    note=r"""With $W^V$ of (31) as printed the values are $(W^{Q\top}W^K + A)/2$. The line itself, which has $(A^\top +
+        A)/2$, shows that $W^K W^{Q\top}$ is meant. At the counterexample $A$ is symmetric.""")  # fmt: skip
 
 
 @EQ_38.formula
@@ -107,8 +107,8 @@ EQ_38_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-38-corrected", label="Eq. (38)
     statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
         (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-38",
-)  # fmt: skip
+    name="attention drive as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-38")  # fmt: skip
 
 
 @EQ_38_CORRECTED.formula
@@ -143,9 +143,9 @@ EQ_41 = Claim(PROOF, "dynamics.eq-41", label="Eqs. (39)-(41), proof of Prop. 4.1
         \text{single}}(X)}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
         \top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3)"],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-41-corrected",
-    note="The minus sign of dE/dX is put in twice here; Eq. (42) has it once.",
-)  # fmt: skip
+    name="chain rule for the single-head energy", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-41-corrected",
+    note="The minus sign of $dE/dX$ is put in twice here; Eq. (42) has it once.")  # fmt: skip
 EQ_41.inputs(unit_tokens_and_values)
 
 
@@ -163,10 +163,11 @@ EQ_41.mutant("sign", lambda value: -value)
 
 
 EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41) without the second minus sign",
-    statement=r"\frac{dE}{dt}=\sum_i\frac{dE}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dt}=\sum_i\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}
+        \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]},\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
     assumptions=["dynamics (3)"],
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-41",
-)  # fmt: skip
+    name="chain rule for the single-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-41")  # fmt: skip
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
 
 
@@ -185,10 +186,9 @@ EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})(A^\top+A)X_{[j,:]} \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), condition (31)"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-42-corrected",
-    uses=("dynamics.eq-36",),
-    note=AGREES,
-)  # fmt: skip
+    name="rate of the single-head energy, expanded", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-42-corrected", uses=("dynamics.eq-36",),
+    note=AGREES)  # fmt: skip
 
 
 def _rate(
@@ -212,12 +212,12 @@ EQ_42.mutant("sign", factor=1)
 
 
 EQ_42_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-42-corrected", label="Eq. (42) for any A and W^V",
-    statement=r"""\frac{dE}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top AX_{[j,:]})A+\exp(\beta
-        X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top
+        AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)
+        \Delta_{[i,:]}\Big),\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
     assumptions=["dynamics (3), any W^V"],
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-42",
-    proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"),
-)  # fmt: skip
+    name="rate of the single-head energy, any weights", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-42", proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"))  # fmt: skip
 EQ_42_CORRECTED.inputs(unit_tokens_and_values)
 
 
@@ -235,12 +235,13 @@ EQ_42_CORRECTED.mutant("projection dropped", projected=False)
 # -- the quadratic form ------------------------------------------------------------------------------------------------
 
 EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44), proof of Prop. 4.1",
-    statement=r"""
-        -\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)
-        \Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i\Delta_{[i,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
+    statement=r"""-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})(A^\top+A)X_{[j,:]}
+        \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top) \Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i\Delta_{[i,:]}
+        \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i
+        \Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
     assumptions=[r"\Delta as in (38)"],
-    relation=Equal(), all_sizes=True, uses=("dynamics.eq-38",),
-)  # fmt: skip
+    name="rate of the single-head energy, last steps", relation=Equal(), all_sizes=True,
+    uses=("dynamics.eq-38",))  # fmt: skip
 
 
 def _losses(X: Any, update: Any, Z: Any) -> Any:
@@ -274,13 +275,12 @@ EQS_43_44.mutant("Z_i of the transposed weights",
 
 
 EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
-    statement=r"""
-        \frac{dE_{\text{single}}(X)}{dt}=-2\sum_iZ_i\,\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}""",
+    statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-2\sum_i\Big(Z_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)
+        \Delta_{[i,:]}\Big)""",
     assumptions=["dynamics (3), condition (31)"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.prop-4.1-rate",
-    uses=("dynamics.eq-42",),
-    note=AGREES,
-)  # fmt: skip
+    name="rate of the single-head energy as a square", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.prop-4.1-rate", uses=("dynamics.eq-42",),
+    note=AGREES)  # fmt: skip
 
 
 @EQ_44.formula
@@ -297,12 +297,11 @@ EQ_44.mutant("sign", lambda value: -value)
 
 
 EQ_45 = Claim(PROOF, "dynamics.eq-45", label="Eq. (45) and 'the matrix I-XX^T is positive semi-definite'",
-    statement=r"""I_D-X_{[i,:]}X_{[i,:]}^\top\succeq0,\quad -2\sum_iZ_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)
-        \Delta_{[i,:]}\le0""",
-    relation=AtMost(signed=True),
-    note=r"""For each token v_i^\top (I - x_i x_i^\top) v_i \ge 0 with free v_i, and the sum with \Delta of Eq. (38).
-        Tokens of norm above 1 would break both, so it is here that the sphere is needed.""",
-)  # fmt: skip
+    statement=r"""-2\sum_i\Big(Z_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)\le0\text{, since
+        ``the matrix }I_D-X_{[i,:]}X_{[i,:]}^\top\text{ is positive semi-definite''}""",
+    name="tangent projection is positive semi-definite", relation=AtMost(signed=True),
+    note=r"""For each token $v_i^\top(I - x_i x_i^\top)v_i \ge 0$ with free $v_i$, and the sum with $\Delta$ of Eq.
+        (38). Tokens of norm above 1 would break both, so it is here that the sphere is needed.""")  # fmt: skip
 
 
 @EQ_45.inputs

@@ -16,13 +16,15 @@ from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
 
 LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23)",
-    statement=r"""\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}\big(I_D-
-        \tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
+    statement=r"""\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\left(\Big\{\frac1{\|Y_{[i,:]}\|}\Big(I_D-
+        \frac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\Big)\Big\}_{i=1}^S\right)=\operatorname{blockdiag}\left(\Big
+        \{\frac{\partial\Pi(Y)_{[i,:]}}{\partial Y_{[i,:]}}\Big\}_{i=1}^S\right)""",
     assumptions=[
         r"Y \in R^{S x D}, row-major vec, numerator layout",
         Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
     ],
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.eq-25-26",),
+    name="Jacobian of row normalisation", relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)},
+    exact=True, proof=("dynamics.eq-25-26",),
     note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
 )  # fmt: skip
 LEMMA_A2.inputs(rows_of_rational_norm)
@@ -54,7 +56,7 @@ Right = Annotated[Any, Shape("p", "q")]
 Radius = Annotated[Any, Real(0.125, 4.0)]
 
 
-LEMMA_A1 = Claim(DYNAMICS, "dynamics.lemma-a.1", label="Lemma A.1, Eq. (21)",
+LEMMA_A1 = Claim(DYNAMICS, "dynamics.lemma-a.1", label="Lemma A.1, Eq. (21)", name="derivative of a matrix product",
     statement=r"\frac{\partial AXB}{\partial X}=A\otimes B^\top",
     assumptions=["numerator layout; row-major vec"],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 4), "q": (1, 4)}, exact=True,
@@ -75,7 +77,7 @@ LEMMA_A1.mutant("B instead of its transpose, reshaped to fit", lambda A, B: kron
 
 # -- Lemma A.3 and the proof of Lemma A.2 ------------------------------------------------------------------------------
 
-LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29)",
+LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29)", name="Jacobian of RMSNorm",
     statement=r"""
         \frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
@@ -108,13 +110,13 @@ LEMMA_A3.mutant("diag(gamma) dropped", lambda Y, gamma: rms_norm_jacobian(Y, gam
 LEMMA_A3.mutant("gain in absolute value", lambda Y, gamma: rms_norm_jacobian(Y, absolute(gamma)))
 
 
-EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)",
-    statement=r"""\frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial
-        Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}
-        \|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}""",
+EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)", name="gradient of a normalised row",
+    statement=r"""\frac{\partial\Pi(Y)_{[i,:]}}{\partial Y_{[i,:]}}=\frac{\partial Y_{[i,:]}/\|Y_{[i,:]}\|}{\partial
+        Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial
+        1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}=
+        \frac1{\|Y_{[i,:]}\|}\Big(I_D-\frac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\Big)""",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(), all_sizes=True, sizes={"D": (1, 5)}, exact=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 5)}, exact=True)  # fmt: skip
 
 
 @EQS_24_27.inputs
@@ -125,14 +127,14 @@ def row_of_rational_norm(direction: Row, radius: Radius) -> dict[str, Any]:
 
 @EQS_24_27.formula
 def direction_jacobian(Y: Row) -> Any:
-    """Eq. (25) above Eq. (26), shape (2 D, D)."""
+    """Eqs. (25), (26) and (27) on top of each other, shape (3 D, D)."""
     I, r = eye(Y.shape[1]), row_norms(Y)
     product_rule = I / r + Y.T @ jacobian(lambda Y: 1 / row_norms(Y), "Y")(Y)
-    return concatenate([product_rule, I / r - Y.T @ Y / (r * r * r)], axis=0)
+    return concatenate([product_rule, I / r - Y.T @ Y / (r * r * r), (I - Y.T @ Y / (r * r)) / r], axis=0)
 
 
-EQS_24_27.oracle(lambda Y: concatenate([jacobian(normalisation, "Y")(Y)] * 2, axis=0))
+EQS_24_27.oracle(lambda Y: concatenate([jacobian(normalisation, "Y")(Y)] * 3, axis=0))
 EQS_24_27.mutant("square instead of cube of the norm", "r * r * r -> r * r")
 EQS_24_27.mutant("sign of the rank-one term", "Y.T @ Y -> -Y.T @ Y")
 EQS_24_27.mutant("second summand of the product rule dropped",
-    lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 2, axis=0))  # fmt: skip
+    lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 3, axis=0))  # fmt: skip

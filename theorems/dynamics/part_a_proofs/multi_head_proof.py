@@ -5,6 +5,7 @@ Surprising: the gradient (48) is wrong for the asymmetric heads that the conditi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,14 @@ from theorems.dynamics.part_4_energy.multi_head import (
     two_tokens_two_heads, whole_blocks,
 )  # fmt: skip
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, exp, rational, row_sums, softmax, total, zeros
+from verify.matrix import (
+    added, basis_vector, concatenate, each, exp, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal
+from verify.vocabulary.hypotheses import orthonormal_columns
 
+ORTHONORMAL = (orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text),)
 CONDITION = r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2"
 
 
@@ -42,7 +47,7 @@ def _pairs(X: Any, A: Any, beta: Any, swapped: bool = False) -> Any:
 
 
 def _gradient(X: Any, U: Any, beta: Any, H: int, factor: Any, swapped: bool) -> Any:
-    return sum(_pairs(X, A, beta, swapped) for A in products(U, H)) * factor
+    return added(mapped(lambda A: _pairs(X, A, beta, swapped), products(U, H))) * factor
 
 
 def _outputs(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
@@ -56,25 +61,24 @@ def _rate(X: Any, U: Any, beta: Any, H: int) -> Any:
 
 def _sharing_a_block(U: Any) -> list[Any]:
     """Two heads whose inner blocks are the same: U_1 U_2^T and U_2 U_4^T, each (D, D), which are not orthogonal."""
-    width = U.shape[0] // 4
-    first, second, _third, last = (U[:, k * width : (k + 1) * width] for k in range(4))
+    first, second, _third, last = parts(U, 4, 1)
     return [first @ second.T, second @ last.T]
 
 
 def _masses(X: Any, U: Any, beta: Any, H: int) -> list[Any]:
     """Z_hi, each of shape (S, 1)."""
-    return [row_sums(exp(X @ A @ X.T * beta)) for A in products(U, H)]
+    return mapped(lambda A: row_sums(exp(X @ A @ X.T * beta)), products(U, H))
 
 
 # -- the gradient ------------------------------------------------------------------------------------------------------
 
 EQ_48 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-48", label="Eq. (48), proof of Prop. 4.2",
-    statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
-        A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}""",
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-48-corrected",
-    note="""As Eq. (36), wrong for the asymmetric A_h that the condition (47) demands. The counterexample has beta = 1,
-        which the line leaves out.""",
-)  # fmt: skip
+    statement=r"""\frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}=-\sum_h\sum_j\exp\left(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]}\right)(A_h^\top+A_h)X_{[j,:]}""",
+    name="gradient of the multi-head energy", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-48-corrected",
+    note=r"""As Eq. (36), wrong for the asymmetric $A_h$ that the condition (47) demands. The counterexample has $\beta
+        = 1$, which the line leaves out.""")  # fmt: skip
 
 
 @EQ_48.formula
@@ -96,7 +100,8 @@ EQ_48.mutant("factor two", factor=-2)
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-48",
+    name="gradient of the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-48",
 )  # fmt: skip
 
 
@@ -116,20 +121,20 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
     assumptions=["condition (47) on W_h^V"],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-49-corrected",
-    presumes=("dynamics.eq-13-form",),
-    note=r"""With W_h^V of (47) as printed the values are (W_h^{Q\top}W_h^K + A_h)/2. As in Eq. (38) the line itself,
-        which has (A_h^\top + A_h)/2, shows that W_h^KW_h^{Q\top} is meant.""",
-)  # fmt: skip
+    name="drive of a head as weighted sum", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-49-corrected", presumes=("dynamics.eq-13-form",),
+    note=r"""With $W_h^V$ of (47) as printed the values are $(W_h^{Q\top}W_h^K + A_h)/2$. As in Eq. (38) the line
+        itself, which has $(A_h^\top + A_h)/2$, shows that $W_h^KW_h^{Q\top}$ is meant.""")  # fmt: skip
 
 
 def _explicit_outputs(X: Any, U: Any, beta: Any, H: int, factor: Any, over_keys: bool = True) -> list[Any]:
     """factor sum_j E_ij / Z_hi (A_h^T + A_h) x_j for every head, each (S, D); E / Z is a softmax, which does not underflow."""
-    results = []
-    for A in products(U, H):
+
+    def output(A: Any) -> Any:
         weights = softmax(X @ A @ X.T * beta) if over_keys else softmax(X @ A.T @ X.T * beta).T
-        results.append(weights @ X @ (A + A.T) * factor)
-    return results
+        return weights @ X @ (A + A.T) * factor
+
+    return mapped(output, products(U, H))
 
 
 @EQ_49.formula
@@ -160,7 +165,8 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
         A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
         """,
     assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-49",
+    name="drive of a head as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-49",
 )  # fmt: skip
 
 
@@ -178,18 +184,18 @@ EQ_49_CORRECTED.mutant("weights normalised over i instead of j", over_keys=False
 # -- dE/dt -------------------------------------------------------------------------------------------------------------
 
 EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
-    statement=r"""\frac{dE_{\text{multi}}}{dt}=\frac{dE_{\text{multi}}}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{\partial
-        E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
+    statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=\frac{dE_{\text{multi}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\left(
+        \frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\right)""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-52-corrected",
-    note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.",
-)  # fmt: skip
+    name="chain rule for the multi-head energy", relation=Equal(), expects="refuted", severity="slip",
+    correction="dynamics.eq-52-corrected",
+    note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.")  # fmt: skip
 
 
 @EQ_52.formula
 def multi_head_chain_rule_as_printed(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """The right-hand side of Eq. (52), a scalar."""
-    return -total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
+    return -total(multi_head_gradient_by_differentiation(X, U, beta, H) * added(_outputs(X, U, beta, H)))
 
 
 EQ_52.oracle(_rate)
@@ -202,19 +208,19 @@ EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52)
     statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
         \Delta_{h[i,:]}""",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
-    relation=Equal(), of_project=True, corrects="dynamics.eq-52",
-)  # fmt: skip
+    name="chain rule for the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-52")  # fmt: skip
 
 
 @EQ_52_CORRECTED.formula
 def multi_head_chain_rule(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     """sum_i dE/dX_i . sum_h Delta_hi, a scalar."""
-    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * sum(_outputs(X, U, beta, H)))
+    return total(multi_head_gradient_by_differentiation(X, U, beta, H) * added(_outputs(X, U, beta, H)))
 
 
 EQ_52_CORRECTED.oracle(_rate)
 EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
-EQ_52_CORRECTED.mutant("first head only", "_outputs(X, U, beta, H) -> _outputs(X, U, beta, H)[:1]")
+EQ_52_CORRECTED.mutant("first head only", "added(_outputs(X, U, beta, H)) -> _outputs(X, U, beta, H)[0]")
 
 
 EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
@@ -222,16 +228,16 @@ EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), uses=("dynamics.eq-49",),
-)  # fmt: skip
+    name="rate of the multi-head energy, sum over heads", relation=Equal(), all_sizes=True,
+    uses=("dynamics.eq-49",))  # fmt: skip
 
 
 def _weighted(X: Any, U: Any, beta: Any, H: int, factor: int, weighted: bool = True) -> Any:
     """factor sum_i (sum_h Z_hi Delta_hi) . (sum_h Delta_hi), a scalar; Z_hi left out unless `weighted`."""
     outputs = _explicit_outputs(X, U, beta, H, rational(1, 2))
     masses = _masses(X, U, beta, H)
-    drive = sum(output * Z for output, Z in zip(outputs, masses, strict=True)) if weighted else sum(outputs)
-    return total(drive * sum(outputs)) * factor
+    drive = added(mapped(lambda output, Z: output * Z, outputs, masses) if weighted else outputs)
+    return total(drive * added(outputs)) * factor
 
 
 @EQS_53_54.formula
@@ -242,18 +248,19 @@ def product_of_sums(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
 
 # Eq. (53), with Delta_h through the softmax
 EQS_53_54.oracle(
-    lambda X, U, beta, H: -total(sum(_pairs(X, A, beta) for A in products(U, H)) * sum(_outputs(X, U, beta, H)))
+    lambda X, U, beta, H: total(_gradient(X, U, beta, H, -1, swapped=False) * added(_outputs(X, U, beta, H)))
 )
 EQS_53_54.mutant("factor 2 dropped", factor=-1)
 EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 
-EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)",
+EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)", hypotheses=ORTHONORMAL,
     statement=r"""
         -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
         \|^2\le0""",
     assumptions=[r"\Delta_h as in (49)"],
-    relation=Equal(), uses=("dynamics.eq-49", "dynamics.eq-66"),
+    name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
+    uses=("dynamics.eq-49", "dynamics.eq-66"),
     note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
 )  # fmt: skip
 
@@ -267,17 +274,16 @@ def squares_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
 
 EQS_54_56.oracle(lambda X, U, beta, H: _weighted(X, U, beta, H, -2))
 EQS_54_56.mutant("Z_hi dropped", normalised=False)
-EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
+EQS_54_56.mutant("first head only", "products(U, H) -> [products(U, H)[0]]")
 
 
 EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
-    statement=r"\frac{dE_{\text{multi}}}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
+    statement=r"\frac{dE_{\text{multi}}(X)}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
     assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
-    relation=Equal(), expects="refuted", severity="error", correction="dynamics.eq-56-symmetric",
-    uses=("dynamics.eq-48",),
-    note=r"""The values are those of (47) as printed; the counterexamples have W_h^K = I, where they are (A_h^\top +
-        A_h)/2.""",
-)  # fmt: skip
+    name="rate of the multi-head energy as a square", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-56-symmetric", uses=("dynamics.eq-48",),
+    note=r"""The values are those of (47) as printed; the counterexamples have $W_h^K = I$, where they are $(A_h^\top +
+        A_h)/2$.""")  # fmt: skip
 
 
 @EQ_56.formula
@@ -301,12 +307,12 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 
 # -- orthogonality of the heads ----------------------------------------------------------------------------------------
 
-EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)",
+EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)", name="products of different heads vanish",
     statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
     assumptions=[ORTHONORMAL_BLOCKS],
-    relation=Equal(), sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True,
-)  # fmt: skip
+    hypotheses=ORTHONORMAL,
+    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True)  # fmt: skip
 
 
 @EQS_58_59.inputs
@@ -315,47 +321,57 @@ def orthonormal_blocks_alone(G: SharedBasis, H: Heads) -> dict[str, Any]:
     return {"U": orthogonal_matrix(G), "H": H}
 
 
+def _between_heads(H: int, pair: Callable[[int, int], Any], distinct: bool = True) -> Any:
+    """pair(h, h') for all h and h' on top of each other; zeros in the place of pair(h, h) if `distinct`."""
+
+    def entry(h: int, k: int) -> Any:
+        return pair(h, k) * (ones(1, 1) - basis_vector(H, h).T @ basis_vector(H, k)) if distinct else pair(h, k)
+
+    return concatenate(each(H, lambda h: concatenate(each(H, lambda k: entry(h, k)), axis=0)), axis=0)
+
+
 @EQS_58_59.formula
 def products_of_heads(U: SharedBasis, H: Heads) -> Any:
-    """A_1^T A_2 above A_1 A_2, shape (2 D, D)."""
-    first, second = products(U, H)
-    return concatenate([first.T @ second, first @ second], axis=0)
+    """A_h^T A_h' for all h and h' but h = h', above A_h A_h', shape (2 H^2 D, D)."""
+    A = products(U, H)
+    pairs = (lambda h, k: A[h].T @ A[k]), (lambda h, k: A[h] @ A[k])
+    return concatenate([_between_heads(H, pair) for pair in pairs], axis=0)
 
 
-EQS_58_59.oracle(lambda U: zeros(2 * U.shape[0], U.shape[0]))
-EQS_58_59.mutant("a head with itself", "second -> first")
+EQS_58_59.oracle(lambda U, H: concatenate([zeros(H * H * U.shape[0], U.shape[0])] * 2, axis=0))
+EQS_58_59.mutant("a head with itself", distinct=False)
 EQS_58_59.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
 
 
 EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
-    statement=r"""\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big(\sum_j\frac{\exp(\beta
-        X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)
-        \sum_j\frac{\exp(\beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
+    statement=r"""\Delta_{h[i,:]}\cdot\Delta_{h'[i,:]}=\Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=\Big((A_h+A_h^\top)\sum_j
+        \frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_{h'}+A_{h'}^\top)\sum_j\frac{\exp(
+        \beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=\Big(\sum_j\frac{\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top) \sum_j\frac{\exp(\beta
+        X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
     assumptions=[CONDITION],
-    relation=Equal(), sizes={"S": (1, 3), "D": (4, 8), "H": (2, 2)}, exact=True,
-    uses=("dynamics.eq-49", "dynamics.eq-58-59"),
-)  # fmt: skip
-
-
-def _inner_products(X: Any, A: list[Any], V: list[Any], beta: Any, pair: tuple[int, int] = (0, 1)) -> Any:
-    """Delta_hi . Delta_h'i above m_hi^T (A_h^T + A_h)(A_h' + A_h'^T) m_h'i / 4, m_hi the attended mean; shape (2 S, 1)."""
-    h, k = pair
-    outputs = head_outputs(X, A, V, beta)
-    means = [softmax(X @ B @ X.T * beta) @ X for B in A]
-    middle = (A[h].T + A[h]) @ (A[k] + A[k].T)
-    return concatenate(
-        [row_sums(outputs[h] * outputs[k]), row_sums((means[h] @ middle) * means[k]) * rational(1, 4)], axis=0
-    )
+    hypotheses=ORTHONORMAL,
+    name="drives of different heads are orthogonal", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 4), "D": (4, 8), "H": (2, 2)},
+    exact=True, uses=("dynamics.eq-49", "dynamics.eq-58-59"))  # fmt: skip
 
 
 @EQ_66.formula
 def products_of_head_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """Delta_1i . Delta_2i for every token, as it is and as Eqs. (64)-(65) have it, shape (2 S, 1)."""
+    """Delta_hi . Delta_h'i for every token and all h and h' but h = h', as it is and as Eqs. (64)-(65) have it,
+    m_hi^T (A_h^T + A_h)(A_h' + A_h'^T) m_h'i / 4 with m_hi the attended mean; shape (2 H^2 S, 1)."""
     A = products(U, H)
-    return _inner_products(X, A, symmetric_parts(A), beta)
+    outputs = head_outputs(X, A, symmetric_parts(A), beta)
+    means = mapped(lambda B: softmax(X @ B @ X.T * beta) @ X, A)
+
+    def by_means(h: int, k: int) -> Any:
+        return row_sums((means[h] @ (A[h].T + A[h]) @ (A[k] + A[k].T)) * means[k]) * rational(1, 4)
+
+    pairs = (lambda h, k: row_sums(outputs[h] * outputs[k])), by_means
+    return concatenate([_between_heads(H, pair) for pair in pairs], axis=0)
 
 
-EQ_66.oracle(lambda X: zeros(2 * X.shape[0], 1))
-EQ_66.mutant("a head with itself", pair=(0, 0))
+EQ_66.oracle(lambda X, H: concatenate([zeros(H * H * X.shape[0], 1)] * 2, axis=0))
+EQ_66.mutant("a head with itself", distinct=False)
 EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
 EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")

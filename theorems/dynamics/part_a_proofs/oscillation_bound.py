@@ -17,15 +17,14 @@ from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
 # -- the norm of y -----------------------------------------------------------------------------------------------------
 
-EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)",
+EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)", name="norm of an oscillation step",
     statement=r"""\|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x =x^\top x+\eta
         x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega x\|^2""",
     assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
     relation=Equal(), all_sizes=True, hypotheses=(ANTISYMMETRIC, UNIT_STATE), sizes={"D": (1, 5)}, exact=True,
-    note="""|x| = 1, which Eq. (81) uses without a word, is not printed here; it is the spherical constraint of Section
-        3, which every state of (18) but the first meets by itself. Lines (79)-(80) need no assumption, and two of their
-        terms vanish under these; so they are compared for any matrix and state as well.""",
-)  # fmt: skip
+    note=r"""$\|x\| = 1$, which Eq. (81) uses without a word, is not printed here; it is the spherical constraint of
+        Section 3, which every state of (18) but the first meets by itself. Lines (79)-(80) need no assumption, and two
+        of their terms vanish under these; so they are compared for any matrix and state as well.""")  # fmt: skip
 
 
 @EQ_81.inputs
@@ -68,11 +67,10 @@ EQ_81.mutant("sign of the third term of Eq. (80)", "_expanded(z, G, eta) -> _exp
 EQ_81.mutant("Eq. (81) of any state: norm of x taken for 1", "_expanded(z, G, eta) -> 1 + _turned(z, G) * eta * eta")
 
 
-EQ_82 = Claim(TURNING_STATE, "dynamics.eq-82", label="Eq. (82)",
+EQ_82 = Claim(TURNING_STATE, "dynamics.eq-82", label="Eq. (82)", name="norm of an oscillation step, equal frequencies",
     statement=r"\|y\|^2=1+\eta^2\omega^2",
-    relation=Equal(), all_sizes=True, hypotheses=(ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE), exact=True,
-    uses=("dynamics.eq-81",),
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, hypotheses=(ANTISYMMETRIC, EQUAL_FREQUENCIES, UNIT_STATE),
+    exact=True, uses=("dynamics.eq-81",))  # fmt: skip
 
 
 @EQ_82.formula
@@ -91,10 +89,9 @@ EQ_82.mutant("frequency not squared", lambda omega, eta: 1 + eta * eta * omega)
 EQ_82.mutant("minus", lambda omega, eta: 1 - eta * eta * omega * omega)
 
 
-EQ_84 = Claim(ONE_FREQUENCY, "dynamics.eq-84", label="Eq. (84)",
+EQ_84 = Claim(ONE_FREQUENCY, "dynamics.eq-84", label="Eq. (84)", name="spectral norm of an oscillation step",
     statement=r"\|I_D+\eta\Omega\|_2=|1\pm i\eta\omega|=\sqrt{1+\eta^2\omega^2}",
-    relation=Equal(),
-)  # fmt: skip
+    relation=Equal())  # fmt: skip
 
 
 @EQ_84.formula
@@ -111,10 +108,11 @@ EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omeg
 # -- the bounds --------------------------------------------------------------------------------------------------------
 
 EQS_85_87 = Claim(TURNING_STATE, "dynamics.eq-85-87", label="Eqs. (85)-(87)",
-    statement=r"""
-        \|J(x)\|_2\le\frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1""",
-    relation=AtMost(), uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
-    note="|J| against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for D = 4.",
+    statement=r"""\|J(x)\|_2=\Big\|\Big(I_D-\frac{yy^\top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\Big\|_2\le
+        \frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1""",
+    name="spectral norm of the normalised oscillation step", relation=AtMost(),
+    uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
+    note=r"$\|J\|_2$ against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for $D = 4$.",
 )  # fmt: skip
 
 
@@ -131,16 +129,15 @@ EQS_85_87.mutant("1/|y| in place of 1", "r * 0 + 1 -> 1 / r")
 
 
 NORMALISED_SPECTRUM = Claim(TURNING_STATE, "dynamics.a.5-eigenvalues", label="A.5, the eigenvalues themselves",
-    statement=r"""
-        J(J-\cos\theta\,I_D)(J^2-2\cos\theta\,J+I_D)=O,\ \operatorname{tr}J=(D-1)\cos\theta,\ \theta=\arctan(\eta\omega):
-        \ \text{the eigenvalues of }J(x)\text{ are }0,\ \cos\theta\text{ and }e^{\pm i\theta},\ (D-2)/2\text{ times
-        each}""",
-    relation=HasStructure(), of_project=True, uses=("dynamics.eq-82",),
-    note=r"""
-        So for D = 2 all eigenvalues lie strictly inside the unit circle unless \eta\omega = 0, and for D \ge 4 the largest
-        modulus is 1, at every state. J = (I - yy^\top/|y|^2)Q with the rotation Q = (I + \eta\Omega)/|y| by \theta: J x =
-        0, x turned by a right angle is stretched by \cos\theta up to a multiple of x, and the rest rotates.""",
-)  # fmt: skip
+    statement=r"""J(J-\cos\theta\,I_D)(J^2-2\cos\theta\,J+I_D)=O,\ \operatorname{tr}J=(D-1)\cos\theta,\
+        \theta=\arctan(\eta\omega): \ \text{the eigenvalues of }J(x)\text{ are }0,\ \cos\theta\text{ and }e^{\pm
+        i\theta},\ (D-2)/2\text{ times each}""",
+    name="eigenvalues of the normalised oscillation step", relation=HasStructure(), at_sizes=True, of_project=True,
+    uses=("dynamics.eq-82",),
+    note=r"""So for $D = 2$ all eigenvalues lie strictly inside the unit circle unless $\eta\omega = 0$, and for $D \ge
+        4$ the largest modulus is 1, at every state. $J = (I - yy^\top/\|y\|^2)Q$ with the rotation $Q = (I +
+        \eta\Omega)/\|y\|$ by $\theta$: $Jx = 0$, $x$ turned by a right angle is stretched by $\cos\theta$ up to a
+        multiple of $x$, and the rest rotates.""")  # fmt: skip
 
 
 @NORMALISED_SPECTRUM.formula
@@ -164,11 +161,10 @@ NORMALISED_SPECTRUM.mutant("before the normalisation", lambda Omega, eta: eye(Om
 
 # -- the spectrum ------------------------------------------------------------------------------------------------------
 
-SPECTRUM = Claim(OSCILLATION, "dynamics.a.5-spectrum", label="A.5, text",
+SPECTRUM = Claim(OSCILLATION, "dynamics.a.5-spectrum", label="A.5, text", name="eigenvalues of antisymmetric matrices",
     statement=r"\text{an antisymmetric matrix has eigenvalues of the form }\pm i\omega_j,\ \omega_j\ge0",
     relation=HasStructure(), sizes={"D": (1, 6)},
-    note="For odd D one eigenvalue is 0, alone: the form then reads omega_j = 0 with a single sign.",
-)  # fmt: skip
+    note=r"For odd $D$ one eigenvalue is 0, alone: the form then reads $\omega_j = 0$ with a single sign.")  # fmt: skip
 
 
 @SPECTRUM.inputs

@@ -31,7 +31,7 @@ EQ_68 = Claim(DYNAMICS, "dynamics.eq-68", label="Eq. (68) and text ((83) is the 
         r"a \in R^D",
         Assumption("a does not vanish, so that the matrix is defined", positive=lambda a: row_sums(a * a)),
     ],
-    relation=Equal(), sizes={"D": (1, 5)},
+    name="eigenvalues of the projection off a vector", relation=Equal(), sizes={"D": (1, 5)},
     note="The eigenvalues in descending order; the norm of a symmetric matrix is the largest of their absolute values.",
 )  # fmt: skip
 
@@ -70,14 +70,14 @@ EQS_69_70 = Claim(DYNAMICS, "dynamics.eq-69-70", label="Eqs. (69)-(70)",
         r"\tilde Y_{i,j} \in R^N is the j-th oscillator of token i",
         Assumption("no oscillator vanishes", positive=lambda Y, N: row_sums(Y.reshape(-1, N) * Y.reshape(-1, N))),
     ],
-    relation=Equal(), sizes={"S": (1, 2), "D": (2, 4), "N": (1, 4)}, where=lambda sizes: sizes["D"] % sizes["N"] == 0,
-    expects="refuted", severity="slip", correction="dynamics.eq-70-tokens",
-    note="""diag(gamma) and I_D do not fit blocks of size N < D; the part of gamma that belongs to the oscillator is
-        taken. The counterexample has gamma = 1. For N = D, which is ItrSA and the only case in which I_D fits, the line
-        is right. The superscript (osc) and the oscillators belong to another setting: Lemma A.3, which the line quotes,
-        and Proposition 5.1, which it proves, normalise whole tokens. With N < D oscillators are shorter than tokens,
-        and the left side is larger.""",
-)  # fmt: skip
+    name="norm of the RMSNorm Jacobian, oscillators", relation=Equal(), sizes={"S": (1, 2), "D": (2, 4), "N": (1, 4)},
+    where=lambda sizes: sizes["D"] % sizes["N"] == 0, expects="refuted", severity="slip",
+    correction="dynamics.eq-70-tokens",
+    note=r"""$\operatorname{diag}(\gamma)$ and $I_D$ do not fit blocks of size $N < D$; the part of $\gamma$ that
+        belongs to the oscillator is taken. The counterexample has $\gamma = \mathbf 1$. For $N = D$, which is ItrSA and
+        the only case in which $I_D$ fits, the line is right. The superscript (osc) and the oscillators belong to
+        another setting: Lemma A.3, which the line quotes, and Proposition 5.1, which it proves, normalise whole tokens.
+        With $N < D$ oscillators are shorter than tokens, and the left side is larger.""")  # fmt: skip
 
 
 @EQS_69_70.formula
@@ -103,9 +103,8 @@ TOKENWISE = Claim(DYNAMICS, "dynamics.eq-70-tokens", label="Eqs. (69)-(70) for w
     statement=r"""\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2""",
     assumptions=[NO_ZERO_ROW],
-    relation=Equal(), sizes={"S": (1, 3), "D": (2, 4)}, of_project=True, corrects="dynamics.eq-69-70",
-    uses=("dynamics.lemma-a.3",),
-)  # fmt: skip
+    name="norm of the RMSNorm Jacobian, tokens", relation=Equal(), sizes={"S": (1, 3), "D": (2, 4)}, of_project=True,
+    corrects="dynamics.eq-69-70", uses=("dynamics.lemma-a.3",))  # fmt: skip
 
 
 @TOKENWISE.formula
@@ -122,12 +121,11 @@ TOKENWISE.mutant("without the norms of the tokens", factor=row_norms)
 
 NORMALISED_ROWS = Setting(DYNAMICS, "Appendix A.4", assumptions=[NO_ZERO_ROW], sizes={"S": (1, 3), "D": (1, 4)})
 
-EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)",
+EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)", name="norm of the RMSNorm Jacobian, bound",
     statement=r"""\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
         \|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R""",
     assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
-    relation=AtMost(), uses=("dynamics.eq-68",),
-)  # fmt: skip
+    relation=AtMost(), uses=("dynamics.eq-68",))  # fmt: skip
 
 
 @EQ_71.formula
@@ -141,20 +139,19 @@ EQ_71.mutant("largest gamma_j without the absolute value", lambda Y, gamma: maxi
 EQ_71.mutant("the largest norm of a token for R", lambda Y, gamma: maximum(absolute(gamma)) / maximum(row_norms(Y)))
 
 
-EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)",
-    statement=r"""\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial
-        X}\Big\|_2\le\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2\Big\|\frac{\partial Y}{\partial
-        X}\Big\|_2\le\frac{\max_j|\gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j|\gamma_j|}R(1+|\eta|\|J_{
-        \text{MSA}}\|_2)""",
+EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)", name="chain of bounds for the update Jacobian",
+    statement=r"""\Big\|\frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2=\Big\|\frac{\partial
+        \operatorname{RMSNorm}(Y)}{\partial Y}\frac{\partial Y}{\partial X}\Big\|_2\le\Big\|\frac{\partial
+        \operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2\Big\|\frac{\partial Y}{\partial X}\Big\|_2\le\frac{\max_j|
+        \gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j(|\gamma_j|)}R(1+|\eta|\|J_{ \text{MSA}}(X)\|_2)""",
     assumptions=[
         r"Y = X + \eta(C + \operatorname{MSA}(X))",
         Assumption("no row of Y vanishes", positive=squared_radii),
     ],
-    relation=AtMost(ascent=False), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 2)},
+    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 2)},
     uses=("dynamics.eq-71", "dynamics.lemma-a.3"),
     note="""Lines (73)-(74), (74)-(75) and (75)-(76), one below the other. Gradient ascent is left to Proposition 5.1,
-        whose two sides are the ends of this chain.""",
-)  # fmt: skip
+        whose two sides are the ends of this chain.""")  # fmt: skip
 
 
 def _column(*entries: Any) -> Any:

@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
 )  # fmt: skip
 from theorems.dynamics.settings import Factor, HeadQueries, heads_fit
-from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, trace, vec_r
+from verify.matrix import added, concatenate, eye, kron, mapped, parts, rational, softmax, sqrt, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting
 
@@ -24,18 +24,17 @@ def attention_weights(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
 
 def head_slices(W: Any, H: int) -> list[Any]:
     """The columns of W (D, D) that belong to each head, each (D, D/H)."""
-    width = W.shape[1] // H
-    return [W[:, h * width : (h + 1) * width] for h in range(H)]
+    return parts(W, H, 1)
 
 
 def head_weights(X: Any, W_Q: Any, W_K: Any, beta: Any, H: int) -> list[Any]:
     """P_h for h = 1, ..., H, each (S, S)."""
-    return [attention_weights(X, Q, K, beta) for Q, K in zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True)]
+    return mapped(lambda Q, K: attention_weights(X, Q, K, beta), head_slices(W_Q, H), head_slices(W_K, H))
 
 
 def output_values(W_V: Any, W_O: Any, H: int) -> list[Any]:
     """W_h^V W_h^O for h = 1, ..., H, each (D, D)."""
-    return [V @ O for V, O in zip(head_slices(W_V, H), [B.T for B in head_slices(W_O.T, H)], strict=True)]
+    return mapped(lambda V, O: V @ O, head_slices(W_V, H), parts(W_O, H, 0))
 
 
 ALL_HEADS = Setting(
@@ -46,10 +45,9 @@ EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.
     statement=r"""J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial
         P}{\partial X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
     assumptions=["row-major vec, numerator layout"],
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
-    where=lambda sizes: sizes["D_H"] != 3,
-    note="Exact arithmetic decides at D_H = 1 and 4, where the root is rational.",
-)  # fmt: skip
+    name="Jacobian of a self-attention head", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True, where=lambda sizes: sizes["D_H"] != 3,
+    note="Exact arithmetic decides at $D_H = 1$ and 4, where the root is rational.")  # fmt: skip
 
 
 @EQ_92.formula
@@ -66,11 +64,10 @@ EQ_92.mutant("P transposed", "P -> P.T")
 EQ_92.mutant("column-major order in the value term", "kron(P, W_V.T) -> kron(W_V.T, P)")
 
 
-B5_VEC = Claim(DYNAMICS, "dynamics.b.5-vec", label="B.5, text",
+B5_VEC = Claim(DYNAMICS, "dynamics.b.5-vec", label="B.5, text", name="vectorised self-attention head",
     statement=r"\operatorname{vec}(\operatorname{SA}(X))=(P\otimes W^{V\top})x",
     assumptions=["row-major vec"],
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 3), "D_H": (1, 3)}, exact=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 3), "D_H": (1, 3)}, exact=True)  # fmt: skip
 
 
 @B5_VEC.formula
@@ -89,12 +86,12 @@ EQ_93 = Claim(ALL_HEADS, "dynamics.eq-93", label="Eq. (93)",
     statement=r"""J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad
         J_t=\partial\operatorname{MSA}(X^{(t)})/\partial X^{(t)}\in\mathbb R^{DS\times DS}""",
     assumptions=[r"W_h^V \in R^{D x D_H}, D_H = D/H", "compared by shape: rows and columns of both sides"],
-    relation=Equal(), sizes={"S": (1, 2), "D": (1, 4), "H": (1, 4)}, exact=False, expects="refuted", severity="slip",
+    name="Jacobian of multi-head attention, constant attention", relation=Equal(),
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)}, exact=False, expects="refuted", severity="slip",
     correction="dynamics.eq-93-output",
-    note="""The output weights are missing: P_h (x) W_h^V^T has S D/H rows, J_t has S D. For H = 1 the shapes agree and
-        the values differ by W^O, however small the derivative of P. Reading W_h^V as W_h^V W_h^O, as after Eq. (19),
-        makes it right.""",
-)  # fmt: skip
+    note=r"""The output weights are missing: $P_h \otimes W_h^{V\top}$ has $SD/H$ rows, $J_t$ has $SD$. For $H = 1$ the
+        shapes agree and the values differ by $W^O$, however small the derivative of $P$. Reading $W_h^V$ as
+        $W_h^VW_h^O$, as after Eq. (19), makes it right.""")  # fmt: skip
 
 
 def _shape_of_sum(terms: list[Any]) -> Any:
@@ -137,16 +134,20 @@ EQ_93.mutant("W_h^V not transposed", "V.T -> V")
 
 
 EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with output weights",
-    statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{
-        constant}}=\sum_{h=1}^HP_h\otimes(W_h^VW_h^O)^ \top""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-93",
-)  # fmt: skip
+    statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h
+        \otimes(W_h^VW_h^O)^\top,\quad P_h=\operatorname{softmax}(\beta XW_h^QW_h^{K\top}X^\top)""",
+    name="Jacobian of multi-head attention, constant attention corrected", relation=Equal(), all_sizes=True,
+    of_project=True,
+    corrects="dynamics.eq-93")  # fmt: skip
 
 
 def value_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, transposed: bool = True) -> Any:
     """sum_h P_h (x) (W_h^V W_h^O)^T, shape (S D, S D)."""
-    weights = head_weights(X, W_Q, W_K, beta, H)
-    return sum(kron(P, M.T if transposed else M) for P, M in zip(weights, output_values(W_V, W_O, H), strict=True))
+
+    def term(P: Any, M: Any) -> Any:
+        return kron(P, M.T if transposed else M)
+
+    return added(mapped(term, head_weights(X, W_Q, W_K, beta, H), output_values(W_V, W_O, H)))
 
 
 @EQ_93_OUTPUT.formula
@@ -159,10 +160,10 @@ def jacobian_at_constant_weights(
 
 @EQ_93_OUTPUT.oracle
 def differentiated_at_constant_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
-    weights = [softmax(X @ Q @ K.T @ X.T * beta) for Q, K in zip(head_slices(W_Q, H), head_slices(W_K, H), strict=True)]
+    weights = mapped(lambda Q, K: softmax(X @ Q @ K.T @ X.T * beta), head_slices(W_Q, H), head_slices(W_K, H))
 
     def attended(Y: Any) -> Any:
-        return concatenate([P @ Y @ V for P, V in zip(weights, head_slices(W_V, H), strict=True)], axis=1) @ W_O
+        return concatenate(mapped(lambda P, V: P @ Y @ V, weights, head_slices(W_V, H)), axis=1) @ W_O
 
     return jacobian(attended, "Y")(X)
 
@@ -173,7 +174,7 @@ EQ_93_OUTPUT.mutant("weights of the first head for all",
 EQ_93_OUTPUT.mutant("block columns of W^O", "W_O -> W_O.T")
 
 
-EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)",
+EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)", name="pseudo-energy with initial attention",
     statement=r"E_{\text{pseudo}}\approx-x_t^\top\Big(\sum_{h=1}^HP_h^{(0)}\otimes W_h^{V\top}\Big)x_t",
     assumptions=[
         r"x_t \in R^{DS}; H = 1, without which the matrix is not square",
@@ -182,9 +183,8 @@ EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)",
     ],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip",
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),
-    note="""W^O is missing, as in Eq. (93), and with it any relation between the two sides: W^O = -I changes the sign of
-        one of them. For H > 1 the quadratic form is not defined.""",
-)  # fmt: skip
+    note="""$W^O$ is missing, as in Eq. (93), and with it any relation between the two sides: $W^O = -I$ changes the
+        sign of one of them. For $H > 1$ the quadratic form is not defined.""")  # fmt: skip
 
 
 @EQ_95.inputs
@@ -215,13 +215,13 @@ EQ_95.mutant("with output weights", "W_V -> W_V @ W_O")
 
 EQ_95_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-95-output",
     label="Eq. (95) with output weights, at the present attention weights",
-    statement=r"""
-        -\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}\otimes(W_h^VW_h^O)^\top
-        \Big)x_t""",
-    relation=Equal(), of_project=True, corrects="dynamics.eq-95",
-    note=r"""No approximation. With P_h^{(0)} for P_h^{(t)} the error is at most
-        \|x_t\|^2\sum_h\|P_h^{(t)}-P_h^{(0)}\|_2\|W_h^VW_h^O\|_2.""",
-)  # fmt: skip
+    statement=r"""-\operatorname{Tr}(X_t^\top\operatorname{MSA}(X_t))=-x_t^\top\Big(\sum_{h=1}^HP_h^{(t)}
+        \otimes(W_h^VW_h^O)^\top\Big)x_t,\quad x_t=\operatorname{vec}X_t,\ P_h^{(t)}=\operatorname{softmax}(\beta
+        X_tW_h^QW_h^{K\top}X_t^\top)""",
+    name="quadratic form of the drive with output weights", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-95",
+    note=r"""No approximation. With $P_h^{(0)}$ for $P_h^{(t)}$ the error is at most $\|x_t\|^2\sum_h
+        \|P_h^{(t)}-P_h^{(0)}\|_2\|W_h^VW_h^O\|_2$.""")  # fmt: skip
 
 
 @EQ_95_OUTPUT.formula

@@ -18,8 +18,8 @@ from theorems.dynamics.part_b_experiments.attention_jacobian import (
 )  # fmt: skip
 from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries, heads_fit
 from verify.matrix import (
-    basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, maximum, ones, rational, row_sums, softmax,
-    spectral_norm, sqrt, vec_r,
+    added, basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, mapped, maximum, ones, rational, row_sums,
+    softmax, spectral_norm, sqrt, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
@@ -45,25 +45,26 @@ def output_size(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 
 B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
-    statement=r"""J x\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))\ \text{``implies that in the
-        Jacobian (92), the last term is dominant'', ``the derivative of the attention matrix }P\text{ is small''}""",
+    statement=r"""\text{``we observed that }Jx\text{ aligns well with }\operatorname{vec}(\operatorname{MSA}(X))
+        \text{''; this ``implies that in the Jacobian (92), the last term is dominant''; ``In other words, the
+        derivative of the attention matrix }P\text{ is small''}""",
     assumptions=[
         Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
         Assumption("SA(X) does not vanish", positive=output_size),
         "one head, W^O = I",
     ],
-    relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)}, expects="refuted", severity="error",
-    correction="dynamics.b.5-alignment", uses=("dynamics.eq-92", "dynamics.b.5-vec"),
-    reading=Reading(
-        "the last term is dominant",
-        r"in the weakest sense: \|(I_S\otimes W^{V\top}X^\top)\partial P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2",
-    ),
-    note="""Judged as the implication that is printed, at a single state. The observation is of trained models
-        throughout their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied. Jx
-        sees the derivative of P in the single direction x, along which it can vanish while it is as large as one likes
-        across: tokens on one axis and A = K E_12 leave all logits 0, so Jx = vec(SA(X)) for every K, and the first term
-        grows like K.""",
-)  # fmt: skip
+    name="alignment and dominance of the value term", relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)},
+    expects="refuted", severity="error", correction="dynamics.b.5-alignment",
+    uses=("dynamics.eq-92", "dynamics.b.5-vec"),
+    reading=Reading("the last term is dominant", r"""in the weakest sense: $\|(I_S\otimes W^{V\top}X^\top)\partial
+            P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2$"""),
+    consequence="""That $Jx$ aligns with the output says nothing of the size of the derivative of $P$; measure that
+        derivative, or use the exact difference (dynamics.b.5-alignment).""",
+    note=r"""Judged as the implication that is printed, at a single state. The observation is of trained models
+        throughout their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied. $Jx$
+        sees the derivative of $P$ in the single direction $x$, along which it can vanish while it is as large as one
+        likes across: tokens on one axis and $A = KE_{12}$ leave all logits 0, so $Jx = \operatorname{vec}(
+        \operatorname{SA}(X))$ for every $K$, and the first term grows like $K$.""")  # fmt: skip
 
 
 @B5_DOMINANCE.inputs
@@ -99,26 +100,27 @@ B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maxi
 
 B5_ALIGNMENT = Claim(ALL_HEADS, "dynamics.b.5-alignment", label="B.5, what alignment measures",
     statement=r"""J_{\text{MSA}}x=\operatorname{vec}\sum_h\big[P_h+2P_h\circ(L_h-\ell_h\mathbf
-        1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XA_hX^\top,\ \ell_h=\operatorname{rowsum}(P_h\circ L_h)""",
-    relation=Equal(), of_project=True, corrects="dynamics.b.5-dominance",
-    note="""J x is the derivative of MSA(sX) at s = 1, and the logits grow like s^2. So J x is close to MSA(X) exactly
-        when the covariance of logits and values under P is small, which is the case for small logits and for saturated
-        attention.""",
-)  # fmt: skip
+        1^\top)\big]XW_h^VW_h^O,\quad L_h=\beta XW_h^QW_h^{K\top}X^\top,\ P_h=\operatorname{softmax}(L_h),\
+        \ell_h=\operatorname{rowsum}(P_h\circ L_h),\ x=\operatorname{vec}X""",
+    name="linearised output of multi-head attention", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.b.5-dominance",
+    note=r"""$Jx$ is the derivative of $\operatorname{MSA}(sX)$ at $s = 1$, and the logits grow like $s^2$. So $Jx$ is
+        close to $\operatorname{MSA}(X)$ exactly when the covariance of logits and values under $P$ is small, which is
+        the case for small logits and for saturated attention.""")  # fmt: skip
 
 
 def jacobian_times_state(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, factor: int = 2, centred: bool = True
 ) -> Any:
     """J_MSA x as a matrix, shape (S, D), by the covariance of logits and values."""
-    result = X * 0
-    values = output_values(W_V, W_O, H)
-    for Q, K, M in zip(head_slices(W_Q, H), head_slices(W_K, H), values, strict=True):
+
+    def of_head(Q: Any, K: Any, M: Any) -> Any:
         L = X @ Q @ K.T @ X.T * beta
         P = softmax(L)
         mean = row_sums(hadamard(P, L))
-        result = result + (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
-    return result
+        return (P + hadamard(P, L - mean if centred else L) * factor) @ X @ M
+
+    return added(mapped(of_head, head_slices(W_Q, H), head_slices(W_K, H), output_values(W_V, W_O, H)))
 
 
 @B5_ALIGNMENT.formula
@@ -145,11 +147,10 @@ TWO_STATES = Setting(
     DYNAMICS, "Appendix B.5, Eq. (94)", assumptions=[POSITIVE_BETA], sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}
 )
 
-EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text",
-    statement=r"""
-        \text{``if the derivative of the attention matrix }P\text{ is sufficiently small over the whole time, the Lipschitz
-        continuity implies that }P\text{ remains close to its initialization''}:\ J_t\approx\sum_{h=1}^HP_h^{(0)}\otimes
-        W_h^{V\top}""",
+EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text", name="attention stays close to its initialisation",
+    statement=r"""\text{``if the derivative of the attention matrix }P\text{ is sufficiently small over the whole time,
+        the Lipschitz continuity implies that }P\text{ remains close to its initialization''}:\
+        J_t\approx\sum_{h=1}^HP_h^{(0)}\otimes W_h^{V\top}""",
     assumptions=[
         "the whole time of a discrete iteration is its visited states: here X, and the next one Y",
         Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
@@ -158,13 +159,14 @@ EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text",
     ],
     relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, expects="refuted",
     severity="error", correction="dynamics.eq-94-segment", uses=("dynamics.eq-93",),
-    note=r"""Encoded: \|P(Y)-P(X)\|_F\le\max\big(\|\partial P/\partial X\|_F(X),\|\partial P/\partial
-        X\|_F(Y)\big)\|Y-X\|_F for each head, and that both sides of the display have SD rows. Between two saturated
-        states P can jump from one token to another: at the first counterexample \|\partial P/\partial X\|_F is 0.0107
-        at both states, and P moves by 1.9987. The two states follow one another under (9) with \gamma = 1, \eta = 1 and
-        C = Y - X - \operatorname{MSA}(X). What holds needs a small derivative on the segment between the states. The
-        display lacks W_h^O, as Eq. (93) does.""",
-)  # fmt: skip
+    consequence="""A small derivative of $P$ at the visited states does not keep $P$ near its start; bound it on the
+        segments between them (dynamics.eq-94-segment).""",
+    note=r"""Encoded: $\|P(Y)-P(X)\|_F\le\max\big(\|\partial P/\partial X\|_F(X),\|\partial P/\partial
+        X\|_F(Y)\big)\|Y-X\|_F$ for each head, and that both sides of the display have $SD$ rows. Between two saturated
+        states $P$ can jump from one token to another: at the first counterexample $\|\partial P/\partial X\|_F$ is
+        0.0107 at both states, and $P$ moves by 1.9987. The two states follow one another under (9) with $\gamma =
+        \mathbf 1$, $\eta = 1$ and $C = Y - X - \operatorname{MSA}(X)$. What holds needs a small derivative on the
+        segment between the states. The display lacks $W_h^O$, as Eq. (93) does.""")  # fmt: skip
 
 
 @EQ_94.inputs
@@ -235,11 +237,12 @@ EQ_94_SEGMENT = Claim(TWO_STATES, "dynamics.eq-94-segment", label="Eq. (94), der
         \|X^{(t)}-X^{(0)}\|_F\le\tfrac12\beta\|A\|_2\big(\|X^{(t)}\|_2+\|X^{(0)}\|_2\big)\|X^{(t)}-X^{(0)}\|_F,\quad
         P(X)=\operatorname{softmax}(\beta XAX^\top),\ A=W^QW^{K\top}""",
     assumptions=["two states X^(0) and X^(t), one head; checked between the two ends"],
-    relation=AtMost(), of_project=True, corrects="dynamics.eq-94",
+    name="change of attention along a segment", relation=AtMost(), all_sizes=True,
+    of_project=True, corrects="dynamics.eq-94",
     note=r"""The derivative has to be small on the segment between the states, not only at them; its average there is at
-        most the constant on the right. Softmax is 1/2-Lipschitz, and dL = dX A X^T + X A dX^T; the bound is attained in
-        the limit of small opposite tokens. Then J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top, with the
-        output weights (dynamics.eq-93-output), wherever the derivative of P is small at X^{(t)} too.""",
+        most the constant on the right. Softmax is 1/2-Lipschitz, and $dL = dX\,AX^\top + XA\,dX^\top$; the bound is
+        attained in the limit of small opposite tokens. Then $J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top$,
+        with the output weights (dynamics.eq-93-output), wherever the derivative of $P$ is small at $X^{(t)}$ too.""",
 )  # fmt: skip
 
 
@@ -274,10 +277,9 @@ EQ_94_SEGMENT.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y
 
 EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
-    relation=AtMost(), of_project=True,
-    note="""Uses both states and nothing between them. The Jacobian of softmax, diag(p) - p p^T, has norm at most 1/2,
-        attained at two equal weights.""",
-)  # fmt: skip
+    name="change of attention from the logits", relation=AtMost(), all_sizes=True, of_project=True,
+    note=r"""Uses both states and nothing between them. The Jacobian of softmax, $\operatorname{diag}(p) - pp^\top$, has
+        norm at most 1/2, attained at two equal weights.""")  # fmt: skip
 
 
 @EQ_94_LOGITS.formula

@@ -20,7 +20,7 @@ from verify.matrix import (
     block_diag, concatenate, determinant, eye, frobenius_norm, log, ones, rational, row_norms, singular_values, total,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Reading, Shape, TendsTo
+from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Shape, TendsTo
 
 
 def orthonormalised(M: Any) -> tuple[Any, Any]:
@@ -60,13 +60,12 @@ def lyapunov_spectrum(jacobians: Sequence[Any]) -> Any:
 
 # -- the QR method -----------------------------------------------------------------------------------------------------
 
-QR_METHOD = Claim(DYNAMICS, "dynamics.lyapunov-qr", label="Lyapunov exponents by QR",
+QR_METHOD = Claim(DYNAMICS, "dynamics.lyapunov-qr", label="Lyapunov exponents by QR", name="Lyapunov spectra by QR",
     statement=r"""
         J_t Q_t=Q_{t+1}R_{t+1},\ Q_0=I\ \Rightarrow\ \sum_{i\le k}\frac1T\sum_t\log|(R_t)_{ii}|=\frac1{2T}\log\det
         \Lambda^{(T)}_{[1:k,1:k]},\ \Lambda^{(T)}=(J_{T-1}\cdots J_0)^\top J_{T-1}\cdots J_0""",
     assumptions=["T = 3; the product of the Jacobians is regular"],
-    relation=Equal(), sizes={"D": (1, 3)}, of_project=True,
-)  # fmt: skip
+    relation=Equal(), sizes={"D": (1, 3)}, of_project=True)  # fmt: skip
 
 
 def _partial_sums(exponents: Any) -> Any:
@@ -95,10 +94,9 @@ def logarithms_of_gram_minors(J_0: Jacobian, J_1: Jacobian, J_2: Jacobian) -> An
 
 QR_METHOD.mutant("Jacobians in reverse order", lambda J_0, J_1, J_2: _partial_sums(lyapunov_spectrum([J_2, J_1, J_0])))
 QR_METHOD.mutant("factor 1/2 dropped", lambda value: value * 2)
-QR_METHOD.mutant(
-    "averages without orthonormalisation in between",
-    lambda J_0, J_1, J_2: _partial_sums(sum(lyapunov_spectrum([J]) for J in (J_0, J_1, J_2)) * rational(1, 3)),
-)
+QR_METHOD.mutant("averages without orthonormalisation in between",
+    lambda J_0, J_1, J_2: _partial_sums(sum(lyapunov_spectrum([J]) for J in (J_0, J_1, J_2)) * rational(1, 3))
+)  # fmt: skip
 
 
 Spectrum = Annotated[Any, Shape("1", "D")]
@@ -143,7 +141,7 @@ def lyapunov_exponents(A: np.ndarray, T: int) -> np.ndarray:
     return np.array([b - a for a, b in itertools.pairwise(partial)], dtype=object)
 
 
-EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)",
+EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov spectrum",
     statement=r"\lambda_i=\lim_{T\to\infty}\frac1{2T}\log|\alpha_i^{(T)}|,\ \alpha_i^{(T)}\text{ eigenvalues of }"
     r"\Lambda^{(T)}=\Big(\frac{df^T(x^{(0)})}{dx^{(0)}}\Big)^\top\frac{df^T(x^{(0)})}{dx^{(0)}}\succeq0,\ \lambda_{"
     r"\max}=\max_i\lambda_i",
@@ -152,19 +150,16 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)",
         Assumption("no real eigenvalue vanishes", positive=lambda spectrum: spectrum * spectrum),
     ],
     relation=TendsTo(scales=tuple(4**k for k in range(15, 20)), rate=PowerRate(1.0, deterministic=True), bits=6000),
-    sizes={"D": (1, 3)}, expects="reading",
-    reading=Reading(
-        "quantifies the exponential rate at which nearby trajectories",
-        r"where rates are known, in linear systems x -> A x, the definition returns them: the limit exists there and is"
-        r" \ln|eig_i(A)|, for non-normal and defective A too, and for (17), with unequal or vanishing frequencies too, it is"
-        r" \frac12\ln(1+\eta^2\omega_j^2)",
-    ),
-    note=r"""The error falls like 1/T, like log(T)/T for defective A; observed for T from 4^15 to 4^19. For a singular
-        Jacobian alpha = 0 and the exponent is -infinity, which is the case of every normalised update
-        (dynamics.sec-5.3-mean). For a general system the limit need not exist: in (s, y) -> (s + 1, g(s) y) let the
-        smooth g be e at the integers in [4^k, 2\cdot4^k) and 1 at the others; along (s, 0) the average of ln g
-        oscillates between 1/3 and 2/3.""",
-)  # fmt: skip
+    sizes={"D": (1, 3)},
+    note=r"""A definition is checked by what it is for, 'the exponential rate at which nearby trajectories in a
+        dynamical system diverge': where rates are known, in linear systems $x \to Ax$, it returns them. The limit
+        exists there and is $\ln|\operatorname{eig}_i(A)|$, for non-normal and defective $A$ too, and for (17), with
+        unequal or vanishing frequencies too, it is $\frac12\ln(1+\eta^2\omega_j^2)$. The error falls like $1/T$, like
+        $\log(T)/T$ for defective $A$; observed for $T$ from $4^{15}$ to $4^{19}$. For a singular Jacobian $\alpha = 0$
+        and the exponent is $-\infty$, which is the case of every normalised update (dynamics.sec-5.3-mean). For a
+        general system the limit need not exist, and then the definition gives nothing: in $(s, y) \to (s + 1, g(s)y)$
+        let the smooth $g$ be $e$ at the integers in $[4^k, 2\cdot4^k)$ and 1 at the others; along $(s, 0)$ the average
+        of $\ln g$ oscillates between 1/3 and 2/3.""")  # fmt: skip
 
 
 @EQ_89.inputs
@@ -232,10 +227,10 @@ EQ_89.mutant("(17) with the frequency not squared", power=1)
 EQ_90_CHAIN = Claim(UPDATE, "dynamics.eq-90-chain", label="Eq. (90) by the chain rule",
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",
     assumptions=["ItrSA (9) with RMSNorm (6)"],
-    relation=Equal(), sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, of_project=True,
-    note=r"""Hence \Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0, which is positive semi-definite as
-        printed.""",
-)  # fmt: skip
+    name="Lyapunov matrix by the chain rule", relation=Equal(), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)},
+    of_project=True,
+    note=r"""Hence $\Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0$, which is positive semi-definite as
+        printed.""")  # fmt: skip
 
 
 @EQ_90_CHAIN.formula

@@ -25,18 +25,20 @@ Multiple = Annotated[Any, Real(-2.0, 2.0)]
 
 SINGLE_VANISHES = Assumption(r"R_{\text{E-single}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
-EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text",
-    statement=r"""R_{\text{E-single}}=\|W_1^VW_1^O-(W_1^VW_1^O)^\top\|_F^2=0\ \Rightarrow\ W^V=W_1^VW_1^O\text{
-        satisfies the condition on }W^V\text{ described in Proposition 4.1}""",
+EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text", name="single-head energy regulariser",
+    statement=r"""R_{\text{E-single}}:=\left\|W_1^VW_1^O-(W_1^VW_1^O)^\top\right\|_F^2;\ \text{``If
+        }R_{\text{E-single}}=0\text{, setting }W^V=W_1^VW_1^O\text{ satisfies the condition on }W^V\text{ described in
+        Proposition 4.1''}""",
     assumptions=[SINGLE_VANISHES, "H = 1, D_H = D"],
     relation=Equal(), sizes={"D": (1, 3)}, expects="refuted", severity="error", correction="dynamics.eq-88-regulariser",
     presumes=("dynamics.prop-4.1",),
-    note=r"""The regulariser does not know W^Q and W^K, which the condition (11) prescribes. For D = 1 it is always 0,
-        and (11) says W_1^V W_1^O = W^Q W^K. W^{Q\top}W^K and W^KW^{Q\top} agree at the counterexamples. At the second
-        the energy even increases along (3) (dynamics.eq-88-decrease). If the symmetry of W^V alone is meant, which the
-        text after Proposition 4.2 asks for, the sentence repeats R_E-single = 0; Proposition 4.1 has no condition but
-        (11).""",
-)  # fmt: skip
+    consequence=r"""A vanishing regulariser neither gives the condition (11) nor a falling energy; penalise
+        $\|M-A\|_F^2+\|A-A^\top\|_F^2$ with $M = W_1^VW_1^O$, $A = W^QW^{K\top}$ (dynamics.eq-88-regulariser).""",
+    note=r"""The regulariser does not know $W^Q$ and $W^K$, which the condition (11) prescribes. For $D = 1$ it is
+        always 0, and (11) says $W_1^VW_1^O = W^QW^K$. $W^{Q\top}W^K$ and $W^KW^{Q\top}$ agree at the counterexamples.
+        At the second the energy even increases along (3) (dynamics.eq-88-decrease). If the symmetry of $W^V$ alone is
+        meant, which the text after Proposition 4.2 asks for, the sentence repeats $R_{\text{E-single}} = 0$;
+        Proposition 4.1 has no condition but (11).""")  # fmt: skip
 
 
 @EQ_88.inputs
@@ -61,18 +63,16 @@ EQ_88.mutant("W_1^V alone", lambda W_V: W_V)
 EQ_88.mutant("sign", lambda value: -value)
 
 
-EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser",
-    label="Eq. (88), a regulariser that the energy knows",
+EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser", label="Eq. (88), a regulariser that the energy knows",
     statement=r"""R=\|M-A\|_F^2+\|A-A^\top\|_F^2,\ M=W_1^VW_1^O,\ A=W^QW^{K\top}:\quad\frac{\partial R}{\partial
         M}=2(M-A),\ \frac{\partial R}{\partial A}=2(A-M)+4(A-A^\top);\ R=0\text{ exactly if }M=A=A^\top\text{, where
         }E_{\text{single}}\text{ falls along (3)}""",
     assumptions=["one head; W^V = M"],
-    relation=Equal(), all_sizes=True, sizes={"D": (1, 3)}, exact=True, of_project=True, corrects="dynamics.eq-88",
-    uses=("dynamics.prop-4.1-symmetric",),
-    note=r"""The condition (11) itself, \|M - (W^{Q\top}W^K + W^QW^{K\top})/2\|_F = 0, would not do: for asymmetric A
-        the energy may grow under it (dynamics.prop-4.1). A multiple cA with c \ge 0 of a symmetric A will do as well
-        (dynamics.eq-88-multiple).""",
-)  # fmt: skip
+    name="single-head energy regulariser, corrected", relation=Equal(), all_sizes=True, sizes={"D": (1, 3)}, exact=True,
+    of_project=True, corrects="dynamics.eq-88", uses=("dynamics.prop-4.1-symmetric",),
+    note=r"""The condition (11) itself, $\|M - (W^{Q\top}W^K + W^QW^{K\top})/2\|_F = 0$, would not do: for asymmetric
+        $A$ the energy may grow under it (dynamics.prop-4.1). A multiple $cA$ with $c \ge 0$ of a symmetric $A$ will do
+        as well (dynamics.eq-88-multiple).""")  # fmt: skip
 
 
 def _distance_from_falling_energy(M: Any, A: Any) -> Any:
@@ -104,11 +104,11 @@ EQ_88_DECREASE = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-88-decrease",
     statement=r"""R_{\text{E-single}}=0,\ A=W^QW^{K\top}=A^\top\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{
         along (3) with }W^V=W_1^VW_1^O""",
     assumptions=[Assumption(r"R_{\text{E-single}} = 0", zero=lambda M: M - M.T)],
-    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
-    correction="dynamics.eq-88-multiple", of_project=True,
-    note="""Even with symmetric A, for which Proposition 4.1 does hold. For D = 1 the rate is 0; one token in the plane
-        suffices.""",
-)  # fmt: skip
+    name="energy where the single-head regulariser vanishes", relation=AtMost(signed=True, ascent=False),
+    sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error", correction="dynamics.eq-88-multiple",
+    of_project=True,
+    note="""Even with symmetric $A$, for which Proposition 4.1 does hold. For $D = 1$ the rate is 0; one token in the
+        plane suffices.""")  # fmt: skip
 
 
 @EQ_88_DECREASE.inputs
@@ -153,12 +153,12 @@ SYMMETRIC_FACTORS = ENERGY.extended(
 EQ_88_MULTIPLE = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-multiple",
     label="Eq. (88), values that are a multiple of symmetric A",
     statement=r"A=W^QW^{K\top}=A^\top,\ W^V=cA\ \Rightarrow\ c\,\frac{dE_{\text{single}}}{dt}\le0\text{ along (3)}",
-    relation=AtMost(signed=True), of_project=True, corrects="dynamics.eq-88-decrease", uses=("dynamics.prop-4.1-rate",),
-    note=r"""The rate is -2\beta c\sum_i Z_i |P_i A m_i|^2 with m_i the attended mean. So the energy falls for c \ge 0
-        and rises for c < 0. What a regulariser has to make small is therefore
-        \|W_1^VW_1^O-W^QW^{K\top}\|_F^2+\|W^QW^{K\top}-W^KW^{Q\top}\|_F^2. For one token in the plane, W^V symmetric and
-        A no multiple of I, c \ge 0 is also necessary, up to adding a multiple of I to W^V, which moves a single token
-        nowhere.""",
+    name="energy with values proportional to logit weights", relation=AtMost(signed=True), of_project=True,
+    corrects="dynamics.eq-88-decrease", uses=("dynamics.prop-4.1-rate",),
+    note=r"""The rate is $-2\beta c\sum_i Z_i\|P_iAm_i\|^2$ with $m_i$ the attended mean. So the energy falls for $c \ge
+        0$ and rises for $c < 0$. What a regulariser has to make small is therefore $\|W_1^VW_1^O-W^QW^{K\top}\|_F^2+
+        \|W^QW^{K\top}-W^KW^{Q\top}\|_F^2$. For one token in the plane, $W^V$ symmetric and $A$ no multiple of $I$, $c
+        \ge 0$ is also necessary, up to adding a multiple of $I$ to $W^V$, which moves a single token nowhere.""",
 )  # fmt: skip
 
 
@@ -180,9 +180,8 @@ EQ_88_INTEGRATED = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-integrated",
     statement=r"""A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the
         change when the step is halved}""",
     assumptions=["classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes"],
-    relation=AtMost(signed=True, ascent=False), sizes={"S": (1, 2), "D": (2, 2), "D_H": (1, 2)}, of_project=True,
-    uses=("dynamics.eq-88-multiple",),
-)  # fmt: skip
+    name="energy with multiple values, integrated trajectories", relation=AtMost(signed=True, ascent=False),
+    sizes={"S": (1, 3), "D": (2, 2), "D_H": (1, 2)}, of_project=True, uses=("dynamics.eq-88-multiple",))  # fmt: skip
 
 
 @EQ_88_INTEGRATED.formula

@@ -8,7 +8,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, projection, unit_rows
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import Step, Width
-from verify.matrix import concatenate, eye, row_norms, row_sums
+from verify.matrix import concatenate, each, eye, mapped, parts_of_width, row_norms, row_sums
 from verify.vocabulary import Assumption, Claim, Equal, Shape, subject
 
 
@@ -21,6 +21,8 @@ def oscillator_rms_norm(Y: Tokens, gamma: Gain, N: Width) -> Any:
 Oscillators = Annotated[Any, Shape("S", "J", "N")]
 Radii = Annotated[Any, Shape("S", "J")]
 Frequencies = Annotated[Any, Shape("J", "N", "N")]
+UnitTokens = Annotated[Any, Shape("S", "N")]
+Skew = Annotated[Any, Shape("N", "N")]
 #: Omega_1, ..., Omega_{D/N} on top of each other.
 Stacked = Annotated[Any, Shape("D", "N")]
 
@@ -42,8 +44,8 @@ def antisymmetric_blocks(G: Any) -> Any:
 @subject("dynamics.oscillator_omega")
 def oscillator_omega(X: Tokens, Omega: Stacked, N: Width) -> Any:
     """Omg^(osc)(X): Omega_j times oscillator j of each token, shape (S, D); Omega_j in rows (j-1) N + 1, ..., j N (Eq. (97))."""
-    blocks = [X[:, j : j + N] @ Omega[j : j + N].T for j in range(0, X.shape[1], N)]
-    return concatenate(blocks, axis=1)
+    turned = mapped(lambda x, block: x @ block.T, parts_of_width(X, N, 1), parts_of_width(Omega, N, 0))
+    return concatenate(turned, axis=1)
 
 
 @subject("dynamics.oscillator_projection")
@@ -58,7 +60,7 @@ def oscillator_normalisation(Y: Tokens, N: Width) -> Any:
     return normalisation(split(Y, N)).reshape(*Y.shape)
 
 
-EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)",
+EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)", name="operators on oscillators",
     statement=r"\widetilde{\operatorname{Omg}^{(osc)}(X)}_{i,j}=\Omega_j\tilde X_{i,j},\ \widetilde{"
     r"\operatorname{Proj}_X^{(osc)}(Y)}_{i,j}=(I_N-\tilde X_{i,j}\tilde X_{i,j}^\top)\tilde Y_{i,j},\ \widetilde{"
     r"\Pi^{(osc)}(Y)}_{i,j}=\tilde Y_{i,j}/\|\tilde Y_{i,j}\|,\ \tilde X_{i,j}=X_{[i,(j-1)N+1:jN]}",
@@ -68,9 +70,8 @@ EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)",
         r"\Omega_j anti-symmetric",
         Assumption("no oscillator of Y vanishes", positive=lambda Y, N: row_sums(split(Y, N) * split(Y, N))),
     ],
-    relation=Equal(), sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
-    note="With J = D/N = 1 the last two are the operators (5).",
-)  # fmt: skip
+    relation=Equal(), at_sizes=True, sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
+    note="With $J = D/N = 1$ the last two are the operators (5).")  # fmt: skip
 
 
 @EQ_97.inputs
@@ -110,10 +111,9 @@ def oscillator_operators_by_loops(X: Any, Y: Any, Omega: Any, N: int) -> Any:
 
 
 EQ_97.mutant("Omega_j transposed", "oscillator_omega(X, Omega, N) -> -oscillator_omega(X, Omega, N)")
-EQ_97.mutant(
-    "whole tokens",
-    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)",
-)
+EQ_97.mutant("whole tokens",
+    "oscillator_projection(X, Y, N) -> projection(X, Y); oscillator_normalisation(Y, N) -> normalisation(Y)"
+)  # fmt: skip
 EQ_97.mutant("the first Omega for every oscillator",
     "Omega -> concatenate([Omega[:N]] * (Omega.shape[0] // N), axis=0)")  # fmt: skip
 
@@ -122,9 +122,9 @@ EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7
     statement=r"""N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{
         the update (18)}""",
     assumptions=[r"\Omega anti-symmetric", "unit tokens"],
-    relation=Equal(), sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
-    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.",
-)  # fmt: skip
+    name="AKOrN without attention is the normalised oscillation", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
+    note="Section 5.2: 'isolating the Omega layer used in AKOrN'.")  # fmt: skip
 
 
 @EQ_97_OSCILLATION.inputs
@@ -135,7 +135,7 @@ def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: Step) ->
 
 
 @EQ_97_OSCILLATION.formula
-def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
+def akorn_step_of_omega_alone(X: UnitTokens, Omega: Skew, eta: Step) -> Any:
     """Pi(X + eta Omg(X)) with N = D, shape (S, D)."""
     N = X.shape[1]
     turned = oscillator_omega(X, Omega, N)
@@ -143,7 +143,9 @@ def akorn_step_of_omega_alone(X: Any, Omega: Any, eta: Any) -> Any:
 
 
 EQ_97_OSCILLATION.oracle(
-    lambda X, Omega, eta: concatenate([normalised_step(X[i : i + 1], Omega, eta) for i in range(X.shape[0])], axis=0)
+    lambda X, Omega, eta: concatenate(
+        each(X.shape[0], lambda i: normalised_step(X[i : i + 1], Omega, eta)), axis=0
+    )
 )
 EQ_97_OSCILLATION.mutant("Omega transposed", "turned -> -turned")
 EQ_97_OSCILLATION.mutant("state counted twice", "X + turned * eta -> 2 * X + turned * eta")

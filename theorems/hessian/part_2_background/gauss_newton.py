@@ -19,22 +19,23 @@ AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
 Coefficient = Annotated[Any, Real()]
 
 EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decomposition",
-    statement=r"""\frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j} = \underbrace{\frac{\partial F}{\partial
-        W_i}^\top\frac{\partial^2\ell}{\partial F^2}\frac{\partial F}{\partial W_j}}_{H_o(W_i,W_j)} +
-        \underbrace{\Big(\frac{\partial\ell}{\partial F}\otimes I_{p_i q_i}\Big)\frac{\partial^2 F}{\partial W_i\partial
-        W_j}}_{H_f(W_i,W_j)}""",
+    statement=r"""\frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j}(\cdot) = \underbrace{\frac{\partial
+        F}{\partial W_i}(\cdot)^\top\frac{\partial^2\ell}{\partial F^2}(F(\cdot))\frac{\partial F}{\partial
+        W_j}(\cdot)}_{F\text{-outer-product Hessian}} + \underbrace{\left(\frac{\partial\ell}{\partial
+        F}(F(\cdot))\otimes I_{p_i q_i}\right)\frac{\partial^2 F}{\partial W_i\partial W_j}(\cdot)}_{F\text{-functional
+        Hessian } H_f(W_i,W_j)}""",
     assumptions=[
         "loss and layer are twice differentiable: checked for s + c s^2, s the square loss, whose Hessian is dense",
     ],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
+    name="Gauss-Newton decomposition of the Hessian", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "all": 3},
+    sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
     doubt=Doubt(
         r"\frac{\partial^{2} \mathbf{F}}{\partial \mathbf{W}_{i} \partial \mathbf{W}_{j}}(\cdot)}_{\mathbf{H}_{f}(\mathbf{W}_{i}",
         """
         The extraction prints the second summand twice, with two different underbraces; it stands once.""",
     ),
-    note="Formed for W = [W_Q, W_K, W_V], whose Hessian holds the entries of all nine blocks.",
-)  # fmt: skip
+    note="Formed for $W = [W_Q, W_K, W_V]$, whose Hessian holds the entries of all nine blocks.")  # fmt: skip
 
 
 def layer_of_stack(W: Any, X: Any) -> Any:
@@ -90,12 +91,11 @@ EQUATION_2.mutant("twice the functional Hessian", lambda W, X, Y, c: _outer(W, X
 
 EQUATION_3 = Claim(ATTENTION_LOSS, "hessian.eq-3-symmetry", label="Eq. (3), text below",
     statement=r"H_\bullet(W_i,W_j) = (H_\bullet(W_j,W_i))^\top,\ \bullet\in\{o,f\},\ i,j\in\{Q,K,V\}",
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
+    name="symmetry of the Hessian blocks", relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
-    doubt=Doubt(r"\bullet \in \{0, f\}", "The o of H_o is extracted as 0, here and in H_0 before the display."),
-    note="""For the weights side by side: the blocks (i, j) and (j, i) lie across the diagonal. Reverse differentiation
-        computes the two by different routes.""",
-)  # fmt: skip
+    doubt=Doubt(r"\bullet \in \{0, f\}", "The $o$ of $H_o$ is extracted as 0, here and in $H_0$ before the display."),
+    note="""For the weights side by side: the blocks $(i, j)$ and $(j, i)$ lie across the diagonal. Reverse
+        differentiation computes the two by different routes.""")  # fmt: skip
 
 
 def _both_hessians(W: Any, X: Any, Y: Any, sign: int = 1) -> tuple[Any, Any]:
@@ -111,10 +111,9 @@ def transposed_hessians(W: AllWeights, X: Tokens, Y: Labels) -> Any:
 
 EQUATION_3.oracle(lambda W, X, Y: concatenate(_both_hessians(W, X, Y), axis=0))
 EQUATION_3.mutant("functional Hessian skew", sign=-1)
-EQUATION_3.mutant(
-    "rows in column-major, columns in row-major order",
-    lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0),
-)
+EQUATION_3.mutant("rows in column-major, columns in row-major order",
+    lambda W, X, Y: concatenate([commutation_matrix(*W.shape[::-1]) @ H.T for H in _both_hessians(W, X, Y)], axis=0)
+)  # fmt: skip
 
 EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2",
     statement=r"""\frac{\partial F}{\partial W_i} := \frac{\partial\operatorname{vec}_r F}{\partial\operatorname{vec}_r
@@ -122,15 +121,13 @@ EQUATION_4 = Claim(ATTENTION, "hessian.eq-4-layout", label="Eq. (4) and Figure 2
         \frac{\partial\operatorname{vec}_r\frac{\partial F}{\partial W_i}}{\partial\operatorname{vec}_r W_j} \in
         \mathbb{R}^{L d_V p_i q_i\times p_j q_j},\ \text{the second derivatives of the entries of } F \text{, stacked}
         """,
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)},
-    uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-    doubt=Doubt(
-        r"\frac{\partial \operatorname{vec}_{r} \overline{\partial \mathbf{W}_{i}}}",
-        "Damaged: a fraction bar has lost its numerator, which stands before the display: dF/dW_i, as the size says.",
-    ),
-    note="""The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of F are
-        those of the layer itself. Checked for (Q, K) and (K, V), which are not symmetric.""",
-)  # fmt: skip
+    name="layout of second derivatives of matrix functions", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, uses=("hessian.lem-B.1", "hessian.jacobian-key"),
+    doubt=Doubt(r"\frac{\partial \operatorname{vec}_{r} \overline{\partial \mathbf{W}_{i}}}",
+        r"""Damaged: a fraction bar has lost its numerator, which stands before the display: $\partial F/\partial W_i$,
+            as the size says."""),
+    note="""The Jacobian that is flattened and differentiated is the closed form of Lemma B.1; the entries of $F$ are
+        those of the layer itself. Checked for $(Q, K)$ and $(K, V)$, which are not symmetric.""")  # fmt: skip
 
 PAIRS = (("W_Q", "W_K"), ("W_K", "W_V"))
 JACOBIANS = {"W_Q": attention_jacobian_wrt_query, "W_K": attention_jacobian_wrt_key}
@@ -167,12 +164,12 @@ EQUATION_4.mutant("denominator layout of the second derivative", turned=True)
 # -- derivatives of the loss -------------------------------------------------------------------------------------------
 
 LOSS_DERIVATIVES = Claim(HESSIAN, "hessian.sec2-loss-derivatives", label="Section 2, text after eq. (4)",
-    statement=r"""\partial\ell/\partial F = 2\operatorname{vec}_r(F-Y)^\top/(L d_V) \in \mathbb{R}^{1\times L d_V},\quad
-        \partial^2\ell/\partial^2 F = 2 I_{L d_V}/(L d_V) \in \mathbb{R}^{L d_V\times L d_V} \text{ for } \ell(F,Y) =
-        \|F-Y\|_F^2/(L d_V)""",
+    statement=r"""\partial\ell/\partial F \in \mathbb{R}^{1\times L d_V}\text{ and }\partial^2\ell/\partial^2 F \in
+        \mathbb{R}^{L d_V\times L d_V}\text{ simplify to } 2\operatorname{vec}_r(F(\cdot)-Y)^\top/(L d_V)\text{ and } 2
+        I_{L d_V}/(L d_V),\quad \ell(F(X),Y) = \|F(X)-Y\|_F^2/(L d_V)""",
     assumptions=[SQUARE_LOSS, LAYOUT],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
-)  # fmt: skip
+    name="derivatives of the square loss", relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
+    exact=True)  # fmt: skip
 
 
 @LOSS_DERIVATIVES.formula

@@ -100,11 +100,13 @@ MLP_OUTER = Claim(LINEAR_MLP, "hessian.sec2-mlp-outer", label="Section 2, displa
     statement=r"""H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top,\ \Sigma_{xx} = E[xx^\top]""",
     assumptions=[LAYOUT],
-    relation=Equal(), expects="gap", uses=("hessian.eq-15",),
-    missing="the loss is half the mean of |F(x) - y|^2 over the data set",
-    presumes=("hessian.mlp-outer-section-2-loss",),
+    name="outer-product Hessian of a linear MLP", relation=Equal(), at_sizes=True,
+    expects="gap", uses=("hessian.eq-15",), presumes=("hessian.mlp-outer-section-2-loss",),
+    missing=r"the loss is half the mean of $\|F(x) - y\|^2$ over the data set",
+    consequence="""With the square loss of Section 2 the display is short of the factor $2/h_D$; use
+        hessian.mlp-outer-square-loss where blocks of MLP and attention are compared.""",
     note="""The display recalls Singh et al. (2021), whose loss this is; the only loss that the paper states is the
-        square loss of Section 2, with which the block is 2/h_D times this (hessian.mlp-outer-square-loss).""",
+        square loss of Section 2, with which the block is $2/h_D$ times this (hessian.mlp-outer-square-loss).""",
 )  # fmt: skip
 
 
@@ -137,9 +139,9 @@ MLP_OUTER_SQUARE_LOSS = Claim(LINEAR_MLP, "hessian.mlp-outer-square-loss",
     statement=r"""H_o(W_i,W_i) = \frac{2}{h_D}\, W_{i+1}^\top\cdots W_D^\top W_D\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
     assumptions=[LAYOUT, "h_D the width of the output"],
-    relation=Equal(), uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"),
-    corrects="hessian.mlp-outer-section-2-loss", of_project=True,
-)  # fmt: skip
+    name="outer-product Hessian of a linear MLP, square loss", relation=Equal(),
+    uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"), corrects="hessian.mlp-outer-section-2-loss",
+    of_project=True)  # fmt: skip
 
 
 def _square_loss(F: Any, Y: Any) -> Any:
@@ -165,10 +167,10 @@ MLP_OUTER_SECTION_2 = Claim(TWO_LAYERS, "hessian.mlp-outer-section-2-loss",
     statement=r"""H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
     assumptions=["two layers"],
-    relation=Equal(), sizes=("N", "h_0", "h_1", "h_2"), expects="refuted", severity="error",
-    correction="hessian.mlp-outer-square-loss", of_project=True,
-    note="The display without its hypothesis on the loss: the factor 2/h_D is missing, which is 1 for h_D = 2 alone.",
-)  # fmt: skip
+    name="outer-product Hessian of a linear MLP, factor omitted", relation=Equal(), sizes=("N", "h_0", "h_1", "h_2"),
+    expects="refuted", severity="error", correction="hessian.mlp-outer-square-loss", of_project=True,
+    note="""The display without its hypothesis on the loss: the factor $2/h_D$ is missing, which is 1 for $h_D = 2$
+        alone.""")  # fmt: skip
 
 
 @MLP_OUTER_SECTION_2.formula
@@ -192,16 +194,18 @@ MLP_OUTER_SECTION_2.counterexample("one input (1, 2), one output, weights (1, 0)
 # -- the functional Hessian --------------------------------------------------------------------------------------------
 
 MLP_HOLLOW = Claim(LINEAR_MLP, "hessian.sec2-mlp-hollow", label="Section 2, text after the MLP formula",
-    statement=r"""\text{the functional Hessian of a linear MLP has zero diagonal blocks; it depends on the data through
-        the} \text{ covariance of the residuals } \delta_{x,y} = F(x) - y \text{ with the input } x:\ H_f(W_i,W_j) =
-        \big((W_{j-1}\cdots W_{i+1})^\top\otimes W_{i-1}\cdots W_1\Omega^\top W_D\cdots W_{j+1}\big)K,\ i < j,\ \Omega =
-        E[\delta_{x,y}x^\top]""",
+    statement=r"""\text{``the functional Hessian for MLPs, has a quadratic dependence on the data, but through a
+        different matrix which carries the covariance of the residuals } \delta_{x,y} = F(x) - y \text{ with the input }
+        x\text{. Importantly, the Hessian diagonal blocks are entirely comprised of the contribution from the
+        outer-product Hessian, as the functional Hessian has a block-hollow structure (zero diagonal blocks)'':
+        }H_f(W_i,W_j) = \big((W_{j-1}\cdots W_{i+1})^\top\otimes W_{i-1}\cdots W_1\Omega^\top W_D\cdots W_{j+1}\big)K,\
+        i < j,\ \Omega = E[\delta_{x,y}x^\top]""",
     assumptions=["loss: half the mean of |F(x) - y|^2 over the data set"],
-    relation=Equal(), sizes=WIDTHS | {"D": (2, 3), "h_4": (1, 1)}, uses=("hessian.eq-2", "hessian.eq-18"),
-    note="""The words are the paper's; the closed form, in Omega and the weights alone, is this project's and proves
-        them. K = K_{h_{j-1},h_j}. F is linear in every single W_i, hence the zero blocks. The sentence calls the
-        dependence on the data quadratic, as Omega is in x and y together.""",
-)  # fmt: skip
+    name="block-hollow functional Hessian of MLPs", relation=Equal(), at_sizes=True,
+    sizes=WIDTHS | {"D": (2, 3), "h_4": (1, 1)}, uses=("hessian.eq-2", "hessian.eq-18"),
+    note=r"""The words are the paper's; the closed form, in $\Omega$ and the weights alone, is this project's and proves
+        them. $K = K_{h_{j-1},h_j}$. $F$ is linear in every single $W_i$, hence the zero blocks. The dependence on the
+        data is called quadratic, as $\Omega$ is in $x$ and $y$ together.""")  # fmt: skip
 
 
 def _hollow(X: Any, weights: list[Any], Y: Any, order: Any, diagonal: int = 0) -> Any:

@@ -38,23 +38,18 @@ def _activations(X: Any, W_1: Any, W_2: Any, a: Any, b: Any, k: Any) -> Any:
 AWAY = Assumption("no hidden unit is at its kink", positive=_activations)
 
 PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
-    statement=r"""\text{[zero diagonal blocks of the functional Hessian] also extends to any piecewise nonlinearity in
-        the sense of} \text{ almost everywhere}""",
+    statement=r"""\text{``the functional Hessian has a block-hollow structure (zero diagonal blocks), which also extends
+        to any piecewise nonlinearity in the sense of almost everywhere''}""",
     assumptions=["three layers with an elementwise nonlinearity after the first two", AWAY],
-    relation=HasStructure(), all_sizes=True,
-    sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)},
-    expects="reading", exact=True,
-    reading=Reading(
-        "piecewise nonlinearity",
-        """
-        piecewise means piecewise linear, like ReLU: on each cell of fixed signs F is linear in every W_i, and where
-        units stay at their kink on an open set of weights, F does not depend on what feeds them. For pieces that bend,
-        such as max(t, 0)^2, the blocks do not vanish: hessian.piecewise-quadratic-not-hollow""",
-    ),
-    note="""Checked for a t + b max(t - k, 0) with any a, b, k. The cells leave out a null set but for k = 0, where
-        inputs x = 0 keep the first layer at its kink, and for ReLU a first layer without an active unit the second; F
-        is constant in W_1 and W_2 there.""",
-)  # fmt: skip
+    name="block-hollow functional Hessian, piecewise linear activations", relation=HasStructure(), all_sizes=True,
+    sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)}, expects="reading", exact=True,
+    reading=Reading("piecewise nonlinearity", r"""piecewise means piecewise linear, like ReLU: on each cell of fixed
+            signs $F$ is linear in every $W_i$, and where units stay at their kink on an open set of weights, $F$ does
+            not depend on what feeds them. For pieces that bend, such as $\max(t, 0)^2$, the blocks do not vanish:
+            hessian.piecewise-quadratic-not-hollow"""),
+    note=r"""Checked for $at + b\max(t - k, 0)$ with any $a$, $b$, $k$. The cells leave out a null set but for $k = 0$,
+        where inputs $x = 0$ keep the first layer at its kink, and for ReLU a first layer without an active unit the
+        second; $F$ is constant in $W_1$ and $W_2$ there.""")  # fmt: skip
 
 
 def _network(W_1: Any, W_2: Any, W_3: Any, X: Any, act: Any) -> Any:
@@ -107,10 +102,9 @@ PIECEWISE_QUADRATIC = Claim(HESSIAN, "hessian.piecewise-quadratic-not-hollow", l
         "one input, one hidden unit, loss (F(x) - y)^2/2",
         "w = x + |x|^2 u / (4 (1 + |x|^2 + |u|^2)), u arbitrary",
     ],
-    relation=Equal(), sizes={"h_0": (1, 3)}, exact=True, of_project=True,
-    note="""So 'any piecewise nonlinearity' is not true of piecewise polynomial activations of higher degree. For x
-        other than 0 the weights w fill a neighbourhood of x in which w^T x > 0.""",
-)  # fmt: skip
+    name="functional Hessian of a squared ReLU", relation=Equal(), sizes={"h_0": (1, 3)}, exact=True, of_project=True,
+    note=r"""So 'any piecewise nonlinearity' is not true of piecewise polynomial activations of higher degree. For $x$
+        other than 0 the weights $w$ fill a neighbourhood of $x$ in which $w^\top x > 0$.""")  # fmt: skip
 
 
 @PIECEWISE_QUADRATIC.inputs

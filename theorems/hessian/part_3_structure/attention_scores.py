@@ -36,12 +36,12 @@ def _below_one(X: TokensOfWidth) -> Any:
 LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, variance of the logits at initialisation",
     statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
     assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
+    name="variance of the logits at initialisation", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
     corrects="hessian.uniform-at-init-any-tokens",
-    note="""T_ij is bilinear in W_Q and W_K, so its variance is s^4 times the sum of its squared coefficients. With s^2
-        = 0.64/d_V (Appendix F) and d_V fixed the logits do not shrink as d_K grows, and the attention does not become
-        uniform.""",
-)  # fmt: skip
+    note="""$T_{ij}$ is bilinear in $W_Q$ and $W_K$, so its variance is $s^4$ times the sum of its squared coefficients.
+        With $s^2 = 0.64/d_V$ (Appendix F) and $d_V$ fixed the logits do not shrink as $d_K$ grows, and the attention
+        does not become uniform.""")  # fmt: skip
 
 
 def _products_of_squares(X: Any, scale: Any) -> Any:
@@ -72,17 +72,18 @@ LOGIT_VARIANCE.mutant("divided by d_K, as if entries of W_Q W_K^T were averaged"
 LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_of_squares(X, variance))
 
 UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Section 3.2, text",
-    statement=r"""
-        \text{[Attention scores being data-independent] happens almost surely at initialization for large } d_K""",
+    statement=r"""\text{``If the attention scores were data-independent (similar to the uniform attention assumption in
+        Noci et al. (2022)), which happens almost surely at initialization for large } d_K\text{''}""",
     assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V), d_V = d_K = d (Appendix F)", "tokens fixed"],
-    relation=Equal(), all_sizes=True,
-    sizes={"L": (1, 3), "d": (1, 4)}, expects="gap", uses=("hessian.logit-variance",), exact=True,
-    missing="the norms of the tokens stay bounded as d_V = d_K = d grows",
-    presumes=("hessian.uniform-at-init-any-tokens",),
-    note="""With the hypothesis: Var(T_ij) = 0.4096 |x_i|^2 |x_j|^2/d^2 is summable over d, so by Chebyshev and
-        Borel-Cantelli all logits tend to 0 almost surely and the attention to 1/L. Not true if d_K alone grows
-        (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed size, |x|^2
-        of order d. Which weights and tokens are meant is not said where the sentence stands.""",
+    name="uniform attention at initialisation", relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d": (1, 4)},
+    expects="gap", uses=("hessian.logit-variance",), exact=True, presumes=("hessian.uniform-at-init-any-tokens",),
+    missing="the norms of the tokens stay bounded as $d_V = d_K = d$ grows",
+    consequence="""A large $d_K$ alone does not make attention uniform at initialisation, nor does a large $d_V$ where
+        token norms grow with it; check the variance of the logits (hessian.logit-variance).""",
+    note=r"""With the hypothesis: $\operatorname{Var}(T_{ij}) = 0.4096\|x_i\|^2\|x_j\|^2/d^2$ is summable over $d$, so
+        by Chebyshev and Borel-Cantelli all logits tend to 0 almost surely and the attention to $1/L$. Not true if $d_K$
+        alone grows (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed
+        size, $\|x\|^2$ of order $d$. Which weights and tokens are meant is not said where the sentence stands.""",
 )  # fmt: skip
 
 
@@ -114,11 +115,11 @@ UNIFORM_ANYWHERE = Claim(HESSIAN, "hessian.uniform-at-init-any-tokens",
         "W_Q, W_K with independent entries N(0, 0.64/d)",
         Assumption("tokens with entries in [-1, 1]", nonnegative=_below_one),
     ],
-    relation=AtMost(ascent=False), sizes={"L": (1, 3), "d": (1, 4)}, expects="refuted", severity="error",
-    correction="hessian.logit-variance", exact=True, of_project=True,
-    note="""Tokens with all entries 1 have the variance 0.4096 at every d, so that no bound which tends to 0 holds; 1/d
-        stands for all of them.""",
-)  # fmt: skip
+    name="uniform attention at initialisation, tokens of any norm", relation=AtMost(ascent=False),
+    sizes={"L": (1, 3), "d": (1, 4)}, expects="refuted", severity="error", correction="hessian.logit-variance",
+    exact=True, of_project=True,
+    note="""Tokens with all entries 1 have the variance 0.4096 at every $d$, so that no bound which tends to 0 holds;
+        $1/d$ stands for all of them.""")  # fmt: skip
 
 
 @UNIFORM_ANYWHERE.formula
@@ -145,20 +146,16 @@ Common = Annotated[Any, Shape("1", "d_V")]
 Spread = Annotated[Any, Real(0.0625, 1.0)]
 
 SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Section 3.2, text",
-    statement=r"""\text{[with data-independent attention scores] sequences with more similar words will result in a
-        lower} \text{ contribution of the query-key block}""",
+    statement=r"""\text{``[With data-independent attention scores,] sequences with more similar words will result in a
+        lower contribution of the query-key block''}""",
     assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading",
-    uses=("hessian.sec3.2-moment-dependence",),
-    reading=Reading(
-        ("more similar words", "lower contribution"),
-        """
-        tokens x + eps e_i with A and the residual fixed: the query-key part of H_o is eps^4 times, its curvature in
-        H_f eps^3 times and its product-rule term eps^2 times an expression that is affine or quadratic in the tokens,
-        with the moments of the e_i in it. All vanish for equal tokens. Lower in this sense of order, not monotonically
-        in eps""",
-    ),
-)  # fmt: skip
+    name="similar words and the query-key block", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "d_K": 2},
+    sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading", uses=("hessian.sec3.2-moment-dependence",),
+    reading=Reading(("more similar words", "lower contribution"), r"""tokens $x + \varepsilon e_i$ with $A$ and the
+            residual fixed: the query-key part of $H_o$ is $\varepsilon^4$ times, its curvature in $H_f$ $\varepsilon^3$
+            times and its product-rule term $\varepsilon^2$ times an expression that is affine or quadratic in the
+            tokens, with the moments of the $e_i$ in it. All vanish for equal tokens. Lower in this sense of order, not
+            monotonically in $\varepsilon$"""))  # fmt: skip
 
 
 @SIMILAR_WORDS.inputs
@@ -193,23 +190,26 @@ SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps,
 # -- dispersed attention -----------------------------------------------------------------------------------------------
 
 DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2, text",
-    statement=r"""\text{Considering an orthogonal setting with a fixed input sequence and studying the influence of
-        varying} \text{ attention scores, the query-key outer-product Hessian will dominate if the attention scores are
-        highly} \text{ dispersed across tokens}""",
+    statement=r"""\text{``Considering an orthogonal setting with a fixed input sequence and studying the influence of
+        varying attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly
+        dispersed across tokens''}""",
     assumptions=["X, weights and residual fixed; the scores as dispersed as can be: A = 1/L, whatever the weights"],
-    exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
-    severity="error", correction="hessian.dispersed-corrected",
-    note="""What is dominated is not said. Decided as weakly as can be: under uniform attention the query-key part of
-        H_o is at least as large, in the Frobenius norm, as its value block or the query-key part of H_f. No constant in
-        front helps: for sigma X with the residual fixed the ratio to the first is sigma^4 times that at X, and the
-        ratio to the second falls at least like sigma, so for small tokens, the practical case, both are as small as one
-        likes. Nor is uniform attention where the second moment is largest: that is attention to two extremes. If
-        `dominate' only means that this part grows with the dispersion, orthonormal tokens do not save the sentence
-        either: for three, with W_K = W_V = I, a row adds to H_o(W_Q,W_Q) a summand of norm 2/27 times 1/4 with the
-        scores (1/2, 1/2, 0), times sqrt(2)/9 with uniform ones. `Orthogonal' may mean `other than the setting of the
-        sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which are their own
-        labels. W_Q = 0, which makes A uniform by itself, is not needed, and does not help: the first counterexample
-        then has 1/256 against 1/4 and 1/32. Squares are compared, which are rational.""",
+    name="dispersed attention scores and the query-key block", exact=False, relation=AtMost(ascent=False),
+    sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
+    correction="hessian.dispersed-corrected",
+    consequence="""Dispersed scores do not make the query-key part the largest, for small tokens the value block is;
+        compare the parts by their closed forms (hessian.dispersed-corrected).""",
+    note=r"""What is dominated is not said. Decided as weakly as can be: under uniform attention the query-key part of
+        $H_o$ is at least as large, in the Frobenius norm, as its value block or the query-key part of $H_f$. No
+        constant in front helps: for $\sigma X$ with the residual fixed the ratio to the first is $\sigma^4$ times that
+        at $X$, and the ratio to the second falls at least like $\sigma$, so for small tokens, the practical case, both
+        are as small as one likes. Nor is uniform attention where the second moment is largest: that is attention to two
+        extremes. If 'dominate' only means that this part grows with the dispersion, orthonormal tokens do not save the
+        sentence either: for three, with $W_K = W_V = I$, a row adds to $H_o(W_Q,W_Q)$ a summand of norm $2/27$ times
+        $1/4$ with the scores $(1/2, 1/2, 0)$, times $\sqrt2/9$ with uniform ones. 'Orthogonal' may mean 'other than the
+        setting of the sentence before' or orthogonal tokens; one of the counterexamples has orthonormal tokens, which
+        are their own labels. $W_Q = 0$, which makes $A$ uniform by itself, is not needed, and does not help: the first
+        counterexample then has $1/256$ against $1/4$ and $1/32$. Squares are compared, which are rational.""",
 )  # fmt: skip
 
 
@@ -260,15 +260,15 @@ DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
         I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of } H_f(W_Q,W_K) \text{ is }
         \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
     assumptions=["any attention matrix, weights and residual"],
-    relation=Equal(), all_sizes=True,
+    name="Hessian parts for any attention scores", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",
     uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
-    note="""The first grows with the square of the second moments, the last with the moments themselves, and the value
-        block with the means. For sigma X with A and the residual held they have the degrees 6, 3 and 2: for small
-        tokens the value block is the largest, for large ones the query-key part of H_o unless it vanishes, whatever the
-        dispersion. Under uniform attention all M_{2,i} are the covariance of the tokens, and with W_Q = 0 the norms are
-        2/(L d_V d_K) ||X^T X|| ||W_K^T C W_V W_V^T C W_K|| and 2/sqrt(d_V) |mean|^2.""",
-)  # fmt: skip
+    note=r"""The first grows with the square of the second moments, the last with the moments themselves, and the value
+        block with the means. For $\sigma X$ with $A$ and the residual held they have the degrees 6, 3 and 2: for small
+        tokens the value block is the largest, for large ones the query-key part of $H_o$ unless it vanishes, whatever
+        the dispersion. Under uniform attention all $M_{2,i}$ are the covariance $C$ of the tokens, and with $W_Q = 0$
+        the norms are $\frac2{Ld_Vd_K}\|X^\top X\|\,\|W_K^\top CW_VW_V^\top CW_K\|$ and $\frac2{\sqrt{d_V}}$ times the
+        squared norm of their mean.""")  # fmt: skip
 
 
 @DISPERSED_CORRECTED.inputs
@@ -319,22 +319,20 @@ DISPERSED_CORRECTED.mutant("W_V not transposed",
 Position = Annotated[int, Size("p")]
 
 ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
-    statement=r"""\text{if some tokens attend to only one token (attention row is a one-hot vector), the contribution of
-        the} \text{ query-key part of the Hessian diminishes because the second and third central moment matrices of
-        such one-hot} \text{ self-attention distributions equal zero}""",
+    statement=r"""\text{``If instead, the attention matrix is sparse and some tokens attend to only one token (attention
+        row is a one-hot vector), the contribution of the query-key part of the Hessian diminishes because the second
+        and third central moment matrices of such one-hot self-attention distributions equal zero''}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
-    relation=Equal(), sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
-    expects="reading", uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
-    reading=Reading(
-        "the contribution of the query-key part of the Hessian diminishes",
-        """
-        what diminishes is the share of such a token: Z_1 and Z_2, by their definitions from the softmax derivatives at
-        A, have zero rows for it, so that it adds nothing to the query-key part of H_o and H_f; all rows one-hot leave
-        none. The part as a whole can grow, for in H_f the shares of two tokens may have cancelled:
-        hessian.one-hot-ends-cancellation""",
-    ),
-    note="""In H_o the shares are positive semidefinite, and its query-key part does become smaller with the other rows
-        as they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
+    name="one-hot attention rows and the query-key block", relation=Equal(), at_sizes=True,
+    sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], expects="reading",
+    uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
+    reading=Reading("the contribution of the query-key part of the Hessian diminishes", """what diminishes is the share
+            of such a token: $Z_1$ and $Z_2$, by their definitions from the softmax derivatives at $A$, have zero rows
+            for it, so that it adds nothing to the query-key part of $H_o$ and $H_f$; all rows one-hot leave none. The
+            part as a whole can grow, for in $H_f$ the shares of two tokens may have cancelled:
+            hessian.one-hot-ends-cancellation"""),
+    note="""In $H_o$ the shares are positive semidefinite, and its query-key part does become smaller with the other
+        rows as they are. No finite logits give a one-hot row: hessian.nearly-one-hot bounds what is left.""",
 )  # fmt: skip
 
 
@@ -381,11 +379,11 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
         " given",
     ],
-    relation=Equal(), sizes={}, uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
-    exact=True, of_project=True,
-    note="""Row 1 has variance 3/16 and third moment 3/32, as has row 2. The residual of row 1 does not matter once it
-        is one-hot.""",
-)  # fmt: skip
+    name="one-hot row that enlarges the query-key part", relation=Equal(), at_sizes=True, sizes={},
+    uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
+    of_project=True,
+    note="""Row 1 has variance $3/16$ and third moment $3/32$, as has row 2. The residual of row 1 does not matter once
+        it is one-hot.""")  # fmt: skip
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
 Token = Annotated[Any, Shape("1", "1")]
@@ -424,11 +422,10 @@ ENDS_CANCELLATION.mutant("the functional part alone", "bend -> slope")
 NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, rows that are nearly one-hot",
     statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
     assumptions=["A = softmax(T), row-wise"],
-    relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"],
-    of_project=True,
-    note="""The variance is at most the mean squared distance from any point, here from x_p. As a row becomes one-hot
-        the query-key part of H_o that belongs to its token falls with the square of this bound.""",
-)  # fmt: skip
+    name="second moment of nearly one-hot attention rows", relation=AtMost(),
+    sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], of_project=True,
+    note="""The variance is at most the mean squared distance from any point, here from $x_p$. As a row becomes one-hot
+        the query-key part of $H_o$ that belongs to its token falls with the square of this bound.""")  # fmt: skip
 
 
 @NEARLY_ONE_HOT.inputs

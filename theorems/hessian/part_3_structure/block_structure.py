@@ -21,22 +21,20 @@ from verify.vocabulary import Claim, Equal, Reading
 # -- 'essentially symmetric to the ones w.r.t. the query weight matrix' -------------------------------------------------
 
 KEY_BLOCKS = Claim(SECOND_DERIVATIVES, "hessian.sec3-key-blocks", label="Section 3, text before Theorem 3.1",
-    statement=r"""
-        \text{The blocks w.r.t. the key weight matrix } [H_o(W_K,W_K), H_o(W_V,W_K), H_f(W_K,W_K), H_f(W_V,W_K)] \text{
-        are essentially symmetric to the ones w.r.t. the query weight matrix (modulo differences in arrangement)}""",
-    relation=Equal(), all_sizes=True, expects="reading",
+    statement=r"""\text{``we omit the blocks w.r.t. the key weight matrix as they are essentially symmetric to the ones
+        w.r.t. the query weight matrix (modulo differences in arrangement)'': }H_o(W_K,W_K),\ H_o(W_V,W_K),\
+        H_f(W_K,W_K),\ H_f(W_V,W_K)""",
+    name="key blocks from query blocks", relation=Equal(), all_sizes=True, expects="reading",
     uses=(
         "hessian.outer-key-key", "hessian.outer-value-key", "hessian.functional-key-key",
         "hessian.functional-value-key",
     ),
     reading=Reading(
         "essentially symmetric to the ones w.r.t. the query weight matrix (modulo differences in arrangement)",
-        """
-        each of the four key blocks is the printed query block with (W_Q (x) I_{d_V}) K_{d_K,d_V} in the place of
-        I_{d_V} (x) W_K, on either side. Not symmetric in the sense that exchanging the values of W_Q and W_K would
-        turn one into the other: the softmax acts on rows, so logits transposed give another attention matrix""",
-    ),
-)  # fmt: skip
+        r"""each of the four key blocks is the printed query block with $(W_Q \otimes I_{d_V})K_{d_K,d_V}$ in the place
+            of $I_{d_V} \otimes W_K$, on either side. Not symmetric in the sense that exchanging the values of $W_Q$ and
+            $W_K$ would turn one into the other: the softmax acts on rows, so logits transposed give another attention
+            matrix"""))  # fmt: skip
 
 
 @KEY_BLOCKS.formula
@@ -69,15 +67,14 @@ KEY_BLOCKS.mutant("no commutation matrix", "factor -> kron(W_Q, eye(d_V))")
 # -- which moment enters where -----------------------------------------------------------------------------------------
 
 MOMENT_DEPENDENCE = Claim(ATTENTION_LOSS, "hessian.sec3.2-moment-dependence", label="Section 3.2, text",
-    statement=r"""\text{The value outer-product Hessian depends on the first attention moment, the query-key
-        outer-product} \text{ Hessians are influenced by the second central moment, and the query-key functional Hessian
-        exhibits a} \text{ dependency on the third central moment}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
-    uses=("hessian.rem-3.1-z1",),
-    note="""In the strongest sense: apart from tokens, weights and residual, H_o(V,V) is a function of M_1, the
-        query-key blocks of H_o of M_2, those of H_f of M_3 and, for (Q,K) alone, M_2; no other property of the
-        attention matrix enters.""",
-)  # fmt: skip
+    statement=r"""\text{``the value outer-product Hessian depends on the first moment, while the query-key outer-product
+        Hessians are influenced by the second central moment. The query-key functional Hessian even exhibits a
+        dependency on the third central moment''}""",
+    name="attention moments in the Hessian blocks", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)}, uses=("hessian.rem-3.1-z1",),
+    note="""In the strongest sense: apart from tokens, weights and residual, $H_o(V,V)$ is a function of $M_1$, the
+        query-key blocks of $H_o$ of $M_2$, those of $H_f$ of $M_3$ and, for $(Q,K)$ alone, $M_2$; no other property of
+        the attention matrix enters.""")  # fmt: skip
 
 
 def _with_raw_moments(X: Any, W_Q: Any, W_K: Any, order: int) -> tuple[Any, ...]:
@@ -126,20 +123,17 @@ MOMENT_DEPENDENCE.mutant("second moments not centred",
 # -- 'structurally identical to an MLP's outer-product Hessian' ---------------------------------------------------------
 
 VALUE_BLOCK_MLP = Claim(ATTENTION_LOSS, "hessian.sec3-value-block-mlp", label="Section 3, text after Theorem 3.1",
-    statement=r"""\text{the value diagonal block is structurally identical to an MLP's outer-product Hessian, while the
-        query} \text{ diagonal and the mixed query-key blocks display similar Kronecker structures, but with varying
-        weight matrices}""",
-    relation=Equal(), expects="reading", uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
-    reading=Reading(
-        ("structurally identical", "similar Kronecker structures"),
-        """
-        H_o(V,V) is, for W_V stacked by columns, the outer-product Hessian (2/d_V) I (x) Sigma of the one-layer network
-        m -> W_V^T m on the L inputs m_i, the rows of M_1, with Sigma = M_1^T M_1/L. The other two are sums over
-        tokens, sum_i x_i x_i^T (x) W_K^T N_i W_K and sum_i (x_i x_i^T W_Q (x) W_K^T N_i) K_{d_K,d_V} with N_i =
-        M_{2,i} W_V W_V^T M_{2,i}, of Kronecker products; a single product like the MLP's only if N_i does not depend
-        on i, as under uniform attention""",
-    ),
-)  # fmt: skip
+    statement=r"""\text{``We note that the value diagonal block is structurally identical to an MLP's outer-product
+        Hessian, while the query diagonal and the mixed query-key blocks display similar Kronecker structures, but with
+        varying weight matrices''}""",
+    name="Kronecker structure of attention and MLP blocks", relation=Equal(), at_sizes={"L": 2, "d_V": 2, "d_K": 2},
+    expects="reading", uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
+    reading=Reading(("structurally identical", "similar Kronecker structures"), r"""$H_o(V,V)$ is, for $W_V$ stacked by
+            columns, the outer-product Hessian $(2/d_V) I \otimes \Sigma$ of the one-layer network $m \mapsto W_V^\top
+            m$ on the $L$ inputs $m_i$, the rows of $M_1$, with $\Sigma = M_1^\top M_1/L$. The other two are sums over
+            tokens, $\sum_i x_ix_i^\top \otimes W_K^\top N_iW_K$ and $\sum_i (x_ix_i^\top W_Q \otimes W_K^\top
+            N_i)K_{d_K,d_V}$ with $N_i = M_{2,i}W_VW_V^\top M_{2,i}$, of Kronecker products; a single product like the
+            MLP's only if $N_i$ does not depend on $i$, as under uniform attention"""))  # fmt: skip
 
 
 @VALUE_BLOCK_MLP.formula

@@ -27,15 +27,15 @@ from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Reading, 
 JACOBIAN_GROWTH = Claim(ATTENTION, "hessian.sec3.1-jacobian-growth", label="Section 3.1, text (Noci et al. 2022)",
     statement=r"""\|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial
         F/\partial W_Q\|_F\in O(\|X\|_F^3)""",
-    exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)},
-    uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-    note="""With these constants: ||dF/dW_V||_F <= sqrt(L d_V) ||X||_F, ||dF/dW_Q||_F <= ||W_V||_F ||W_K||_F
-        ||X||_F^3/(2 sqrt(d_K)), and the same for W_K with ||W_Q||_F, for every X; they depend on the sizes and on the
-        weights, not on X. Squares are compared. dF/dW_Q has the squared norm sum_i |x_i|^2 ||W_V^T M_{2,i}
-        W_K||_F^2/d_K, and ||M_{2,i}||_F <= tr M_{2,i} <= ||X||_F^2/2 because diag(a) - a a^T has no eigenvalue above
-        1/2. Attained by two opposite tokens under uniform attention; the first bound is approached by one large token
-        to which all attend.""",
-)  # fmt: skip
+    name="growth of the weight Jacobians with the data", exact=False, relation=AtMost(),
+    sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)}, uses=("hessian.lem-B.1", "hessian.jacobian-key"),
+    note=r"""With these constants: $\|\partial F/\partial W_V\|_F \le \sqrt{Ld_V}\|X\|_F$, $\|\partial F/\partial
+        W_Q\|_F \le \|W_V\|_F\|W_K\|_F\|X\|_F^3/(2\sqrt{d_K})$, and the same for $W_K$ with $\|W_Q\|_F$, for every $X$;
+        they depend on the sizes and on the weights, not on $X$. Squares are compared. $\partial F/\partial W_Q$ has the
+        squared norm $\sum_i\|x_i\|^2\|W_V^\top M_{2,i}W_K\|_F^2/d_K$, and $\|M_{2,i}\|_F \le \operatorname{tr}M_{2,i}
+        \le \|X\|_F^2/2$ because $\operatorname{diag}(a) - aa^\top$ has no eigenvalue above $1/2$. Attained by two
+        opposite tokens under uniform attention; the first bound is approached by one large token to which all
+        attend.""")  # fmt: skip
 
 
 @JACOBIAN_GROWTH.formula
@@ -74,21 +74,18 @@ JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", "both -
 # -- 'the outer-product Hessian dominates the Hessian for large X' ------------------------------------------------------
 
 OUTER_DOMINATES = Claim(SOFTMAX_FROZEN, "hessian.sec3.1-outer-dominates", label="Section 3.1, text",
-    statement=r"""
-        \text{If we ignore } \delta_{XY} \text{, then the outer-product Hessian dominates the Hessian for large } X""",
+    statement=r"""\text{``If we ignore } \delta_{XY} \text{, then the outer-product Hessian dominates the Hessian for
+        large } X\text{''}""",
     assumptions=["residual frozen", "sigma >= 1"],
-    exact=False, relation=AtMost(ascent=False), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, expects="reading",
+    name="outer-product Hessian dominates for large tokens", exact=False, relation=AtMost(ascent=False),
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, expects="reading",
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
-    reading=Reading(
-        "dominates the Hessian for large",
-        """
-        with A and the residual frozen, ||H_o||_F/||H_f||_F grows at least by the factor sigma when X becomes sigma X,
-        in every block and in the whole matrix (there with the query-key part of H_o at X, and with H_f at X counted by
-        its summands). So H_o wins in the end where its query-key part at X is not zero. Where it is zero H_f wins
-        (hessian.outer-vanishes-functional-grows), and with the softmax as it is H_f can win in the query block,
-        exponentially (hessian.outer-loses-under-softmax)""",
-    ),
-)  # fmt: skip
+    reading=Reading("dominates the Hessian for large", r"""with $A$ and the residual frozen, $\|H_o\|_F/\|H_f\|_F$ grows
+            at least by the factor $\sigma$ when $X$ becomes $\sigma X$, in every block and in the whole matrix (there
+            with the query-key part of $H_o$ at $X$, and with $H_f$ at $X$ counted by its summands). So $H_o$ wins in
+            the end where its query-key part at $X$ is not zero. Where it is zero $H_f$ wins
+            (hessian.outer-vanishes-functional-grows), and with the softmax as it is $H_f$ can win in the query block,
+            exponentially (hessian.outer-loses-under-softmax)"""))  # fmt: skip
 
 
 def _norms(X: Any, W_Q: Any, W_K: Any, W_V: Any, A: Any, R: Any) -> tuple[list[Any], list[Any], list[Any], Any]:
@@ -152,10 +149,11 @@ OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
         "softmax as it is; attention is uniform for every sigma, as W_Q = 0",
         "the residual does not depend on sigma",
     ],
-    relation=Equal(), sizes={}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
-    note="""The two features are uncorrelated, and the third moment E[x_1^2 (x_2 - m_2)] is not zero. ||H_f||/||H_o||
-        grows like sigma^3, so no unconditional statement that H_o dominates is true, residual ignored or not.""",
-)  # fmt: skip
+    name="tokens for which the functional Hessian dominates", relation=Equal(), at_sizes=True, sizes={},
+    uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
+    note=r"""The two features are uncorrelated, and the third moment $E[x_1^2(x_2 - m_2)]$ is not zero.
+        $\|H_f\|/\|H_o\|$ grows like $\sigma^3$, so no unconditional statement that $H_o$ dominates is true, residual
+        ignored or not.""")  # fmt: skip
 
 
 @OUTER_VANISHES.inputs
@@ -205,12 +203,11 @@ SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
         "q, k, v, r > 0; the residual does not depend on sigma",
         Assumption("sigma^2 q k >= 2", nonnegative=lambda s, q, k: s * s * q * k - 2),
     ],
-    relation=AtMost(ascent=False), sizes={}, uses=("hessian.full-outer-product", "hessian.full-functional"),
-    of_project=True,
-    note="""With p the attention of token 1 to itself, H_o = sigma^6 p^2 (1-p)^2 v^2 k^2 and H_f = sigma^5 p (1-p)(1-2p)
-        v k^2 r; p (1-p) <= e^{-sigma^2 q k} and 2p - 1 = tanh(sigma^2 q k/2) >= 3/4. As rows become one-hot, H_o falls
-        as the square of the variance and H_f as the variance.""",
-)  # fmt: skip
+    name="functional query block dominates under softmax", relation=AtMost(ascent=False), sizes={},
+    uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
+    note=r"""With $p$ the attention of token 1 to itself, $H_o = \sigma^6p^2(1-p)^2v^2k^2$ and $H_f =
+        \sigma^5p(1-p)(1-2p)vk^2r$; $p(1-p) \le e^{-\sigma^2qk}$ and $2p - 1 = \tanh(\sigma^2qk/2) \ge 3/4$. As rows
+        become one-hot, $H_o$ falls as the square of the variance and $H_f$ as the variance.""")  # fmt: skip
 
 One = Annotated[Any, Shape("1", "1")]
 
@@ -245,15 +242,13 @@ DELTA = Claim(HESSIAN, "hessian.delta-definition",
         \delta_{XY} := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark
         4.1, Lemma 4.1 and Remark D.1}""",
     assumptions=["S of Theorem 3.2"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)}, exact=True,
-    doubt=Doubt(
-        r"\delta_{\mathbf{XY}} := \operatorname{vec}_r (\mathbf{F}(\mathbf{X}) - \mathbf{Y})^\top",
-        """
-        Section 3.1 defines the row, Remarks 4.1 and D.1 the column, which their formulas transpose. Section 3.1 has the
-        symbol in no formula; the column is taken, for which the products (delta_XY^T (x) I_{d_V^2})(I_L (x) S) and
-        delta_XY^T (I_L (x) W_V^T) exist. For the row neither exists unless L d_V = 1.""",
-    ),
-)  # fmt: skip
+    name="definition of the residual vector", relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
+    exact=True,
+    doubt=Doubt(r"\delta_{\mathbf{XY}} := \operatorname{vec}_r (\mathbf{F}(\mathbf{X}) - \mathbf{Y})^\top",
+        r"""Section 3.1 defines the row, Remarks 4.1 and D.1 the column, which their formulas transpose. Section 3.1 has
+            the symbol in no formula; the column is taken, for which the products $(\delta_{XY}^\top \otimes
+            I_{d_V^2})(I_L \otimes S)$ and $\delta_{XY}^\top(I_L \otimes W_V^\top)$ exist. For the row neither exists
+            unless $Ld_V = 1$."""))  # fmt: skip
 
 
 @DELTA.formula

@@ -96,23 +96,21 @@ def frozen_functional_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any, A: Any, R: An
 
 # -- Landau notation ---------------------------------------------------------------------------------------------------
 
-LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation",
-    statement=r"""f\in O(AB) \text{ means all entries of } f \text{ are } O(A_{i,j}B_{k,l}) \text{ for any } i,j,k,l.
-        \text{ Due to} \text{ their boundedness to } [0,1] \text{, we can ignore the softmax expressions}""",
+LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation", name="big-O notation for matrices",
+    statement=r"""f\in O(AB)\text{ ``means all entries of } f \text{ are } O(A_{i,j}B_{k,l}) \text{ for any }
+        i,j,k,l\text{. Due to their boundedness to } [0,1] \text{, we can ignore the softmax expressions in the
+        attention matrix''}""",
     assumptions=["A = softmax(T), row-wise, for any T"],
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
-    reading=Reading(
-        (r"are $\mathcal{O}(A_{i,j}B_{k,l})$ for any i, j, k, l", "ignore the softmax expressions"),
-        """
-        f in O(X^k) means that every entry of f is at most C max|X|^k with C free of X; ignoring the softmax then costs
-        nothing: max|M_1| <= max|X|, max|Z_1| <= max|X|^3, max|Z_2| <= max|X|^5 for every attention matrix. Not true if
-        any entry of X may stand in the bound, for X may have a zero entry where f has none""",
-    ),
-    note="""For a in [-m, m] the variance and E|a - Ea|^3 are largest for two equally likely values -m and m, where they
-        are m^2 and m^3; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last for four tokens
-        (1,1,1), (1,-1,-1), (-1,1,-1), (-1,-1,1) under uniform attention.""",
-)  # fmt: skip
+    reading=Reading((r"are $\mathcal{O}(A_{i,j}B_{k,l})$ for any i, j, k, l", "ignore the softmax expressions"),
+        r"""$f \in O(X^k)$ means that every entry of $f$ is at most $C\max|X|^k$ with $C$ free of $X$; ignoring the
+            softmax then costs nothing: $\max|M_1| \le \max|X|$, $\max|Z_1| \le \max|X|^3$, $\max|Z_2| \le \max|X|^5$
+            for every attention matrix. Not true if any entry of $X$ may stand in the bound, for $X$ may have a zero
+            entry where $f$ has none"""),
+    note="""For $a$ in $[-m, m]$ the variance and $E|a - Ea|^3$ are largest for two equally likely values $-m$ and $m$,
+        where they are $m^2$ and $m^3$; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last
+        for four tokens $(1,1,1)$, $(1,-1,-1)$, $(-1,1,-1)$, $(-1,-1,1)$ under uniform attention.""")  # fmt: skip
 
 
 @LANDAU.inputs
@@ -171,19 +169,16 @@ SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
 )
 
 EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H_o",
-    statement=r"""H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\cdot&O(X^6)&O(X^4)\\\cdot&\cdot&O(X^2)\end{bmatrix} \text{
-        in the order } Q,K,V; \text{ each key and query weight contributes a cubic dependence on } X \text{ while } W_V
-        \text{ brings a linear dependence}""",
-    relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-outer-product", "hessian.sec3-landau"),
-    reading=Reading(
-        (r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"),
-        """
-        with A frozen each block is homogeneous in X of exactly the printed degree: H(sigma X) = sigma^k H(X). With the
-        softmax as it is the k are upper bounds, max|H| <= C max|X|^k, with the constants of hessian.eq-5-outer-bound""",
-    ),
-    note="""The derivative at frozen A is that of the layer with a bias added to its logits that restores the wanted
-        attention matrix, so that nothing but the definition is differentiated.""",
-)  # fmt: skip
+    statement=r"""H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\vdots&O(X^6)&O(X^4)\\\vdots&\vdots&O(X^2)\end{bmatrix}
+        \text{ in the order } Q,K,V;\ \text{``each key and query weight contributes a cubic dependence on } X \text{
+        while value weight matrix } W_V \text{ brings a linear dependence on }X\text{''}""",
+    name="growth of the outer-product Hessian with the data", relation=Equal(), all_sizes=True, expects="reading",
+    uses=("hessian.full-outer-product", "hessian.sec3-landau"),
+    reading=Reading((r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"), r"""with $A$ frozen each block is homogeneous
+            in $X$ of exactly the printed degree: $H(\sigma X) = \sigma^kH(X)$. With the softmax as it is the $k$ are
+            upper bounds, $\max|H| \le C\max|X|^k$, with the constants of hessian.eq-5-outer-bound"""),
+    note="""The derivative at frozen $A$ is that of the layer with a bias added to its logits that restores the wanted
+        attention matrix, so that nothing but the definition is differentiated.""")  # fmt: skip
 
 
 @EQUATION_5_OUTER.formula
@@ -204,16 +199,15 @@ EQUATION_5_OUTER.mutant("degree 3 in the mixed blocks", "DEGREES[pair] -> 3 if D
 EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", "DEGREES[pair] -> 6")
 
 OUTER_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-outer-bound",
-    label="Eq. (5), H_o, with constants and the softmax as it is",
+    label="Eq. (5), H_o, with constants and the softmax as it is", name="bounds for the outer-product Hessian entries",
     statement=r"""\max|H_o(i,j)| \le \frac{2}{d_K}m^6 v^2\kappa_i\kappa_j,\quad \max|H_o(W_V,j)| \le
         \frac{2}{d_V\sqrt{d_K}}m^4 v\kappa_j,\quad \max|H_o(W_V,W_V)| \le \frac{2}{d_V}m^2,\quad i,j\in\{Q,K\},\ m =
         \max|X|,\ v,\kappa_Q,\kappa_K \text{ the} \text{ largest column sums of } |W_V|, |W_K|, |W_Q|""",
     exact=False, relation=AtMost(), sizes={"L": (2, 5), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
-    note="""
-        From |dF_id/dW_Q,ak| = |x_ia (W_V^T M_{2,i} W_K)_dk|/sqrt(d_K) <= m^3 v kappa_Q/sqrt(d_K), summed over i and d.
-        Attained by tokens -1 and 1 under uniform attention; for the mixed blocks, with a constant feature beside.""",
-)  # fmt: skip
+    note=r"""From $|\partial F_{id}/\partial W_{Q,ak}| = |x_{ia}(W_V^\top M_{2,i}W_K)_{dk}|/\sqrt{d_K} \le
+        m^3v\kappa_Q/\sqrt{d_K}$, summed over $i$ and $d$. Attained by tokens $-1$ and 1 under uniform attention; for
+        the mixed blocks, with a constant feature beside.""")  # fmt: skip
 
 
 def column_sum(W: Any) -> Any:
@@ -270,9 +264,10 @@ OUTER_BOUND.mutant("9/10 of the bound of the value block", "m * m -> m * m * rat
 # -- Eq. (5), functional -----------------------------------------------------------------------------------------------
 
 EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
-    label="Eq. (5), H_f (all blocks except the V,V corner)",
-    statement=r"""H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\cdot&O(X^5)&O(X^3)\\\cdot&\cdot&\cdot\end{bmatrix}
-        \text{ in the order } Q,K,V, \text{ omitting the dependence on the residual } \delta_{XY}""",
+    label="Eq. (5), H_f (all blocks except the V,V corner)", name="growth of the functional Hessian with the data",
+    statement=r"""H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\vdots&O(X^5)&O(X^3)\\\vdots&\vdots&O(X^2)\end{bmatrix}
+        \text{ in the order } Q,K,V,\ \text{``omitting the dependence of all the functional Hessian blocks on the
+        residual } \delta_{XY}\text{''}""",
     assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading=Reading(
@@ -280,12 +275,11 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
             r"\mathcal{O}(\mathbf{X}^{5} + \mathbf{X}^{3})",
             "omitting the dependence of all the functional Hessian blocks on the residual",
         ),
-        """
-        with A and the residual frozen the blocks (Q,Q), (K,K) are homogeneous in X of degree 5, (V,Q), (V,K) of degree
-        3, and (Q,K) is the sum of its curvature, of degree 5, and its product-rule term, of degree 3. With the softmax
-        as it is the degrees are upper bounds, with the constants of hessian.eq-5-functional-bound""",
-    ),
-)  # fmt: skip
+        """with $A$ and the residual frozen the blocks $(Q,Q)$, $(K,K)$ are homogeneous in $X$ of degree 5, $(V,Q)$,
+            $(V,K)$ of degree 3, and $(Q,K)$ is the sum of its curvature, of degree 5, and its product-rule term, of
+            degree 3. With the softmax as it is the degrees are upper bounds, with the constants of
+            hessian.eq-5-functional-bound"""),
+    note="The corner $(V,V)$ is hessian.eq-5-vv-corner.")  # fmt: skip
 
 
 @EQUATION_5_FUNCTIONAL.formula
@@ -317,17 +311,16 @@ EQUATION_5_FUNCTIONAL.mutant("(Q,K) of degree 5 alone", "low -> high")
 EQUATION_5_FUNCTIONAL.mutant("degree 4 in the mixed value blocks", "mixed -> power(s, 4)")
 
 FUNCTIONAL_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-functional-bound",
-    label="Eq. (5), H_f, with constants and the softmax as it is",
+    label="Eq. (5), H_f, with constants and the softmax as it is", name="bounds for the functional Hessian entries",
     statement=r"""\max|H_f(i,i)| \le \frac{2}{d_K}r m^5 v\kappa_i^2,\quad \max|H_f(W_Q,W_K)| \le 2 r
         v\Big(\frac{m^5\kappa_Q \kappa_K}{d_K} + \frac{m^3}{\sqrt{d_K}}\Big),\quad \max|H_f(W_V,i)| \le
         \frac{2}{d_V\sqrt{d_K}}r m^3\kappa_i,\quad i\in\{Q,K\},\ r = \max|F - Y|,\ m, v, \kappa \text{ as for } H_o""",
     exact=False, relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.full-functional"), of_project=True,
-    note="""Term by term in the closed form: max|M_{2,l}| <= m^2 and max|M_{3,l}| <= m^3. The residual stays a factor.
-        Two opposite tokens whose residuals have their signs attain the bounds of (W_Q,W_K), with W_Q = 0, and of
-        (W_V,W_Q); the four tokens of hessian.sec3-landau attain that of (W_Q,W_Q). For d_V <= 2, as drawn, 3/4 of it
-        are reached.""",
-)  # fmt: skip
+    note=r"""Term by term in the closed form: $\max|M_{2,l}| \le m^2$ and $\max|M_{3,l}| \le m^3$. The residual stays a
+        factor. Two opposite tokens whose residuals have their signs attain the bounds of $(W_Q,W_K)$, with $W_Q = 0$,
+        and of $(W_V,W_Q)$; the four tokens of hessian.sec3-landau attain that of $(W_Q,W_Q)$. For $d_V \le 2$, as
+        drawn, 3/4 of it are reached.""")  # fmt: skip
 
 
 def _functional_bounds(
@@ -382,9 +375,9 @@ FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 
 
 EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), V,V corner of H_f",
     statement=r"H_f(W_V,W_V)\in O(X^2)",
-    relation=HasStructure(), all_sizes=True, uses=("hessian.thm-3.2-vv",),
-    note="""O is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The loss
-        Hessian in W_V is entirely the corner of H_o, (2/(L d_V)) M_1^T M_1 (x) I, of degree 2.""",
+    name="growth of the functional value block", relation=HasStructure(), all_sizes=True, uses=("hessian.thm-3.2-vv",),
+    note=r"""$O$ is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The
+        loss Hessian in $W_V$ is entirely the corner of $H_o$, $\frac2{Ld_V}M_1^\top M_1 \otimes I$, of degree 2.""",
 )  # fmt: skip
 
 

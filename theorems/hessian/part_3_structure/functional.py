@@ -20,15 +20,15 @@ from verify.vocabulary import Claim, Doubt, Equal, HasStructure
 
 FOUR_FACTORS = Doubt(
     r"(\mathbf{I}_L \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top)",
-    """
-    Four factors X^T in Section 3 only; the theorem as restated in Appendix B.1, its proof there and the proof of Remark
-    3.1 have three, and so have the size printed beside it and the L^4 rows of d^2A/dT^2. Taken as three.""",
+    r"""Four factors $X^\top$ in Section 3 only; the theorem as restated in Appendix B.1, its proof there and the proof
+    of Remark 3.1 have three, and so have the size printed beside it and the $L^4$ rows of $\partial^2A/\partial T^2$.
+    Taken as three.""",
 )
 # -- the value block ---------------------------------------------------------------------------------------------------
 
 THEOREM_32_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vv", label="Theorem 3.2, value block",
     statement=r"H_f(W_V,W_V) = 0",
-    relation=HasStructure(), all_sizes=True, uses=("hessian.eq-2",),
+    name="functional Hessian, value block", relation=HasStructure(), all_sizes=True, uses=("hessian.eq-2",),
 )  # fmt: skip
 
 
@@ -63,8 +63,8 @@ THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3
     statement=r"""H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
         (I_{d_V}\otimes W_K)""",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
-    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix",), proof=("hessian.thm-3.2-proof-qq",),
-)  # fmt: skip
+    name="functional Hessian, query block", relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix",),
+    proof=("hessian.thm-3.2-proof-qq",))  # fmt: skip
 
 
 def _curvature(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, left: Any, right: Any) -> Any:
@@ -111,9 +111,8 @@ THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * 
 THEOREM_32_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vq", label="Theorem 3.2, mixed value-query block",
     statement=r"H_f(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (I_{d_V}\otimes W_K)",
     assumptions=["R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"],
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"),
-    proof=("hessian.thm-3.2-proof-vq",),
-)  # fmt: skip
+    name="functional Hessian, value-query block", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"), proof=("hessian.thm-3.2-proof-vq",))  # fmt: skip
 
 
 def _left_sided(row: Any, m: int) -> Any:
@@ -151,10 +150,10 @@ THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3
         "Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)",
         "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
     ],
-    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
+    name="functional Hessian, query-key block", relation=Equal(), all_sizes=True,
+    uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
     proof=("hessian.eq-21", "hessian.eq-21-dF2"),
-    doubt=FOUR_FACTORS,
-)  # fmt: skip
+    doubt=FOUR_FACTORS)  # fmt: skip
 
 
 @THEOREM_32_QK.formula
@@ -190,9 +189,9 @@ THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="The
     statement=r"""R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S :=
         (I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad
         Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
-    note="That the products exist is seen by forming them; the blocks have the sizes of the weights.",
-)  # fmt: skip
+    name="sizes in the functional Hessian", relation=Equal(), all_sizes=True,
+    uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
+    note="That the products exist is seen by forming them; the blocks have the sizes of the weights.")  # fmt: skip
 
 
 @THEOREM_32_SIZES.formula
@@ -224,9 +223,8 @@ THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theor
     statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
         \mathbb{R}^{L d_V^3\times d_V^2}""",
     assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
-    relation=Equal(), all_sizes=True,
-    doubt=FOUR_FACTORS,
-)  # fmt: skip
+    name="second softmax derivatives between tokens, size", relation=Equal(), all_sizes=True,
+    doubt=FOUR_FACTORS)  # fmt: skip
 
 
 @THEOREM_32_Z2_MAIN.formula
@@ -250,9 +248,9 @@ THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T,
 FUNCTIONAL_KK = Claim(SECOND_DERIVATIVES, "hessian.functional-key-key", label="Theorem 3.2, key block",
     statement=r"""H_f(W_K,W_K) = \frac{2}{L d_V d_K} R_{d_V d_K}\big(I_L\otimes W_V^\top\otimes
         K_{d_V,d_K}(W_Q^\top\otimes I_{d_V})\big) Z_2 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
-    note=KEY_NOTE,
-)  # fmt: skip
+    name="functional Hessian, key block", relation=Equal(), all_sizes=True,
+    uses=("hessian.jacobian-key", "hessian.thm-3.2-z2-appendix"), of_project=True,
+    note=KEY_NOTE)  # fmt: skip
 
 
 @FUNCTIONAL_KK.formula
@@ -271,10 +269,9 @@ FUNCTIONAL_KK.mutant("labels left out of the residual", "Y -> 0 * Y")
 
 FUNCTIONAL_VK = Claim(ATTENTION_LOSS, "hessian.functional-value-key", label="Theorem 3.2, mixed value-key block",
     statement=r"H_f(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}",
-    relation=Equal(), all_sizes=True,
+    name="functional Hessian, value-key block", relation=Equal(), all_sizes=True,
     uses=("hessian.jacobian-key", "hessian.lem-B.2", "hessian.eq-16-17"), of_project=True,
-    note="Appendix B.1 says of this block that it 'can be derived in the same way' and states no formula.",
-)  # fmt: skip
+    note="Appendix B.1 says of this block that it 'can be derived in the same way' and states no formula.")  # fmt: skip
 
 
 @FUNCTIONAL_VK.formula

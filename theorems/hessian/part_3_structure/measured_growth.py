@@ -48,12 +48,13 @@ SLOPES = Claim(HESSIAN, "hessian.eq-5-slopes", label="Eq. (5), slopes with the s
         "X = sigma X_0; labels and weights fixed, so that the residual tends to -Y; nothing is frozen",
         "L >= 3",
     ],
-    relation=FollowsLaw(samples=8, instances=4), sizes={"L": (3, 6), "d_V": (2, 3), "d_K": (2, 4)},
-    uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), expects="empirical", of_project=True,
-    observed="""8 draws for each of 4 sizes, L = 3, ..., 6, d_V = 2, 3, d_K = 2, 3, 4, all entries standard normal;
-        least squares over sigma = 1e-5, 2e-5, 4e-5, 8e-5; every slope within 0.01. From 0.001 to 0.008 they are within
-        0.1: the residual has a part of order sigma. (Q,K) of H_f shows its lower degree, 3. For L = 2 the third moment
-        of uniform attention is 0 and H_f(Q,Q) falls faster""",
+    name="measured growth of the Hessian blocks", relation=FollowsLaw(samples=8, instances=4),
+    sizes={"L": (3, 6), "d_V": (2, 3), "d_K": (2, 4)}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
+    expects="empirical", of_project=True,
+    observed=r"""8 draws for each of 4 sizes, $L = 3, \ldots, 6$, $d_V = 2, 3$, $d_K = 2, 3, 4$, all entries standard
+        normal; least squares over $\sigma = 10^{-5}, 2\cdot10^{-5}, 4\cdot10^{-5}, 8\cdot10^{-5}$; every slope within
+        0.01. From 0.001 to 0.008 they are within 0.1: the residual has a part of order $\sigma$. $(Q,K)$ of $H_f$ shows
+        its lower degree, 3. For $L = 2$ the third moment of uniform attention is 0 and $H_f(Q,Q)$ falls faster""",
 )  # fmt: skip
 
 

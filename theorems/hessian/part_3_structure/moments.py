@@ -16,16 +16,15 @@ def row(X: Any, i: int) -> Any:
     return X[i].reshape(-1, 1)
 
 
-DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1",
-    statement=r"""M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 := \Big[\sum_j
-        A_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V\times d_V};\quad
-        M_3 := \Big[\sum_j A_{i,j}(X_{j,:}-[M_1]_{i,:})\otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le
-        i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
+DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1", name="attention moment matrices",
+    statement=r"""M_1 := AX = [A_{i,:}^\top X]_{1\le i\le L} \in \mathbb{R}^{L\times d_V};\quad M_2 :=
+        \Big[\sum_{j=1}^LA_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L
+        d_V\times d_V};\quad M_3 := \Big[\sum_{j=1}^LA_{i,j}(X_{j,:}-[M_1]_{i,:})
+        \otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
     assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
     relation=Equal(), all_sizes=True,
-    note="""Checked to be the first moment and the second and third central moments of token j with probability A_{i,j},
-        flattened with the last index as the column.""",
-)  # fmt: skip
+    note="""Checked to be the first moment and the second and third central moments of token $j$ with probability
+        $A_{i,j}$, flattened with the last index as the column.""")  # fmt: skip
 
 
 @DEFINITION_31.formula
@@ -94,8 +93,8 @@ REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1"
     statement=r"""Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and
         } M_2 \text{ split block-row-wise}""",
     assumptions=["M_2 holds the second central moments of Definition 3.1"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
-)  # fmt: skip
+    name="first softmax derivatives as second moments", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 4), "d_V": (1, 3)})  # fmt: skip
 
 
 @REMARK_31_Z1.formula
@@ -115,18 +114,20 @@ REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
     statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
     assumptions=["M_3 holds the third central moments of Definition 3.1", "X split row-wise, M_3 block-row-wise"],
-    relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-3.1-z2-corrected",
-    uses=("hessian.def-3.1",),
+    name="second softmax derivatives as third moments", relation=Equal(), expects="refuted", severity="slip",
+    correction="hessian.rem-3.1-z2-corrected", uses=("hessian.def-3.1",),
     proof=(
         "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
         "hessian.rem-3.1-proof-size",
     ),
-    note="""Judged by sizes. Definition A.2 pairs the L blocks of X and of M_3 with L blocks of X^T, one under the
-        other; however its d_V rows are cut, the product is d_V^3 x L d_V^2 (block i has r_i d_V^2 rows, the r_i add up
-        to d_V). Z_2 is L d_V^3 x d_V^2, and the left factor has L d_V^3 columns: for L >= 2 the right side does not
-        exist. The last display of Appendix C.2 shows what was meant, blocks X_i X_i^T (x) M_{3,i}: the columns of X^T,
-        one under the other, in the place of X^T. At L = 1 the two agree.""",
-)  # fmt: skip
+    consequence=r"""Coded as printed the product does not exist for $L \ge 2$; use $X * \operatorname{vec}_r(X) * M_3$
+        with one column $X_{i,:}$ per token (hessian.rem-3.1-z2-corrected).""",
+    note=r"""Judged by sizes. Definition A.2 pairs the $L$ blocks of $X$ and of $M_3$ with $L$ blocks of $X^\top$, one
+        under the other; however its $d_V$ rows are cut, the product is $d_V^3 \times Ld_V^2$ (block $i$ has $r_id_V^2$
+        rows, the $r_i$ add up to $d_V$). $Z_2$ is $Ld_V^3 \times d_V^2$, and the left factor has $Ld_V^3$ columns: for
+        $L \ge 2$ the right side does not exist. The last display of Appendix C.2 shows what was meant, blocks
+        $X_iX_i^\top \otimes M_{3,i}$: the columns of $X^\top$, one under the other, in the place of $X^\top$. At $L =
+        1$ the two agree.""")  # fmt: skip
 
 
 def _pieces(M: Any, number: int) -> list[Any]:
@@ -169,9 +170,9 @@ REMARK_31_Z2_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2-corrected",
         d_V^2}, \text{ with } X \text{ split into its rows, } \operatorname{vec}_r(X) \text{ into the } L \text{ columns
         } X_{i,:} \text{, and } M_3 \text{ into its } L \text{ blocks of size } d_V^2\times d_V""",
     assumptions=["M_3 holds the third central moments of Definition 3.1"],
-    relation=Equal(), all_sizes=True, uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"),
-    corrects="hessian.rem-3.1-z2", of_project=True,
-)  # fmt: skip
+    name="second softmax derivatives as third moments, corrected", relation=Equal(), all_sizes=True,
+    uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"), corrects="hessian.rem-3.1-z2",
+    of_project=True)  # fmt: skip
 
 
 def _z2_from(X: Any, thirds: list[Any], K: Any, product: Any = kron) -> Any:

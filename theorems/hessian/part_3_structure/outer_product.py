@@ -24,8 +24,7 @@ def _softmax_term(X: Any, W_Q: Any, W_K: Any) -> Any:
 THEOREM_31_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vv", label="Theorem 3.1 (Section 3), value block",
     statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
     assumptions=["M_1 = A X"],
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
-)  # fmt: skip
+    name="outer-product Hessian, value block", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
 @THEOREM_31_VV.formula
@@ -46,8 +45,7 @@ THEOREM_31_QQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qq", label="Theorem 3.1 (
     statement=r"""H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
         (I_{d_V}\otimes W_K)""",
     assumptions=["Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
-)  # fmt: skip
+    name="outer-product Hessian, query block", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
 def _squared(X: Any, W_Q: Any, W_K: Any, inner: Any, factor: Any) -> Any:
@@ -76,8 +74,8 @@ THEOREM_31_QQ.mutant("not divided by L", "L * d_V * d_K -> d_V * d_K")
 THEOREM_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vq", label="Theorem 3.1 (Section 3), mixed value-query block",
     statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K)",
     assumptions=["M_1 = A X", "Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",), proof=("hessian.thm-3.1-proof-vq",),
-)  # fmt: skip
+    name="outer-product Hessian, value-query block", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
+    proof=("hessian.thm-3.1-proof-vq",))  # fmt: skip
 
 
 def _mixed(X: Any, W_Q: Any, W_K: Any, W_V: Any, factor: Any) -> Any:
@@ -101,8 +99,8 @@ THEOREM_31_VQ.mutant("1/d_K instead of 1/sqrt(d_K)", lambda value, W_Q: value / 
 THEOREM_31_QK = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qk", label="Theorem 3.1 (Section 3), mixed query-key block",
     statement=r"""H_o(W_Q,W_K) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
         (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.jacobian-key"),
-)  # fmt: skip
+    name="outer-product Hessian, query-key block", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.jacobian-key"))  # fmt: skip
 
 
 @THEOREM_31_QK.formula
@@ -128,9 +126,9 @@ KEY_NOTE = "The paper omits the key blocks: 'essentially symmetric to the ones w
 OUTER_KK = Claim(ATTENTION_LOSS, "hessian.outer-key-key", label="Theorem 3.1, key block",
     statement=r"""H_o(W_K,W_K) = \frac{2}{L d_V d_K} K_{d_V,d_K}(W_Q^\top\otimes I_{d_V}) Z_1^\top (I_L\otimes W_V
         W_V^\top) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.jacobian-key",), of_project=True,
-    note=KEY_NOTE,
-)  # fmt: skip
+    name="outer-product Hessian, key block", relation=Equal(), all_sizes=True, uses=("hessian.jacobian-key",),
+    of_project=True,
+    note=KEY_NOTE)  # fmt: skip
 
 
 @OUTER_KK.formula
@@ -149,9 +147,9 @@ OUTER_KK.mutant("W_V^T W_V instead of W_V W_V^T", "W_V -> W_V.T; W_V.T -> W_V")
 OUTER_VK = Claim(ATTENTION_LOSS, "hessian.outer-value-key", label="Theorem 3.1, mixed value-key block",
     statement=r"""
         H_o(W_V,W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (W_Q\otimes I_{d_V}) K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
-    note=KEY_NOTE,
-)  # fmt: skip
+    name="outer-product Hessian, value-key block", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
+    note=KEY_NOTE)  # fmt: skip
 
 
 @OUTER_VK.formula

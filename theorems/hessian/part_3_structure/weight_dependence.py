@@ -49,13 +49,14 @@ SCORES_FIXED = ATTENTION_LOSS.extended(
 )
 
 WEIGHTS_OUTER = Claim(SCORES_FIXED, "hessian.sec3.3-weights-outer", label="Section 3.3, text (outer-product Hessian)",
-    statement=r"""\text{on the diagonal of } H_o \text{ only the query and key components explicitly (and quadratically)
-        depend on the} \text{ weights beyond the attention scores: on both } W_V \text{ and one of } W_K, W_Q. \text{
-        The mixed query-key terms depend} \text{ linearly on } W_K, W_Q \text{ and quadratically on } W_V. \text{ The
-        mixed terms involving values depend linearly on the} \text{ selected weight matrices}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.full-outer-product",),
-    note="""A degree is read off by scaling: W_Q -> q W_Q, W_K -> k W_K, W_V -> v W_V multiplies a block by q^a k^b v^c.
-        'Selected' in the mixed value terms: W_V and W_K for (V,Q), W_V and W_Q for (V,K).""",
+    statement=r"""\text{``Among the terms on the diagonal of the outer-product Hessian, only the query and key
+        components explicitly (and quadratically) depend on the weights beyond their influence through the attention
+        scores. This dependence is on both the value weight matrix and one of the key and query matrices. The mixed
+        terms involving queries and keys depend linearly on the keys and queries weights and quadratically on the value
+        weights. Finally, the mixed terms involving values depend linearly on the selected weight matrices''}""",
+    name="weights in the outer-product Hessian", relation=Equal(), all_sizes=True, uses=("hessian.full-outer-product",),
+    note=r"""A degree is read off by scaling: $W_Q \to qW_Q$, $W_K \to kW_K$, $W_V \to vW_V$ multiplies a block by
+        $q^ak^bv^c$. 'Selected' in the mixed value terms: $W_V$ and $W_K$ for $(V,Q)$, $W_V$ and $W_Q$ for $(V,K)$.""",
 )  # fmt: skip
 
 
@@ -80,24 +81,21 @@ WEIGHTS_OUTER.mutant("value-query block linear in W_Q instead of W_K", "OUTER ->
 WEIGHTS_OUTER.mutant("value block quadratic in W_V", "OUTER -> OUTER | {('V', 'V'): (0, 0, 2)}")
 
 WEIGHTS_FUNCTIONAL = Claim(SCORES_FIXED, "hessian.sec3.3-weights-functional",
-    label="Section 3.3, text (functional Hessian)",
-    statement=r"""
-        \text{The diagonal value functional block is always zero; the diagonal query block depends quadratically on }
-        W_K \text{ and linearly on } W_V; \text{ the mixed value-query block depends only linearly on } W_K""",
+    label="Section 3.3, text (functional Hessian)", name="weights in the functional Hessian",
+    statement=r"""\text{``the diagonal value functional Hessian block is always zero. Furthermore, the diagonal query
+        block depends quadratically on the key weight matrix and linearly on the value weight matrix. The mixed
+        value-query block depends only linearly on the key weight matrix''}""",
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.thm-3.2-vv"),
     reading=Reading(
         (
             "depends quadratically on the key weight matrix and linearly on the value weight matrix",
             "depends only linearly on the key weight matrix",
         ),
-        """
-        the residual F - Y is held fixed with the attention matrix, as Eq. (5) omits 'the dependence of all the
-        functional Hessian blocks on the residual'; F = A X W_V in it would add terms of one degree more in W_V to all
-        but the zero block""",
-    ),
-    note="""Checked with the key blocks, of degrees (2, 0, 1) and (1, 0, 0) in (W_Q, W_K, W_V). (Q,K) has two terms, of
-        degrees (1, 1, 1) and (0, 0, 1); the paper says nothing of it here.""",
-)  # fmt: skip
+        """of the expressions of Theorem 3.2 as they stand, in which the residual $F - Y$ is a symbol of its own, as in
+            Eq. (5); $F = AXW_V$ put in for it would add terms of one degree more in $W_V$ to all but the zero
+            block"""),
+    note="""Checked with the key blocks, of degrees $(2, 0, 1)$ and $(1, 0, 0)$ in $(W_Q, W_K, W_V)$. $(Q,K)$ has two
+        terms, of degrees $(1, 1, 1)$ and $(0, 0, 1)$; the paper says nothing of it here.""")  # fmt: skip
 
 
 @WEIGHTS_FUNCTIONAL.formula

@@ -134,9 +134,8 @@ FULL_OUTER = Claim(ALL_BLOCKS, "hessian.full-outer-product", label="Eq. (3), the
         d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K =
         (W_Q\otimes I_{d_V})K_{d_K,d_V}""",
     assumptions=["x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A"],
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True,
-)  # fmt: skip
+    name="whole outer-product Hessian in closed form", relation=Equal(), all_sizes=True,
+    uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True)  # fmt: skip
 
 
 @FULL_OUTER.formula
@@ -164,9 +163,8 @@ FULL_FUNCTIONAL = Claim(ALL_BLOCKS, "hessian.full-functional", label="Eq. (3), t
         x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes
         I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}""",
     assumptions=["delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o"],
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"),
-    of_project=True,
+    name="whole functional Hessian in closed form", relation=Equal(), all_sizes=True,
+    uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"), of_project=True,
 )  # fmt: skip
 
 
@@ -205,9 +203,8 @@ FULL_FUNCTIONAL.mutant("labels left out of the residual", "Y -> 0 * Y")
 FULL_HESSIAN = Claim(ALL_BLOCKS, "hessian.full-gauss-newton", label="Eq. (2) for all weights at once, in closed form",
     statement=r"""\frac{\partial^2(\ell\circ F)}{\partial(W_Q,W_K,W_V)^2} = H_o + H_f \text{ with the closed forms of
         all blocks}""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.full-outer-product", "hessian.full-functional", "hessian.eq-2"), of_project=True,
-)  # fmt: skip
+    name="whole loss Hessian in closed form", relation=Equal(), all_sizes=True,
+    uses=("hessian.full-outer-product", "hessian.full-functional", "hessian.eq-2"), of_project=True)  # fmt: skip
 
 
 @FULL_HESSIAN.formula
@@ -226,12 +223,12 @@ FULL_HESSIAN.mutant("half of the outer product, as Appendix B.1 scales the value
 FULL_SYMMETRY = Claim(ATTENTION_LOSS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
     statement=r"""
         H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine blocks}""",
-    relation=HasStructure(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
+    name="symmetry of the closed forms", relation=HasStructure(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     uses=("hessian.eq-3-symmetry", "hessian.full-outer-product", "hessian.full-functional"), of_project=True,
     note="""No block is filled in by transposition. On and to one side of the diagonal stand the formulas of Theorems
-        3.1 and 3.2 with Z_1, Z_2, S and their key counterparts, on the other side the products of moments, derived in
-        the other order.""",
-)  # fmt: skip
+        3.1 and 3.2 with $Z_1$, $Z_2$, $S$ and their key counterparts, on the other side the products of moments,
+        derived in the other order.""")  # fmt: skip
 
 
 def _nine_blocks_twice(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, sign: int = 1, turn: Any = None) -> Any:
@@ -283,11 +280,10 @@ FULL_SYMMETRY.mutant("product-rule term of the key-query block not transposed", 
 FULL_SYMMETRY.mutant("value-query block with the wrong sign", sign=-1)
 
 LOSS_HESSIAN = Claim(ATTENTION_LOSS, "hessian.loss-hessian-qk",
-    label="Eq. (2) with Theorems 3.1 and 3.2, mixed query-key block of the loss",
+    label="Eq. (2) with Theorems 3.1 and 3.2, mixed query-key block of the loss", name="loss Hessian, query-key block",
     statement=r"\frac{\partial^2(\ell\circ F)}{\partial W_Q\partial W_K} = H_o(W_Q,W_K) + H_f(W_Q,W_K)",
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
-    uses=("hessian.eq-2", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"), of_project=True,
-)  # fmt: skip
+    uses=("hessian.eq-2", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"), of_project=True)  # fmt: skip
 
 
 @LOSS_HESSIAN.formula
@@ -306,14 +302,15 @@ LOSS_HESSIAN.mutant("no outer-product Hessian", "outer -> 0 * outer")
 LOSS_HESSIAN.mutant("functional Hessian subtracted", "functional -> -functional")
 
 FOOTNOTES = Claim(ATTENTION_LOSS, "hessian.fn-1-2", label="Footnotes 1 and 2",
-    statement=r"""\text{batch setting: average the Hessian formulas over the data points;}\quad\text{Theorems 3.1 and
-        3.2 generalize}\text{ to the last layer of any deep self-attention network if } X \text{ is replaced with the
-        output of the}\text{ penultimate layer}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
-    where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
+    statement=r"""\text{``our insights translate directly into a batch setting—one just needs to average the
+        Hessian formulas over the data points''; ``Theorems 3.1 and 3.2 directly generalize to the last layer of any
+        deep self-attention network if we replace the data matrix } X \text{ with the output from the penultimate
+        layer''}""",
+    name="batches and deep networks, last layer", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)}, where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
     uses=tuple(f"hessian.thm-3.{n}-{block}" for n in (1, 2) for block in ("vv", "qq", "vq", "qk")),
     note="""Both at once: two sequences of a batch through two layers, whose first shares the weights of the second
-        transposed in their roles; the blocks (V,V), (Q,Q), (V,Q), (Q,K) in the weights of the second layer.""",
+        transposed in their roles; the blocks $(V,V)$, $(Q,Q)$, $(V,Q)$, $(Q,K)$ in the weights of the second layer.""",
 )  # fmt: skip
 
 

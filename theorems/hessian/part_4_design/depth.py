@@ -91,19 +91,17 @@ THREE_LAYERS = DEEP_LAYERS.extended(sizes=STACKED, where=fits, exact=True)
 TWO_LAYERS = THREE_LAYERS.extended(sizes={"D": (1, 2)}, where=fits_and_is_small)
 
 DEPTH_CHAIN = Claim(THREE_LAYERS, "hessian.sec4.1-depth-chain", label="Section 4.1, text (depth)",
-    statement=r"""\text{a } D\text{-layer linear self-attention network, as well as its Jacobian w.r.t. any weight
-        matrix, is a matrix} \text{ chain involving } 3^D \text{ input sequence matrices } X""",
-    relation=Equal(), expects="reading",
-    reading=Reading(
-        "matrix chain",
-        """
-        the network and every entry of its weight Jacobians are homogeneous of degree 3^D in X: F(sigma X) = sigma^(3^D)
-        F(X), and the same for dF/dW_Q, dF/dW_K, dF/dW_V of every layer. Only the network and the Jacobians of the last
-        layer are single chains (or Kronecker products of such); below, a Jacobian is a sum of Kronecker products of
-        chains, one for each place where its layer's output enters, all with the same number of X""",
-    ),
-    note="""By induction: X_l holds X_{l-1} three times, and a layer is linear in each of its weights.""",
-)  # fmt: skip
+    statement=r"""\text{``a } D\text{-layer linear self-attention network, as well as its Jacobian w.r.t. any weight
+        matrix, is a matrix chain involving } 3^D \text{ input sequence matrices } X\text{ due to the recurrence that
+        the output of a layer is used three times by the consecutive layer''}""",
+    name="deep linear attention as a matrix chain", relation=Equal(),
+    at_sizes={"L": 2, "d_V": 1, "wide": 3, "wide_V": 3, "D": 2}, expects="reading",
+    reading=Reading("matrix chain", r"""the network and every entry of its weight Jacobians are homogeneous of degree
+            $3^D$ in $X$: $F(\sigma X) = \sigma^{3^D}F(X)$, and the same for $\partial F/\partial W_Q$, $\partial
+            F/\partial W_K$, $\partial F/\partial W_V$ of every layer. Only the network and the Jacobians of the last
+            layer are single chains (or Kronecker products of such); below, a Jacobian is a sum of Kronecker products of
+            chains, one for each place where its layer's output enters, all with the same number of $X$"""),
+    note="By induction: $X_l$ holds $X_{l-1}$ three times, and a layer is linear in each of its weights.")  # fmt: skip
 
 
 @DEPTH_CHAIN.inputs
@@ -128,15 +126,17 @@ DEPTH_CHAIN.mutant("3 D instead of 3^D", "3 ** D -> 3 * D")
 DEPTH_CHAIN.mutant("Jacobians with one X less", less=1)
 
 DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section 4.1, text (depth)",
-    statement=r"""\text{If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the Hessian
-        will contain} 3^D \text{ input intra-sequence covariances } \Sigma_{XX}""",
+    statement=r"""\text{``If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the
+        Hessian will contain } 3^D \text{ input intra-sequence covariances } \Sigma_{XX}\text{''}""",
     assumptions=["square loss, labels Y fixed", "so that the blocks have the degree 2 3^D in X"],
-    relation=Equal(), expects="refuted", severity="error", correction="hessian.depth-diagonal",
-    note="""The reason given, that Jacobians hold 3^D factors X, is one for the outer-product part, of which the
+    name="depth and the diagonal Hessian blocks", relation=Equal(), expects="refuted", severity="error",
+    correction="hessian.depth-diagonal",
+    consequence="""Below the last layer a second term of degree $3^D$ in $X$, linear in the labels, rules the blocks for
+        small tokens; only the outer-product part grows as stated (hessian.depth-diagonal).""",
+    note=r"""The reason given, that Jacobians hold $3^D$ factors $X$, is one for the outer-product part, of which the
         sentence is true (hessian.depth-outer-diagonal). Below the last layer the network is not linear in a weight
-        matrix: the functional Hessian has diagonal blocks, of degree 3^D in X and linear in Y, which are no functions
-        of Sigma_XX. For the last layer, hence for D = 1, they vanish.""",
-)  # fmt: skip
+        matrix: the functional Hessian has diagonal blocks, of degree $3^D$ in $X$ and linear in $Y$, which are no
+        functions of $\Sigma_{XX}$. For the last layer, hence for $D = 1$, they vanish.""")  # fmt: skip
 
 
 @DEPTH_HESSIAN.formula
@@ -156,23 +156,17 @@ DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
 DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 DEPTH_HESSIAN.counterexample(
     "one token 1, label 1, two layers, all weights 1, sigma = 2: F = w^3 in the query weight w of the first layer",
-    X=[[1]],
-    Y=[[1]],
-    W_Q=[[1, 1, 1]],
-    W_K=[[1, 1, 1]],
-    W_V=[[1, 1, 1]],
-    D=2,
-    s=2,
-)
+    X=[[1]], Y=[[1]], W_Q=[[1, 1, 1]], W_K=[[1, 1, 1]], W_V=[[1, 1, 1]], D=2, s=2)  # fmt: skip
 
 DEPTH_OUTER = Claim(TWO_LAYERS, "hessian.depth-outer-diagonal",
     label="Section 4.1, the diagonal blocks of the outer-product Hessian of a deep linear self-attention network",
     statement=r"""\text{the diagonal blocks of } H_o \text{ of } D \text{ linear self-attention layers are functions of
         } \Sigma_{XX} \text{ and the weights alone, homogeneous of degree } 3^D \text{ in } \Sigma_{XX}""",
     assumptions=["square loss"],
-    relation=Equal(), uses=("hessian.sec4.1-depth-chain",), of_project=True,
-    note="""That X enters by Sigma_XX alone is seen by invariance: X -> U X with U orthogonal leaves Sigma_XX and the
-        blocks as they are. U has determinant -1; two such make every rotation.""",
+    name="depth and the diagonal outer-product blocks", relation=Equal(), uses=("hessian.sec4.1-depth-chain",),
+    of_project=True,
+    note=r"""That $X$ enters by $\Sigma_{XX}$ alone is seen by invariance: $X \to UX$ with $U$ orthogonal leaves
+        $\Sigma_{XX}$ and the blocks as they are. $U$ has determinant $-1$; two such make every rotation.""",
 )  # fmt: skip
 
 
@@ -201,15 +195,16 @@ DEPTH_OUTER.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 
 DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
     label="Section 4.1, the whole diagonal blocks of a deep linear self-attention network",
-    statement=r"""H_{ii}(\sigma X, Y) = \sigma^{2\cdot3^D} H_{ii}(X, 0) + \sigma^{3^D}\big(H_{ii}(X,Y) -
-        H_{ii}(X,0)\big), \text{ and the} \text{ second term is } 0 \text{ for the weights of the last layer}""",
+    statement=r"""\text{for the diagonal block } H_{ii}(X,Y)\text{ of the loss Hessian in any weight matrix of } D
+        \text{ linear self-attention layers: } H_{ii}(\sigma X, Y) = \sigma^{2\cdot3^D} H_{ii}(X, 0) +
+        \sigma^{3^D}\big(H_{ii}(X,Y) - H_{ii}(X,0)\big), \text{ and the second term is } 0 \text{ for the weights of the
+        last layer}""",
     assumptions=["square loss, labels Y fixed"],
-    relation=Equal(), uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), corrects="hessian.sec4.1-depth-hessian",
-    of_project=True,
-    note="""The loss Hessian is affine in Y, and Y meets the second derivative of F, of degree 3^D. So the blocks grow
-        like sigma^(2 3^D) for large sigma, the last layer's for every sigma; the others like sigma^(3^D) for small
-        sigma (Figure 7).""",
-)  # fmt: skip
+    name="depth and the diagonal Hessian blocks, with labels", relation=Equal(),
+    uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), corrects="hessian.sec4.1-depth-hessian", of_project=True,
+    note=r"""The loss Hessian is affine in $Y$, and $Y$ meets the second derivative of $F$, of degree $3^D$. So the
+        blocks grow like $\sigma^{2\cdot3^D}$ for large $\sigma$, the last layer's for every $\sigma$; the others like
+        $\sigma^{3^D}$ for small $\sigma$ (Figure 7).""")  # fmt: skip
 
 
 @DEPTH_DIAGONAL.inputs
@@ -242,14 +237,13 @@ DEPTH_DIAGONAL.mutant("no second term", low=1, last=False)
 # -- growth with the data, whatever the depth --------------------------------------------------------------------------
 
 MLP_DEPTH = Claim(mlp.LINEAR_MLP, "hessian.sec4.1-mlp-depth", label="Section 4.1, text; Figure 8",
-    statement=r"""
-        \text{a deep linear MLP has a Jacobian only linear in } x \text{, hence a Hessian diagonal block contains only
-        2} \text{ data instances, independent of depth}:\ H(W_i,W_i)(\sigma X) = \sigma^2 H(W_i,W_i)(X)""",
+    statement=r"""\text{``This is in stark contrast to a deep linear MLP, whose Jacobian is only linear in } x \text{,
+        and therefore a Hessian diagonal block contains only 2 data instances, independent of depth'': }
+        H(W_i,W_i)(\sigma X) = \sigma^2 H(W_i,W_i)(X)""",
     assumptions=["square loss, labels fixed"],
-    relation=Equal(), uses=("hessian.sec2-mlp-hollow",),
-    note="""The degree is exact, for every sigma and every layer, as the overlapping lines of Figure 8 show; Jacobian
-        and diagonal blocks of the loss Hessian are scaled together.""",
-)  # fmt: skip
+    name="depth of linear MLPs and Hessian blocks", relation=Equal(), at_sizes=True, uses=("hessian.sec2-mlp-hollow",),
+    note=r"""The degree is exact, for every $\sigma$ and every layer, as the overlapping lines of Figure 8 show;
+        Jacobian and diagonal blocks of the loss Hessian are scaled together.""")  # fmt: skip
 
 
 @MLP_DEPTH.inputs

@@ -24,17 +24,19 @@ QueryKeyDimension = Annotated[int, Size("d_K")]
 ANY_WIDTH = Setting(HESSIAN, "Section 4.2", assumptions=["W_Q, W_K in R^{d_V x d_K}, W_QK in R^{d_V x d_V}, any d_K"])
 
 FUNCTION_CLASS = Claim(ANY_WIDTH, "hessian.sec4.2-function-class", label="Section 4.2, text",
-    statement=r"""\text{for small } d_K \text{ two matrices have fewer parameters; from a function class perspective, we
-        could}\text{ equivalently replace the product } W_Q W_K^\top \text{ with a single matrix } W_{QK}""",
-    relation=AtMost(signed=True, ascent=False), sizes={"d_V": (1, 4), "d_K": (1, 4)}, expects="refuted",
-    severity="error", correction="hessian.sec4.2-function-class-corrected",
-    note="""Judged by the distance, in the spectral norm, from W_QK to the products W_Q W_K^T, which is the singular
-        value number d_K + 1 of W_QK (Eckart and Young). One direction holds at all sizes: a single matrix realises
-        every product; if no more is meant than that A depends on the product alone, W_QK is W_Q W_K^T under another
-        name. The classes agree for d_K >= d_V only, where two matrices have no fewer parameters; for d_K < d_V the
-        single matrix adds attention maps, also modulo row shifts of T: at the tokens e_1, ..., e_{d_V}, 0 the map A
-        determines W_QK, by log(A_ij / A_{i,d_V+1}).""",
-)  # fmt: skip
+    statement=r"""\text{``for small } d_K \text{ results in fewer parameters. From a function class perspective, we
+        could equivalently replace the product } W_Q W_K^\top \text{ with a single matrix } W_{QK}\text{''}""",
+    name="function class of two query-key matrices", relation=AtMost(signed=True, ascent=False),
+    sizes={"d_V": (1, 4), "d_K": (1, 4)}, expects="refuted", severity="error",
+    correction="hessian.sec4.2-function-class-corrected",
+    consequence="""For $d_K < d_V$ a single matrix realises attention maps that no two factors do, so the two models are
+        not interchangeable; the classes agree up to rank $d_K$ (hessian.sec4.2-function-class-corrected).""",
+    note=r"""Judged by the distance, in the spectral norm, from $W_{QK}$ to the products $W_QW_K^\top$, which is the
+        singular value number $d_K + 1$ of $W_{QK}$ (Eckart and Young). One direction holds at all sizes: a single
+        matrix realises every product; if no more is meant than that $A$ depends on the product alone, $W_{QK}$ is
+        $W_QW_K^\top$ under another name. The classes agree for $d_K \ge d_V$ only, where two matrices have no fewer
+        parameters; for $d_K < d_V$ the single matrix adds attention maps, also modulo row shifts of $T$: at the tokens
+        $e_1, \ldots, e_{d_V}, 0$ the map $A$ determines $W_{QK}$, by $\log(A_{ij}/A_{i,d_V+1})$.""")  # fmt: skip
 
 
 @FUNCTION_CLASS.formula
@@ -57,16 +59,16 @@ FUNCTION_CLASS.counterexample(
 )
 
 FUNCTION_CLASS_CORRECTED = Claim(ANY_WIDTH, "hessian.sec4.2-function-class-corrected",
-    label="Section 4.2, which matrices two factors reach",
+    label="Section 4.2, which matrices two factors reach", name="rank of products of two query-key matrices",
     statement=r"""\{W_Q W_K^\top/\sqrt{d_K}\} = \{W_{QK} : \operatorname{rk} W_{QK}\le d_K\},\text{ all matrices exactly
         if }d_K\ge d_V;\ 2 d_V d_K < d_V^2 \text{ exactly if } d_K < d_V/2;\text{ at the tokens }
         e_1,\dots,e_{d_V},0\text{ the map determines } W_{QK}""",
-    relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec4.2-function-class", of_project=True,
-    exact=True,
-    note="""Every matrix of rank at most r = min(d_K, d_V) is P R^T with P, R in R^{d_V x r}; W_Q = sqrt(d_K) [P, 0] and
-        W_K = [R, 0] realise it. Conversely all minors of order d_K + 1 of W_Q W_K^T vanish. The odds A_ij / A_{i,d_V+1}
-        at the tokens e_1, ..., e_{d_V}, 0 are exp(W_ij), which gives W_ij back.""",
-)  # fmt: skip
+    relation=Equal(), at_sizes=True,
+    sizes={"d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec4.2-function-class", of_project=True, exact=True,
+    note=r"""Every matrix of rank at most $r = \min(d_K, d_V)$ is $PR^\top$ with $P, R \in \mathbb{R}^{d_V\times r}$;
+        $W_Q = \sqrt{d_K}[P, 0]$ and $W_K = [R, 0]$ realise it. Conversely all minors of order $d_K + 1$ of
+        $W_QW_K^\top$ vanish. The odds $A_{ij}/A_{i,d_V+1}$ at the tokens $e_1, \ldots, e_{d_V}, 0$ are $\exp(W_{ij})$,
+        which gives $W_{ij}$ back.""")  # fmt: skip
 
 
 def determinant(A: Any) -> Any:
@@ -128,14 +130,17 @@ FUNCTION_CLASS_CORRECTED.mutant("factors exchanged", "P -> R; R -> P")
 # -- one matrix against two (Section 4.2) ------------------------------------------------------------------------------
 
 SINGLE_VS_DOUBLE = Claim(SPLIT_ANYWHERE, "hessian.sec4.2-single-vs-double", label="Section 4.2, text after Lemma 4.1",
-    statement=r"""\text{with } W_{QK} = W_QW_K^\top/\sqrt{d_K}: H(W_{QK},W_{QK}) \text{ of Lemma 4.1 is } U \text{, part
-        of the }T\text{-outer-product Hessian } V^\top U V/d_K \text{ of two matrices, which depends on } W_Q, W_K
-        \text{ explicitly; it has}\text{ no counterpart to } H_f^T""",
-    relation=Equal(), all_sizes=True, expects="gap", presumes=("hessian.lem-4.1", "hessian.rem-D.1"),
-    uses=("hessian.lem-4.1-corrected", "hessian.rem-D.1-corrected"),
-    note="""Lemma 4.1 and Remark D.1 drop the same factor 2/(L d_V), which is kept here. There is no counterpart because
-        T is linear in W_QK, so that its second derivative vanishes.""",
-)  # fmt: skip
+    statement=r"""\text{``The expression for the Hessian } H(W_{QK},W_{QK})\text{ is part of the } T\text{-outer-product
+        Hessian of the classical self-attention in remark D.1, while there is no counterpart expression to the }
+        T\text{-functional Hessian. Double matrix parameterization of self-attention implies also that the query-key
+        Hessian part explicitly depends on the query and key weight matrices } W_Q\text{ and } W_K\text{'': }U\text{ and
+        }V^\top U V/d_K\text{ at } W_{QK} = W_QW_K^\top/\sqrt{d_K}""",
+    name="single and double query-key parameterisation", relation=Equal(), all_sizes=True, expects="gap",
+    presumes=("hessian.lem-4.1", "hessian.rem-D.1"), uses=("hessian.lem-4.1-corrected", "hessian.rem-D.1-corrected"),
+    consequence="""The comparison stands once both Hessians carry the factor $2/(Ld_V)$ of the loss
+        (hessian.lem-4.1-corrected, hessian.rem-D.1-corrected).""",
+    note="""Lemma 4.1 and Remark D.1 drop the same factor $2/(Ld_V)$, which is kept here. There is no counterpart
+        because $T$ is linear in $W_{QK}$, so that its second derivative vanishes.""")  # fmt: skip
 
 
 @SINGLE_VS_DOUBLE.formula

@@ -16,8 +16,8 @@ Width = Annotated[int, Size("d")]
 #: Digits, plus and equals sign.
 VOCABULARY = 12
 UNSTATED = (
-    "Not stated in the paper: the activation of the MLP (ReLU here), whether positions are scaled with sigma (yes here),"
-    " the scale of the unembedding (as the other weights)"
+    "Not stated in the paper: the activation of the MLP (ReLU here), whether positions are scaled with $\\sigma$ (yes"
+    " here), the scale of the unembedding (as the other weights)"
 )
 
 
@@ -134,19 +134,17 @@ GPT2_BLOCK = Setting(
 )
 
 FIGURE_3A = Claim(GPT2_BLOCK, "hessian.fig-3a", label="Section 3.1 / Figure 3a, text",
-    statement=r"""\text{For the value block the full Hessian follows the } \sigma^2 \text{ trend of the outer-product
-        Hessian since the} \text{ functional block is zero; the query outer-product block follows } \sigma^6 \text{, the
-        functional } \sigma^5 \text{, and} \text{ the full query block follows the functional Hessian's } \sigma^5
-        \text{ trend, not } \sigma^6""",
+    statement=r"""\text{``For the value block, the full Hessian follows the } \sigma^2 \text{ trend from the
+        outer-product Hessian from eq. (5), since the functional block is zero. The query block follows the functional
+        Hessian's } \sigma^5 \text{ trend, and not the } \sigma^6 \text{ trend from the outer-product Hessian's diagonal
+        dependencies''}""",
     assumptions=["no layer norm"],
-    relation=FollowsLaw(samples=3, instances=1),
+    name="growth of GPT-2 blocks without layer norm", relation=FollowsLaw(samples=3, instances=1),
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional", "hessian.sec2-piecewise"), expects="empirical",
-    observed="d_V = d_K = 8 (128 in the paper), three networks with 4 problems each, sigma = 0.01, 0.03, 0.1, 0.3, exact block"
-    " norms; least squares: every slope within 0.2 of 2, 6, 5, 5.  With a ReLU MLP H_f(V,V) is zero to rounding; with GELU,"
-    " the activation of GPT-2, it is not: it grows like sigma^2, and in these networks has a fifth to three fifths of the norm"
-    " of the block."
-    f"  {UNSTATED}",
-)  # fmt: skip
+    observed=r"""$d_V = d_K = 8$ (128 in the paper), three networks with 4 problems each, $\sigma = 0.01, 0.03, 0.1,
+        0.3$, exact block norms; least squares: every slope within 0.2 of 2, 6, 5, 5. With a ReLU MLP $H_f(V,V)$ is zero
+        to rounding; with GELU, the activation of GPT-2, it is not: it grows like $\sigma^2$, and in these networks has
+        a fifth to three fifths of the norm of the block. """ + UNSTATED)  # fmt: skip
 
 
 @FIGURE_3A.formula
@@ -169,15 +167,15 @@ def slopes_of_figure_3a(formula: Any, generator: Any, samples: int, d: int) -> l
 
 
 FIGURE_3B = Claim(GPT2_BLOCK, "hessian.fig-3b", label="Section 4.3 / Figure 3b, text",
-    statement=r"""\text{With Pre-LN the difference between the trend exponents of the value and query diagonal blocks is
-        much smaller than} \text{ without layer norm (fig. 3)}""",
+    statement=r"""\text{``Pre-LN indeed addresses the block-heterogeneity w.r.t. data growth rates—the
+        difference between the trend exponent in the two compared blocks is much smaller than in fig. 3''}""",
     assumptions=["layer norm before attention, before the MLP and at the end, eps = 1e-5"],
-    relation=FollowsLaw(samples=4, instances=1), uses=("hessian.fig-3a",), expects="empirical",
-    observed="d_V = d_K = 8 (128 in the paper), four networks with 4 problems each, sigma = 0.01, 0.03, 0.1, 0.3; slope of the"
-    " log of the norm averaged over the networks, as Appendix F does.  Much smaller means at most a third: the difference is"
-    " near 3 without and below 1 with layer norm, where both exponents are near 0 or below."
-    f"  {UNSTATED}",
-)  # fmt: skip
+    name="growth of GPT-2 blocks with Pre-LN", relation=FollowsLaw(samples=4, instances=1), uses=("hessian.fig-3a",),
+    expects="empirical",
+    observed=r"""$d_V = d_K = 8$ (128 in the paper), four networks with 4 problems each, $\sigma = 0.01, 0.03, 0.1,
+        0.3$; slope of the log of the norm averaged over the networks, as Appendix F does. Much smaller means at most a
+        third: the difference is near 3 without and below 1 with layer norm, where both exponents are near 0 or below.
+        """ + UNSTATED)  # fmt: skip
 
 
 @FIGURE_3B.formula
@@ -211,19 +209,18 @@ def at_most_a_third(formula: Any, generator: Any, samples: int, d: int) -> list[
 # -- Figures 1 and 4 ---------------------------------------------------------------------------------------------------
 
 FIGURE_1_4 = Claim(GPT2_BLOCK, "hessian.fig-1-4", label="Section 4.1 text, Figures 1 and 4",
-    statement=r"""\text{For classical attention at GPT-2 initialization the entries of the query Hessian block are two
-        orders of magnitude} \text{ smaller than the entries of the value block; after removing the softmax the query
-        and value histograms are largely} \text{ similar; softmax has a particularly strong influence on the magnitude
-        of the query block and not on the value block}""",
+    statement=r"""\text{``the entries of the query block are two orders of magnitude smaller than the entries of the
+        value block''; ``After removing the softmax (fig. 4), we see that both query and value histograms are largely
+        similar''; ``softmax has a particularly strong influence on the magnitude of the query Hessian block and not on
+        the value Hessian block''}""",
     assumptions=["embeddings N(0, 0.64/d_V) like all weights; no layer norm"],
-    relation=FollowsLaw(samples=3, instances=1), sizes={"d": (16, 16)}, expects="empirical",
-    observed="d_V = d_K = 16 and MLP width 64 as in the paper, 8 problems instead of 64, three networks.  Medians of the"
-    " absolute entries, geometric mean over the networks: value over query between 10^1.5 and 10^2.5 with softmax and between"
-    " 1/4 and 4 without; removing it raises the query median at least fivefold and by a larger factor than it lowers the value"
-    " median.  That factor is not 1, it is 3 to 10 in single networks: 'not on the value block' is seen in this weaker sense"
-    " only."
-    f"  {UNSTATED}",
-)  # fmt: skip
+    name="magnitudes of GPT-2 block entries and softmax", relation=FollowsLaw(samples=3, instances=1),
+    sizes={"d": (16, 16)}, expects="empirical",
+    observed=r"""$d_V = d_K = 16$ and MLP width 64 as in the paper, 8 problems instead of 64, three networks. Medians of
+        the absolute entries, geometric mean over the networks: value over query between $10^{1.5}$ and $10^{2.5}$ with
+        softmax and between 1/4 and 4 without; removing it raises the query median at least fivefold and by a larger
+        factor than it lowers the value median. That factor is not 1, it is 3 to 10 in single networks: 'not on the
+        value block' is seen in this weaker sense only. """ + UNSTATED)  # fmt: skip
 
 
 def _medians(

@@ -72,12 +72,12 @@ LINEAR_ATTENTION = Setting(
 WITH_RESIDUAL = LINEAR_ATTENTION.extended(assumptions=[RESIDUAL], special_domains={"zero residual": zero_residual})
 
 OUTER_BLOCKS = Claim(LINEAR_ATTENTION, "hessian.rem-4.1-outer", label="Remark 4.1, outer-product blocks",
-    statement=r"""
-        H_o(W_V,W_V) = \frac{2L^2}{d_V d_K}\Sigma W_K W_Q^\top\Sigma W_Q W_K^\top\Sigma\otimes I_{d_V},\ H_o(W_Q,W_Q) =
-        \frac{2L^2}{d_V d_K}\Sigma\otimes W_K^\top\Sigma W_V W_V^\top\Sigma W_K,\ H_o(W_V,W_Q) = \frac{2L^2}{d_V
-        d_K}(\Sigma W_K W_Q^\top\Sigma\otimes W_V^\top\Sigma W_K),\ H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}(\Sigma
-        W_Q\otimes W_K^\top\Sigma W_V W_V^\top\Sigma) K_{d_K,d_V},\quad \Sigma = \Sigma_{XX} = X^\top X/L""",
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-2",),
+    statement=r"""H_o(W_V,W_V) = \frac{2L^2}{d_V d_K}\Sigma_{XX} W_K W_Q^\top\Sigma_{XX} W_Q W_K^\top\Sigma_{XX}\otimes
+        I_{d_V},\ H_o(W_Q,W_Q) = \frac{2L^2}{d_V d_K}\Sigma_{XX}\otimes W_K^\top\Sigma_{XX} W_V W_V^\top\Sigma_{XX}
+        W_K,\ H_o(W_V,W_Q) = \frac{2L^2}{d_V d_K}(\Sigma_{XX} W_K W_Q^\top\Sigma_{XX}\otimes W_V^\top\Sigma_{XX} W_K),\
+        H_o(W_Q,W_K) = \frac{2L^2}{d_V d_K}(\Sigma_{XX} W_Q\otimes W_K^\top\Sigma_{XX} W_V W_V^\top\Sigma_{XX})
+        K_{d_K,d_V},\quad \Sigma_{XX} := X^\top X/L""",
+    name="linear attention, outer-product blocks", relation=Equal(), all_sizes=True, uses=("hessian.eq-2",),
 )  # fmt: skip
 
 
@@ -106,8 +106,8 @@ OUTER_BLOCKS.mutant("query and key weights exchanged", "W_Q -> W_K; W_K -> W_Q")
 FUNCTIONAL_VQ = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-vq", label="Remark 4.1, H_f(V,Q)",
     statement=r"""H_f(W_V,W_Q) = \frac{2}{d_V\sqrt{d_K}}(\delta_{XY}^\top\otimes I_{d_V^2})(I_L\otimes
         S)(X\otimes\Sigma_{XX}W_K)""",
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-2", "hessian.eq-16-17"),
-)  # fmt: skip
+    name="linear attention, functional value-query block", relation=Equal(), all_sizes=True,
+    uses=("hessian.eq-2", "hessian.eq-16-17"))  # fmt: skip
 
 
 @FUNCTIONAL_VQ.formula
@@ -130,8 +130,8 @@ FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Rem
     statement=r"""H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes
         I_{d_V}\big) S\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-2", "hessian.thm-3.2-qk"),
-)  # fmt: skip
+    name="linear attention, functional query-key block", relation=Equal(), all_sizes=True,
+    uses=("hessian.eq-2", "hessian.thm-3.2-qk"))  # fmt: skip
 
 
 @FUNCTIONAL_QK.formula
@@ -153,19 +153,15 @@ FUNCTIONAL_QK.mutant("transposed in d_V", "slope -> slope.T")
 # -- block-hollow, and definite on the diagonal ------------------------------------------------------------------------
 
 HOLLOW = Claim(WITH_RESIDUAL, "hessian.rem-4.1-hollow-psd", label="Remark 4.1 and section 4.1, text",
-    statement=r"""\partial A/\partial T = I_{L^2},\ \partial^2 A/\partial T^2 = 0;\ H_f(W_i,W_i) = 0 \text{ for }
-        i\in\{Q,K,V\},\text{ so that the diagonal blocks are those of the outer-product Hessian, and
-        positive-semidefinite}""",
-    relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
-    uses=("hessian.rem-4.1-outer",),
-    doubt=Doubt(
-        r"\mathbf{I}_{d_{L}^{2}}^{2}",
-        """
-        Damaged: the derivative of the activation id on L x L matrices is I_{L^2}, which eq. (4) gives the size L^2 x L^2
-        and which is taken.""",
-    ),
-    note="""The formula is a Gram matrix 2/(L d_V) J^T J with the Jacobian J in closed form, so equality with the loss
-        Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.""",
+    statement=r"""\text{``the first and second derivatives of } A \text{ w.r.t. } T \text{ are } I_{L^2}\text{ and 0,
+        respectively''; ``only the off-diagonal functional Hessian blocks are non-zero''; ``the Hessian blocks are fully
+        defined by the outer-product Hessian, which ensures that they are positive-semidefinite''}""",
+    name="linear attention, block-hollow and semidefinite", relation=Equal(), all_sizes=True,
+    where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8, uses=("hessian.rem-4.1-outer",),
+    doubt=Doubt(r"\mathbf{I}_{d_{L}^{2}}^{2}", r"""Damaged: the derivative of the activation id on $L \times L$ matrices
+            is $I_{L^2}$, which eq. (4) gives the size $L^2 \times L^2$ and which is taken."""),
+    note=r"""The formula is a Gram matrix $\frac2{Ld_V}J^\top J$ with the Jacobian $J$ in closed form, so equality with
+        the loss Hessian shows that each diagonal block is positive-semidefinite, without computing an eigenvalue.""",
 )  # fmt: skip
 
 

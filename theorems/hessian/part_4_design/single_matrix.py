@@ -70,12 +70,13 @@ SINGLE_MATRIX = Setting(
 LEMMA_41 = Claim(SINGLE_MATRIX, "hessian.lem-4.1", label="Lemma 4.1 (Section 4.2 and Appendix B.2)",
     statement=r"""H(W_{QK},W_{QK}) = Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes
         W_V^\top)\otimes I_{d_V^2}\big) Z_2""",
-    relation=Equal(), expects="refuted", severity="error", correction="hessian.lem-4.1-corrected",
-    uses=("hessian.lem-4.1-eq-22",), proof=("hessian.lem-4.1-eq-22",),
-    note="""The factor 2/(L d_V) of the square loss is missing, in Section 4.2 and in Appendix B.2 alike; Theorems 3.1
-        and 3.2 have it. As printed the formula is the Hessian for ||F - Y||_F^2 / 2, and right by accident where L d_V
-        = 2.""",
-)  # fmt: skip
+    name="single-matrix attention, Hessian", relation=Equal(), expects="refuted", severity="error",
+    correction="hessian.lem-4.1-corrected", uses=("hessian.lem-4.1-eq-22",), proof=("hessian.lem-4.1-eq-22",),
+    consequence="""The printed Hessian is $Ld_V/2$ times that of the stated loss, which spoils comparisons with Theorems
+        3.1 and 3.2; multiply it by $2/(Ld_V)$ (hessian.lem-4.1-corrected).""",
+    note=r"""The factor $2/(Ld_V)$ of the square loss is missing, in Section 4.2 and in Appendix B.2 alike; Theorems 3.1
+        and 3.2 have it. As printed the formula is the Hessian for $\|F - Y\|_F^2/2$, and right by accident where $Ld_V
+        = 2$.""")  # fmt: skip
 
 
 @LEMMA_41.formula
@@ -96,9 +97,8 @@ LEMMA_41_CORRECTED = Claim(SINGLE_MATRIX, "hessian.lem-4.1-corrected", label="Le
     statement=r"""
         H(W_{QK},W_{QK}) = \frac{2}{L d_V}\Big(Z_1^\top(I_L\otimes W_V W_V^\top) Z_1 + \big(\delta_{XY}^\top(I_L\otimes
         W_V^\top)\otimes I_{d_V^2}\big) Z_2\Big), \text{ the summands being } H_o \text{ and } H_f""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.lem-4.1-eq-22", "hessian.eq-2"), corrects="hessian.lem-4.1", of_project=True,
-)  # fmt: skip
+    name="single-matrix attention, Hessian corrected", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-4.1-eq-22", "hessian.eq-2"), corrects="hessian.lem-4.1", of_project=True)  # fmt: skip
 
 
 @LEMMA_41_CORRECTED.formula
@@ -124,14 +124,13 @@ LEMMA_41_CORRECTED.mutant("labels left out of the residual", "Y -> 0 * Y")
 # -- its proof ---------------------------------------------------------------------------------------------------------
 
 EQUATION_22 = Claim(HESSIAN, "hessian.lem-4.1-eq-22",
-    label="Eq. (22) and the second-derivative formula, proof of Lemma 4.1",
+    label="Eq. (22) and the second-derivative formula, proof of Lemma 4.1", name="single-matrix attention, derivatives",
     statement=r"""\frac{\partial F}{\partial W_{QK}} = (I_L\otimes W_V^\top X^\top)\frac{\partial A}{\partial
         T}(X\otimes X);\quad\frac{\partial^2 F}{\partial W_{QK}\partial W_{QK}} = (I_L\otimes W_V^\top X^\top\otimes
         X^\top\otimes X^\top)\frac{\partial^2 A}{\partial T\partial T}(X\otimes X)""",
     assumptions=[SINGLE[0], SINGLE[2]],
     relation=Equal(), all_sizes=True, sizes=SIZES, where=few_products,
-    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True,
-)  # fmt: skip
+    uses=("hessian.lem-B.1", "hessian.eq-15", "hessian.lem-C.1-structure-corrected"), exact=True)  # fmt: skip
 
 
 @EQUATION_22.formula

@@ -57,15 +57,19 @@ TEMPERATURE = Setting(
 )
 
 SCALING = Claim(TEMPERATURE, "hessian.sec4.3-temperature-scaling", label="Section 4.3, text (temperature)",
-    statement=r"""T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K}):\ H_o^T \text{ will be scaled by } 1/t^2 \text{ and } H_f^T
-        \text{ by } 1/t,\text{ since } t \text{ is just an extra multiplier in front of } \sqrt{d_K} \text{ and the
-        formulas for } H_f^T, H_o^T \text{ depend on } 1/\sqrt{d_K} \text{ linearly and quadratically}""",
-    relation=Equal(), expects="refuted", severity="error", correction="hessian.temperature-scaling-a-held", exact=True,
-    note="""A = softmax(T) follows t, and with it Z_1, Z_2 and the residual, so that neither part is scaled by a power
-        of t. What is scaled so are the prefactors, with A held. How the parts do depend on t:
-        hessian.temperature-as-weights. For tokens 0 and 1, unit weights and labels 0, H_o^T at t = 1 is -5.725 times
-        that at t = 2 (claimed: 4), and H_f^T 1.965 times (claimed: 2).""",
-)  # fmt: skip
+    statement=r"""\text{``}T(X) = XW_QW_K^\top X^\top/(t\sqrt{d_K})\text{'': ``The } T\text{-outer-product Hessian }
+        H_o^T \text{ will be scaled by } 1/t^2 \text{, and the } T\text{-functional Hessian } H_f^T \text{ by }
+        1/t\text{. To see that, note that } t \text{ is just an extra multiplier in front of } \sqrt{d_K} \text{ and the
+        formulas for } H_f^T \text{ and } H_o^T \text{ depend on } 1/\sqrt{d_K} \text{ linearly and quadratically,
+        respectively''}""",
+    name="temperature scaling of the Hessian", relation=Equal(), expects="refuted", severity="error",
+    correction="hessian.temperature-scaling-a-held", exact=True,
+    consequence="""A temperature does not scale the two parts by powers of $t$; compute them with $W_Q/t$ at temperature
+        1 (hessian.temperature-as-weights).""",
+    note=r"""$A = \operatorname{softmax}(T)$ follows $t$, and with it $Z_1$, $Z_2$ and the residual, so that neither
+        part is scaled by a power of $t$. What is scaled so are the prefactors, with $A$ held. How the parts do depend
+        on $t$: hessian.temperature-as-weights. For tokens 0 and 1, unit weights and labels 0, $H_o^T$ at $t = 1$ is
+        $-5.725$ times that at $t = 2$ (claimed: 4), and $H_f^T$ 1.965 times (claimed: 2).""")  # fmt: skip
 
 
 @SCALING.formula
@@ -83,27 +87,19 @@ SCALING.counterexample("tokens 0 and 2, unit weights, t = 2: A moves from weight
     X=[[0], [2]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], Y=[[0], [0]], t=2)  # fmt: skip
 SCALING.counterexample(
     "tokens 0 and 1, unit weights, t = 2: the ratios of the values at t = 1 and 2 are -5.725 and 1.965, not 4 and 2",
-    X=[[0], [1]],
-    W_Q=[[1]],
-    W_K=[[1]],
-    W_V=[[1]],
-    Y=[[0], [0]],
-    t=2,
-)
+    X=[[0], [1]], W_Q=[[1]], W_K=[[1]], W_V=[[1]], Y=[[0], [0]], t=2)  # fmt: skip
 
 HELD = Claim(TEMPERATURE, "hessian.temperature-scaling-a-held",
-    label="Section 4.3, the scaling of the prefactors while A is held",
-    statement=r"""
-        \text{with } A, F \text{ held at any values (those at temperature } t \text{, say), the formulas of Remark D.1
-        for the logits } XW_QW_K^\top X^\top/(t\sqrt{d_K}) \text{ are } \frac{1}{t^2} \text{ times } H_o^T =
+    label="Section 4.3, the scaling of the prefactors while A is held", name="temperature scaling of the prefactors",
+    statement=r"""\text{with } A, F \text{ held at any values (those at temperature } t \text{, say), the formulas of
+        Remark D.1 for the logits } XW_QW_K^\top X^\top/(t\sqrt{d_K}) \text{ are } \frac{1}{t^2} \text{ times } H_o^T =
         \frac{2}{Ld_Vd_K}V^\top UV \text{ and } \frac1t \text{ times } H_f^T = \frac{2}{Ld_V\sqrt{d_K}}
         \begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K} \text{ at these } A, F; \text{ weights } [W_K; W_Q],\
         V, U, B \text{ as in Remark D.1}""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.rem-D.1-corrected",), corrects="hessian.sec4.3-temperature-scaling", exact=True,
-    of_project=True,
-    note="Checked with A and F held at their values at t = 1, which W_Q and W_K make as general as those at another t.",
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, uses=("hessian.rem-D.1-corrected",),
+    corrects="hessian.sec4.3-temperature-scaling", exact=True, of_project=True,
+    note="""Checked with $A$ and $F$ held at their values at $t = 1$, which $W_Q$ and $W_K$ make as general as those at
+        another $t$.""")  # fmt: skip
 
 
 @HELD.formula
@@ -123,12 +119,11 @@ HELD.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W
 HELD.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
 
 AS_WEIGHTS = Claim(TEMPERATURE, "hessian.temperature-as-weights",
-    label="Section 4.3, temperature as a scale of the query weights",
+    label="Section 4.3, temperature as a scale of the query weights", name="temperature as a scale of query weights",
     statement=r"""H_o^T(t; W_Q, W_K) = D H_o^T(1; W_Q/t, W_K) D,\ H_f^T(t; W_Q, W_K) = D H_f^T(1; W_Q/t, W_K) D,\ D =
         \operatorname{diag}(I, I/t) \text{ for the weights } [W_K; W_Q]""",
     relation=Equal(), all_sizes=True, uses=("hessian.rem-D.1-corrected",), exact=True, of_project=True,
-    note="The logits at temperature t are those of the query weights W_Q / t at temperature 1.",
-)  # fmt: skip
+    note="The logits at temperature $t$ are those of the query weights $W_Q/t$ at temperature 1.")  # fmt: skip
 
 
 @AS_WEIGHTS.formula
@@ -170,28 +165,26 @@ def uniform_slope(X: Tokens, W_V: ValueWeights, Y: Labels) -> Any:
 
 LARGE_HYPOTHESIS = [Assumption("B does not vanish under uniform attention, the limit of A", positive=uniform_slope)]
 
-LARGE = Claim(
-    TEMPERATURE,
-    "hessian.sec4.3-temperature-large-t",
-    label="Section 4.3, text (temperature)",
-    statement=r"\text{as } t \text{ grows, } H_f^T \text{ dominates the query-key part of the Hessian}",
+LARGE = Claim(TEMPERATURE, "hessian.sec4.3-temperature-large-t", label="Section 4.3, text (temperature)",
+    statement=r"""\text{``This implies that as } t \text{ grows, } H_f^T \text{ dominates the query-key part of the
+        Hessian''}""",
     assumptions=LARGE_HYPOTHESIS,
-    # 2^(2^k): an error of order 1/t is squared at each step
-    relation=TendsTo(scales=tuple(2**2**k for k in range(2, 9)), rate=QuadraticRate(order=1.8)),
-    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
-    expects="gap",
-    missing="B does not vanish under uniform attention, the limit of A",
-    presumes=("hessian.temperature-large-t-any-labels",),
-    uses=("hessian.temperature-as-weights",),
     without_domains={
         "uniform attention": "W_Q = 0 keeps A uniform at all t, and nothing converges",
         "huge": "logits of 1e6 move the limit beyond the scales",
         "one-hot attention": "likewise",
     },
-    note="""'Dominates' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a finite limit, so
-        that the ratio falls like 1/t. The limit is ||V^T U V|| / (d_K ||B||) sqrt(1/2) with U and B (Remark D.1) under
-        uniform attention. Without the hypothesis H_f^T can vanish at every t where H_o^T does not.""",
-)
+    name="large temperatures, which part dominates",
+    relation=TendsTo(scales=tuple(2**2**k for k in range(2, 9)), rate=QuadraticRate(order=1.8)),
+    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap",
+    presumes=("hessian.temperature-large-t-any-labels",), uses=("hessian.temperature-as-weights",),
+    missing="$B$ does not vanish under uniform attention, the limit of $A$",
+    consequence="""Where the labels leave $B = 0$ under uniform attention, the outer-product part is the larger at every
+        temperature; the ratio is hessian.temperature-large-t-limit.""",
+    note=r"""'Dominates' is decided as this: with $A$ following $t$, $t\|H_o^T(t)\|/\|H_f^T(t)\|$ has a finite limit, so
+        that the ratio falls like $1/t$. The limit is $\|V^\top UV\|/(\sqrt2d_K\|B\|)$ with $U$ and $B$ (Remark D.1)
+        under uniform attention. Without the hypothesis $H_f^T$ can vanish at every $t$ where $H_o^T$ does not.""",
+)  # fmt: skip
 
 
 def _limit(X: Any, W_Q: Any, W_K: Any, W_V: Any, A: Any, residual: Any, root: bool = True) -> Any:
@@ -253,27 +246,23 @@ SMALL_HYPOTHESIS = [
     )
 ]
 
-SMALL = Claim(
-    TEMPERATURE,
-    "hessian.sec4.3-temperature-small-t",
-    label="Section 4.3, text (temperature)",
-    statement=r"\text{when } t\to0,\ H_o^T \text{ becomes the more prominent part}",
+SMALL = Claim(TEMPERATURE, "hessian.sec4.3-temperature-small-t", label="Section 4.3, text (temperature)",
+    statement=r"\text{``when } t\to0,\ H_o^T \text{ becomes the more prominent part''}",
     assumptions=SMALL_HYPOTHESIS,
-    # t = g 2^-k: an error exp(-c/t) is squared at each step
+    name="small temperatures, which part is prominent",
     relation=TendsTo(scales=tuple(range(10)), rate=QuadraticRate(order=1.8), bits=2400),
-    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
-    expects="gap",
-    missing="""no logits tie, one row has the smallest gap between its two largest logits, and the residual of that row
-        at one-hot attention is not orthogonal to W_V^T d, d the difference of the two tokens""",
-    presumes=("hessian.temperature-small-t-any-logits",),
-    uses=("hessian.temperature-as-weights",),
+    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap",
+    presumes=("hessian.temperature-small-t-any-logits",), uses=("hessian.temperature-as-weights",),
     without_domains={"uniform attention": "W_Q = 0 ties all logits", "tied": "repeated tokens tie logits"},
-    note="""'The more prominent part' is decided as this: with A following t, t ||H_o^T(t)|| / ||H_f^T(t)|| has a
-        positive limit, so that the ratio grows like 1/t. The limit is (|W_Q^T x|^2 |d|^2 + |x|^2 |W_K^T d|^2) /
-        (sqrt(2) d_K |x| |d|), x the token of the row with the smallest gap and d the difference of the two tokens it
-        hesitates between. Prominent is meant relatively: both parts vanish like exp(-g / t). Where W_Q = W_K = 0, so
-        that all logits tie, H_o^T = 0 at every t.""",
-)
+    missing=r"""no logits tie, one row has the smallest gap between its two largest logits, and the residual of that row
+        at one-hot attention is not orthogonal to $W_V^\top d$, $d$ the difference of the two tokens""",
+    consequence="""Where logits tie, the functional part can be the larger at every temperature; in general both vanish
+        exponentially, in the ratio of hessian.temperature-small-t-limit.""",
+    note=r"""'The more prominent part' is decided as this: with $A$ following $t$, $t\|H_o^T(t)\|/\|H_f^T(t)\|$ has a
+        positive limit, so that the ratio grows like $1/t$. The limit is $(\|W_Q^\top x\|^2\|d\|^2 + \|x\|^2\|W_K^\top
+        d\|^2)/(\sqrt2d_K\|x\|\|d\|)$, $x$ the token of the row with the smallest gap and $d$ the difference of the two
+        tokens it hesitates between. Prominent is meant relatively: both parts vanish like $\exp(-g/t)$. Where $W_Q =
+        W_K = 0$, so that all logits tie, $H_o^T = 0$ at every $t$.""")  # fmt: skip
 
 
 @SMALL.formula
@@ -302,10 +291,10 @@ LARGE_LIMIT = Claim(TEMPERATURE, "hessian.temperature-large-t-limit",
     statement=r"""\text{if } B_0 \ne 0,\ \lim_{t\to\infty} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} = \frac{\|V^\top
         U_0V\|_F}{\sqrt2\,d_K\|B_0\|_F}, \text{ with } V \text{ of Remark D.1 and } U_0, B_0 \text{ its } U, B \text{ at
         uniform attention } A = \tfrac1L\mathbb{1}\mathbb{1}^\top, F = AXW_V""",
-    assumptions=LARGE_HYPOTHESIS, relation=LARGE.relation, sizes=LARGE.sizes, of_project=True,
+    assumptions=LARGE_HYPOTHESIS,
+    name="ratio of the parts at large temperatures", relation=LARGE.relation, sizes=LARGE.sizes, of_project=True,
     corrects="hessian.temperature-large-t-any-labels", uses=("hessian.temperature-as-weights",),
-    without_domains=LARGE.without_domains,
-)  # fmt: skip
+    without_domains=LARGE.without_domains)  # fmt: skip
 LARGE_LIMIT.formula(LARGE.the_formula)
 LARGE_LIMIT.part("sequence", LARGE.the_part("sequence"))
 LARGE_LIMIT.mutant("both off-diagonal blocks counted as one", root=False)
@@ -316,10 +305,10 @@ SMALL_LIMIT = Claim(TEMPERATURE, "hessian.temperature-small-t-limit",
     statement=r"""\lim_{t\to0} t\,\frac{\|H_o^T(t)\|_F}{\|H_f^T(t)\|_F} = \frac{|W_Q^\top x|^2|d|^2 + |x|^2|W_K^\top
         d|^2}{\sqrt2\,d_K|x||d|}, \text{ with } x \text{ the token of the row with the smallest gap between its two
         largest logits and } d \text{ the difference of the two tokens that have them}""",
-    assumptions=SMALL_HYPOTHESIS, relation=SMALL.relation, sizes=SMALL.sizes, of_project=True,
+    assumptions=SMALL_HYPOTHESIS,
+    name="ratio of the parts at small temperatures", relation=SMALL.relation, sizes=SMALL.sizes, of_project=True,
     corrects="hessian.temperature-small-t-any-logits", uses=("hessian.temperature-as-weights",),
-    without_domains=SMALL.without_domains,
-)  # fmt: skip
+    without_domains=SMALL.without_domains)  # fmt: skip
 SMALL_LIMIT.formula(SMALL.the_formula)
 SMALL_LIMIT.part("sequence", SMALL.the_part("sequence"))
 SMALL_LIMIT.mutant("keys left out", "queries + keys -> queries")
@@ -351,13 +340,13 @@ def _squares(X: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> tuple[Any, Any]:
 
 
 LARGE_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-large-t-any-labels",
-    label="Section 4.3, large temperatures, whatever the labels",
+    label="Section 4.3, large temperatures, whatever the labels", name="large temperatures whatever the labels",
     statement=r"\|H_o^T(t)\|_F \le \|H_f^T(t)\|_F \text{ for large } t, \text{ for all } X, W_Q, W_K, W_V, Y",
     assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^10"],
-    relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
-    correction="hessian.temperature-large-t-limit", of_project=True,
-    note="""Section 4.3 for large t without its hypothesis. Where the labels are the outputs under uniform attention,
-        W_Q = 0, B = 0 and H_f^T = 0 at every t, while H_o^T is not zero. Squares are compared.""",
+    relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
+    severity="error", correction="hessian.temperature-large-t-limit", of_project=True,
+    note="""Section 4.3 for large $t$ without its hypothesis. Where the labels are the outputs under uniform attention,
+        $W_Q = 0$, $B = 0$ and $H_f^T = 0$ at every $t$, while $H_o^T$ is not zero. Squares are compared.""",
 )  # fmt: skip
 LARGE_ANYWHERE.inputs(without_queries)
 
@@ -374,21 +363,16 @@ LARGE_ANYWHERE.mutant("both parts", lambda X, W_K, W_V, Y: sum(_squares(X, W_K, 
 LARGE_ANYWHERE.domain("labels are outputs", outputs_as_labels)
 LARGE_ANYWHERE.counterexample(
     "tokens 0 and 1 under uniform attention, W_V = 2, labels 1 equal to the outputs: H_f^T = 0, H_o^T is not",
-    X=[[0], [1]],
-    W_K=[[1]],
-    W_V=[[2]],
-    Y=[[1], [1]],
-)
+    X=[[0], [1]], W_K=[[1]], W_V=[[2]], Y=[[1], [1]])  # fmt: skip
 
 SMALL_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-small-t-any-logits",
-    label="Section 4.3, small temperatures, whatever the logits",
+    label="Section 4.3, small temperatures, whatever the logits", name="small temperatures whatever the logits",
     statement=r"\|H_f^T(t)\|_F \le \|H_o^T(t)\|_F \text{ for small } t, \text{ for all } X, W_Q, W_K, W_V, Y",
     assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^-10"],
-    relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
-    correction="hessian.temperature-small-t-limit", of_project=True,
-    note="""Section 4.3 for small t without its hypothesis. Where W_Q = W_K = 0 all logits tie, V = 0 and H_o^T = 0 at
-        every t, while H_f^T is not zero. Squares are compared.""",
-)  # fmt: skip
+    relation=AtMost(ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted",
+    severity="error", correction="hessian.temperature-small-t-limit", of_project=True,
+    note="""Section 4.3 for small $t$ without its hypothesis. Where $W_Q = W_K = 0$ all logits tie, $V = 0$ and $H_o^T =
+        0$ at every $t$, while $H_f^T$ is not zero. Squares are compared.""")  # fmt: skip
 SMALL_ANYWHERE.inputs(without_queries)
 
 

@@ -14,10 +14,9 @@ from verify.vocabulary import Claim, Equal, Shape
 
 DERIVATIVES = IDENTITIES.extended("Appendix A, derivatives", assumptions=[LAYOUT])
 
-EQUATION_15 = Claim(DERIVATIVES, "hessian.eq-15", label="Eq. (15)",
+EQUATION_15 = Claim(DERIVATIVES, "hessian.eq-15", label="Eq. (15)", name="derivative of a matrix product",
     statement=r"F(X) = AXB \Rightarrow \nabla_X F = A\otimes B^\top",
-    relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 4), "r": (1, 3), "t": (1, 3)},
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 4), "r": (1, 3), "t": (1, 3)})  # fmt: skip
 
 
 @EQUATION_15.formula
@@ -45,8 +44,8 @@ EQUATIONS_16_17 = Claim(IDENTITIES, "hessian.eq-16-17", label="Eqs. (16), (17) w
         (I_q\otimes K_{r,n}\otimes I_p)(I_{nq}\otimes\operatorname{vec}_c Y)\text{ and }(I_q\otimes K_{r,n}\otimes
         I_p)(\operatorname{vec}_c X\otimes I_{pr})""",
     assumptions=["X in R^{n x q}, Y in R^{p x r}", "row-major vec_r, numerator layout, Eq. (4); vec_c in the proof"],
-    relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "q": (1, 3), "p": (1, 2), "r": (1, 2)},
-)  # fmt: skip
+    name="derivative of a Kronecker product", relation=Equal(), all_sizes=True,
+    sizes={"n": (1, 3), "q": (1, 3), "p": (1, 2), "r": (1, 2)})  # fmt: skip
 
 NbyQ = Annotated[Any, Shape("n", "q")]
 PbyR = Annotated[Any, Shape("p", "r")]
@@ -88,8 +87,9 @@ EQUATION_18 = Claim(DERIVATIVES, "hessian.eq-18", label="Eq. (18) and commutatio
     statement=r"\nabla_X(X^\top) = K_{q,n},\ X\in\mathbb{R}^{n\times q};\quad K_{N,M}\operatorname{vec}_r A = "
     r"\operatorname{vec}_r(A^\top),\ A\in\mathbb{R}^{M\times N};\ [K_{N,M}a]_{(n,m)} = [a]_{(m,n)};\ "
     r" [K_{N,M}]_{(n,m),(m',n')} = \delta_{n,n'}\delta_{m,m'}",
-    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4)},
-    note="M = m and N = n; Eq. (18) is the same statement for X = A, of shape (M, N), its n and q.",
+    name="derivative of a transposition, commutation matrix", relation=Equal(), all_sizes=True,
+    sizes={"m": (1, 4), "n": (1, 4)},
+    note="$M = m$ and $N = n$; Eq. (18) is the same statement for $X = A$, of shape $(M, N)$, its $n$ and $q$.",
 )  # fmt: skip
 
 

@@ -28,15 +28,14 @@ def by_entries(A: Any, B: Any) -> Any:
 
 # -- Eqs. (6)-(12): products -------------------------------------------------------------------------------------------
 
-EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)",
+EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)", name="Kronecker product properties",
     statement=r"""A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B =
         A\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) =
         (AC)\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top""",
-    assumptions=["sizes for which the operations exist"],
+    assumptions=["sizes for which the operations exist"], at_sizes=True,
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
-    note="""B and B' have one shape, and so have A C and B D where they are multiplied. Left sides are assembled from
-        blocks a_ij B (Definition A.1).""",
-)  # fmt: skip
+    note="""$B$ and $B'$ have one shape, and so have $AC$ and $BD$ where they are multiplied. Left sides are assembled
+        from blocks $a_{ij}B$ (Definition A.1).""")  # fmt: skip
 
 
 @EQUATIONS_6_10.formula
@@ -78,8 +77,8 @@ EQUATIONS_11_12 = Claim(IDENTITIES, "hessian.eq-11-12", label="Eqs. (11), (12)",
     statement=r"""a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B)
         = (v^\top\otimes AB)""",
     assumptions=["a, b, v are column vectors", "A and B can be multiplied"],
-    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",),
-)  # fmt: skip
+    name="Kronecker products of vectors and matrices", relation=Equal(), all_sizes=True,
+    sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",))  # fmt: skip
 
 
 @EQUATIONS_11_12.formula
@@ -107,8 +106,8 @@ EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
         A)\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r
         I_n""",
     assumptions=["A in R^{m x n}, B in R^{p x q}"],
-    relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)},
-)  # fmt: skip
+    name="vectorisation as a Kronecker product", relation=Equal(), all_sizes=True,
+    sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)})  # fmt: skip
 
 
 @EQUATION_13.formula
@@ -138,20 +137,16 @@ EQUATION_13.mutant("K_{n,m} instead of K_{m,n}", "K -> K.T")
 Blocks = Annotated[Any, Shape("m", "q", "r")]
 RbyT = Annotated[Any, Shape("r", "t")]
 
-EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)",
+EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)", name="block-diagonal matrix times Kronecker product",
     statement=r"\operatorname{blockdiag}(A_i)(B\otimes C) = \begin{bmatrix}A_1(B_{1,:}^\top\otimes C)\\ \vdots"
     r"\\ A_m(B_{m,:}^\top\otimes C)\end{bmatrix} = \begin{bmatrix}B_{1,:}^\top\otimes A_1 C\\ \vdots\\ B_{m,:}^\top"
     r"\otimes A_m C\end{bmatrix}",
     assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
-    doubt=Doubt(
-        r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})",
-        """
-        The display is damaged: stacks are repeated, one row shows A_m(B_{1,:}^T (x) C), and the last stack has lost
-        its A_i. The index that follows the rows, and the A_i that Eq. (12), named beside it, carries into the product,
-        are read.""",
-    ),
+    doubt=Doubt(r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})", r"""The display is damaged: stacks are
+            repeated, one row shows $A_m(B_{1,:}^\top \otimes C)$, and the last stack has lost its $A_i$. The index that
+            follows the rows, and the $A_i$ that Eq. (12), named beside it, carries into the product, are read."""),
 )  # fmt: skip
 
 

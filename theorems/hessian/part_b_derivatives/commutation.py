@@ -13,14 +13,14 @@ from verify.vocabulary import Claim, Equal
 # -- Lemmas B.2 and B.3 ------------------------------------------------------------------------------------------------
 
 LEMMA_B2 = Claim(IDENTITIES, "hessian.lem-B.2", label="Lemma B.2, eq. (20), with the index formula of its proof",
-    statement=r"""
-        (I_M\otimes K_{N,M})(\operatorname{vec}_r I_M\otimes I_N) = (K_{M,N}\otimes I_M)(I_N\otimes\operatorname{vec}_r
-        I_M),\ \text{both with entries } \delta_{m_1,m_2}\delta_{n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)""",
+    statement=r"""(I_M\otimes K_{N,M})(\operatorname{vec}_r I_M\otimes I_N) = (K_{M,N}\otimes
+        I_M)(I_N\otimes\operatorname{vec}_r I_M),\ \text{both with entries } \sum_{m_1',m_2',n_1'}
+        \delta_{m_1',m_1,m_2',m_2}\delta_{n_1',n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)""",
     assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
-    relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
-    note="""Both matrices are applied to an arbitrary vector of length N, which is as much as comparing them. M = N
-        gives the two forms of S.""",
-)  # fmt: skip
+    name="commutation matrix beside a vectorised identity", relation=Equal(), all_sizes=True,
+    sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
+    note=r"""The sum is $\delta_{m_1,m_2}\delta_{n_1,n_2}$. Both matrices are applied to an arbitrary vector of length
+        $N$, which is as much as comparing them. $M = N$ gives the two forms of $S$.""")  # fmt: skip
 
 
 @LEMMA_B2.inputs
@@ -47,23 +47,24 @@ LEMMA_B2.mutant("commutation matrices transposed", "K -> J; J -> K")
 LEMMA_B2.mutant("no commutation matrix on the left", "K -> eye(M * N)")
 
 LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
-    statement=r"""(I_m\otimes K_{m,n})(\operatorname{vec}_r A\otimes A) = (I_m\otimes K_{m,n})(A\otimes I_n\otimes
-        A)(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes K_{m,n}(I_n\otimes A))(\operatorname{vec}_r I_n\otimes I_n)
-        = (A\otimes(A\otimes I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
+    statement=r"""(I_m\otimes K_{m,n})(\operatorname{vec}_r A\otimes A) = (I_m\otimes K_{m,n})((A\otimes
+        I_n)\operatorname{vec}_r I_n\otimes A) = (I_m\otimes K_{m,n})(A\otimes I_n\otimes A)(\operatorname{vec}_r
+        I_n\otimes I_n) = (A\otimes K_{m,n}(I_n\otimes A))(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes(A\otimes
+        I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
         K_{n,n})(\operatorname{vec}_r I_n\otimes I_n)""",
     assumptions=["A in R^{m x n}"],
-    relation=Equal(), all_sizes=True,
-    sizes={"m": (1, 4), "n": (1, 3)}, uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"),
-)  # fmt: skip
+    name="commutation matrix and a repeated matrix", relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 3)},
+    uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"))  # fmt: skip
 
 
 @LEMMA_B3.formula
 def shuffled_square(A: MbyN) -> Any:
-    """The members of the chain on top of each other, shape (5 m^2 n, n) (Lemma B.3)."""
+    """The members of the chain on top of each other, shape (6 m^2 n, n) (Lemma B.3)."""
     (m, n), K, square = A.shape, commutation_matrix(*A.shape), commutation_matrix(A.shape[1], A.shape[1])
     diagonal = kron(vec_r(eye(n)), eye(n))
     members = [
         kron(eye(m), K) @ kron(vec_r(A), A),
+        kron(eye(m), K) @ kron(kron(A, eye(n)) @ vec_r(eye(n)), A),
         kron(eye(m), K) @ kron(A, eye(n), A) @ diagonal,
         kron(A, K @ kron(eye(n), A)) @ diagonal,
         kron(A, kron(A, eye(n)) @ square) @ diagonal,
@@ -75,7 +76,7 @@ def shuffled_square(A: MbyN) -> Any:
 @LEMMA_B3.oracle
 def products_of_entries(A: MbyN) -> Any:
     member = indexed("ik,jl->(i j k)(l)", A, A)
-    return concatenate([member] * 5, axis=0)
+    return concatenate([member] * 6, axis=0)
 
 
 LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "K -> commutation_matrix(n, m)")

@@ -32,15 +32,17 @@ def affordable(sizes: Mapping[str, int]) -> bool:
 PROOF = ATTENTION.extended("Appendix B.1, proof of Theorem 3.2", sizes={"L": (1, 6)}, where=affordable)
 
 PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q)",
-    statement=r"F_1 = \partial F/\partial W_V = F_2\otimes I_{d_V},\ F_2 = \operatorname{softmax}(\cdot)X:\ \frac{"
-    r"\partial F_1}{\partial F_2} = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(I_{Ld_V}\otimes\operatorname{vec}_r"
-    r" I_{d_V}) = I_L\otimes S;\ \frac{\partial F_2}{\partial W_Q} = (I_L\otimes X^\top)\frac{\partial A}{\partial T}"
-    r"\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\ \frac{"
-    r"\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial F_2}\frac{\partial F_2}{\partial W_Q}",
-    relation=Equal(), all_sizes=True, uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
-    note="""The remark between the displays, that F_2 differs from A only by W_V, is hessian.thm-3.2-proof-vq-remark; no
-        formula rests on it.""",
-)  # fmt: skip
+    statement=r"""F_1 := \partial F/\partial W_V = F_2\otimes I_{d_V},\ F_2 := \operatorname{softmax}\Big(
+        \frac{XW_QW_K^\top X^\top}{\sqrt{d_K}}\Big)X:\ \frac{\partial F_1}{\partial F_2} = (I_L\otimes
+        K_{d_V,d_V}\otimes I_{d_V})(I_{Ld_V}\otimes\operatorname{vec}_r(I_{d_V})) = I_L\otimes\underbrace{(K_{d_V,d_V}
+        \otimes I_{d_V})(I_{d_V}\otimes\operatorname{vec}_r(I_{d_V}))}_S;\ \frac{\partial F_2}{\partial W_Q} =
+        (I_L\otimes X^\top)\frac{\partial A}{\partial T}\Big(\frac{X\otimes XW_K}{\sqrt{d_K}}\Big);\
+        \frac{\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial W_Q} = \frac{\partial F_1}{\partial
+        F_2}\frac{\partial F_2}{\partial W_Q}""",
+    name="second derivative in value and query weights", relation=Equal(), all_sizes=True,
+    uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
+    note="""The remark between the displays, that $F_2$ differs from $A$ only by $W_V$, is
+        hessian.thm-3.2-proof-vq-remark; no formula rests on it.""")  # fmt: skip
 
 
 @PROOF_VQ.formula
@@ -73,16 +75,16 @@ PROOF_VQ.mutant("no commutation matrix", "K -> eye(d_V * d_V)")
 PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 REMARK_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark",
-    label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q), remark on F_2",
-    statement=r"F_2 = \operatorname{softmax}(\cdot)X \text{ differs from } A \text{ only by the presence of matrix } W_V",
+    label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q), remark on F_2", name="attended tokens and the value matrix",
+    statement=r"""\text{``}F_2\text{ differs from } A \text{ only by the presence of matrix } W_V\text{''},\ F_2 :=
+        \operatorname{softmax}(\cdot)X""",
     assumptions=["so that F_2 = A W_V, which exists where L = d_V"],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
     where=lambda sizes: affordable(sizes) and sizes["L"] == sizes["d_V"], expects="refuted", severity="slip",
     correction="hessian.thm-3.2-proof-vq-remark-corrected", of_project=True,
-    note="""F_2 = A X holds no W_V, and A is L x L where F_2 is L x d_V, so that neither F_2 = A W_V nor A = F_2 W_V can
-        be formed unless L = d_V; there neither holds, as the counterexample with W_V = 1 shows for both. The definition
-        of F_2 two lines above shows what was meant: F = F_2 W_V.""",
-)  # fmt: skip
+    note=r"""$F_2 = AX$ holds no $W_V$, and $A$ is $L \times L$ where $F_2$ is $L \times d_V$, so that neither $F_2 =
+        AW_V$ nor $A = F_2W_V$ can be formed unless $L = d_V$; there neither holds, as the counterexample with $W_V = 1$
+        shows for both. The definition of $F_2$ two lines above shows what was meant: $F = F_2W_V$.""")  # fmt: skip
 
 
 @REMARK_VQ.formula
@@ -104,10 +106,8 @@ REMARK_VQ_CORRECTED = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark-corrected",
         F_2 = AX \text{ differs from } F \text{ only by the matrix } W_V:\ \operatorname{vec}_r F = (I_L\otimes
         W_V^\top)\operatorname{vec}_r F_2,\ \frac{\partial F}{\partial W_Q} = (I_L\otimes W_V^\top)\frac{\partial
         F_2}{\partial W_Q},\text{ so that } \frac{\partial F_2}{\partial W_Q} \text{ is Lemma B.1 with } W_V = I_{d_V}""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.lem-B.1", "hessian.eq-15"), corrects="hessian.thm-3.2-proof-vq-remark",
-    of_project=True,
-)  # fmt: skip
+    name="attended tokens and the value matrix, corrected", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.eq-15"), corrects="hessian.thm-3.2-proof-vq-remark", of_project=True)  # fmt: skip
 
 
 @REMARK_VQ_CORRECTED.formula
@@ -133,10 +133,10 @@ PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof o
         G}{\partial T} = \frac{\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} =
         \frac{\partial F_1}{\partial G}\frac{\partial G}{\partial T}\frac{\partial T}{\partial W_Q}""",
     assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
+    name="second derivative in the query weights", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
-    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure-corrected"),
-)  # fmt: skip
+    uses=("hessian.eq-15", "hessian.eq-6-10", "hessian.lem-B.1", "hessian.lem-C.1-structure-corrected"))  # fmt: skip
 
 
 @PROOF_QQ.formula
@@ -175,14 +175,14 @@ PROOF_QQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
 EQUATION_21 = Claim(PROOF, "hessian.eq-21",
     label="Eq. (21) and the two Jacobians below it, proof of Theorem 3.2 (W_Q & W_K)",
-    statement=r"""\frac{\partial^2F}{\partial W_Q\partial W_K} = (F_1\otimes F_2^\top)\frac{\partial G}{\partial W_K} +
-        (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 = I_L\otimes W_V^\top X^\top,\ F_2 = (X\otimes
-        XW_K)/\sqrt{d_K};\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
+    statement=r"""\frac{\partial^2F}{\partial W_Q\partial W_K} = \frac{\partial F_1GF_2}{\partial W_K} = (F_1\otimes
+        F_2^\top)\frac{\partial G}{\partial W_K} + (F_1G\otimes I_{d_Vd_K})\frac{\partial F_2}{\partial W_K},\ F_1 :=
+        (I_L\otimes W_V^\top X^\top),\ G := \frac{\partial A}{\partial T},\ F_2 := \Big(\frac{X\otimes
+        XW_K}{\sqrt{d_K}}\Big);\quad \frac{\partial G}{\partial W_K} = \frac{\partial^2A}{\partial T\partial
         T}\Big(\frac{XW_Q\otimes X}{\sqrt{d_K}}\Big)K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True,
+    name="second derivative in query and key weights", relation=Equal(), all_sizes=True,
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
-    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"),
-)  # fmt: skip
+    uses=("hessian.eq-15", "hessian.eq-18", "hessian.eq-21-dF2", "hessian.lem-C.1-structure-corrected"))  # fmt: skip
 
 
 def _kronecker_factor(X: Any, W_K: Any) -> Any:
@@ -225,9 +225,9 @@ EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain f
         \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes
         \operatorname{vec}_rI_{d_V})\otimes I_{d_K}""",
     assumptions=["matrix products bind tighter than the final (x) I_{d_K}"],
-    relation=Equal(), all_sizes=True, where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
-    uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"),
-)  # fmt: skip
+    name="derivative of the query Jacobian factor", relation=Equal(), all_sizes=True,
+    where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
+    uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"))  # fmt: skip
 
 
 @EQUATION_21_DF2.formula
@@ -251,14 +251,14 @@ EQUATION_21_DF2.mutant("K_{d_V,L} instead of K_{L,d_V}", "K -> commutation_matri
 EQUATION_21_DF2.mutant("S without its commutation matrix", "S -> kron(vec_r(eye(d_V)), eye(d_V))")
 
 THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
-    label="Theorem 3.2 (Appendix B.1), definition of Z_2",
+    label="Theorem 3.2 (Appendix B.1), definition of Z_2", name="second softmax derivatives between tokens",
     statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
         \mathbb{R}^{L d_V^3\times d_V^2}""",
     assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
-    relation=Equal(), all_sizes=True,
-    sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",), exact=True,
-    note="A definition is checked by what it is for: Z_2 is the second derivative of G -> softmax(X G X^T) X.",
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",),
+    exact=True,
+    note=r"""A definition is checked by what it is for: $Z_2$ is the second derivative of $G \mapsto
+        \operatorname{softmax}(XGX^\top)X$.""")  # fmt: skip
 
 
 def _first_moment_of(G: Any, X: Any) -> Any:
@@ -273,8 +273,7 @@ def second_softmax_term(X: Tokens, G: QueryKeyProduct) -> Any:
 
 
 THEOREM_32_Z2_APPENDIX.oracle(lambda X, G: hessian(_first_moment_of, ("G", "G"))(G, X))
-THEOREM_32_Z2_APPENDIX.mutant(
-    "the first two indices of its rows exchanged",
-    lambda value, X: kron(eye(X.shape[0]), commutation_matrix(X.shape[1], X.shape[1]), eye(X.shape[1])) @ value,
-)
+THEOREM_32_Z2_APPENDIX.mutant("the first two indices of its rows exchanged",
+    lambda value, X: kron(eye(X.shape[0]), commutation_matrix(X.shape[1], X.shape[1]), eye(X.shape[1])) @ value
+)  # fmt: skip
 THEOREM_32_Z2_APPENDIX.mutant("keys and queries exchanged", lambda X, G: Z_2(softmax(X @ G.T @ X.T), X))

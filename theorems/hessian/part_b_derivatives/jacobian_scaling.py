@@ -37,14 +37,14 @@ TOKENS_SCALED = ATTENTION.extended(
 )
 
 SCALING = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling", label="Appendix B.1.1, text",
-    statement=r"""\|\partial F/\partial W_V\|_F \text{ (`the Jacobian w.r.t. the value parameter') scales
-        cubically}\text{ with the magnitude}\text{ of } X,\text{ `whereas the Jacobian w.r.t. the value parameter only
-        linearly'};\text{ the value Jacobian}\text{ depends on the first}\text{ moment of attention, the query and key
-        Jacobians on the second moment matrix}""",
-    exact=False, relation=Equal(), expects="refuted", severity="slip", correction="hessian.sec-B.1.1-scaling-corrected",
+    statement=r"""\text{``These formulas suggest that the Frobenius norm of the Jacobian w.r.t. the value parameter
+        should scale cubically with the magnitude of } X\text{, whereas the Jacobian w.r.t. the value parameter only
+        linearly. Moreover, the value Jacobian depends on the first moment of attention, while the query and key
+        Jacobian depend on the second moment matrix''}""",
+    name="growth of the value Jacobian", exact=False, relation=Equal(), expects="refuted", severity="slip",
+    correction="hessian.sec-B.1.1-scaling-corrected",
     note="""'Value' stands twice; the first is to read 'query' (or key), as in Section 3.1 and in the sentence on
-        moments that follows.""",
-)  # fmt: skip
+        moments that follows.""")  # fmt: skip
 
 
 @SCALING.formula
@@ -70,15 +70,17 @@ SCALING.counterexample(
 
 SCALING_CORRECTED = Claim(TOKENS_SCALED, "hessian.sec-B.1.1-scaling-corrected",
     label="Appendix B.1.1, query and key cubically, value linearly",
-    statement=r"\frac{\partial F}{\partial W_Q}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(I_{d_V}"
-    r"\otimes W_K),\ \frac{\partial F}{\partial W_K}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes W_V^\top)(X*M_2)(W_Q"
-    r"\otimes I_{d_V})K_{d_K,d_V},\ \frac{\partial F}{\partial W_V}(sX) = s M_1\otimes I_{d_V} \text{ for fixed } A",
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.jacobian-key", "hessian.rem-3.1-z1"),
-    corrects="hessian.sec-B.1.1-scaling", of_project=True,
-    note="""So the Frobenius norms scale like s^3, s^3 and s. The first moment enters the value Jacobian, the second
-        central moments those in the query and key weights. So do W_V and one of W_K and W_Q, while no weight enters the
-        value Jacobian but through A: the heterogeneous dependence on the weights with which the paragraph ends.""",
-)  # fmt: skip
+    statement=r"""\frac{\partial F}{\partial W_Q}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes
+        W_V^\top)(X*M_2)(I_{d_V}\otimes W_K),\ \frac{\partial F}{\partial W_K}(sX) = \frac{s^3}{\sqrt{d_K}}(I_L\otimes
+        W_V^\top)(X*M_2)(W_Q\otimes I_{d_V})K_{d_K,d_V},\ \frac{\partial F}{\partial W_V}(sX) = s M_1\otimes I_{d_V}
+        \text{ for fixed } A,\ M_1, M_2\text{ of Definition 3.1 at } X""",
+    name="growth of the query, key and value Jacobians", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.jacobian-key", "hessian.rem-3.1-z1"), corrects="hessian.sec-B.1.1-scaling",
+    of_project=True,
+    note="""So the Frobenius norms scale like $s^3$, $s^3$ and $s$. The first moment enters the value Jacobian, the
+        second central moments those in the query and key weights. So do $W_V$ and one of $W_K$ and $W_Q$, while no
+        weight enters the value Jacobian but through $A$: the heterogeneous dependence on the weights with which the
+        paragraph ends.""")  # fmt: skip
 
 
 @SCALING_CORRECTED.formula

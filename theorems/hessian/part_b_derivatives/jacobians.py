@@ -38,8 +38,7 @@ LEMMA_B1 = Claim(ATTENTION, "hessian.lem-B.1", label="Lemma B.1 and eq. (19)",
         X^\top)\frac{\partial A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big),\quad \frac{\partial A}{\partial
         T} = \operatorname{blockdiag}\Big(\frac{\partial A_{i,:}}{\partial T_{i,:}}\Big),\ \frac{\partial
         A_{i,:}}{\partial T_{i,:}} = \operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top""",
-    relation=Equal(), all_sizes=True,
-)  # fmt: skip
+    name="Jacobians of self-attention and softmax", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @LEMMA_B1.formula
@@ -75,7 +74,8 @@ LEMMA_B1.mutant("dA/dT without its rank-one terms", "softmax_jacobian(A) -> _slo
 JACOBIAN_KEY = Claim(ATTENTION, "hessian.jacobian-key", label="Lemma B.1, key weights",
     statement=r"""\frac{\partial F}{\partial W_K} = \frac{1}{\sqrt{d_K}}(I_L\otimes W_V^\top X^\top)\frac{\partial
         A}{\partial T}(X W_Q\otimes X) K_{d_K,d_V}""",
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.eq-18"), of_project=True,
+    name="Jacobian in the key weights", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1", "hessian.eq-18"),
+    of_project=True,
     note="Lemma B.1 states the Jacobians in the value and query weights only; the key blocks rest on this one.",
 )  # fmt: skip
 

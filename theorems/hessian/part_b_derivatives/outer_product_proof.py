@@ -14,18 +14,14 @@ from verify.matrix import column, concatenate, eye, kron, rational, sqrt, vec_r
 from verify.vocabulary import Claim, Doubt, Equal
 
 THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
-    label="Theorem 3.1 (restated in Appendix B.1), value block",
+    label="Theorem 3.1 (restated in Appendix B.1), value block", name="outer-product Hessian, value block restated",
     statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
     assumptions=["M_1 = A X"],
     relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
-    doubt=Doubt(
-        r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
-        """
-        Theorem 3.1 is printed twice, word for word but for this digit: Section 3 has 2 / (L d_V), and so have the other
-        blocks here and the proof below, which scales every block by 2 / (L d_V). Taken as 2; as 1 the block would be
-        half of what Section 3 states.""",
-    ),
-)  # fmt: skip
+    doubt=Doubt(r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
+        """Theorem 3.1 is printed twice, word for word but for this digit: Section 3 has $2/(Ld_V)$, and so have the
+            other blocks here and the proof below, which scales every block by $2/(Ld_V)$. Taken as 2; as 1 the block
+            would be half of what Section 3 states."""))  # fmt: skip
 
 
 @THEOREM_31_APPENDIX_VV.formula
@@ -43,12 +39,6 @@ THEOREM_31_APPENDIX_VV.mutant("factors of the Kronecker product exchanged",
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 
-PROOF_DOUBT = Doubt(
-    r"\mathbf{T}_{1}^{\top} \otimes \mathbf{W}_{V}^{\top}",
-    "T_1 is defined nowhere; Theorem 3.1 prints the same expression with M_1 in its place, which is taken.",
-)
-
-
 PROOF_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq",
     label="Appendix B.1, proof of Theorem 3.1, displayed chain",
     statement=r"""
@@ -58,10 +48,12 @@ PROOF_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq",
         A}{\partial T}\Big(\frac{X\otimes X W_K}{\sqrt{d_K}}\Big) = \frac{2}{L d_V\sqrt{d_K}}(T_1^\top\otimes
         W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L
         d_V\sqrt{d_K}}(T_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{L d_V\times d_V^2}""",
-    exact=False, relation=Equal(), expects="refuted", severity="slip", correction="hessian.thm-3.1-proof-vq-corrected",
-    doubt=PROOF_DOUBT,
-    note="""The third member divides by sqrt(d_K) twice, and the block has the size d_V^2 x d_V d_K, not L d_V x d_V^2.
-        Both are mended by the members around them: the first two and the last two are right.""",
+    name="outer-product Hessian, value-query block in steps", exact=False, relation=Equal(), expects="refuted",
+    severity="slip", correction="hessian.thm-3.1-proof-vq-corrected",
+    doubt=Doubt(r"\mathbf{T}_{1}^{\top} \otimes \mathbf{W}_{V}^{\top}", """$T_1$ is defined nowhere; Theorem 3.1 prints
+            the same expression with $M_1$ in its place, which is taken."""),
+    note=r"""The third member divides by $\sqrt{d_K}$ twice, and the block has the size $d_V^2 \times d_Vd_K$, not $Ld_V
+        \times d_V^2$. Both are mended by the members around them: the first two and the last two are right.""",
 )  # fmt: skip
 
 
@@ -104,10 +96,10 @@ PROOF_31_VQ_CORRECTED = Claim(ATTENTION_LOSS, "hessian.thm-3.1-proof-vq-correcte
         X^\top)\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(X^\top A^\top\otimes W_V^\top
         X^\top)\frac{\partial A}{\partial T}(X\otimes X W_K) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes
         W_V^\top)(I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)(I_{d_V}\otimes W_K) = \frac{2}{L
-        d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K}""",
-    relation=Equal(), all_sizes=True,
-    uses=("hessian.lem-B.1", "hessian.eq-6-10"), corrects="hessian.thm-3.1-proof-vq", of_project=True,
-)  # fmt: skip
+        d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K) \in \mathbb{R}^{d_V^2\times d_V d_K},\quad M_1
+        = AX,\ Z_1 = (I_L\otimes X^\top)\frac{\partial A}{\partial T}(X\otimes X)""",
+    name="outer-product Hessian, value-query block corrected", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-B.1", "hessian.eq-6-10"), corrects="hessian.thm-3.1-proof-vq", of_project=True)  # fmt: skip
 
 
 @PROOF_31_VQ_CORRECTED.formula

@@ -12,7 +12,8 @@ from theorems.hessian.definitions import row_softmax, softmax_second_derivative
 from theorems.hessian.part_3_structure.moments import row
 from theorems.hessian.settings import LAYOUT, ROW_SOFTMAX, SOFTMAX_OF_T, Logits, Tokens, ValueWeights
 from verify.matrix import (
-    basis_matrix, basis_vector, block_diag, column, concatenate, diag, each, khatri_rao, kron, softmax, zeros,
+    basis_matrix, basis_vector, block_diag, column, concatenate, diag, each, eye, khatri_rao, kron, mapped, parts, softmax,
+    zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
@@ -23,8 +24,7 @@ LEMMA_C1_ENTRY = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-entry", label="Lemma C.1, 
     statement=r"""
         \frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = A_{i,j}\big(2A_{i,:}A_{i,:}^\top + E_{j,j}^{L,L} -
         \operatorname{diag}(A_{i,:}) - e_j A_{i,:}^\top - A_{i,:}e_j^\top\big) \in \mathbb{R}^{L\times L}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)},
-)  # fmt: skip
+    name="second derivative of a softmax entry", relation=Equal(), all_sizes=True, sizes={"L": (1, 5)})  # fmt: skip
 
 
 @LEMMA_C1_ENTRY.formula
@@ -63,13 +63,14 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
         "second derivatives in the layout of Eq. (4)",
         "F = A X W_V is the layer, L x d_V, which the symbol F denotes throughout",
     ],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)}, expects="refuted", severity="slip",
-    correction="hessian.lem-C.1-structure-corrected",
+    name="block structure of second softmax derivatives", relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)},
+    expects="refuted", severity="slip", correction="hessian.lem-C.1-structure-corrected",
     proof=("hessian.lem-C.1-proof", "hessian.lem-C.1-proof-columns"),
-    note="""F stands for A, here, in Remark C.1 and in the proof. Judged by size: d^2F/dT dT has L d_V L^2 rows, not
-        L^4, unless d_V = L. The words 'second derivative of the row-wise softmax' and the proof, which differentiates
-        A, show what was meant.""",
-)  # fmt: skip
+    consequence=r"""Read $A$ for $F$: the matrix is $\partial^2A/\partial T\partial T$, and the layer's own second
+        derivative has other sizes (hessian.lem-C.1-structure-corrected).""",
+    note=r"""$F$ stands for $A$, here, in Remark C.1 and in the proof. Judged by size: $\partial^2F/\partial T\partial
+        T$ has $Ld_VL^2$ rows, not $L^4$, unless $d_V = L$. The words 'second derivative of the row-wise softmax' and
+        the proof, which differentiates $A$, show what was meant.""")  # fmt: skip
 
 
 @LEMMA_C1_STRUCTURE.formula
@@ -91,7 +92,7 @@ LEMMA_C1_STRUCTURE.counterexample(
 )
 
 LEMMA_C1_STRUCTURE_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure-corrected",
-    label="Lemma C.1, structure and eq. (23), of A",
+    label="Lemma C.1, structure and eq. (23), of A", name="block structure of second softmax derivatives, corrected",
     statement=r"""\frac{\partial^2 A}{\partial T\partial T} = \operatorname{blockdiag} D_i \in \mathbb{R}^{L^4\times
         L^2},\ D_i = \begin{bmatrix}D_{i,1}\\ \vdots\\ D_{i,L}\end{bmatrix} \in \mathbb{R}^{L^3\times L},\ D_{i,j} =
         e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = (\mathbb{1}_{L,1}\otimes e_i)
@@ -99,8 +100,7 @@ LEMMA_C1_STRUCTURE_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure-co
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} \text{ of Lemma C.1, one under the other for } j = 1,\dots,L""",
     assumptions=["second derivatives in the layout of Eq. (4)"],
     relation=Equal(), all_sizes=True, sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
-    corrects="hessian.lem-C.1-structure", of_project=True,
-)  # fmt: skip
+    corrects="hessian.lem-C.1-structure", of_project=True)  # fmt: skip
 
 
 def _both_forms(T: Any, unit: Any, product: Any = kron) -> Any:
@@ -128,13 +128,12 @@ LEMMA_C1_STRUCTURE_CORRECTED.mutant("e_j instead of e_i in D_{i,j}", unit=lambda
 LEMMA_C1_STRUCTURE_CORRECTED.mutant("Hessian (x) e_i instead of e_i (x) Hessian", product=lambda e, H: kron(H, e))
 
 LEMMA_C1_PROOF = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-proof",
-    label="Proof of Lemma C.1, first and second derivative steps",
+    label="Proof of Lemma C.1, first and second derivative steps", name="second derivative of a softmax entry, steps",
     statement=r"""\frac{\partial A_{i,j}}{\partial T_{i,:}} = (e_j - A_{i,:})^\top A_{i,j};\quad \frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} = -\frac{\partial A_{i,:}}{\partial T_{i,:}}A_{i,j} + (e_j -
         A_{i,:})\frac{\partial A_{i,j}}{\partial T_{i,:}} = -(\operatorname{diag}(A_{i,:}) - A_{i,:}A_{i,:}^\top)A_{i,j}
         + (e_j - A_{i,:})(e_j - A_{i,:})^\top A_{i,j}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",),
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 5)}, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
 @LEMMA_C1_PROOF.formula
@@ -164,15 +163,15 @@ LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", "basis_vector(L
 FROM_ONE = Setting(HESSIAN, "proof of Lemma C.1", assumptions=["indices from 1", ROW_SOFTMAX, LAYOUT], exact=True)
 
 COLUMNS = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns",
-    label="Proof of Lemma C.1, block-diagonal structure paragraph",
-    statement=r"""\text{the Hessian number } J \text{ of the } L^2 \text{ stacked ones, } (i-1)L+1\le J\le iL \text{,
-        has non-zero}\text{ values only in columns } iL \text{ to } (i+1)L-1;\text{ the block of } A_{i,:} \text{ only
-        in columns } (i-1)L+1\text{ to } iL""",
+    label="Proof of Lemma C.1, block-diagonal structure paragraph", name="columns of the stacked softmax Hessians",
+    statement=r"""\text{``For any integer } i\text{ such that } 1\le i\le L\text{ when } (i-1)L+1\le J\le iL\text{ we
+        have possible non-zero values only in columns } iL\text{ to } (i+1)L-1\text{ inclusive''; ``the whole such block
+        corresponding to } A_{i,:}\text{ has possible non-zero entries only in columns from } (i-1)L+1\text{ to }
+        iL\text{ inclusive''}""",
     relation=Equal(), sizes={"L": (2, 3)}, expects="refuted", severity="slip",
     correction="hessian.lem-C.1-proof-columns-corrected",
-    note="""The two sentences contradict each other: the second one, (i-1)L+1 to iL, is right. For i = L the first names
-        columns beyond L^2. Counted from 0, with i from 0, it would be right.""",
-)  # fmt: skip
+    note="""The two sentences contradict each other: the second one, $(i-1)L+1$ to $iL$, is right. For $i = L$ the first
+        names columns beyond $L^2$. Counted from 0, with $i$ from 0, it would be right.""")  # fmt: skip
 
 
 def _kept(T: Any, first: Any) -> Any:
@@ -205,17 +204,20 @@ COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
     label="Proof of Lemma C.1, columns of the stacked Hessians",
     statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
         } (i-1)L+1\text{ to } iL""",
-    relation=Equal(), sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",),
-    corrects="hessian.lem-C.1-proof-columns", of_project=True,
+    name="columns of the stacked softmax Hessians, corrected", relation=Equal(), all_sizes=True, sizes={"L": (1, 4)},
+    uses=("hessian.lem-C.1-structure-corrected",), corrects="hessian.lem-C.1-proof-columns", of_project=True,
 )  # fmt: skip
 
 
 @COLUMNS_CORRECTED.formula
 def hessians_in_their_columns(T: Logits) -> Any:
     """d^2A/dT^2 with everything outside columns (i-1)L+1 to iL set to zero, shape (L^4, L^2)."""
-    return _kept(T, lambda i, L: (i - 1) * L + 1)
+    L = T.shape[0]
+    blocks = parts(softmax_second_derivative(softmax(T)), L, 0)
+    kept = each(L, lambda i: kron(basis_vector(L, i) @ basis_vector(L, i).T, eye(L)))
+    return concatenate(mapped(lambda block, columns: block @ columns, blocks, kept), axis=0)
 
 
 COLUMNS_CORRECTED.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
-COLUMNS_CORRECTED.mutant("the first sentence", first=lambda i, L: i * L)
-COLUMNS_CORRECTED.mutant("one column to the left", first=lambda i, L: (i - 1) * L)
+COLUMNS_CORRECTED.mutant("the first sentence", hessians_in_the_printed_columns)
+COLUMNS_CORRECTED.mutant("the first column of each L", "eye(L) -> basis_vector(L, 0) @ basis_vector(L, 0).T")

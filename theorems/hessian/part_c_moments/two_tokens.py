@@ -27,10 +27,12 @@ JACOBIAN = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian", label="Remark C.1, Jaco
     statement=r"""\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,1}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
-    relation=Equal(), expects="refuted", severity="slip", correction="hessian.rem-C.1-jacobian-corrected",
-    note="""Entry (4, 3) is -a_{2,1}a_{2,2}, the mirror image of (3, 4) and what Lemma B.1 has, to which the remark
-        refers; the other fifteen entries are right.""",
-)  # fmt: skip
+    name="softmax Jacobian for two tokens", relation=Equal(), expects="refuted", severity="slip",
+    correction="hessian.rem-C.1-jacobian-corrected",
+    consequence="""Coded as printed the Jacobian is not symmetric and wrong in entry $(4, 3)$; put $-a_{2,1}a_{2,2}$
+        there (hessian.rem-C.1-jacobian-corrected).""",
+    note="""Entry $(4, 3)$ is $-a_{2,1}a_{2,2}$, the mirror image of $(3, 4)$ and what Lemma B.1 has, to which the
+        remark refers; the other fifteen entries are right.""")  # fmt: skip
 
 
 def _assembled(entries: list[list[Any]]) -> Any:
@@ -70,12 +72,12 @@ JACOBIAN.mutant("zero at (4, 3)", lower=lambda c, d: 0 * c)
 JACOBIAN.counterexample("second row of T = (1, 0), so that a_21 is not a_22", T=[[0, 0], [1, 0]])
 
 JACOBIAN_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian-corrected",
-    label="Remark C.1, Jacobian for L=2, entry (4, 3)",
+    label="Remark C.1, Jacobian for L=2, entry (4, 3)", name="softmax Jacobian for two tokens, corrected",
     statement=r"""\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,2}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
-    relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True,
-)  # fmt: skip
+    relation=Equal(), at_sizes=True,
+    uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True)  # fmt: skip
 
 
 @JACOBIAN_CORRECTED.formula
@@ -100,18 +102,16 @@ SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second d
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in columns 3, 4, with rows of zeros between}
         """,
     assumptions=["F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout"],
-    relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted", severity="slip",
-    correction="hessian.rem-C.1-second-corrected",
-    doubt=Doubt(
-        "$\\partial^2 {f F}$\t0\t0\t0\t0",
-        """
-        The box is damaged: the extraction shows ten rows, with rows of zeros lost, where four of the 16 x 4 matrix
-        stand for each of the first two and of the last two blocks with zeros between. The zeros are taken where Eq. (4),
-        the remark's own recipe and Lemma C.1 have them. The F is no damage: it is printed three times.""",
-    ),
-    note="""F stands for A, as in Lemma C.1. Judged by size: d^2F/dT dT has 8 d_V rows, and 16 only for d_V = 2. The
-        words 'vectorizing the above matrix', which is dA/dT, show what was meant.""",
-)  # fmt: skip
+    name="second softmax derivatives for two tokens", relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted",
+    severity="slip", correction="hessian.rem-C.1-second-corrected",
+    doubt=Doubt("$\\partial^2 {f F}$\t0\t0\t0\t0", """The box is damaged: the extraction shows ten rows, with rows of
+            zeros lost, where four of the 16 x 4 matrix stand for each of the first two and of the last two blocks with
+            zeros between. The zeros are taken where Eq. (4), the remark's own recipe and Lemma C.1 have them. The F is
+            no damage: it is printed three times."""),
+    consequence="Read $A$ for $F$, and sixteen rows with zeros between the blocks (hessian.rem-C.1-second-corrected).",
+    note=r"""$F$ stands for $A$, as in Lemma C.1. Judged by size: $\partial^2F/\partial T\partial T$ has $8d_V$ rows,
+        and 16 only for $d_V = 2$. The words 'vectorizing the above matrix', which is $\partial A/\partial T$, show what
+        was meant.""")  # fmt: skip
 
 
 @SECOND.formula
@@ -131,7 +131,7 @@ SECOND.mutant("4 x 4, the size of the Jacobian", "4 -> 2")
 SECOND.counterexample("two tokens on a line: 8 x 4, not 16 x 4", X=[[0], [1]], T=[[0, 0], [0, 0]], W_V=[[1]])
 
 SECOND_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-second-corrected",
-    label="Remark C.1, second derivative for L=2, of A",
+    label="Remark C.1, second derivative for L=2, of A", name="second softmax derivatives for two tokens, corrected",
     statement=r"""
         b_{i,j} := 1-2a_{i,j}:\ \frac{\partial^2 A}{\partial T\partial T} \in \mathbb{R}^{16\times4} \text{ has }
         \begin{bmatrix}(a_{11}-a_{11}^2)b_{11}&-a_{11}a_{12}b_{11}\\-a_{11}a_{12}b_{11}&-a_{11}a_{12}b_{12}\end{bmatrix}
@@ -141,9 +141,8 @@ SECOND_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-second-corrected",
         \end{bmatrix} \text{ in rows 11, 12 and } \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in rows 15, 16, of columns 3, 4, and
         zeros elsewhere}""",
-    relation=Equal(), uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure-corrected"),
-    corrects="hessian.rem-C.1-second", of_project=True,
-)  # fmt: skip
+    relation=Equal(), at_sizes=True, uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure-corrected"),
+    corrects="hessian.rem-C.1-second", of_project=True)  # fmt: skip
 
 
 def _second_derivative(T: Any, gaps: bool = True, swapped: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import flint
@@ -10,11 +10,12 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_4_design.function_class import determinant
-from theorems.hessian.part_d_query_key.spectrum import gauge_direction
 from theorems.hessian.part_d_query_key.split_at_logits import SPLIT, V_matrix, gauss_newton_at_logits
 from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from verify.arithmetics import Constant, exact_scalar, is_tensor
-from verify.matrix import basis_matrix, column, concatenate, eye, kron, singular_values, symmetric_eigenvalues
+from verify.matrix import (
+    basis_vector, column, concatenate, each, eye, kron, singular_values, symmetric_eigenvalues, vec_r,
+)  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape, Size
 
 Left = Annotated[Any, Shape("m", "a")]
@@ -56,15 +57,15 @@ def certain_rank(values: Any) -> Any:
     return column(sum(not flint.arb(value).contains(0) for value in values))
 
 
-LEMMA_D1 = Claim(IDENTITIES, "hessian.lem-D.1", label="Lemma D.1",
+LEMMA_D1 = Claim(IDENTITIES, "hessian.lem-D.1", label="Lemma D.1", name="rank of stacked Kronecker products",
     statement=r"""\operatorname{rk}\Big(\begin{bmatrix}I_q\otimes A\\B\otimes I_n\end{bmatrix}\Big) =
         q\operatorname{rk}(A) + n\operatorname{rk}(B) - \operatorname{rk}(A)\operatorname{rk}(B)""",
     assumptions=["A in R^{m x n}, B in R^{p x q}"],
     relation=Equal(), sizes={"m": (1, 3), "a": (1, 3), "n": (1, 3), "p": (1, 2), "b": (1, 3), "q": (1, 3)},
     batched=False,
-    note="""Ranks are computed exactly, from the floats as drawn. A = P R and B = S T take every rank from 0 on. Why it
-        holds: the kernel of the stack is ker B (x) ker A, of dimension (q - rk B)(n - rk A).""",
-)  # fmt: skip
+    note=r"""Ranks are computed exactly, from the floats as drawn. $A = PR$ and $B = ST$ take every rank from 0 on. Why
+        it holds: the kernel of the stack is $\ker B \otimes \ker A$, of dimension $(q - \operatorname{rk}B)(n -
+        \operatorname{rk}A)$.""")  # fmt: skip
 
 
 @LEMMA_D1.inputs
@@ -110,27 +111,26 @@ FULL_RANK_EXACTLY = Assumption(
 RANKS = SPLIT.extended("Lemma D.2", sizes={"L": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6)
 
 LEMMA_D2 = Claim(RANKS, "hessian.lem-D.2", label="Lemma D.2 with proof, and the eigenvalue count in Appendix D",
-    statement=r"""\operatorname{rk}(H_o^T(W_{QK},W_{QK}))\le\begin{cases}2d_Kd_V-d_K^2&d_K<d_V\\d_V^2&d_K\ge
-        d_V\end{cases};\quad\operatorname{rk}(V^\top)\le\operatorname{rk}\begin{bmatrix}W_Q^\top\otimes
-        I_{d_V}\\I_{d_V}\otimes W_K^\top\end{bmatrix} = d_V\operatorname{rk}(W_K)+d_V\operatorname{rk}(W_Q)-
-        \operatorname{rk}(W_K)\operatorname{rk}(W_Q);\ H_o^T\text{ has at most that many non-zero eigenvalues}""",
+    statement=r"""\operatorname{rk}\left(H_o^T(W_{QK},W_{QK})\right)\le\begin{cases}2d_Kd_V-d_K^2&\text{if
+        }d_K<d_V\\d_V^2&\text{if }d_K\ge d_V\end{cases};\quad\operatorname{rk}(V^\top)\le\operatorname{rk}\left(
+        \begin{bmatrix}W_Q^\top\otimes I_{d_V}\\I_{d_V}\otimes W_K^\top\end{bmatrix}\right)=\operatorname{rk}\left(
+        \begin{bmatrix}I_{d_V}\otimes W_K^\top\\W_Q^\top\otimes I_{d_V}\end{bmatrix}\right) =
+        d_V\operatorname{rk}(W_K)+d_V\operatorname{rk}(W_Q)-\operatorname{rk}(W_K)\operatorname{rk}(W_Q);\ \text{``the }
+        T\text{-outer-product Hessian has at most''}\text{ that many ``non-zero eigenvalues''}""",
     assumptions=[FULL_RANK],
     without_domains={
         "uniform attention": "W_Q = 0 has no full rank",
         "rank deficient": "W_Q and W_K would lose their rank",
     },
-    exact=False, relation=AtMost(ascent=False),
-    uses=(
-        "hessian.lem-D.1", "hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v", "hessian.lem-D.2-null-vectors",
-    ),
-    note="""The left sides count the eigenvalues of H_o^T and singular values of V whose enclosures exclude 0, hence are
-        at most the ranks, and reach the bounds: both are attained, in both cases, from L = d_V + 1 tokens on
-        (hessian.lem-D.2-attained). With fewer the bound can be far off: U = sum_i x_i x_i^T (x) N_i with N_i of rank at
-        most L - 1, so that H_o^T = 0 for L = 1. Neither the missing factor nor the order of the weights in Remark D.1
-        changes a rank. An eigenvalue too small to be told from 0 is not counted here, so that a tiny violation would
-        pass; hessian.lem-D.2-null-vectors excludes it, with d_K^2 or 2 d_V d_K - d_V^2 independent null vectors of
-        H_o^T and V exactly (hessian.lem-D.2-rank-of-v).""",
-)  # fmt: skip
+    name="rank of the outer-product Hessian at the logits", exact=False, relation=AtMost(ascent=False),
+    uses=("hessian.lem-D.1", "hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v", "hessian.lem-D.2-null-vectors"),
+    note=r"""The left sides count the eigenvalues of $H_o^T$ and singular values of $V$ whose enclosures exclude 0,
+        hence are at most the ranks, and reach the bounds: both are attained, in both cases, from $L = d_V + 1$ tokens
+        on (hessian.lem-D.2-attained). With fewer the bound can be far off: $U = \sum_i x_ix_i^\top \otimes N_i$ with
+        $N_i$ of rank at most $L - 1$, so that $H_o^T = 0$ for $L = 1$. Neither the missing factor nor the order of the
+        weights in Remark D.1 changes a rank. An eigenvalue too small to be told from 0 is not counted here, so that a
+        tiny violation would pass; hessian.lem-D.2-null-vectors excludes it, with $d_K^2$ or $2d_Vd_K - d_V^2$
+        independent null vectors of $H_o^T$ and $V$ exactly (hessian.lem-D.2-rank-of-v).""")  # fmt: skip
 
 
 def _bound(d_V: int, d_K: int) -> int:
@@ -175,11 +175,11 @@ LEMMA_D2.mutant("one less in rk V^T where d_K < d_V", "full ** 2 -> full ** 2 + 
 ATTAINED = Claim(RANKS, "hessian.lem-D.2-attained", label="Lemma D.2, where the bound is attained",
     statement=r"""\text{for } L = d_V+1 \text{ there are } X, W_Q, W_K, W_V, Y \text{ with } \operatorname{rk}H_o^T =
         \operatorname{rk}V = \begin{cases}2d_Kd_V-d_K^2&d_K<d_V\\d_V^2&d_K\ge d_V\end{cases}""",
-    exact=False, relation=Equal(), sizes=("d_V", "d_K"), where=lambda sizes: (sizes["d_V"], sizes["d_K"]) != (3, 4),
+    name="rank of the outer-product Hessian attained", exact=False, relation=Equal(), sizes=("d_V", "d_K"),
+    where=lambda sizes: (sizes["d_V"], sizes["d_K"]) != (3, 4),
     uses=("hessian.lem-D.2", "hessian.lem-D.2-null-vectors", "hessian.lem-D.2-rank-of-v"), of_project=True,
     note="""At one fixed rational point for every size. Eigenvalues and singular values whose enclosures exclude 0 are
-        counted, so that the ranks are no less; that they are no more is Lemma D.2.""",
-)  # fmt: skip
+        counted, so that the ranks are no less; that they are no more is Lemma D.2.""")  # fmt: skip
 
 
 def _fixed(rows: int, columns: int, salt: int) -> Constant:
@@ -216,17 +216,24 @@ ATTAINED.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V
 NULL_VECTORS = Claim(RANKS, "hessian.lem-D.2-null-vectors", label="Lemma D.2, by null vectors",
     statement=r"""H_o^T\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} = 0,\ V\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix}
         = 0\text{ for all } M\in\mathbb{R}^{d_K\times d_K}""",
-    relation=HasStructure(), uses=("hessian.rem-D.1-corrected",), of_project=True,
-    note="""With the dimension of these vectors this is the bound of Lemma D.2: rk H_o^T <= 2 d_V d_K less that
-        dimension.""",
-)  # fmt: skip
+    name="null vectors of the outer-product Hessian", relation=HasStructure(), all_sizes=True,
+    uses=("hessian.rem-D.1-corrected",),
+    of_project=True,
+    note=r"""With the dimension of these vectors this is the bound of Lemma D.2: $\operatorname{rk}H_o^T \le 2d_Vd_K$
+        less that dimension.""")  # fmt: skip
 
 
 def gauge_vectors(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     """The directions [-W_K M^T; W_Q M] for M = E_ij side by side, shape (2 d_V d_K, d_K^2)."""
-    n = range(W_Q.shape[1])
-    units = [basis_matrix(len(n), len(n), i, j) for i in n for j in n]
-    return concatenate([gauge_direction(W_Q, W_K, M + 0 * W_Q[:1, :1]) for M in units], axis=1)
+    n = W_Q.shape[1]
+
+    def along(change: Callable[[Any], Any]) -> Any:
+        def column_of(i: int, j: int) -> Any:
+            return vec_r(change(basis_vector(n, i) @ basis_vector(n, j).T))
+
+        return concatenate(each(n, lambda i: concatenate(each(n, lambda j: column_of(i, j)), axis=1)), axis=1)
+
+    return concatenate([along(lambda M: -(W_K @ M.T)), along(lambda M: W_Q @ M)], axis=0)
 
 
 @NULL_VECTORS.formula
@@ -245,9 +252,10 @@ RANK_OF_V = Claim(HESSIAN, "hessian.lem-D.2-rank-of-v", label="Lemma D.2, the ra
         \operatorname{rk}W_Q;\ \text{the vectors } \begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} \text{ span }
         2d_Vd_K-\operatorname{rk}V\text{ dimensions, the null space of } V""",
     assumptions=[FULL_RANK_EXACTLY],
-    relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6,
-    uses=("hessian.lem-D.1",), without_domains=LEMMA_D2.without_domains, exact=True, batched=False, of_project=True,
-    note="An equality, where Lemma D.2 prints <= for rk V^T; the first part needs no full rank.",
+    name="rank of the logit Jacobian", relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)},
+    where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6, uses=("hessian.lem-D.1",),
+    without_domains=LEMMA_D2.without_domains, exact=True, batched=False, of_project=True,
+    note=r"An equality, where Lemma D.2 prints $\le$ for $\operatorname{rk}V^\top$; the first part needs no full rank.",
 )  # fmt: skip
 
 

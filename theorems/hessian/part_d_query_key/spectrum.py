@@ -21,19 +21,22 @@ Gauge = Annotated[Any, Shape("d_K", "d_K")]
 # -- the spectrum of the T-functional Hessian --------------------------------------------------------------------------
 
 EIGEN_PAIRS = Claim(SPLIT_ANYWHERE, "hessian.sec-D-eigen-pairs", label="Appendix D, text",
-    statement=r"""
-        \text{the eigenvalues of } H_f^T \text{ are those of } \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0
-        \end{bmatrix} \text{, each with multiplicity } d_K \text{, and come in pairs } \pm\lambda_i, 1\le i\le d_V:
-        \text{ with }[v_1^\top,v_2^\top]^\top \text{ for } \lambda_i \text{ also } [-v_1^\top,v_2^\top]^\top \text{ for
-        } -\lambda_i;\text{ exactly like the functional Hessian of a two-layer MLP}""",
-    exact=False, relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)},
+    statement=r"""\text{``Eigenvalues of } T\text{-functional Hessian come in pairs } \pm\lambda_i\text{ for } 1\le i\le
+        d_V\text{. To see that it is enough to note that if } \lambda_i\text{ is an eigenvalue with an eigenvector }
+        [v_1^\top,v_2^\top]^\top\text{, then also } [-v_1^\top,v_2^\top]^\top\text{ is an eigenvector with corresponding
+        eigenvalue } -\lambda_i\text{''; ``eigenvalues of } T\text{-functional Hessian are the same as eigenvalues of }
+        \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\text{, each with multiplicity } d_K\text{. This is
+        exactly like the eigenvalue structure of the functional Hessian of a two-layer MLP''}""",
+    name="eigenvalue pairs of the functional Hessian", exact=False, relation=Equal(),
+    sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6 and sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 12,
     expects="gap", presumes=("hessian.rem-D.1",), uses=("hessian.rem-D.1-corrected",),
-    note="""lambda_i = 2 sigma_i(B) / (L d_V sqrt(d_K)), with the factor of the loss that Remark D.1 drops on both
-        sides. The pairs of eigenvectors say that D H_f^T D = -H_f^T for D = diag(-I, I). For the two-layer linear MLP X
-        W_1 W_2 the pairs are +- 2 sigma_i(X^T (F - Y)) / (L d_V), each as often as there are hidden units, here d_K of
-        them: W_1 = W_Q, W_2 = W_K^T.""",
-)  # fmt: skip
+    consequence="""The pairs stand, but the printed eigenvalues miss the factor $2/(Ld_V)$ of the loss
+        (hessian.rem-D.1-corrected).""",
+    note=r"""$\lambda_i = 2\sigma_i(B)/(Ld_V\sqrt{d_K})$, with the factor of the loss that Remark D.1 drops on both
+        sides. The pairs of eigenvectors say that $DH_f^TD = -H_f^T$ for $D = \operatorname{diag}(-I, I)$. For the
+        two-layer linear MLP $XW_1W_2$ the pairs are $\pm2\sigma_i(X^\top(F - Y))/(Ld_V)$, each as often as there are
+        hidden units, here $d_K$ of them: $W_1 = W_Q$, $W_2 = W_K^\top$.""")  # fmt: skip
 
 
 def paired_spectrum(B: Any, multiplicity: int) -> Any:
@@ -94,22 +97,17 @@ EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign",
 # -- 'responsible for the bulk' ----------------------------------------------------------------------------------------
 
 BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
-    statement=r"""\text{the block-hollow structure of } H_f^T \text{ makes it responsible for the bulk eigenvalues of
-        the query-key}\text{ Hessian}""",
+    statement=r"""\text{``The } T\text{-functional Hessian has a characteristic block-hollow structure with blocks of
+        zeros on the diagonal, which makes it responsible for the bulk eigenvalues of the query-key Hessian''}""",
     assumptions=["M in R^{d_K x d_K} is arbitrary"],
-    relation=Equal(), all_sizes=True,
-    expects="reading", uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
-    reading=Reading(
-        "responsible for the bulk eigenvalues",
-        """
-        on the null space of V, which the directions [-W_K M^T; W_Q M] that leave T unchanged make up, the query-key
-        Hessian is H_f^T alone""",
-    ),
-    note="""For W_Q, W_K of full rank these directions number 2 d_V d_K - rk V: d_K^2 for d_K < d_V and 2 d_V d_K -
-        d_V^2 for d_K >= d_V. If 'bulk' means more than half of the 2 d_V d_K eigenvalues, the sentence needs d_K > d_V:
-        for d_K < d_V, the usual case, H_o^T can have the rank 2 d_V d_K - d_K^2, more than half (attained, see Lemma
-        D.2).""",
-)  # fmt: skip
+    name="bulk eigenvalues of the query-key Hessian", relation=Equal(), all_sizes=True, expects="reading",
+    uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
+    reading=Reading("responsible for the bulk eigenvalues", r"""on the null space of $V$, which the directions
+            $[-W_KM^\top; W_QM]$ that leave $T$ unchanged make up, the query-key Hessian is $H_f^T$ alone"""),
+    note=r"""For $W_Q$, $W_K$ of full rank these directions number $2d_Vd_K - \operatorname{rk}V$: $d_K^2$ for $d_K <
+        d_V$ and $2d_Vd_K - d_V^2$ for $d_K \ge d_V$. If 'bulk' means more than half of the $2d_Vd_K$ eigenvalues, the
+        sentence needs $d_K > d_V$: for $d_K < d_V$, the usual case, $H_o^T$ can have the rank $2d_Vd_K - d_K^2$, more
+        than half (attained, see Lemma D.2).""")  # fmt: skip
 
 
 def gauge_direction(W_Q: QueryWeights, W_K: KeyWeights, M: Gauge) -> Any:

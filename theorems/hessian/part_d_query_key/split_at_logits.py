@@ -106,18 +106,20 @@ SPLIT = ATTENTION_LOSS.extended(
 )
 SPLIT_ANYWHERE = SPLIT.extended(special_domains={"zero residual": zero_residual})
 
-REMARK_D1 = Claim(SPLIT, "hessian.rem-D.1", label="Remark D.1",
+REMARK_D1 = Claim(SPLIT, "hessian.rem-D.1", label="Remark D.1", name="query-key Hessian split at the logits",
     statement=r"""H = H_o^T + H_f^T,\ H_o^T(W_{QK},W_{QK}) = \frac{1}{d_K}V^\top\underbrace{\Big(Z_1^\top(I_L\otimes W_V
         W_V^\top) Z_1 + (\delta_{XY}^\top(I_L\otimes W_V^\top)\otimes I_{d_V^2}) Z_2\Big)}_U V,\ H_f^T(W_{QK},W_{QK}) =
-        \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K},\ W_{QK} =
-        \begin{bmatrix}W_Q\\W_K\end{bmatrix},\ V = \begin{bmatrix}(W_Q\otimes I_{d_V})K_{d_K,d_V} & I_{d_V}\otimes
-        W_K\end{bmatrix},\ B = R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S""",
+        \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\otimes I_{d_K}\\B\otimes I_{d_K}&0\end{bmatrix} =
+        \frac{1}{\sqrt{d_K}}\begin{bmatrix}0&B^\top\\B&0\end{bmatrix}\otimes I_{d_K},\ W_{QK} :=
+        \begin{bmatrix}W_Q\\W_K\end{bmatrix},\ V := \begin{bmatrix}(W_Q\otimes I_{d_V})K_{d_K,d_V} & I_{d_V}\otimes
+        W_K\end{bmatrix},\ B := R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S""",
     relation=Equal(), expects="refuted", severity="error", correction="hessian.rem-D.1-corrected",
-    note="""Two things are to be mended. The factor 2/(L d_V) of the square loss, which Theorems 3.1 and 3.2 have, is
-        missing in both summands. And V, B are written for the weights in the order [W_K; W_Q]: the first block of V is
-        the derivative of T in W_K, and the block (Q, K) is B (x) I, not B^T (x) I. Each of the two counterexamples
-        shows one of them alone.""",
-)  # fmt: skip
+    consequence="""Assembled as printed the query-key Hessian has the wrong scale and the query and key blocks
+        exchanged; take hessian.rem-D.1-corrected, in either order of the weights.""",
+    note=r"""Two things are to be mended. The factor $2/(Ld_V)$ of the square loss, which Theorems 3.1 and 3.2 have, is
+        missing in both summands. And $V$, $B$ are written for the weights in the order $[W_K; W_Q]$: the first block of
+        $V$ is the derivative of $T$ in $W_K$, and the block $(Q, K)$ is $B \otimes I$, not $B^\top \otimes I$. Each of
+        the two counterexamples shows one of them alone.""")  # fmt: skip
 
 
 def _printed(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, sign: int = 1) -> Any:
@@ -157,12 +159,11 @@ REMARK_D1_CORRECTED = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-corrected",
         I_{d_V^2}) Z_2,\ B = R_{d_V}(I_L\otimes W_V^\top\otimes I_{d_V})(Z_1\otimes I_{d_V})S;\quad\text{ in the printed
         order } W = \begin{bmatrix}W_Q\\W_K\end{bmatrix} \text{ the same with } V = \begin{bmatrix}I_{d_V}\otimes W_K &
         (W_Q\otimes I_{d_V})K_{d_K,d_V}\end{bmatrix} \text{ and } \begin{bmatrix}0&B\\B^\top&0\end{bmatrix}""",
-    relation=Equal(), all_sizes=True,
+    name="query-key Hessian split at the logits, corrected", relation=Equal(), all_sizes=True,
     uses=("hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk"),
     corrects="hessian.rem-D.1", of_project=True,
     note="""Both orders are checked. That the two summands are the outer-product and the functional Hessian at T is
-        hessian.rem-D.1-gn-at-T.""",
-)  # fmt: skip
+        hessian.rem-D.1-gn-at-T.""")  # fmt: skip
 
 
 def split_in_closed_form(
@@ -201,22 +202,23 @@ def query_key_hessian_in_both_orders(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: An
 
 REMARK_D1_CORRECTED.mutant("B transposed", turned=True)
 REMARK_D1_CORRECTED.mutant("the factor 1 / (L d_V)", lambda value: value * rational(1, 2))
-REMARK_D1_CORRECTED.mutant(
-    "V without its commutation matrix",
-    factor=lambda W_Q, W_K: concatenate([kron(W_Q, eye(W_Q.shape[0])), kron(eye(W_Q.shape[0]), W_K)], axis=1),
-)
+REMARK_D1_CORRECTED.mutant("V without its commutation matrix",
+    factor=lambda W_Q, W_K: concatenate([kron(W_Q, eye(W_Q.shape[0])), kron(eye(W_Q.shape[0]), W_K)], axis=1)
+)  # fmt: skip
 
 # -- 'the Gauss-Newton decomposition at T' -----------------------------------------------------------------------------
 
 AT_LOGITS = Claim(SPLIT_ANYWHERE, "hessian.rem-D.1-gn-at-T", label="Remark D.1, last sentence, and section D text",
-    statement=r"""H_o^T + H_f^T \text{ is the Gauss-Newton decomposition of } \ell\circ(A\mapsto AXW_V)\circ a\circ T
-        \text{ split}\text{ at } T(X) = XW_QW_K^\top X^\top/\sqrt{d_K};\text{ the mixed query-key block has three
-        summands, one from the } F\text{-outer-product and two from the } F\text{-functional Hessian}""",
-    relation=Equal(), all_sizes=True, expects="gap", presumes=("hessian.rem-D.1",),
-    uses=("hessian.rem-D.1-corrected", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"),
-    note="""With the factor 2/(L d_V) and in the order [W_K; W_Q]. The first two of the three summands make the mixed
-        block of H_o^T, the third is that of H_f^T.""",
-)  # fmt: skip
+    statement=r"""\text{``This decomposition can be thought of as a Gauss-Newton decomposition when we split the
+        function composition } \ell\circ(A\mapsto AXW_V)\circ a\circ T\text{ at the level of } T(X) = XW_QW_K^\top
+        X^\top/\sqrt{d_K}\text{''; ``The mixed query-key block of the Hessian consists of three summands—one
+        coming from the } F\text{-outer-product Hessian and two from the } F\text{-functional Hessian''}""",
+    name="Gauss-Newton decomposition at the logits", relation=Equal(), all_sizes=True, expects="gap",
+    presumes=("hessian.rem-D.1",), uses=("hessian.rem-D.1-corrected", "hessian.thm-3.1-qk", "hessian.thm-3.2-qk"),
+    consequence="""The interpretation stands for the corrected summands, with the factor $2/(Ld_V)$ and the weights in
+        the right order (hessian.rem-D.1-corrected).""",
+    note="""With the factor $2/(Ld_V)$ and in the order $[W_K; W_Q]$. The first two of the three summands make the mixed
+        block of $H_o^T$, the third is that of $H_f^T$.""")  # fmt: skip
 
 
 @AT_LOGITS.formula

@@ -49,22 +49,24 @@ LOW_RANK_VALUES = Setting(
 )
 
 STRUCTURE = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-structure", label="Appendix E.1, eq. (24) and text",
-    statement=r"""F^h = M_1W_O^hW_U^h:\text{ the only blocks affected are those w.r.t. } W_O^h \text{ or } W_U^h;\text{
-        their block}\text{ resembles that of a two-layer linear MLP with input } M_1:\text{ its diagonal consists
-        entirely of outer-product}\text{ entries, and the outer-product block depends quadratically on the value
-        matrices and on } M_1""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
+    statement=r"""F^h(X) = A^h(X)XW_O^hW_U^h = M_1W_O^hW_U^h;\ \text{``the only self-attention Hessian blocks that get
+        affected are the ones w.r.t. } W_O^h\text{ or } W_U^h\text{''; ``resembles a two-layer linear MLP if we treated
+        } M_1\text{ as a single input matrix''; ``its diagonal consists entirely of the outer-product Hessian entries,
+        since its functional Hessian counterpart has a block-hollow structure''; ``the outer-product Hessian block
+        w.r.t. the value matrices } W_O^h\text{ and } W_U^h\text{ has an extra quadratic dependence on the selected
+        value matrices themselves and on the first moment matrix } M_1\text{''}""",
+    name="low-rank value matrices, block structure", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 8,
     uses=(
         "hessian.eq-2", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk", "hessian.thm-3.2-qq", "hessian.thm-3.2-qk",
         "hessian.outer-key-key", "hessian.functional-key-key",
     ),
-    note="""With c = 2/(L d_V): H(O,O) = c M_1^T M_1 (x) W_U W_U^T, H(U,U) = c W_O^T M_1^T M_1 W_O (x) I, H_o(O,U) = c
-        M_1^T M_1 W_O (x) W_U; the first two both of the whole Hessian and of H_o. H(Q,Q), H(Q,K) and H(K,K) are those
-        of Theorems 3.1 and 3.2 and their key counterparts at W_V = W_O W_U. One head: the outputs of the others hold
-        none of its weights and are part of Y. Quadratic means of degree two in W_O and W_U together, and in M_1:
-        visible in these formulas.""",
-)  # fmt: skip
+    note=r"""With $c = 2/(Ld_V)$: $H(O,O) = cM_1^\top M_1 \otimes W_UW_U^\top$, $H(U,U) = cW_O^\top M_1^\top M_1W_O
+        \otimes I$, $H_o(O,U) = cM_1^\top M_1W_O \otimes W_U$; the first two both of the whole Hessian and of $H_o$.
+        $H(Q,Q)$, $H(Q,K)$ and $H(K,K)$ are those of Theorems 3.1 and 3.2 and their key counterparts at $W_V = W_OW_U$.
+        One head: the outputs of the others hold none of its weights and are part of $Y$. Quadratic means of degree two
+        in $W_O$ and $W_U$ together, and in $M_1$: visible in these formulas.""")  # fmt: skip
 
 
 def _value_blocks(M_1: Any, W_O: Any, W_U: Any, exchanged: bool = False) -> list[Any]:
@@ -110,21 +112,19 @@ STRUCTURE.mutant("query blocks with the transposed values", "W_O @ W_U -> (W_O @
 # -- the functional part of the mixed block ----------------------------------------------------------------------------
 
 FUNCTIONAL = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-functional-m1", label="Appendix E.1, text",
-    statement=r"""\text{for the MSE loss the functional part of the mixed blocks w.r.t. } W_O, W_U \text{ has a
-        quadratic dependence}\text{ on } M_1 \text{, as } \partial\ell/\partial F \text{ and } \partial^2F^h/\partial
-        W_O\partial W_U \text{ depend on it}\text{ linearly}""",
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)},
+    statement=r"""\text{``For the MSE loss, the functional part of these blocks has a quadratic dependence on the first
+        moment matrix } M_1 \text{, as both the derivative of the loss w.r.t. the model output } \partial\ell/\partial
+        F\text{, and the mixed second derivative matrix of } F^h\text{ w.r.t. } W_O^h\text{ and } W_U^h\text{ (see eq.
+        (2)) depend on it linearly''}""",
+    name="low-rank value matrices, functional block", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24, expects="reading",
     uses=("hessian.eq-2", "hessian.sec2-loss-derivatives"),
-    reading=Reading(
-        ("quadratic dependence", "depend on it linearly"),
-        """
-        a polynomial of degree two: H_f(O,U) at s M_1 is s^2 c (M_1^T M_1 W_O W_U (x) I) K - s c (M_1^T Y (x) I) K,
-        with c = 2/(L d_V); not homogeneous, since dloss/dF is affine in M_1 and linear for Y = 0 only""",
-    ),
-    note="""Entry ((a,b),(e,f)) is c delta_be [M_1^T (F - Y)]_af. K = K_{d_V,d_K} turns the columns of W_U^T into those
-        of W_U.""",
-)  # fmt: skip
+    reading=Reading(("quadratic dependence", "depend on it linearly"), r"""a polynomial of degree two: $H_f(O,U)$ at
+            $sM_1$ is $s^2c(M_1^\top M_1W_OW_U \otimes I)K - sc(M_1^\top Y \otimes I)K$, with $c = 2/(Ld_V)$; not
+            homogeneous, since $\partial\ell/\partial F$ is affine in $M_1$ and linear for $Y = 0$ only"""),
+    note=r"""Entry $((a,b),(e,f))$ is $c\,\delta_{be}[M_1^\top(F - Y)]_{af}$. $K = K_{d_V,d_K}$ turns the columns of
+        $W_U^\top$ into those of $W_U$.""")  # fmt: skip
 
 
 @FUNCTIONAL.formula

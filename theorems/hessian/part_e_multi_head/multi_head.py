@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 import flint
@@ -10,11 +11,12 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, attention_matrix, square_loss
 from theorems.hessian.part_2_background.gauss_newton import AllWeights, layer_of_stack
-from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetics import Constant, is_tensor
-from verify.matrix import concatenate, each, eye, kron, rational, softmax, sqrt, summed, total, zeros
+from verify.matrix import (
+    concatenate, each, eye, kron, mapped, parts, rational, softmax, sqrt, summed, total, vec_r, zeros,
+)  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Reading, Setting, Shape, Size, subject
 
@@ -45,33 +47,34 @@ HEADS = Setting(
     exact=True,
 )
 
-REMARK_E1 = Claim(HEADS, "hessian.rem-E.1", label="Remark E.1",
+REMARK_E1 = Claim(HEADS, "hessian.rem-E.1", label="Remark E.1", name="multi-head attention, Jacobians",
     statement=r"""\frac{\partial F}{\partial W_V^h} = \frac{\partial F^h}{\partial W_V^h} = \operatorname{softmax}\Big(
         \frac{XW_Q^hW_K^{h\top}X^\top}{\sqrt{d_K}}\Big)X\otimes I_{d_V},\quad \frac{\partial F}{\partial W_Q^h} =
         \frac{\partial F^h}{\partial W_Q^h} = (I_L\otimes W_V^{h\top}X^\top)\frac{\partial A^h}{\partial
         T^h}\Big(\frac{X\otimes XW_K^h}{\sqrt{d_K}}\Big)""",
-    relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4), "H": (1, 3)},
-    where=lambda sizes: sizes["H"] * sizes["d_V"] * sizes["d_K"] <= 9, uses=("hessian.lem-B.1",),
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4), "H": (1, 3)},
+    where=lambda sizes: sizes["H"] * sizes["d_V"] * sizes["d_K"] <= 9, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
-def _head_jacobians(
+def _query_jacobian(
     X: Any, W_Q: Any, W_K: Any, W_V: Any, h: int, values: int | None = None, rank_one: bool = True
 ) -> Any:
-    """The four Jacobians of head h; mutants take the values of another head, or add up the rank-one terms of dA/dT."""
-    value = attention_jacobian_wrt_value(X, W_Q[h], W_K[h])
+    """dF^h/dW_Q^h; mutants take the values of another head, or add up the rank-one terms of dA/dT."""
     query = attention_jacobian_wrt_query(X, W_Q[h], W_K[h], W_V[h if values is None else values])
     if not rank_one:
         A = attention_matrix(X, W_Q[h], W_K[h])
         slope = kron(eye(A.shape[0]), A.T @ A) @ kron(X, X @ W_K[h]) / sqrt(W_Q.shape[2])
         query = query + kron(eye(A.shape[0]), W_V[h].T @ X.T) @ slope
-    return stacked(value, value, query, query)
+    return query
 
 
 @REMARK_E1.formula
 def multi_head_jacobians(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, W_V: HeadValues) -> Any:
-    """dF/dW_V^h, dF^h/dW_V^h, dF/dW_Q^h, dF^h/dW_Q^h for every head, all entries in one column (Remark E.1)."""
-    return concatenate(each(W_Q.shape[0], lambda h: _head_jacobians(X, W_Q, W_K, W_V, h)), axis=0)
+    """dF/dW_V^h, dF^h/dW_V^h, dF/dW_Q^h, dF^h/dW_Q^h, each for every head, all entries in one column (Remark E.1)."""
+    H = W_Q.shape[0]
+    values = each(H, lambda h: vec_r(attention_jacobian_wrt_value(X, W_Q[h], W_K[h])))
+    queries = each(H, lambda h: vec_r(_query_jacobian(X, W_Q, W_K, W_V, h)))
+    return concatenate([values, values, queries, queries], axis=0)
 
 
 @REMARK_E1.oracle
@@ -82,12 +85,12 @@ def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, 
         return multi_head_attention(X, Q.reshape(H, d_V, d_K), W_K, V.reshape(H, d_V, d_V))
 
     flat = X, W_Q.reshape(H * d_V, d_K), W_V.reshape(H * d_V, d_V)
-    parts, whole = [], {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
-    for h in range(H):
-        for name, n in (("W_V", d_V * d_V), ("W_Q", d_V * d_K)):
-            own = jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])
-            parts += [whole[name][:, h * n : (h + 1) * n], own]
-    return stacked(*parts)
+    whole = {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
+    found = []
+    for name, slope in whole.items():
+        own = each(H, functools.partial(lambda h, name: vec_r(jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])), name=name))
+        found += [mapped(vec_r, parts(slope, H, 1)), own]
+    return concatenate(found, axis=0)
 
 
 REMARK_E1.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
@@ -97,18 +100,18 @@ REMARK_E1.mutant("softmax derivative without its rank-one terms", rank_one=False
 # -- blocks between heads ----------------------------------------------------------------------------------------------
 
 INTER_HEAD = Claim(HEADS, "hessian.sec-E-inter-head", label="Appendix E, text and display",
-    statement=r"""H_f(W_c^{h_i},W_t^{h_j}) = \Big(\frac{\partial\ell}{\partial F}\otimes
-        I_{p_cq_c}\Big)\underbrace{\frac{ \partial^2F}{\partial W_c^{h_i}\partial W_t^{h_j}}}_{=0} = 0 \text{ for }
-        h_i\ne h_j,\text{ so that the mixed}\text{ inter-head terms are fully}\text{ defined by the outer-product
-        Hessian, irrespective of the loss}""",
+    statement=r"""H_f(W_c^{h_i},W_t^{h_j}) = \Big(\frac{\partial\ell}{\partial F}(F(\cdot))\otimes I_{p_cq_c}\Big)
+        \underbrace{\frac{\partial^2F}{\partial W_c^{h_i}\partial W_t^{h_j}}}_{=0,\text{ when }h_i\ne h_j} = 0;\
+        \text{``the mixed inter-head terms of the Hessian are fully defined by the outer-product Hessian part''; ``this
+        observation holds irrespective of the loss function used''}""",
     assumptions=["any twice differentiable loss"],
-    relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 5)},
+    name="multi-head attention, blocks between heads", relation=Equal(),
+    sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 5)},
     where=lambda sizes: sizes["d_V"] * sizes["all"] <= 8 and (sizes["all"] - sizes["d_V"]) % 2 == 0,
     uses=("hessian.eq-2", "hessian.rem-E.1"),
-    note="""The functional block is formed with an arbitrary matrix G in the place of dloss/dF, hence for every loss at
-        once; the Hessian for the square loss plus fourth powers of the residual plus a softmax of the outputs paired
-        with the labels. Two heads: others only add to F.""",
-)  # fmt: skip
+    note=r"""The functional block is formed with an arbitrary matrix $G$ in the place of $\partial\ell/\partial F$,
+        hence for every loss at once; the Hessian for the square loss plus fourth powers of the residual plus a softmax
+        of the outputs paired with the labels. Two heads: others only add to $F$.""")  # fmt: skip
 
 
 def mixed_loss(F: Any, Y: Any) -> Any:
@@ -145,22 +148,20 @@ INTER_HEAD.mutant("curvature at the output of the first head", "F -> layer_of_st
 # -- sparsity ----------------------------------------------------------------------------------------------------------
 
 SPARSITY = Claim(HEADS, "hessian.sec-E-sparsity", label="Appendix E, text",
-    statement=r"""\text{for a fixed } d_V \text{ and } d_K = d_V/H \text{, the functional Hessian becomes increasingly
-        sparse as the}\text{ number of heads grows; most entries of the Hessian are fully defined by the outer-product
-        Hessian}""",
+    statement=r"""\text{``for a fixed } d_V \text{ and } d_K = d_V/H \text{, the functional Hessian becomes increasingly
+        sparse as the number of heads grows. This leads to most entries of the Hessian being fully defined by the
+        outer-product Hessian''}""",
     assumptions=["W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}"],
-    relation=Equal(), sizes={"d_V": (1, 3), "H": (1, 3)},
+    name="multi-head attention, sparsity of the functional Hessian", relation=Equal(),
+    sizes={"d_V": (1, 3), "H": (1, 3)},
     where=lambda sizes: sizes["d_V"] % sizes["H"] == 0 and (sizes["d_V"], sizes["H"]) != (3, 1), expects="reading",
     uses=("hessian.sec-E-inter-head", "hessian.thm-3.2-vv"),
-    reading=Reading(
-        ("increasingly sparse", "most entries"),
-        """
-        sparsity is the share of entries of H_f that are not zero identically, 4 (H + 1) / (H (H + 2)^2): 8/9, 3/8,
-        16/75 and 5/36 for H = 1, 2, 3, 4, below one half from H = 2 on and falling like 4 / H^2""",
-    ),
-    note="""A head has n = d_V^2 (1 + 2/H) weights, of whose n^2 pairs the d_V^4 value pairs vanish; pairs of different
-        heads vanish all. Counted at one fixed generic point with L = 3, for one head and one pair of heads.""",
-)  # fmt: skip
+    reading=Reading(("increasingly sparse", "most entries"), """sparsity is the share of entries of $H_f$ that are not
+            zero identically, $4(H + 1)/(H(H + 2)^2)$: 8/9, 3/8, 16/75 and 5/36 for $H = 1, 2, 3, 4$, below one half
+            from $H = 2$ on and falling like $4/H^2$"""),
+    note="""A head has $n = d_V^2(1 + 2/H)$ weights, of whose $n^2$ pairs the $d_V^4$ value pairs vanish; pairs of
+        different heads vanish all. Counted at one fixed generic point with $L = 3$, for one head and one pair of
+        heads.""")  # fmt: skip
 
 
 def _fixed(rows: int, columns: int, salt: int, like: Any) -> Any:

@@ -17,19 +17,19 @@ ENDS = {"low": (0.01, 0.02), "high": (50.0, 100.0)}
 DEPTHS = (1, 2, 3)
 
 FIGURE_7 = Claim(DEEP_LAYERS, "hessian.fig-7", label="Figure 7 / Appendix G, text",
-    statement=r"""\text{In multi-layer linear self-attention networks the outer-product Hessian diagonal blocks follow }
-        \sigma^{2\cdot3^D}; \text{ the complete Hessian blocks follow this trend for the last layer for any } \sigma
-        \text{ and for the remaining ones for} \text{ bigger } \sigma. \text{ For } D = 1 \text{ the functional diagonal
-        blocks are zero}""",
+    statement=r"""\text{``For growing network depth } D\text{, we observe that the growth rates of the outer-product
+        Hessian } H_o\text{ blocks become super-exponential. The complete Hessian } H\text{ blocks also follow this
+        trend—the last layer for any } \sigma\text{ and the remaining ones for bigger } \sigma\text{''}:\
+        \sigma^{2\cdot3^D};\ \text{``the functional Hessian blocks equal zero'' for } D = 1""",
     assumptions=["MSE loss"],
-    relation=FollowsLaw(samples=3, instances=2), sizes={"L": (3, 5), "d_V": (2, 3), "d_K": (1, 2)},
-    uses=("hessian.sec4.1-depth-hessian", "hessian.depth-diagonal"), expects="empirical",
-    observed="""D = 1, 2 and 3, L = 3, 4, 5, d_V = 2, 3, d_K = 1, 2, three networks for each of two sizes, all entries
-        standard normal; slopes from sigma = 0.01 to 0.02 and from 50 to 100. H_o and the last layer of H: 2 3^D within
-        1e-6 at both ends. Other layers in H: 2 3^D within 0.01 for large sigma, 3^D within 0.01 for small sigma. The
-        paper uses number addition and states neither widths nor the initialisation for this figure; why these slopes:
-        hessian.depth-diagonal""",
-)  # fmt: skip
+    name="growth of deep linear attention blocks", relation=FollowsLaw(samples=3, instances=2),
+    sizes={"L": (3, 5), "d_V": (2, 3), "d_K": (1, 2)}, uses=("hessian.sec4.1-depth-hessian", "hessian.depth-diagonal"),
+    expects="empirical",
+    observed=r"""$D = 1$, 2 and 3, $L = 3, 4, 5$, $d_V = 2, 3$, $d_K = 1, 2$, three networks for each of two sizes, all
+        entries standard normal; slopes from $\sigma = 0.01$ to 0.02 and from 50 to 100. $H_o$ and the last layer of
+        $H$: $2\cdot3^D$ within $10^{-6}$ at both ends. Other layers in $H$: $2\cdot3^D$ within 0.01 for large $\sigma$,
+        $3^D$ within 0.01 for small $\sigma$. The paper uses number addition and states neither widths nor the
+        initialisation for this figure; why these slopes: hessian.depth-diagonal""")  # fmt: skip
 
 FIGURE_7.inputs(layer_sizes)
 

@@ -25,12 +25,11 @@ REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
     statement=r"""
         \text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of representation}""",
     assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
-    relation=Equal(), all_sizes=True, uses=("osa.so-n",), expects="reading",
-    reading=Reading(
-        "the rank of representation",
-        "of attention alone, A X against X: they have the same Gram matrix (A X)^T A X = X^T X, hence the same rank and"
-        " singular values.  A head A X W^V W^O does not preserve the rank: see osa.intro-rank-head",
-    ),
+    name="rank of the representation after orthogonal attention", relation=Equal(), all_sizes=True, uses=("osa.so-n",),
+    expects="reading",
+    reading=Reading("the rank of representation", r"""of attention alone, $AX$ against $X$: they have the same Gram
+        matrix $(AX)^\top AX = X^\top X$, hence the same rank and singular values. A head $AXW^VW^O$ does not preserve
+        the rank: see osa.intro-rank-head"""),
 )  # fmt: skip
 
 
@@ -48,7 +47,8 @@ REPRESENTATION_RANK.mutant("I + S, to first order",
 
 HEAD_RANK = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head", label="Section 1, the rank of a whole head",
     statement=r"\operatorname{rank}\mathrm{OSA}(\mathbf{X}) = \operatorname{rank}\mathbf{X}",
-    relation=Equal(), expects="refuted", severity="error", correction="osa.intro-rank-head-gram", of_project=True,
+    name="rank of the output of a head", relation=Equal(), expects="refuted", severity="error",
+    correction="osa.intro-rank-head-gram", of_project=True,
     note="The other reading of osa.intro-rank: the output of the head is the representation.",
 )  # fmt: skip
 
@@ -72,7 +72,8 @@ HEAD_GRAM = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head-gram", label="Sectio
         \mathrm{OSA}(\mathbf{X})^\top\mathrm{OSA}(\mathbf{X}) = \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}\mathbf{W}
         \text{ for } \mathbf{W} = \mathbf{W}^V\mathbf{W}^O, \text{ so } \operatorname{rank}\mathrm{OSA}(\mathbf{X}) =
         \operatorname{rank}(\mathbf{X}\mathbf{W}) \le \min(\operatorname{rank}\mathbf{X}, d_v)""",
-    relation=Equal(), all_sizes=True, uses=("osa.so-n",), of_project=True, corrects="osa.intro-rank-head",
+    name="Gram matrix and rank of a head's output", relation=Equal(), all_sizes=True, uses=("osa.so-n",),
+    of_project=True, corrects="osa.intro-rank-head",
 )  # fmt: skip
 
 
@@ -89,16 +90,14 @@ HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O
 
 # -- causality ---------------------------------------------------------------------------------------------------------
 
-NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text",
+NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text", name="causal orthogonal attention",
     statement=r"""
         \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
-    assumptions=["causal: A lower triangular"],
+    assumptions=["causal: A lower triangular"], at_sizes={"N": 3, "d": 2, "d_v": 2},
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
-    reading=Reading(
-        "this does restricts the applicability",
-        "this is the orthogonality of A.  For orthogonal A, sum_{j>i} (j - i) A_ij^2 = sum_{j<i} (i - j) A_ij^2: attention"
-        " weighted by distance looks ahead as much as it looks back, so a triangular A is diagonal and mixes nothing",
-    ),
+    reading=Reading("this does restricts the applicability", r"""this is the orthogonality of $A$. For orthogonal $A$,
+        $\sum_{j>i} (j - i) A_{ij}^2 = \sum_{j<i} (i - j) A_{ij}^2$: attention weighted by distance looks ahead as much
+        as it looks back, so a triangular $A$ is diagonal and mixes nothing"""),
 )  # fmt: skip
 
 
@@ -131,15 +130,15 @@ NONCAUSAL.mutant("softmax attention", lambda X, W_Q, W_K, alpha: _ahead(softmax(
 #: The number of blocks in Appendix E.
 DEPTH = 6
 
-COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text",
-    statement=r"""\text{under Softmax Self-Attention without skip connections token representations quickly converge to
+COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text", name="rank collapse of softmax attention with depth",
+    statement=r"""\text{the rank collapse phenomenon associated with SSA where token representations quickly converge to
         a rank-1 matrix with depth}""",
     assumptions=["skipless, attention only", "neither the weights nor the rate are stated"],
     relation=FollowsLaw(samples=400, instances=6), sizes={"N": (4, 10), "d": (4, 8)}, expects="empirical",
-    observed="""N = 4 to 10 tokens of dimension d = 4 to 8, one head, entries of X normal with variance 1, of W^Q and
-        W^K with variance 1/d, W^V W^O orthogonal, 400 networks of 6 layers for each size: in more than 90 of 100 the
-        part of X off its mean token falls below 1e-6 of X. The paper states no weights. Large logits collapse later or,
-        one-hot, not at all.""",
+    observed="""$N = 4$ to 10 tokens of dimension $d = 4$ to 8, one head, entries of $X$ normal with variance 1, of
+        $W^Q$ and $W^K$ with variance $1/d$, $W^VW^O$ orthogonal, 400 networks of 6 layers for each size: in more than
+        90 of 100 the part of $X$ off its mean token falls below $10^{-6}$ of $X$. The paper states no weights. Large
+        logits collapse later or, one-hot, not at all.""",
 )  # fmt: skip
 
 

@@ -25,13 +25,9 @@ def all_heads(
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
 
 
-ALL_HEADS = LAYER.extended(
-    "Section 2, Eqs. (3)-(4)",
+ALL_HEADS = LAYER.extended("Section 2, Eqs. (3)-(4)",
     assumptions=["W_Q = [W_1^Q, ..., W_h^Q], W_K, W_V likewise; W_O = [W_1^O; ...; W_h^O]"],
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2)},
-    inputs=all_heads,
-    exact=True,
-)
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2)}, inputs=all_heads, exact=True)  # fmt: skip
 
 
 def sum_over_heads(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d_v: int) -> Any:
@@ -42,21 +38,16 @@ def sum_over_heads(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d
 CONCATENATED = Claim(ALL_HEADS, "osa.multi-head-concatenated", label="Eqs. (3)-(4), heads concatenated",
     statement=r"""\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O =
         [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots, \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O""",
-    relation=Equal(), of_project=True,
+    name="heads concatenated", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1}, of_project=True,
 )  # fmt: skip
 CONCATENATED.oracle(sum_over_heads)
 
 
 @CONCATENATED.formula
 def heads_concatenated(
-    X: Tokens,
-    W_Q: SquareWeights,
-    W_K: SquareWeights,
-    W_V: SquareWeights,
-    W_O: SquareWeights,
-    alpha: Alpha,
+    X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, alpha: Alpha,
     d_v: HeadSize,
-) -> Any:
+) -> Any:  # fmt: skip
     """M-OSA(X) = [A_1 X W_1^V, ..., A_h X W_h^V] W^O, shape (N, d), with N x N matrices A_i."""
     heads = _heads(W_Q, W_K, W_V, W_O, d_v)
     return concatenate([attention_matrix(X, Q, K, alpha) @ X @ V for Q, K, V, _ in heads], axis=1) @ W_O
@@ -69,21 +60,17 @@ CONCATENATED.mutant("W^O transposed", "W_O -> W_O.T")
 MERGED = Claim(ALL_HEADS, "osa.multi-head-push-through", label="Eqs. (3)-(4) through one d x d matrix",
     statement=r"""\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h
         \exp(\mathbf{W}_i\mathbf{X}^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O""",
-    relation=Equal(), uses=("osa.push-through-layer",), of_project=True,
+    name="all heads through one product with the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1},
+    uses=("osa.push-through-layer",), of_project=True,
 )  # fmt: skip
 MERGED.oracle(sum_over_heads)
 
 
 @MERGED.formula
 def heads_merged(
-    X: Tokens,
-    W_Q: SquareWeights,
-    W_K: SquareWeights,
-    W_V: SquareWeights,
-    W_O: SquareWeights,
-    alpha: Alpha,
+    X: Tokens, W_Q: SquareWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, alpha: Alpha,
     d_v: HeadSize,
-) -> Any:
+) -> Any:  # fmt: skip
     """M-OSA(X) = X sum_i exp(W_i X^T X) W_i^V W_i^O, shape (N, d): tokens are multiplied twice, whatever h."""
     G = X.T @ X
     return X @ sum(push_through_factor(G, *weights, alpha) for weights in _heads(W_Q, W_K, W_V, W_O, d_v))

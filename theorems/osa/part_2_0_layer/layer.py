@@ -19,9 +19,9 @@ from verify.vocabulary import Claim, Equal, HasStructure, Reading, Real, Setting
 
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
-SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below",
-    statement=r"""\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top) \text{
-        is skew-symmetric}""",
+SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below", name="skew symmetry of the scores",
+    statement=r"""\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top): \text{
+        We note that } \mathbf{S} \text{ is defined to be skew-symmetric}""",
     assumptions=["alpha real"],
     relation=HasStructure(), all_sizes=True, exact=True,
 )  # fmt: skip
@@ -41,8 +41,9 @@ SKEW.mutant("second product counted twice",
     lambda value, X, W_Q, W_K, alpha: value - dot_products(X, W_Q, W_K, alpha).T)  # fmt: skip
 
 SPECIAL_ORTHOGONAL = Claim(UNTRAINED_LAYER, "osa.so-n", label="Section 2, text below Eqs. (4), (5)",
-    statement=r"\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}) \in \mathrm{SO}(N)",
-    relation=HasStructure(), uses=("osa.eq-5-skew",),
+    statement=r"""\mathbf{A}(\mathbf{X}) = \exp(\mathbf{S}): \mathbf{S} \text{ is defined to be skew-symmetric which
+        ensures that } \mathbf{A}(\mathbf{X}) \text{ is a (special) orthogonal matrix}""",
+    name="attention matrix in the special orthogonal group", relation=HasStructure(), uses=("osa.eq-5-skew",),
 )  # fmt: skip
 
 
@@ -68,10 +69,10 @@ SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concat
 # -- permutations of the tokens ----------------------------------------------------------------------------------------
 
 EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
-    statement=r"""\mathrm{OSA}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathrm{OSA}(\mathbf{X}) \text{ for every permutation
-        matrix } \mathbf{P} \in \mathbb{R}^{N\times N}""",
-    relation=Equal(), exact=True,
-    note="Checked for the cycle (1 2 ... N) and the exchange of the first two tokens, which generate all permutations.",
+    statement=r"\text{it is also easy to see that OSA is permutation equivariant with respect to the token positions}",
+    name="permutation equivariance in the tokens", relation=Equal(), at_sizes={"N": 3, "d": 2, "d_v": 2}, exact=True,
+    note=r"""$\mathrm{OSA}(PX) = P\,\mathrm{OSA}(X)$ for every permutation matrix $P$. Checked for the cycle $(1\ 2
+        \dots N)$ and the exchange of the first two tokens, which generate all permutations.""",
 )  # fmt: skip
 
 
@@ -123,7 +124,8 @@ EQUIVARIANCE_THROUGH_BASIS = Claim(LAYER, "osa.perm-equivariance-basis",
         \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B}
         \text{ from any number of Newton-Schulz steps}""",
     assumptions=["eps > 0"],
-    relation=Equal(), sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True,
+    name="permutation equivariance through Newton-Schulz", relation=Equal(),
+    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True,
 )  # fmt: skip
 
 
@@ -161,16 +163,13 @@ def law_and_head_size(a: Skewness, d_v: HeadSize) -> Any:
 
 DOT_PRODUCTS = Setting(OSA, "Section 2", sizes={"d_v": (1, 4)}, inputs=law_and_head_size, exact=True)
 
-SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq. (5)",
+SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq. (5)", name="scale of the dot products",
     statement=r"""\text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in
         } \mathbb{R}^{d_v}""",
     assumptions=["no distribution is stated"],
-    relation=HasStructure(), expects="reading",
-    reading=Reading(
-        "normalising the dot-product",
-        "for vectors with independent entries of mean 0 and variance 1 the scaled dot product has variance 1.  Every such"
-        " law with two values is enumerated",
-    ),
+    relation=HasStructure(), at_sizes=True, expects="reading",
+    reading=Reading("normalising the dot-product", """for vectors with independent entries of mean 0 and variance 1 the
+        scaled dot product has variance 1. Every such law with two values is enumerated"""),
     note="""What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see
         osa.scaling-scores.""",
 )  # fmt: skip
@@ -212,7 +211,8 @@ SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the
     statement=r"""\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of }
         \mathbf{Q},\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}}
         \text{ would make it 1}""",
-    relation=HasStructure(), sizes={"d_v": (1, 2)}, of_project=True,
+    name="variance of the entries of the scores", relation=HasStructure(), at_sizes=True,
+    sizes={"d_v": (1, 2)}, of_project=True,
 )  # fmt: skip
 
 

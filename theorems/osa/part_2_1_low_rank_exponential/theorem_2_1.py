@@ -28,9 +28,9 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure
 
 THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns
-        provide an orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}\ (r =
-        \operatorname{rank}\mathbf{S}). \text{ Then } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
-        \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top,\quad
+        provide an orthonormal basis for the subspace } U \text{ spanned by the columns of } \mathbf{Q},\mathbf{K}.
+        \text{ Then we have: } \exp(\mathbf{S}(\mathbf{X})) = \mathbf{I}_N +
+        \mathbf{B}(\mathbf{X})(\exp[\mathbf{S}](\mathbf{X}) - \mathbf{I}_r)\mathbf{B}(\mathbf{X})^\top, \text{ where }
         [\mathbf{S}](\mathbf{X}) = \mathbf{B}(\mathbf{X})^\top\mathbf{S}(\mathbf{X})\mathbf{B}(\mathbf{X}) \in
         \mathbb{R}^{r\times r}""",
     assumptions=[
@@ -41,6 +41,11 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
             positive=lambda X, W_Q, W_K, alpha, B: smallest_singular_value(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B),
         ),
     ],
+    name="exponential of the scores through a small basis",
+    relation=Equal(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,),
+    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap", presumes=("osa.thm-2.1-rank",),
+    missing=r"$\operatorname{rank}S = \dim\operatorname{span}[Q,K]$",
+    proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"), correction="osa.thm-2.1-any-basis", exact=True,
     where=lambda sizes: (
         whole_heads(sizes) and sizes["r"] % 2 == 0 and sizes["r"] <= min(sizes["N"], sizes["d"], 2 * sizes["d_v"])
     ),
@@ -49,13 +54,12 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
         "tied": "equal rows of the coordinates leave span[Q, K] smaller than r",
         "uniform attention": "W^Q = 0 gives S = 0, whose rank is not r",
     },
-    relation=Equal(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,), expects="gap",
-    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)},
-    presumes=("osa.thm-2.1-rank",), proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
-    correction="osa.thm-2.1-any-basis", exact=True,
-    note="""r is used both for rank S and for dim span[Q, K]. Where the two differ no B satisfies the hypotheses; the
-        identity itself needs only orthonormal columns whose span contains Q and K. Read as dim U alone, r makes the
-        theorem true as it stands, and leaves the proof, where U is the image of S: osa.f1-image.""",
+    consequence="""Code that takes as many basis columns as $S$ has rank is right only if they span the image of $S$;
+        take any orthonormal basis of the columns of $Q,K$, whatever its width (osa.thm-2.1-any-basis).""",
+    note=r"""$r$ is used both for $\operatorname{rank}S$ (Section 2.1, Appendix F.1) and for
+        $\dim\operatorname{span}[Q,K]$. Where the two differ no $B$ satisfies the hypotheses; the identity itself needs
+        only orthonormal columns whose span contains the image of $S$. Read as $\dim U$ alone, $r$ makes the theorem
+        true as it stands, and leaves the proof, where $U$ is the image of $S$: osa.f1-image.""",
 )  # fmt: skip
 
 
@@ -77,16 +81,16 @@ THEOREM_21.mutant("I_N and I_r both dropped", lambda value, B: value - eye(B.sha
 THEOREM_21.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
 
 THEOREM_21_ANY_BASIS = Claim(BASIS.extended(scales=[UNTRAINED.at(q=0)]), "osa.thm-2.1-any-basis",
-    label="Theorem 2.1, for any basis",
+    label="Theorem 2.1, for any basis", name="exponential of the scores through any basis",
     statement=r"""\text{For every } \mathbf{B} \in \mathbb{R}^{N\times r} \text{ with orthonormal columns whose span
         contains the image of } \mathbf{S} = \tfrac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top -
         \mathbf{K}\mathbf{Q}^\top), \text{ as it does if it contains the columns of } \mathbf{Q},\mathbf{K}, \text{
         whatever } r \ge \operatorname{rank}\mathbf{S}: \quad \exp(\mathbf{S}) = \mathbf{I}_N +
         \mathbf{B}(\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B}) - \mathbf{I}_r)\mathbf{B}^\top""",
     relation=Equal(), all_sizes=True, corrects="osa.thm-2.1", of_project=True,
-    note="""A reduced QR of [Q, K] supplies such a B even where the columns of [Q, K] are dependent. With r = rank S the
-        columns of B are a basis of the image of S, as in Appendix F.1: Q = [e_1, e_1], K = [e_2, e_3] has rank S = 2,
-        and span[Q, K] = R^3.""",
+    note=r"""A reduced QR of $[Q,K]$ supplies such a $B$ even where the columns of $[Q,K]$ are dependent. With $r =
+        \operatorname{rank}S$ the columns of $B$ are a basis of the image of $S$, as in Appendix F.1: $Q = [e_1, e_1]$,
+        $K = [e_2, e_3]$ has $\operatorname{rank}S = 2$, and $\operatorname{span}[Q,K] = \mathbb{R}^3$.""",
 )  # fmt: skip
 
 
@@ -102,12 +106,12 @@ THEOREM_21_ANY_BASIS.mutant("exponential of -[S]", "alpha -> -alpha")
 
 # -- the rank that Theorem 2.1 takes for granted -----------------------------------------------------------------------
 
-THEOREM_21_RANK = Claim(LAYER, "osa.thm-2.1-rank", label="Theorem 2.1, r",
+THEOREM_21_RANK = Claim(LAYER, "osa.thm-2.1-rank", label="Theorem 2.1, r", name="rank of the scores against the span",
     statement=r"\operatorname{rank}\mathbf{S} = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]",
     assumptions=[NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.thm-2.1-rank-independent", of_project=True,
-    note="""Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of span[Q, K] as many columns as S
-        has rank. S is skew, so its rank is even, and Q parallel to K gives S = 0.""",
+    note=r"""Presupposed where Theorem 2.1 and Appendix F.1 give an orthonormal basis of $\operatorname{span}[Q,K]$ as
+        many columns as $S$ has rank. $S$ is skew, so its rank is even, and $Q$ parallel to $K$ gives $S = 0$.""",
 )  # fmt: skip
 
 
@@ -143,7 +147,8 @@ THEOREM_21_RANK_INDEPENDENT = Claim(INDEPENDENT, "osa.thm-2.1-rank-independent",
         \mathbf{I}\\ -\mathbf{I} & 0\end{pmatrix}\mathbf{M}^\top\mathbf{M} \text{ for } \mathbf{M} =
         [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is
         nonsingular, so } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]""",
-    relation=Equal(), all_sizes=True, corrects="osa.thm-2.1-rank", of_project=True,
+    name="rank of the scores, independent queries and keys", relation=Equal(), all_sizes=True,
+    corrects="osa.thm-2.1-rank", of_project=True,
 )  # fmt: skip
 
 
@@ -201,10 +206,11 @@ def gram_matrix(Y: Any) -> Any:
     return Y.T @ Y
 
 
-RANK = Claim(LAYER, "osa.rank-s", label="Section 2.1, text",
-    statement=r"r \le 2 d_v, \quad r = \operatorname{rank} \mathbf{S}",
-    relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
-    note="Checked as: all minors of S of order 2 d_v + 1 vanish.  The bound is attained: osa.rank-s-attained.",
+RANK = Claim(LAYER, "osa.rank-s", label="Section 2.1, text", name="rank of the scores",
+    statement=r"\mathbf{S} \text{ has } r \leq 2d_v \text{ where } r = \operatorname{rank}\mathbf{S}",
+    relation=HasStructure(), at_sizes={"N": 2, "d": 2, "d_v": 1},
+    sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
+    note="Checked as: all minors of $S$ of order $2 d_v + 1$ vanish. The bound is attained: osa.rank-s-attained.",
 )  # fmt: skip
 
 
@@ -224,14 +230,17 @@ RANK.part("structure",
 RANK.mutant("d_v", lambda d_v: d_v)
 RANK.mutant("2 d_v - 1", lambda value: value - 1)
 
-SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text",
+SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text", name="rank assumed for a single head",
     statement=r"\text{For simplicity, we assume that we have } h = 1 \text{ and } r = 2d",
     assumptions=["h = 1, so d_v = d", "r = rank S (Section 2.1)"],
     relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="error",
     correction="osa.sec-2.4-r-at-most-d",
-    note="""No input satisfies the assumption. The orders of Section 2.4 use only that B has 2d columns, as
+    consequence=r"""Nothing follows for the costs of Section 2.4, which count the $2d$ columns of the computed $B$; the
+        rank of $S$ with a single head is at most $2\lfloor\min(d,N)/2\rfloor$.""",
+    note=r"""No input satisfies the assumption. The orders of Section 2.4 use only that $B$ has $2d$ columns, as
         Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and
-        that r = 2d stands for its bound 2 d_v, the width of the B computed; but Section 2.1 defines r as rank S.""",
+        that $r = 2d$ stands for its bound $2 d_v$, the width of the $B$ computed; but Section 2.1 defines $r$ as
+        $\operatorname{rank}S$.""",
 )  # fmt: skip
 
 
@@ -255,13 +264,15 @@ def single_head_of_dimension_four() -> dict[str, Any]:
 
 
 SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
-    label="Section 2.4, the rank of S with a single head",
+    label="Section 2.4, the rank of S with a single head", name="rank of the scores with a single head",
     statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
         2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
-    relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
-    note="""S is skew and of size N, so its rank is even and at most N; it is at most rank W~, of size d and skew.
-        Checked as: all minors of S of the next order vanish. The bound is attained: osa.rank-s-attained.""",
+    relation=HasStructure(), at_sizes={"N": 2, "d": 2},
+    sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
+    note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
+        $\operatorname{rank}\tilde{W}$, of size $d$ and skew. Checked as: all minors of $S$ of the next order vanish.
+        The bound is attained: osa.rank-s-attained.""",
 )  # fmt: skip
 
 
@@ -288,16 +299,17 @@ SINGLE_HEAD_RANK_AT_MOST_D.mutant("one less", lambda value: max(value - 1, 1))
 SINGLE_HEAD_RANK_AT_MOST_D.mutant("floor(min(d, N) / 2)", lambda N, d: max(min(d, N) // 2, 1))
 
 RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
-    label="Sections 2.1 and 2.4, where the bounds of the rank of S are attained",
+    label="Sections 2.1 and 2.4, where the bounds of the rank of S are attained", name="scores of the largest rank",
     statement=r"""
         \mathbf{X} = \mathbf{I}_{2d_v}, \mathbf{W}^Q = [\mathbf{I}, \mathbf{0}]^\top, \mathbf{W}^K = [\mathbf{0},
         \mathbf{I}]^\top:\ \mathbf{S}^\top\mathbf{S} = \tfrac{\alpha^2}{d_v}\mathbf{I}_{2d_v};\quad h = 1, \mathbf{X} =
         \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top\mathbf{S} =
         \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd } d""",
     assumptions=[SHAPES],
-    relation=Equal(), sizes={"d_v": (1, 6)}, exact=True, of_project=True,
+    relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
-    note="So rank S = 2 d_v with two heads, and 2 floor(d / 2) with a single one, where d_v stands for d.",
+    note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$
+        stands for $d$.""",
 )  # fmt: skip
 
 

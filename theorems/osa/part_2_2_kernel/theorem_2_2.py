@@ -43,16 +43,12 @@ def layers_in_different_planes(arrays: dict[str, Any], sizes: Mapping[str, int],
 
 
 #: Several layers of a single head, each attending to its input.
-LAYERS = Setting(
-    OSA,
-    "Section 2.2",
-    sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)},
-    where=layers_worth_telling_apart,
+LAYERS = Setting(OSA, "Section 2.2", sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)}, where=layers_worth_telling_apart,
     special_domains={
         "tokens of rank one": tokens_of_rank_one,
         "layers in different planes": layers_in_different_planes,
     },
-)
+)  # fmt: skip
 
 #: Scales drawn alphas so that S has generic entries of order 1.
 MODERATE = rational(1, 4)
@@ -99,14 +95,17 @@ def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: 
 
 
 THEOREM_22 = Claim(LAYERS.extended(scales=[UNTRAINED.at(l=2)]), "osa.thm-2.2", label="Theorem 2.2, Eq. (8)",
-    statement=r"""\Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top = \mathbf{A}\Sigma_0\mathbf{A}^\top, \quad
-        \mathbf{A}\in\mathrm{SO}(N). \text{ Therefore the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
+    statement=r"""\text{Let } \mathbf{X}_l \text{ be the output after the } l\text{-th layer, then the layer-wise kernel
+        matrix } \Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top \text{ has the form: } \Sigma_l =
+        \mathbf{A}\Sigma_0\mathbf{A}^\top, \text{ where } \mathbf{A}\in\mathrm{SO}(N) \text{ is some orthogonal matrix.
+        Therefore, the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
     assumptions=["skipless OSA-only Transformer (no MLP)", "h = 1, at initialisation", ORTHOGONAL_WEIGHTS],
-    relation=Equal(), sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)}, uses=("osa.so-n",),
-    proof=("osa.eq-19", "osa.f2-orthogonality"),
-    note="""The eigenvalues are compared through tr (Sigma / (1 + tr Sigma))^k, k = 1, ..., N, which determine them with
-        their multiplicities. A is the exact exp(S), not that of Newton-Schulz, which is orthogonal only in the limit;
-        and h = 1 excludes the initialisation of Appendix C.2, which needs 2 d_v <= d.""",
+    name="kernel of the tokens through skipless layers", relation=Equal(),
+    sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)}, uses=("osa.so-n",), proof=("osa.eq-19", "osa.f2-orthogonality"),
+    note=r"""The eigenvalues are compared through $\operatorname{tr}(\Sigma/(1 + \operatorname{tr}\Sigma))^k$, $k = 1,
+        \dots, N$, which determine them with their multiplicities. $A$ is the exact $\exp(S)$, not that of
+        Newton-Schulz, which is orthogonal only in the limit; and $h = 1$ excludes the initialisation of Appendix C.2,
+        which needs $2 d_v \le d$.""",
 )  # fmt: skip
 
 

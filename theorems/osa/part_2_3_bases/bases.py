@@ -42,20 +42,20 @@ def qr_basis(M: Factor) -> Any:
     return concatenate(columns, axis=1)
 
 
-QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text",
-    statement=r"""\text{apply a reduced QR decomposition to the matrix } \mathbf{M}. \text{ However, this can suffer
-        from exploding gradients when } \mathbf{M} \text{ is close to being rank deficient}""",
+QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text", name="exploding gradients of reduced QR",
+    statement=r"""\text{The standard approach to achieve this is to apply a reduced QR decomposition to the matrix }
+        \mathbf{M} = [\mathbf{Q},\mathbf{K}] \in \mathbb{R}^{N\times 2d_v} \text{ where we usually have } 2d_v < N.
+        \text{ However, this can suffer from exploding gradients when } \mathbf{M} \text{ is close to being rank
+        deficient}""",
     assumptions=["M = [u, u cos eta + v sin eta] with u, v orthonormal in R^N, N >= 3, 0 < eta <= pi/3"],
     relation=Equal(), sizes={"N": (3, 5)}, expects="reading",
-    reading=Reading(
-        "exploding gradients",
-        "of the basis: the spectral norm of d vec B / d vec M has no bound near some rank deficient matrix; for the stated"
-        " family it is 1 / sigma_min(M)",
-    ),
-    note="""The gradient of the basis explodes, not that of the layer: at eta = 1e-4 it has norm 14142, while dA/dM
-        through the same QR stays at 2.0, as A = exp(S) does not depend on the basis. What is lost there is precision
-        (osa.gradient-through-qr-rank-deficient). For N = 2 the family does not explode: the second column of Q is then
-        fixed by the first.""",
+    reading=Reading("exploding gradients", r"""of the basis: the spectral norm of
+        $\partial\operatorname{vec}B/\partial\operatorname{vec}M$ has no bound near some rank deficient matrix; for the
+        stated family it is $1/\sigma_{\min}(M)$"""),
+    note=r"""The gradient of the basis explodes, not that of the layer: at $\eta = 10^{-4}$ it has norm 14142, while
+        $\partial A/\partial M$ through the same QR stays at 2.0, as $A = \exp(S)$ does not depend on the basis. What is
+        lost there is precision (osa.gradient-through-qr-rank-deficient). For $N = 2$ the family does not explode: the
+        second column of $Q$ is then fixed by the first.""",
 )  # fmt: skip
 
 
@@ -78,11 +78,12 @@ QR_GRADIENT.mutant("1 / sigma_min^2", lambda M: 1 / smallest_singular_value(M) *
 QR_GRADIENT.mutant("1 / r_22", lambda M: 1 / frobenius_norm(M[:, 1:] - M[:, :1] @ (M[:, :1].T @ M[:, 1:])))
 QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smallest_singular_value(M))
 
-QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text",
-    statement=r"""\text{QR fixes the first column of } \mathbf{M} \text{ up to scaling: } \mathbf{B}_{:,1} \propto
-        \mathbf{M}_{:,1}""",
+QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", name="first column fixed by QR",
+    statement=r"""\text{QR always fixes the first column of } \mathbf{M} \text{ (up to some scaling) when constructing }
+        \mathbf{B}(\mathbf{X})""",
     assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
-    relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
+    relation=HasStructure(), at_sizes=True,
+    sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
 )  # fmt: skip
 
 
@@ -124,25 +125,24 @@ def stacked(*scalars: Any) -> Any:
 LeftVectors = Annotated[Any, Shape("N", "k")]
 RightVectors = Annotated[Any, Shape("m", "k")]
 
-CONVERGENCE = Claim(
-    OSA,
-    "osa.ns-convergence",
-    label="Section 2.3, Eq. (9)",
-    statement=r"""
-        \mathbf{M}_{k+1} = \tfrac12\mathbf{M}_k(3\mathbf{I}_{2d_v} - \mathbf{M}_k^\top\mathbf{M}_k).\ \text{When }
-        \mathbf{M} \text{ is full rank and } \sigma_i(\mathbf{M}) < \sqrt3 \text{ for all } i,\ \mathbf{M}_K \to
-        \mathbf{U}, \text{ the matrix of orthonormal basis elements of the polar decomposition of } \mathbf{M}""",
+# 33 steps lift a singular value of 1.6e-6 (or 3 - sigma^2 of that size) to about 1, the rest see it squared away; m = 2 d_v
+CONVERGENCE = Claim(OSA, "osa.ns-convergence", label="Section 2.3, Eq. (9)",
+    statement=r"""\mathbf{B}(\mathbf{X}) = \mathbf{M}_K, \text{ where } \mathbf{M}_{k+1} =
+        \tfrac12\mathbf{M}_k(3\mathbf{I}_{2d_v} - \mathbf{M}_k^\top\mathbf{M}_k) \text{ and } \mathbf{M}_0 = \mathbf{M}.
+        \text{ When } \mathbf{M} \text{ is full rank and the singular values } \{\sigma_i(\mathbf{M})\}_i \text{ of }
+        \mathbf{M} \text{ satisfy } \sigma_i(\mathbf{M}) < \sqrt3 \text{ for all } i,\ \mathbf{M}_K \text{ converges
+        towards the matrix } \mathbf{U} \text{ of orthonormal basis elements given by the Polar decomposition of }
+        \mathbf{M}""",
     assumptions=[
         Assumption("M in R^{N x 2 d_v} has full rank", positive=lambda M: singular_values(M)[-1]),
         Assumption("the singular values of M are below sqrt(3)", positive=lambda M: 3 - spectral_norm(M) ** 2),
     ],
-    # 33 steps lift a singular value of 1.6e-6 (or 3 - sigma^2 of that size) to about 1, the rest see it squared away
+    name="convergence of Newton-Schulz to the polar factor",
     relation=TendsTo(scales=tuple(range(49)), rate=QuadraticRate(), bits=2000),
     sizes={"N": (1, 5), "m": (2, 4), "k": (1, 4)},
-    # m = 2 d_v
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["k"] == min(sizes["N"], sizes["m"]),
-    note="The columns of U are orthonormal for N >= 2 d_v; for N < 2 d_v its rows are.",
-)
+    note=r"The columns of $U$ are orthonormal for $N \ge 2 d_v$; for $N < 2 d_v$ its rows are.",
+)  # fmt: skip
 
 
 @CONVERGENCE.inputs
@@ -167,12 +167,13 @@ CONVERGENCE.mutant("squares of the singular values kept", lambda P, s, R: P @ di
 
 # -- pre-normalisation -------------------------------------------------------------------------------------------------
 
-PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text",
-    statement=r"""\sigma_{\max}(\mathbf{M}) \le \|\mathbf{M}\|_F, \text{ hence } \mathbf{M}_0 =
-        \frac{\mathbf{M}}{\|\mathbf{M} \|_F+\epsilon} \text{ satisfies the singular value requirement}""",
+PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text", name="pre-normalisation for Newton-Schulz",
+    statement=r"""\text{Due to the requirement on singular values and the inequality } \sigma_{\max}(\mathbf{M}) \le
+        \|\mathbf{M}\|_F, \text{ we follow standard practice by pre-normalising the matrix } \mathbf{M} \text{ so that }
+        \mathbf{M}_0 = \frac{\mathbf{M}}{\|\mathbf{M}\|_F+\epsilon} \text{ where } \epsilon > 0""",
     assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
     relation=AtMost(), sizes={"N": (1, 5), "m": (1, 4)},
-    note="Full rank, the other requirement of convergence, is not M_0's to give: it has the rank of M.",
+    note="Full rank, the other requirement of convergence, is not $M_0$'s to give: it has the rank of $M$.",
 )  # fmt: skip
 
 
@@ -194,14 +195,14 @@ PRENORMALISATION.mutant("longest column instead of the Frobenius norm",
 PRENORMALISATION.mutant("requirement 1/sqrt(3)", "sqrt(3) -> 1 / sqrt(3)")
 
 PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-floor",
-    label="Section 2.3, what pre-normalisation costs",
+    label="Section 2.3, what pre-normalisation costs", name="smallest singular value after pre-normalisation",
     statement=r"""\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 -
         s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le
         \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}""",
     assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)}, of_project=True,
-    note="""With 2 d_v = 32 and K = 6 (Appendix E) the smallest singular value of B is at most 0.988, for any tokens;
-        equality (as eps tends to 0) needs the singular values of M to be equal.""",
+    note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $B$ is at most 0.988, for any
+        tokens; equality (as $\epsilon$ tends to 0) needs the singular values of $M$ to be equal.""",
 )  # fmt: skip
 
 
@@ -231,12 +232,13 @@ PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2", divisor
 
 # -- the iterate as a function of M ------------------------------------------------------------------------------------
 
-UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text",
-    statement=r"\mathbf{M}_K = \mathbf{M}\,h(\mathbf{M}^\top\mathbf{M}) \text{ for some polynomial } h",
+UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text", name="Newton-Schulz iterates as a polynomial",
+    statement=r"""\text{we can unroll the repeated application of Newton-Schulz iterates to express } \mathbf{M}_K
+        \text{ in terms of } \mathbf{M}h(\mathbf{M}^\top\mathbf{M}) \text{ where } h \text{ is some polynomial}""",
     assumptions=["fixed K", "M_0 = M (Eq. (9))"],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
-    note="""
-        h has degree (3^K - 1)/2. After pre-normalisation its coefficients depend on ||M||_F, so that M is then M_0.""",
+    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
+    note=r"""$h$ has degree $(3^K - 1)/2$. After pre-normalisation its coefficients depend on $\|M\|_F$, so that $M$ is
+        then $M_0$.""",
 )  # fmt: skip
 
 
@@ -288,9 +290,9 @@ UNROLLED.mutant("constant term (3/2)^K halved", lambda value, M, K: value - M * 
 
 # -- the polar factor --------------------------------------------------------------------------------------------------
 
-NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text",
-    statement=r"""
-        \mathbf{U} \text{ (polar factor) is the closest orthonormal matrix under the Frobenius norm to } \mathbf{M}""",
+NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text", name="nearest orthonormal matrix",
+    statement=r"""\text{we can view } \mathbf{U} \text{ as the closest orthonormal matrix under the Frobenius norm to }
+        \mathbf{M}""",
     assumptions=[
         "orthonormal: with orthonormal columns, N >= 2 d_v",
         Assumption("M has full column rank", positive=lambda M: singular_values(M)[-1]),
@@ -324,16 +326,14 @@ NEAREST.mutant("spectral norm on one side", "frobenius_norm -> spectral_norm")
 NEAREST.mutant("M's component along V instead of V",
     "V -> V @ (V.T @ M); V_mirrored -> V_mirrored @ (V_mirrored.T @ M)")  # fmt: skip
 
-UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text",
+UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis unbiased towards feature dimensions",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
-    relation=Equal(), sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",),
-    exact=True,
-    reading=Reading(
-        "not biased towards any feature dimensions",
-        "the map from M to the basis commutes with every orthogonal change of the feature dimensions, permutations among"
-        " them: M_K(M R) = M_K(M) R for every K, hence in the limit U(M R) = U(M) R",
-    ),
+    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2},
+    sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
+    reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
+        orthogonal change of the feature dimensions, permutations among them: $M_K(MR) = M_K(M)R$ for every $K$, hence
+        in the limit $U(MR) = U(M)R$"""),
 )  # fmt: skip
 
 
@@ -356,7 +356,7 @@ UNBIASED.mutant("invariant instead of equivariant", lambda M, K: newton_schulz_i
 
 # -- how far the iterate moves with M ----------------------------------------------------------------------------------
 
-STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text",
+STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text", name="stability of Newton-Schulz near rank deficiency",
     statement=r"\text{it is stable when } \mathbf{M} \text{ is close to being rank deficient}",
     assumptions=[
         "fixed K",
@@ -364,12 +364,10 @@ STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text",
     ],
     relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), expects="reading",
-    reading=Reading(
-        "stable when",
-        "the spectral norm of d vec M_K / d vec M_0 is at most (3/2)^K whatever the singular values of M_0 in [0, 1]; the"
-        " constant is best, and attained where M_0 = 0",
-    ),
-    note="Stable for a fixed K only: the constant grows without bound as the iteration converges.",
+    reading=Reading("stable when", r"""the spectral norm of
+        $\partial\operatorname{vec}M_K/\partial\operatorname{vec}M_0$ is at most $(3/2)^K$ whatever the singular values
+        of $M_0$ in $[0, 1]$; the constant is best, and attained where $M_0 = 0$"""),
+    note="Stable for a fixed $K$ only: the constant grows without bound as the iteration converges.",
 )  # fmt: skip
 
 

@@ -60,22 +60,19 @@ def attention_through_newton_schulz(X: Tokens, W_Q: Query, W_K: Key, alpha: Alph
     return attention_matrix_in_basis(X, W_Q, W_K, alpha, B)
 
 
-GRADIENT_THROUGH_QR = Claim(
-    OSA,
-    "osa.gradient-through-qr",
+# m = 2 d_v
+GRADIENT_THROUGH_QR = Claim(OSA, "osa.gradient-through-qr",
     label="Section 2.3, gradient through reduced QR where [Q, K] has full column rank",
     statement=r"""
         \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^
         \top\big) = \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} \text{ with } \mathbf{B} =
         \mathbf{B}([\mathbf{Q},\mathbf{K}]) \text{ from reduced QR differentiated along}""",
     assumptions=[INDEPENDENT_COLUMNS],
-    relation=Equal(),
+    name="gradient through reduced QR, full column rank", relation=Equal(),
     sizes={"N": (2, 4), "d": (2, 4), "m": (2, 4)},
-    # m = 2 d_v
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["m"] <= min(sizes["N"], sizes["d"]),
-    uses=("osa.thm-2.1-any-basis",),
-    of_project=True,
-)
+    uses=("osa.thm-2.1-any-basis",), of_project=True,
+)  # fmt: skip
 
 
 @GRADIENT_THROUGH_QR.inputs
@@ -105,24 +102,17 @@ GRADIENT_THROUGH_QR.mutant("last factor B^T held constant",
     lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=False))  # fmt: skip
 GRADIENT_THROUGH_QR.mutant("exponential of -[S]", "alpha -> -alpha")
 
-CONSTANT_BASIS = Claim(
-    OSA,
-    "osa.gradient-constant-basis",
-    label="Eq. (6) with the basis held constant",
+# m = 2 d_v columns of B
+CONSTANT_BASIS = Claim(OSA, "osa.gradient-constant-basis", label="Eq. (6) with the basis held constant",
     statement=r"""\frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} =
         \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big( \mathbf{I}_N +
         \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held constant}""",
     assumptions=[ORTHONORMAL, Assumption("their span contains the columns of Q and K", zero=outside)],
-    relation=Equal(),
-    sizes={"N": (2, 3), "d": (2, 3), "m": (2, 3)},
-    # m = 2 d_v columns of B
-    where=lambda sizes: sizes["m"] % 2 == 0 and sizes["m"] <= min(sizes["N"], sizes["d"]),
-    expects="refuted",
-    severity="error",
-    correction="osa.gradient-constant-basis-of-tokens",
-    of_project=True,
-    note="What detaching the basis computes: values are right, gradients are not, unless B has room for all tokens.",
-)
+    name="gradient with the basis held constant", relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "m": (2, 3)},
+    where=lambda sizes: sizes["m"] % 2 == 0 and sizes["m"] <= min(sizes["N"], sizes["d"]), expects="refuted",
+    severity="error", correction="osa.gradient-constant-basis-of-tokens", of_project=True,
+    note="What detaching the basis computes: values are right, gradients are not, unless $B$ has room for all tokens.",
+)  # fmt: skip
 
 
 @CONSTANT_BASIS.inputs
@@ -152,17 +142,18 @@ def third_token_outside_the_basis() -> dict[str, Any]:
 
 TOKENS_IN_SPAN = Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))
 BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
-    label="Eq. (6) with a constant basis of the tokens",
+    label="Eq. (6) with a constant basis of the tokens", name="gradient in a constant basis of the tokens",
     statement=r"""
         \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
         \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
         constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}""",
     assumptions=[ORTHONORMAL, TOKENS_IN_SPAN],
     relation=Equal(), all_sizes=True, hypotheses=(TOKENS_IN_SPAN,),
-    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)}, where=lambda sizes: sizes["r"] <= sizes["N"],
-    corrects="osa.gradient-constant-basis", uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
-    note="""The natural basis where 2 d_v >= d (h <= 2), or where [Q, K] is rank deficient: it does not depend on the
-        weights.""",
+    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
+    where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
+    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    note=r"""The natural basis where $2 d_v \ge d$ ($h \le 2$), or where $[Q,K]$ is rank deficient: it does not depend
+        on the weights.""",
 )  # fmt: skip
 
 
@@ -202,11 +193,13 @@ THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
         \exp(\mathbf{S})), \text{ the gradient by } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} =
         \mathbf{M}_K,\ K \ge 1, \text{ is that of } \exp(\mathbf{S}), \text{ whatever the rank of } \mathbf{M}""",
     assumptions=[EVERY_SINGULAR_VALUE_ONE],
-    relation=Equal(), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2), "q": (0, 1)}, expects="refuted",
-    severity="error", correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
-    note="""The iterates move in the column space of M. Where M is rank deficient, a change of the weights that enlarges
-        it changes exp(S) at first order and leaves the layer as computed where it was; its gradient (correct for what
-        is computed) is another one. Where the rank of M is that of X, no change of weights enlarges the space.""",
+    name="gradient through converged Newton-Schulz", relation=Equal(),
+    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 1), "K": (1, 2), "q": (0, 1)}, expects="refuted", severity="error",
+    correction="osa.gradient-through-newton-schulz-full-rank", of_project=True,
+    note=r"""The iterates move in the column space of $M$. Where $M$ is rank deficient, a change of the weights that
+        enlarges it changes $\exp(S)$ at first order and leaves the layer as computed where it was; its gradient
+        (correct for what is computed) is another one. Where the rank of $M$ is that of $X$, no change of weights
+        enlarges the space.""",
 )  # fmt: skip
 
 
@@ -252,7 +245,9 @@ NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-ra
         } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
         \exp(\mathbf{S})""",
     assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
-    relation=Equal(), sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
+    name="gradient through Newton-Schulz, full column rank", relation=Equal(),
+    at_sizes={"N": 2, "d": 2, "d_v": 1, "K": 1},
+    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
     where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]), corrects="osa.gradient-through-newton-schulz",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
@@ -270,9 +265,8 @@ NEWTON_SCHULZ_FULL_RANK.oracle(gradient_of_the_exponential)
 NEWTON_SCHULZ_FULL_RANK.mutant("no step, B = M", "K -> 0")
 NEWTON_SCHULZ_FULL_RANK.mutant("exponential of -[S]", "alpha -> -alpha")
 
-NEWTON_SCHULZ_SPANNING = Claim(
-    OSA,
-    "osa.gradient-through-newton-schulz-spanning",
+# m = 2 d_v
+NEWTON_SCHULZ_SPANNING = Claim(OSA, "osa.gradient-through-newton-schulz-spanning",
     label="Section 2.3, gradient through converged Newton-Schulz iterates that span the tokens",
     statement=r"""\text{If all nonzero singular values of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are } 1 \text{
         and its column space is that of } \mathbf{X} \text{ (as it can be for } 2d_v \ge d \text{), the gradient by }
@@ -285,15 +279,13 @@ NEWTON_SCHULZ_SPANNING = Claim(
             zero=lambda X, W_Q, W_K: X - queries_and_keys(X, W_Q, W_K) @ (queries_and_keys(X, W_Q, W_K).T @ X),
         ),
     ],
-    relation=Equal(),
+    name="gradient through Newton-Schulz that spans the tokens", relation=Equal(),
+    at_sizes={"N": 2, "d": 2, "m": 2, "K": 2},
     sizes={"N": (2, 3), "d": (2, 3), "m": (2, 4), "K": (1, 2)},
-    # m = 2 d_v
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["d"] <= min(sizes["N"], sizes["m"]),
-    uses=("osa.thm-2.1-any-basis",),
-    exact=True,
-    of_project=True,
-    note="[Q, K] is rank deficient for 2 d_v > d, where reduced QR fails (osa.gradient-through-qr-rank-deficient).",
-)
+    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    note="$[Q,K]$ is rank deficient for $2 d_v > d$, where reduced QR fails (osa.gradient-through-qr-rank-deficient).",
+)  # fmt: skip
 
 
 @NEWTON_SCHULZ_SPANNING.inputs
@@ -317,21 +309,17 @@ NEWTON_SCHULZ_SPANNING.oracle(gradient_of_the_exponential)
 NEWTON_SCHULZ_SPANNING.mutant("no step, B = M", "K -> 0")
 NEWTON_SCHULZ_SPANNING.mutant("exponential of -[S]", "alpha -> -alpha")
 
-NEWTON_SCHULZ_GRADIENT = Claim(
-    OSA,
-    "osa.gradient-through-newton-schulz-limit",
-    label="Section 2.3, gradient through Newton-Schulz as K grows",
+# singular values of M_0 are at least 1/14: seven steps lift them to about 1
+NEWTON_SCHULZ_GRADIENT = Claim(OSA, "osa.gradient-through-newton-schulz-limit",
+    label="Section 2.3, gradient through Newton-Schulz as K grows", name="limit of the gradient through Newton-Schulz",
     statement=r"""
         \text{If } [\mathbf{Q},\mathbf{K}] \text{ has full column rank, the gradient by } \mathbf{W}^{Q,K} \text{ of Eq.
         (6) through } \mathbf{B} = \mathbf{M}_K,\ \mathbf{M}_0 = [\mathbf{Q},\mathbf{K}]/(\|[\mathbf{Q},\mathbf{K}]\|_F
         + \epsilon), \text{ tends to that of } \exp(\mathbf{S}) \text{ as } K \to \infty""",
     assumptions=[INDEPENDENT_COLUMNS, "eps > 0"],
-    # singular values of M_0 are at least 1/14: seven steps lift them to about 1
-    relation=TendsTo(scales=tuple(range(4, 17)), rate=QuadraticRate()),
-    sizes={"N": (2, 3), "d": (2, 3), "m": (2, 2)},
-    uses=("osa.ns-convergence", "osa.gradient-through-newton-schulz-full-rank"),
-    of_project=True,
-)
+    relation=TendsTo(scales=tuple(range(4, 17)), rate=QuadraticRate()), sizes={"N": (2, 3), "d": (2, 3), "m": (2, 2)},
+    uses=("osa.ns-convergence", "osa.gradient-through-newton-schulz-full-rank"), of_project=True,
+)  # fmt: skip
 
 
 @NEWTON_SCHULZ_GRADIENT.inputs
@@ -364,13 +352,13 @@ QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
         \text{, automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by }
         \mathbf{W}^{Q,K}\text{ that are off by more than one percent}""",
     assumptions=["Gaussian tokens and weights; a fixed Gaussian linear functional of A is differentiated"],
-    relation=FollowsLaw(samples=400, instances=2), sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical",
-    of_project=True,
-    observed="""torch.linalg.qr on the CPU in float64; N = 6 to 8, d = 3, d_v = 2 or 3, alpha = 0.3, 400 draws each;
-        R_ii of one rounding divides roundings of the same size. N < 2 d_v does no harm by itself: with full row rank
-        gradients are right.""",
-    note="""h = 1 (d_v = d), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the way
-        out.""",
+    name="gradient through QR of deficient rank", relation=FollowsLaw(samples=400, instances=2),
+    sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical", of_project=True,
+    observed=r"""torch.linalg.qr on the CPU in float64; $N = 6$ to 8, $d = 3$, $d_v = 2$ or 3, $\alpha = 0.3$, 400 draws
+        each; $R_{ii}$ of one rounding divides roundings of the same size. $N < 2 d_v$ does no harm by itself: with full
+        row rank gradients are right.""",
+    note="""$h = 1$ ($d_v = d$), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the
+        way out.""",
 )  # fmt: skip
 
 

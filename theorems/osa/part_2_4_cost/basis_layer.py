@@ -117,7 +117,8 @@ BASIS_LAYER = BASIS.extended(
 COUNTED_LAYER = Claim(BASIS_LAYER, "osa.counted-layer", label="Section 2.4, the implementation that is counted",
     statement=r"""\mathbf{V} + \mathbf{B}(\exp[\mathbf{S}]\,\mathbf{U} - \mathbf{U}) = \mathrm{OSA}(\mathbf{X}), \quad
         \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O,\ \mathbf{U} = \mathbf{B}^\top\mathbf{V}""",
-    relation=Equal(), all_sizes=True, uses=("osa.thm-2.1-any-basis",), of_project=True,
+    name="implementation that is counted", relation=Equal(), all_sizes=True,
+    uses=("osa.thm-2.1-any-basis",), of_project=True,
     note="Without it, a count of operations would say nothing about the layer.",
 )  # fmt: skip
 
@@ -137,7 +138,8 @@ LOW_RANK_LAYER = Claim(BASIS_LAYER, "osa.low-rank-layer", label="Section 2.4, th
         \mathbf{I}_r)(\mathbf{B}^\top \mathbf{V})\big), \quad \mathbf{V} = \mathbf{X}\mathbf{W}^V\mathbf{W}^O, \quad
         [\mathbf{S}] = \tfrac{\alpha}{\sqrt{d_v}}\big((\mathbf{B}^\top\mathbf{Q})(\mathbf{B}^\top\mathbf{K})^\top -
         (\mathbf{B}^\top\mathbf{K})(\mathbf{B}^\top\mathbf{Q})^\top\big)""",
-    relation=Equal(), all_sizes=True, uses=("osa.thm-2.1-any-basis",), of_project=True,
+    name="layer without any large matrix", relation=Equal(), all_sizes=True,
+    uses=("osa.thm-2.1-any-basis",), of_project=True,
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from verify.oracles import Count, count
 from verify.vocabulary import Claim, OrderOfGrowth, Reading, Setting
 
 FIXED_EXPONENTIAL = (
-    "an exponential takes a fixed number of matrix products, as it does while ||S|| is bounded: each doubling of the norm"
+    "an exponential takes a fixed number of matrix products, as it does while the norm of S is bounded: each doubling of it"
     " costs a squaring more"
 )
 SINGLE_HEAD = (
@@ -33,7 +33,7 @@ ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 
 # -- the naive layer, and what Theorem 2.1 saves -----------------------------------------------------------------------
 
-NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text",
+NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text", name="cost of the naive layer",
     statement=r"""\text{a naive implementation of OSA has computational complexity of } O(N^3)\text{ due to the matrix
         exponential}""",
     assumptions=["h = 1, so d_v = d"],
@@ -41,7 +41,7 @@ NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text",
     where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
     reading=Reading(
         "computational complexity of $O(N^3)$",
-        f"the order in N for d <= N, where projections (N d^2) do not dominate; {FIXED_EXPONENTIAL}",
+        f"the order in $N$ for $d \\le N$, where projections ($N d^2$) do not dominate; {FIXED_EXPONENTIAL}",
     ),
 )  # fmt: skip
 
@@ -60,12 +60,12 @@ REDUCED_EXPONENTIAL_COST = Claim(OSA, "osa.thm-2.1-cost", label="Section 2.1, te
     statement=r"""\text{This reduces the problem of computing } \exp(\mathbf{S}) \text{ to computing } \exp[\mathbf{S}]
         \text{ which has a computational complexity of } O(r^3) \ll O(N^3)""",
     assumptions=["r << N"],
-    relation=OrderOfGrowth(along=("r", "N", "N r")), sizes={"N": (16, 20), "r": (2, 4)}, uses=("osa.thm-2.1",),
-    expects="reading",
+    name="cost of the reduced exponential", relation=OrderOfGrowth(along=("r", "N", "N r")),
+    sizes={"N": (16, 20), "r": (2, 4)}, uses=("osa.thm-2.1",), expects="reading",
     reading=Reading(
         r"computational complexity of $O(r^3) \ll O(N^3)$",
-        f"the order of exp[S] alone, from [S] (r, r), whatever N; {FIXED_EXPONENTIAL}.  The products with B that Eq. (6) needs"
-        " besides are counted in Section 2.4",
+        rf"the order of $\exp[\mathbf{{S}}]$ alone, from $[\mathbf{{S}}]$, whatever $N$; {FIXED_EXPONENTIAL}. The products with"
+        r" $B$ that Eq. (6) needs besides are counted in Section 2.4",
     ),
 )  # fmt: skip
 
@@ -87,14 +87,15 @@ REDUCED_EXPONENTIAL_COST.mutant("r^3 / N", lambda N, r: Fraction(r**3, N))
 
 # -- the whole layer ---------------------------------------------------------------------------------------------------
 
-COST = Claim(ONE_HEAD, "osa.cost-osa", label="Section 2.4 and Abstract",
-    statement=r"""
-        \text{the computational complexity of OSA is } O(Nd^2 + d^3) \text{, which scales linearly with } N""",
+COST = Claim(ONE_HEAD, "osa.cost-osa", label="Section 2.4 and Abstract", name="operations of the layer",
+    statement=r"""\text{by exploiting the low-rank structure of } \mathbf{S}, \text{ the computational complexity of OSA
+        is } O(Nd^2 + d^3) \text{ and the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N""",
     assumptions=["a fixed number K of Newton-Schulz steps, or a QR"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
-    expects="reading", reading=Reading("the computational complexity of OSA", FIXED_EXPONENTIAL),
-    note="""For both bases, at N above and below 2d. Reached only by products in the order of the formula: see
-        osa.cost-eq-6-formed.""",
+    expects="reading",
+    reading=Reading("the computational complexity of OSA", FIXED_EXPONENTIAL),
+    note="""The first half; the second is osa.mem-osa. For both bases, at $N$ above and below $2d$. Reached only by
+        products in the order of the formula: see osa.cost-eq-6-formed.""",
 )  # fmt: skip
 
 
@@ -113,11 +114,11 @@ COST.mutant("d^3 dropped", lambda N, d: [N * d**2] * 2)
 COST.mutant("N d instead of N d^2", lambda N, d: [N * d + d**3] * 2)
 COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
-MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract",
+MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract", name="memory of the layer",
     statement=r"\text{the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N",
     assumptions=["no N x N matrix formed"],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
-    note="""Entries alive at a time, for both bases. Forming A by Eq. (6) before it is applied needs N^2: see
+    note="""Entries alive at a time, for both bases. Forming $A$ by Eq. (6) before it is applied needs $N^2$: see
         osa.cost-eq-6-formed.""",
 )  # fmt: skip
 
@@ -138,7 +139,7 @@ FORMED = Claim(ONE_HEAD, "osa.cost-eq-6-formed", label="Eqs. (6) and (7) with th
         and } \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and
         memory } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N""",
     assumptions=[FIXED_EXPONENTIAL],
-    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
+    name="cost with the attention matrix formed", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
     note="The orders of Section 2.4, which are among the mutants, are those of the products taken from right to left.",
 )  # fmt: skip
 
@@ -166,15 +167,13 @@ def counts_formed(N: int, d: int) -> list[int]:
 FORMED.mutant("operations N d^2 + d^3, as in Section 2.4", lambda N, d: [N * d**2 + d**3, N**2 + N * d + d**2])
 FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N * d**2 + d**3, N * d + d**2])
 
-SOFTMAX_COST = Claim(COUNTED, "osa.cost-ssa", label="Section 2.4",
+SOFTMAX_COST = Claim(COUNTED, "osa.cost-ssa", label="Section 2.4", name="cost of softmax attention",
     statement=r"\text{the computational complexity of SSA is } O(N^2 d) \text{ and the memory cost is } O(N^2)",
     assumptions=["h = 1"],
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
-    reading=Reading(
-        ("$O(N^2d)$", "$O(N^2)$"),
-        "the orders for d <= N, where the N x N matrix of scores dominates.  For d above N the projections take N d^2 operations"
-        " and Q, K, V alone N d entries: see osa.cost-ssa-wide",
-    ),
+    reading=Reading(("$O(N^2d)$", "$O(N^2)$"), r"""the orders for $d \le N$, where the $N \times N$ matrix of scores
+        dominates. For $d$ above $N$ the projections take $N d^2$ operations and $Q, K, V$ alone $N d$ entries: see
+        osa.cost-ssa-wide"""),
 )  # fmt: skip
 
 
@@ -196,9 +195,9 @@ SOFTMAX_COST.mutant("memory N d, linear in N", lambda N, d: [N**2 * d + N * d**2
 SOFTMAX_COST_WIDE = Claim(COUNTED, "osa.cost-ssa-wide", label="Section 2.4, softmax attention at any width",
     statement=r"\text{SSA with its projections takes } O(N^2 d + Nd^2) \text{ operations and memory } O(N^2 + Nd)",
     assumptions=["h = 1"],
-    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
-    note="""W^V W^O is applied from left to right, to the tokens first; multiplied with each other first they would take
-        d^3.""",
+    name="cost of softmax attention at any width", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
+    note="""$W^VW^O$ is applied from left to right, to the tokens first; multiplied with each other first they would
+        take $d^3$.""",
 )  # fmt: skip
 
 

@@ -26,9 +26,11 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
         \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X}) \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d}
         \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}""",
     assumptions=["X in R^{N x d}, of any rank", SKEW],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)}, exact=True, of_project=True,
-    note="""Term by term, (X W X^T)^k X = X (W X^T X)^k: true of every power series and of every W. Skew W are those of
-        the layer; at eigenvalues far left of 0, which other W bring, torch's Taylor exponential loses digits.""",
+    name="push-through identity of the exponential", relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)},
+    exact=True, of_project=True,
+    note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: true of every power series and of every $W$. Skew $W$ are
+        those of the layer; at eigenvalues far left of 0, which other $W$ bring, torch's Taylor exponential loses
+        digits.""",
 )  # fmt: skip
 
 
@@ -67,8 +69,9 @@ PUSHED_THROUGH = Claim(UNTRAINED_LAYER, "osa.push-through-layer", label="Eq. (5)
         \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\,\big[\exp(\mathbf{W}\mathbf{G})\,\mathbf{W}^V\mathbf{W}^O\big],\quad
         \mathbf{W} = \tfrac{\alpha}{\sqrt{d_v}}\big(\mathbf{W}^Q(\mathbf{W}^K)^\top - \mathbf{W}^K(\mathbf{W}^Q)^\top
         \big),\quad \mathbf{G} = \mathbf{X}^\top\mathbf{X}""",
-    relation=Equal(), all_sizes=True, uses=("osa.push-through",), exact=True, of_project=True,
-    note="No basis, any rank: O(N d^2 + d^3) work and O(N d + d^2) memory.",
+    name="layer through small matrices", relation=Equal(), all_sizes=True, uses=("osa.push-through",), exact=True,
+    of_project=True,
+    note="No basis, any rank: $O(N d^2 + d^3)$ work and $O(N d + d^2)$ memory.",
 )  # fmt: skip
 PUSHED_THROUGH.inputs(layer)
 
@@ -127,8 +130,9 @@ LOW_RANK = Claim(LAYER, "osa.push-through-low-rank", label="Eq. (5) through matr
         \mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} =
         \tfrac{\alpha}{\sqrt{d_v}}[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad
         \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}\mathbf{G})\mathbf{W}^V\mathbf{W}^O""",
-    relation=Equal(), uses=("osa.push-through-layer",), exact=True, of_project=True,
-    note="With h heads all factors together cost O(N d^2 + d^3), whatever h.",
+    name="layer through matrices of the head size", relation=Equal(), uses=("osa.push-through-layer",), exact=True,
+    of_project=True,
+    note="With $h$ heads all factors together cost $O(N d^2 + d^3)$, whatever $h$.",
 )  # fmt: skip
 LOW_RANK.inputs(layer)
 
@@ -178,11 +182,12 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
     r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
     assumptions=[ORTHONORMAL],
-    relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL,), uses=("osa.push-through",), exact=True, of_project=True,
+    name="layer in an orthonormal frame of the tokens", relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL,),
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
-    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"],
-    note="""The exponential is that of a skew matrix where P = 0. P is kept because its derivative does not vanish: with
-        it the layer may be differentiated with B held fixed, which asks nothing of the rank of X.""",
+    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
+    of_project=True,
+    note="""The exponential is that of a skew matrix where $P = 0$. $P$ is kept because its derivative does not vanish:
+        with it the layer may be differentiated with $B$ held fixed, which asks nothing of the rank of $X$.""",
 )  # fmt: skip
 
 
@@ -218,10 +223,10 @@ GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     statement=r"""\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W}
         \text{ and } \operatorname{rank}\mathbf{X} = d""",
     assumptions=[FULL_RANK, SKEW],
-    relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)}, where=lambda sizes: sizes["N"] >= sizes["d"],
-    without_domains=NEVER_FULL_RANK, of_project=True,
-    note="""W X^T X is similar to a skew matrix by (X^T X)^{1/2}. Equality at X = diag(1, c), W X^T X a quarter turn.
-        exp(R W R^T) of the frame of X is orthogonal instead.""",
+    name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)},
+    where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK, of_project=True,
+    note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1, c)$,
+        $WX^\top X$ a quarter turn. $\exp(RWR^\top)$ of the frame of $X$ is orthogonal instead.""",
 )  # fmt: skip
 GROWTH.inputs(tokens_and_skew_generator)
 
@@ -246,12 +251,13 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
         \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
     assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
-    relation=AtMost(), sizes={"N": (2, 4), "d": (2, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
-    without_domains=NEVER_FULL_RANK, uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
-    note="""The integral of exp(s S) X W (G^ - G) exp((1 - s) W G^) over s in [0, 1], S = X W X^T. A relative error u of
-        G moves the layer by at most u ||W|| ||X||^2 kappa(X) relative to ||X||, one of R W R^T in the frame of X by u
-        ||S||. ||S|| can be kappa(X) times smaller than ||W|| ||X||^2 already for d = 2, so kappa(X)^2 is what may be
-        lost.""",
+    name="sensitivity of the push-through form", relation=AtMost(), sizes={"N": (2, 4), "d": (2, 3)},
+    where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK,
+    uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
+    note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$. A
+        relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$ relative to $\|X\|$, one of
+        $RWR^\top$ in the frame of $X$ by $u\|S\|$. $\|S\|$ can be $\kappa(X)$ times smaller than $\|W\|\|X\|^2$ already
+        for $d = 2$, so $\kappa(X)^2$ is what may be lost.""",
 )  # fmt: skip
 
 

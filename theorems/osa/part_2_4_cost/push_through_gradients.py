@@ -30,12 +30,8 @@ def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
 
 
 #: N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them.
-GRADIENTS = LAYER.extended(
-    "Section 2.4, gradients",
-    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"],
-    inputs=layer,
-)
+GRADIENTS = LAYER.extended("Section 2.4, gradients", sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"], inputs=layer)  # fmt: skip
 
 
 def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
@@ -45,7 +41,8 @@ def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, 
 
 GRADIENT = Claim(GRADIENTS, "osa.layer-gradient", label="Gradients through exp(W X^T X)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(), all_sizes=True, uses=("osa.push-through-layer",), of_project=True,
+    name="gradients of the push-through form", relation=Equal(), all_sizes=True,
+    uses=("osa.push-through-layer",), of_project=True,
 )  # fmt: skip
 GRADIENT.oracle(gradients_of_the_definition)
 
@@ -58,7 +55,8 @@ def gradients_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: O
 
 GRADIENT_LOW_RANK = Claim(GRADIENTS, "osa.layer-gradient-low-rank", label="Gradients through phi(L^T X^T X U)",
     statement=GRADIENT_STATEMENT,
-    relation=Equal(), uses=("osa.push-through-low-rank",), of_project=True,
+    name="gradients of the low-rank push-through form", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1},
+    uses=("osa.push-through-low-rank",), of_project=True,
 )  # fmt: skip
 GRADIENT_LOW_RANK.oracle(gradients_of_the_definition)
 
@@ -100,9 +98,9 @@ GRADIENT_LOW_RANK.mutant(
 GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a frame of the tokens held fixed",
     statement=GRADIENT_STATEMENT,
     assumptions=[ORTHONORMAL],
-    relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",),
-    of_project=True,
-    note="X = B C, so P = 0 at the point; r < d among the cases, where X has deficient rank.",
+    name="gradients in a fixed frame of the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 1},
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",), of_project=True,
+    note="$X = BC$, so $P = 0$ at the point; $r < d$ among the cases, where $X$ has deficient rank.",
 )  # fmt: skip
 GRADIENT_QR.oracle(gradients_of_the_definition)
 

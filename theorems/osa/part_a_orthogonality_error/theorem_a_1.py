@@ -72,28 +72,24 @@ AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=l
 # -- Theorem A.1, Eq. (10) ---------------------------------------------------------------------------------------------
 
 #: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
-UNCONVERGED = Setting(
-    OSA,
-    "Appendix A",
+UNCONVERGED = Setting(OSA, "Appendix A",
     assumptions=[
         "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
         f"{FROM_NEWTON_SCHULZ} (context of Appendix A)",
     ],
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
-    where=whole_heads,
-)
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)}, where=whole_heads)  # fmt: skip
 
 EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
-    relation=AtMost(),
+    name="orthogonality error of an unconverged basis", relation=AtMost(),
     proof=(
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
         "osa.eq-44", "osa.eq-45",
     ),
-    note="""The theorem prints I_r for the identity of the size of [S], which is 2 d_v, as in F.3, whatever the rank of
-        S. ||B||_2 <= 1 is needed (osa.thm-a.1-eq-10-any-norm), and ||S||_2^2 can stand for (e^{||S||_2} - 1)^2
-        (osa.thm-a.1-quadratic).""",
+    note=r"""The theorem prints $I_r$ for the identity of the size of $[S]$, which is $2 d_v$, as in F.3, whatever the
+        rank of $S$. $\|B\|_2 \le 1$ is needed (osa.thm-a.1-eq-10-any-norm), and $\|S\|_2^2$ can stand for $(e^{\|S\|_2}
+        - 1)^2$ (osa.thm-a.1-quadratic).""",
 )  # fmt: skip
 
 
@@ -126,26 +122,18 @@ def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
     return spectral_norm(D + D.T + D.T @ D)
 
 
-EQUATION_10_GENERAL = Claim(
-    OSA,
-    "osa.thm-a.1-eq-10-any-factor",
+# of 0 <= sigma_i(B) <= 1 only the second needs a test; for N = 1 both sides vanish, since S = 0
+EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B",
-        SKEW,
-        # zeros of the singular values included, so that only <= 1 needs a test
-        AT_MOST_ONE,
-    ],
-    relation=AtMost(),
-    # for N = 1 both sides vanish, since S = 0
-    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
-    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]),
-    of_project=True,
-    note="What the proof in Appendix F.3 uses of Newton-Schulz: tight as S tends to 0 for N = 2, B = diag(1, b).",
-)
+    assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW, AT_MOST_ONE],
+    name="orthogonality error, any basis of norm one", relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
+    where=smallest_dimension, of_project=True,
+    note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
+        \operatorname{diag}(1, b)$.""",
+)  # fmt: skip
 EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
 
 
@@ -166,12 +154,8 @@ for claim in (EQUATION_10, EQUATION_10_GENERAL):
 # -- without the bound on B, and a bound that is quadratic in S --------------------------------------------------------
 
 #: Any B and any skew S.
-ANY_FACTOR = Setting(
-    OSA,
-    "Appendix A, any B",
-    assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW],
-    sizes={"N": (2, 4), "m": (1, 4)},
-)
+ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW],
+    sizes={"N": (2, 4), "m": (1, 4)})  # fmt: skip
 
 
 def any_factor(B: Factor, direction: TokenFrame, log_norm: LogNorm) -> Any:
@@ -181,12 +165,12 @@ def any_factor(B: Factor, direction: TokenFrame, log_norm: LogNorm) -> Any:
 
 
 EQUATION_10_ANY_NORM = Claim(ANY_FACTOR, "osa.thm-a.1-eq-10-any-norm",
-    label="Theorem A.1, Eq. (10), without the bound on B",
+    label="Theorem A.1, Eq. (10), without the bound on B", name="orthogonality error for a basis of any norm",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every } \mathbf{B}""",
     relation=AtMost(), expects="refuted", severity="error", correction="osa.thm-a.1-quadratic", of_project=True,
-    note="""So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which ||B||_2 <= 1. For N = 2, B =
-        b I and small S the ratio of the two sides tends to b^4, 16 for b = 2.""",
+    note=r"""So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which $\|B\|_2 \le 1$. For $N =
+        2$, $B = bI$ and small $S$ the ratio of the two sides tends to $b^4$, 16 for $b = 2$.""",
 )  # fmt: skip
 EQUATION_10_ANY_NORM.inputs(any_factor)
 
@@ -209,10 +193,11 @@ QUADRATIC = Claim(ANY_FACTOR, "osa.thm-a.1-quadratic", label="Theorem A.1, a bou
         \|\mathbf{B}\|_2^4\,\|\mathbf{S}\|_2^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every
         } \mathbf{B} \text{ and skew } \mathbf{S}; \text{ for } \|\mathbf{B}\|_2\le1 \text{ the factor }
         \|\mathbf{B}\|_2^4 \text{ may be dropped}""",
-    relation=AtMost(), corrects="osa.thm-a.1-eq-10-any-norm", uses=("osa.eq-28",), of_project=True,
-    note="""Delta B^T = B^T S B Phi B^T with Phi the integral of exp(t[S]) over t in [0, 1], ||Phi||_2 <= 1; so by Eq.
-        (28) the error is (B Phi B^T)^T S^T (B E B^T) S (B Phi B^T). For ||B||_2 <= 1 it is never above Eq. (10), as
-        ||S||_2 <= e^{||S||_2} - 1.""",
+    name="orthogonality error, quadratic in the scores", relation=AtMost(), corrects="osa.thm-a.1-eq-10-any-norm",
+    uses=("osa.eq-28",), of_project=True,
+    note=r"""$\Delta B^\top = B^\top SB\Phi B^\top$ with $\Phi$ the integral of $\exp(t[S])$ over $t$ in $[0, 1]$,
+        $\|\Phi\|_2 \le 1$; so by Eq. (28) the error is $(B\Phi B^\top)^\top S^\top(BEB^\top)S(B\Phi B^\top)$. For
+        $\|B\|_2 \le 1$ it is never above Eq. (10), as $\|S\|_2 \le e^{\|S\|_2} - 1$.""",
 )  # fmt: skip
 QUADRATIC.inputs(any_factor)
 
@@ -248,20 +233,16 @@ QUADRATIC.mutant("cubic in S", lambda value, S: value * spectral_norm(S))
 
 # -- Theorem A.1, Eq. (11) ---------------------------------------------------------------------------------------------
 
-EQUATION_11 = Claim(
-    UNCONVERGED,
-    "osa.thm-a.1-eq-11",
-    label="Theorem A.1, Eq. (11)",
+# for N = 1 or d = 1 both sides vanish, since S = 0
+EQUATION_11 = Claim(UNCONVERGED, "osa.thm-a.1-eq-11", label="Theorem A.1, Eq. (11)",
     statement=r"""\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
         \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
-    relation=AtMost(),
-    # for N = 1 or d = 1 both sides vanish, since S = 0
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)},
-    where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
-    uses=("osa.ns-sv-at-most-1",),
-    proof=("osa.max-quarter",),
-    note="Y^T Y - I is at most 4 in norm whatever S (osa.a1-saturation), so the bound says something for ||S||_2 < log 5.",
-)
+    name="orthogonality error whatever the basis", relation=AtMost(),
+    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)}, where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
+    uses=("osa.ns-sv-at-most-1",), proof=("osa.max-quarter",),
+    note=r"""$Y^\top Y - I$ is at most 4 in norm whatever $S$ (osa.a1-saturation), so the bound says something for
+        $\|S\|_2 < \log 5$.""",
+)  # fmt: skip
 EQUATION_11.inputs(newton_schulz_basis_of_tokens)
 
 
@@ -287,12 +268,15 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
         SKEW,
         AT_MOST_ONE,
     ],
-    relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="refuted", severity="error",
-    uses=("osa.thm-a.1-eq-10",), correction="osa.a1-saturation",
-    note="""The first half is true: delta adds at most delta^2 (e^{||S||_2} - 1)^2 to the bound (10), and so to the
-        error. The second is true of the bound alone, which grows with S; the error does not, and no upper bound could
-        show that one is incurred. For N = 2, B = b I and S = theta J it is 4 b^2 (1 - b^2) sin^2(b^2 theta / 2),
-        periodic in theta.""",
+    name="larger rotations and the orthogonality error", relation=AtMost(),
+    sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="refuted", severity="error", uses=("osa.thm-a.1-eq-10",),
+    correction="osa.a1-saturation",
+    consequence=r"""A large rotation need not be less orthogonal than a small one, and Eq. (10), which grows
+        exponentially, cannot be used to compare them; use $\min(2, \|[S]\|_2)^2$ in its place (osa.a1-saturation).""",
+    note=r"""The first half is true: $\delta$ adds at most $\delta^2 (e^{\|S\|_2} - 1)^2$ to the bound (10), and so to
+        the error. The second is true of the bound alone, which grows with $S$; the error does not, and no upper bound
+        could show that one is incurred. For $N = 2$, $B = bI$ and $S = \theta J$ it is $4 b^2 (1 -
+        b^2)\sin^2(b^2\theta/2)$, periodic in $\theta$.""",
 )  # fmt: skip
 
 
@@ -350,7 +334,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 
 SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
-    label="Theorem A.1, a bound that large rotations do not outgrow",
+    label="Theorem A.1, a bound that large rotations do not outgrow", name="orthogonality error of large rotations",
     statement=r"""
         \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \|\mathbf{B}\|_2^2\,\|\mathbf{B}^\top\mathbf{B}-\mathbf{I}\|_2
         \,\min(2, \|[\mathbf{S}]\|_2)^2 \le 4 \text{ and } \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le
@@ -359,8 +343,9 @@ SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
     assumptions=[SKEW, AT_MOST_ONE],
     relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-robust",
     uses=("osa.eq-28", "osa.thm-a.1-quadratic"), of_project=True,
-    note="""From Eq. (28) and ||exp[S] - I||_2 <= min(2, ||[S]||_2), and osa.thm-a.1-quadratic: a singular value sigma
-        adds at most sigma^2 ||S||_2^2, and rotations of any size err by at most 4 ||B||_2^2 ||B^T B - I||_2.""",
+    note=r"""From Eq. (28) and $\|\exp[S] - I\|_2 \le \min(2, \|[S]\|_2)$, and osa.thm-a.1-quadratic: a singular value
+        $\sigma$ adds at most $\sigma^2\|S\|_2^2$, and rotations of any size err by at most $4\|B\|_2^2\|B^\top B -
+        I\|_2$.""",
 )  # fmt: skip
 SATURATION.inputs(decomposed_factor_within_the_unit_ball)
 

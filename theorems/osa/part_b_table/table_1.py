@@ -8,10 +8,12 @@ from theorems.osa.shapes import Length, Width
 from verify.vocabulary import Claim, OrderOfGrowth, Reading
 
 TABLE_OPERATIONS = Claim(ONE_HEAD, "osa.table-1-flops", label='Table 1, column "Complexity"',
-    statement=r"\text{QR: } O(Nd^2);\ \text{Newton-Schulz: } O(Nd^2);\ [\mathbf{S}]: O(Nd^2+d^3);\ \exp[\mathbf{S}]:"
-    r" O(d^3);\ \text{Eq. (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd^2+d^3)",
+    statement=r"""\text{Reduced QR on } \mathbf{M}: O(Nd^2);\ \text{Newton-Schultz on } \mathbf{M}: O(Nd^2);\
+        \text{Computing } [\mathbf{S}]: O(Nd^2+d^3);\ \text{Computing } \exp[\mathbf{S}]: O(d^3);\ \text{Computing Eq
+        (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd^2+d^3)""",
     assumptions=["K fixed"],
-    relation=OrderOfGrowth(along=("N", "d", "N d")), uses=("osa.counted-layer",), expects="reading",
+    name="operations by component", relation=OrderOfGrowth(along=("N", "d", "N d")), uses=("osa.counted-layer",),
+    expects="reading",
     reading=Reading("Complexity", FIXED_EXPONENTIAL),
 )  # fmt: skip
 
@@ -29,16 +31,14 @@ TABLE_OPERATIONS.mutant("[S]: N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2
 TABLE_OPERATIONS.mutant("exp[S]: d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**2, N * d**2 + d**3])
 TABLE_OPERATIONS.mutant("Eq. (6): N d^2", lambda N, d: [N * d**2, N * d**2, N * d**2 + d**3, d**3, N * d**2])
 
-TABLE_MEMORY = Claim(ONE_HEAD, "osa.table-1-memory", label='Table 1, column "Memory"',
-    statement=r"""
-        \text{QR: } O(Nd);\ \text{Newton-Schulz: } O(Nd);\ [\mathbf{S}]: O(Nd);\ \exp[\mathbf{S}]: O(d^2);\ \text{Eq.
-        (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)""",
+TABLE_MEMORY = Claim(ONE_HEAD, "osa.table-1-memory", label='Table 1, column "Memory"', name="memory by component",
+    statement=r"""\text{Reduced QR on } \mathbf{M}: O(Nd);\ \text{Newton-Schultz on } \mathbf{M}: O(Nd);\
+        \text{Computing } [\mathbf{S}]: O(Nd);\ \text{Computing } \exp[\mathbf{S}]: O(d^2);\ \text{Computing Eq (6) and
+        applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd)""",
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: 2 * sizes["d"] <= sizes["N"], expects="reading",
-    reading=Reading(
-        "$O(Nd)$",
-        "the order for 2d <= N, as Section 2.3 usually has it.  M_k^T M_k, [S] and B^T X W^V W^O have order d^2 entries, which"
-        " N d does not bound while d outgrows N: see osa.table-1-memory-wide",
-    ),
+    reading=Reading("$O(Nd)$", r"""the order for $2d \le N$, as Section 2.3 usually has it. $M_k^\top M_k$, $[S]$ and
+        $B^\top XW^VW^O$ have order $d^2$ entries, which $N d$ does not bound while $d$ outgrows $N$: see
+        osa.table-1-memory-wide"""),
 )  # fmt: skip
 
 
@@ -61,8 +61,9 @@ TABLE_MEMORY_WIDE = Claim(ONE_HEAD, "osa.table-1-memory-wide", label='Table 1, c
     statement=r"""\text{QR: } O(Nd);\ \text{Newton-Schulz},\ [\mathbf{S}], \text{ Eq. (6) and applying }
         \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd + d^2);\ \exp[\mathbf{S}]: O(d^2), \text{ for } N \text{ and } d \text{
         in any proportion}""",
-    relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
-    note="A reduced QR of an M with more columns than rows has factors (N, N) and (N, 2d), so its row needs no d^2.",
+    name="memory by component at any width", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
+    note="""A reduced QR of an $M$ with more columns than rows has factors $(N, N)$ and $(N, 2d)$, so its row needs no
+        $d^2$.""",
 )  # fmt: skip
 
 

@@ -19,8 +19,10 @@ THEOREM_C1 = Claim(LAYER_OF_FEW_TOKENS, "osa.thm-c.1", label="Theorem C.1, Eqs. 
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}}_{\mathbf{J}_1}+\underbrace{(
         \mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X})}_{\mathbf{J}_2}\in\mathbb{R}^{Nd\times Nd}""",
     assumptions=["single head", "column-major vec"],
-    relation=Equal(), all_sizes=True, proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"), exact=True,
-    note="The factor of Eq. (49) is misprinted; its term is multiplied by d vec(W^V W^O)/d vec X = 0.",
+    name="Jacobian of the layer by its input", relation=Equal(), all_sizes=True,
+    proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"), exact=True,
+    note=r"""The factor of Eq. (49) is misprinted; its term is multiplied by
+        $\partial\operatorname{vec}(W^VW^O)/\partial\operatorname{vec}X = 0$.""",
 )  # fmt: skip
 THEOREM_C1.inputs(layer)
 
@@ -42,15 +44,17 @@ THEOREM_C1.mutant("J_1 dropped", "dA -> (0 * dA)")
 
 # -- value and output weights ------------------------------------------------------------------------------------------
 
-C1_KAPPA = Claim(OSA, "osa.c1-kappa", label="Appendix C.1",
-    statement=r"""
-        \kappa(\mathbf{W}^V\mathbf{W}^O)=1,\quad\kappa(\mathbf{D})=\frac{\sigma_{\max}(\mathbf{D})}{\sigma_{\min>0}(
-        \mathbf{D})}""",
+C1_KAPPA = Claim(OSA, "osa.c1-kappa", label="Appendix C.1", name="condition number of the value-output product",
+    statement=r"""\kappa(\mathbf{W}^V\mathbf{W}^O) = 1 \text{ where }
+        \kappa(\mathbf{D})=\frac{\sigma_{\max}(\mathbf{D})}{\sigma_{\min>0}(\mathbf{D})}. \text{ This can be achieved by
+        sampling } \mathbf{U},\mathbf{V}\stackrel{\text{i.i.d.}}{\sim}\mathcal{U}_{d\times d_v} \text{ and setting }
+        \mathbf{W}^V=\mathbf{U},\mathbf{W}^O=\mathbf{V}^\top""",
     assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
-    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS), exact=True,
+    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS),
     sizes={"d": (1, 4), "d_v": (1, 4)}, where=lambda sizes: sizes["d_v"] <= sizes["d"],
-    note="""True of every U and V on the Stiefel manifold, whatever their law; the non-zero singular values are all 1
-        (F.7).""",
+    exact=True,
+    note="""True of every $U$ and $V$ on the Stiefel manifold, whatever their law; the non-zero singular values are all
+        1 (F.7).""",
 )  # fmt: skip
 
 

@@ -20,12 +20,13 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Se
 
 # -- query and key weights ---------------------------------------------------------------------------------------------
 
-C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text",
-    statement=r"2d_v\le d \text{ is satisfied for } h>1",
+C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text", name="head size of the query-key initialisation",
+    statement=r"\text{this scheme requires } 2d_v\le d \text{ which is satisfied for } h>1",
     assumptions=["d_v = d/h, h divides d"],
     relation=AtMost(), sizes={"d": (2, 9), "d_v": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["d_v"] < sizes["d"],
-    note="For h = 1, d_v = d and the scheme of Appendix C.2 does not exist: no 2 d columns of R^d are orthonormal.",
+    note=r"""For $h = 1$, $d_v = d$ and the scheme of Appendix C.2 does not exist: no $2d$ columns of $\mathbb{R}^d$ are
+        orthonormal.""",
 )  # fmt: skip
 
 
@@ -49,10 +50,13 @@ ORTHONORMAL_COLUMNS = Assumption(
     zero=lambda W_Q, W_K: gram_defect(concatenate([W_Q, W_K], axis=1)),
 )
 THEOREM_C2 = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.thm-c.2", label="Theorem C.2, Eq. (14)",
-    statement=r"""
-        \kappa(\tilde{\mathbf{W}})=1; \text{ the non-zero singular values of } \tilde{\mathbf{W}} \text{ are } 1""",
+    statement=r"""\text{We assume } 2d_v \le d. \text{ If we initialise } \mathbf{W}^Q,\mathbf{W}^K \text{ such that }
+        [\mathbf{W}^Q,\mathbf{W}^K]\in\mathbb{R}^{d\times2d_v} \text{ forms an orthonormal matrix, we have }
+        \kappa(\tilde{\mathbf{W}})=1. \text{ Specifically, we have that the non-zero singular values of }
+        \tilde{\mathbf{W}} \text{ are } 1""",
     assumptions=["2 d_v <= d", ORTHONORMAL_COLUMNS],
-    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_COLUMNS,), sizes={"d": (2, 6), "d_v": (1, 3)},
+    name="condition number of the query-key matrix", relation=HasStructure(), all_sizes=True,
+    hypotheses=(ORTHONORMAL_COLUMNS,), sizes={"d": (2, 6), "d_v": (1, 3)},
     where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"], proof=("osa.eq-53",), exact=True,
 )  # fmt: skip
 THEOREM_C2.inputs(orthonormal_queries_and_keys)
@@ -80,16 +84,22 @@ THEOREM_C2.mutant("second product dropped", lambda W_Q, W_K: W_Q @ W_K.T)
 THEOREM_C2.mutant("key instead of query in the first product", lambda W_Q, W_K: W_K @ W_K.T - W_K @ W_Q.T)
 
 VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
-    statement=r"""\text{the query, key weights only affect the Jacobian via }
-        \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top- \mathbf{W}^K(\mathbf{W}^Q)^\top;\ \text{the proof of Theorem
-        C.3 shows that the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
+    statement=r"""\text{From Equation 13, we note that the query, key weights only affect the Jacobian via the term: }
+        \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top. \text{ To see this in more
+        detail, we refer to the proof of Theorem C.3 which shows that the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is
+        a function of } \tilde{\mathbf{W}}""",
     assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap",
-    uses=("osa.thm-c.1",), proof=("osa.c2-via-wtilde-newton-schulz",), exact=True,
-    note="""True of A = exp(S). The proof of Theorem C.3 speaks of another A, made from Newton-Schulz iterates of [X
-        W^Q, X W^K], which is a function of W~ only where [W^Q, W^K] has orthonormal columns. The author would say that
-        the theorem assumes just that (osa.c2-via-wtilde-orthonormal); but its proof does not show it there, and the
-        sentence, from which the initialisation is derived, is about weights not yet chosen.""",
+    name="Jacobian as a function of the query-key matrix", relation=Equal(), all_sizes=True,
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
+    proof=("osa.c2-via-wtilde-newton-schulz",), correction="osa.c2-via-wtilde-orthonormal", exact=True,
+    consequence=r"""With Newton-Schulz, weights with the same $\tilde{W}$ can give different Jacobians, so that
+        conditioning $\tilde{W}$ alone is no criterion; among orthonormal $[W^Q,W^K]$ it is
+        (osa.c2-via-wtilde-orthonormal).""",
+    note=r"""True of $A = \exp(S)$. The proof of Theorem C.3 speaks of another $A$, made from Newton-Schulz iterates of
+        $[XW^Q, XW^K]$, which is a function of $\tilde{W}$ only where $[W^Q, W^K]$ has orthonormal columns. The author
+        would say that the theorem assumes just that; but its proof does not show it there, and the sentence, from which
+        the initialisation is derived, is about weights not yet chosen. What to use instead:
+        osa.c2-via-wtilde-orthonormal.""",
 )  # fmt: skip
 
 
@@ -132,22 +142,18 @@ VIA_GENERATOR_NEWTON_SCHULZ = Claim(LAYER, "osa.c2-via-wtilde-newton-schulz",
         \mathbf{A} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I}_{2d_v})\mathbf{B}^\top, \mathbf{B} \text{
         from Newton-Schulz: the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is a function of } \tilde{\mathbf{W}}""",
     assumptions=[SAME_GENERATOR],
-    relation=Equal(), sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, expects="refuted", severity="error",
-    correction="osa.c2-via-wtilde-orthonormal", of_project=True,
-    note="The iterates start from [X W^Q, X W^K], whose singular values W~ does not determine.",
+    name="Newton-Schulz Jacobian and the query-key matrix", relation=Equal(),
+    sizes={"N": (1, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, expects="refuted", severity="error",
+    of_project=True,
+    note=r"The iterates start from $[XW^Q, XW^K]$, whose singular values $\tilde{W}$ does not determine.",
 )  # fmt: skip
 
 
 @VIA_GENERATOR_NEWTON_SCHULZ.inputs
 def sheared_weights(
-    X: Tokens,
-    W_Q: Query,
-    W_K: Key,
-    shear: Annotated[Any, Shape("d_v", "d_v")],
-    alpha: Alpha,
-    epsilon: Epsilon,
+    X: Tokens, W_Q: Query, W_K: Key, shear: Annotated[Any, Shape("d_v", "d_v")], alpha: Alpha, epsilon: Epsilon,
     K: Steps,
-) -> Any:
+) -> Any:  # fmt: skip
     # W_Q (W_K + W_Q H)^T - (W_K + W_Q H) W_Q^T = W~ for symmetric H
     P_K = W_K + W_Q @ (shear + shear.T)
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "P_Q": W_Q, "P_K": P_K, "alpha": alpha, "epsilon": epsilon, "K": K}
@@ -187,22 +193,18 @@ VIA_GENERATOR_ORTHONORMAL = Claim(OSA, "osa.c2-via-wtilde-orthonormal",
         ),
         SAME_GENERATOR,
     ],
-    relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 2)},
-    where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 8, corrects="osa.c2-via-wtilde-newton-schulz",
+    name="Newton-Schulz Jacobian for orthonormal queries and keys", relation=Equal(),
+    sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 2)},
+    where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 8, corrects="osa.c2-via-wtilde",
     of_project=True,
 )  # fmt: skip
 
 
 @VIA_GENERATOR_ORTHONORMAL.inputs
 def rotated_weights(
-    X: Tokens,
-    frame: Frame,
-    turn: Annotated[Any, Shape("d_v", "d_v")],
-    mix: Annotated[Any, Shape("d_v", "d_v")],
-    alpha: Alpha,
-    epsilon: Epsilon,
-    K: Steps,
-) -> Any:
+    X: Tokens, frame: Frame, turn: Annotated[Any, Shape("d_v", "d_v")], mix: Annotated[Any, Shape("d_v", "d_v")],
+    alpha: Alpha, epsilon: Epsilon, K: Steps,
+) -> Any:  # fmt: skip
     d_v = turn.shape[0]
     W = orthonormal_columns(frame, 2 * d_v)
     # the Cayley transform of a skew matrix that commutes with [[0, I], [-I, 0]] does so too

@@ -31,8 +31,8 @@ NEWTON_SCHULZ = (
     "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]"
 )
 THE_CONSTANT = (
-    "With C = (2 + 4 sqrt 2) R^2 / sqrt(d_v) for ||X||_2 <= R, which depends on d_v and R alone,"
-    " not on N, d, eps, K or the weights."
+    r"With $C = (2 + 4\sqrt2)R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, which depends on $d_v$ and $R$ alone,"
+    r" not on $N$, $d$, $\epsilon$, $K$ or the weights."
 )
 
 
@@ -48,16 +48,9 @@ def orthonormal_weights(pair: Any, left: Any, right: Any, d_v: int) -> dict[str,
 
 
 def initialised(
-    X: Tokens,
-    pair: Frame,
-    left: Frame,
-    right: Frame,
-    alpha: Alpha,
-    decay: Decay,
-    epsilon: Epsilon,
-    K: Steps,
+    X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps,
     d_v: HeadSize,
-) -> Any:
+) -> Any:  # fmt: skip
     """Tokens and initialised weights, alpha of either sign and of all sizes up to 2."""
     return {
         "X": X,
@@ -69,16 +62,9 @@ def initialised(
 
 
 def initialised_with_sign(
-    X: Tokens,
-    pair: Frame,
-    left: Frame,
-    right: Frame,
-    alpha: NonnegativeAlpha,
-    decay: Decay,
-    epsilon: Epsilon,
-    K: Steps,
-    d_v: HeadSize,
-) -> Any:
+    X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: NonnegativeAlpha, decay: Decay, epsilon: Epsilon,
+    K: Steps, d_v: HeadSize,
+) -> Any:  # fmt: skip
     """The same with alpha >= 0."""
     return initialised(X, pair, left, right, alpha, decay, epsilon, K, d_v)
 
@@ -177,10 +163,12 @@ NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
         \quad \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le
         \sqrt2\,\|\partial\mathbf{M}_0\|_F \text{ for every } K""",
     assumptions=[Assumption("||M_0||_2 <= 1", nonnegative=lambda M_0: 1 - spectral_norm(M_0))],
-    relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
-    note="""K steps act on singular values by a concave increasing g with g(0) = 0, g(1) = 1. In singular bases dB mixes
-        the entries (i, j), (j, i) of dM_0 by divided differences; weighted by u_j their squares sum to at most (1 +
-        s^2)/2 [((1 - t)/(1 - s))^2 + ((1 + t)/(1 + s))^2] <= 2 for s = u_i/u_j <= t = g(u_i)/g(u_j) <= 1.""",
+    name="differential of Newton-Schulz, free of the steps", relation=AtMost(),
+    sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
+    note=r"""$K$ steps act on singular values by a concave increasing $g$ with $g(0) = 0$, $g(1) = 1$. In singular bases
+        $\partial B$ mixes the entries $(i, j)$, $(j, i)$ of $\partial M_0$ by divided differences; weighted by $u_j$
+        their squares sum to at most $\frac{1 + s^2}{2}\big[\big(\frac{1 - t}{1 - s}\big)^2 + \big(\frac{1 + t}{1 +
+        s}\big)^2\big] \le 2$ for $s = u_i/u_j \le t = g(u_i)/g(u_j) \le 1$.""",
 )  # fmt: skip
 
 
@@ -217,18 +205,23 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant("||dM_0||_F, without sqrt 2", lambda D: froben
 NEWTON_SCHULZ_DIFFERENTIAL.mutant("sqrt 2 times the spectral norm of dM_0, halved",
     lambda D: spectral_norm(D) * sqrt(2) * rational(1, 2))  # fmt: skip
 
-THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)",
+THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)", name="norm of the first Jacobian term",
     statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha, \text{ where } C>0 \text{ is some constant}""",
     assumptions=["||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
-    expects="gap", presumes=("osa.thm-c.3-any-sign",), missing="alpha >= 0", correction="osa.thm-c.3-absolute",
-    note=THE_CONSTANT + """
-        Theorem C.4 says alpha > 0, this theorem, its lemmas and Eq. (5) do not. The printed chain gives a constant that
-        grows like (3/2)^K / eps; here neither factor is left, because S = alpha/sqrt(d_v) M J M^T, J = [[0, I], [-I,
-        0]], lets every dB meet an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F
-        (osa.newton-schulz-differential). So E_1 and E_3 of Eq. (87) are at most sqrt 2 |alpha| ||X||_2 / sqrt(d_v)
-        each, and E_2 at most 2 + 2 sqrt 2 times that unit.""",
+    expects="gap", presumes=("osa.thm-c.3-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.thm-c.3-absolute",
+    consequence=r"""For a learnable $\alpha$, which may turn negative, the bound as printed fails; use $\|J_1\|_2 \le
+        C|\alpha|$ with $C = (2+4\sqrt2)R^2/\sqrt{d_v}$, free of $K$ and $\epsilon$ (osa.thm-c.3-absolute).""",
+    note=THE_CONSTANT
+    + r""" Theorem C.4 says $\alpha > 0$, this theorem, its lemmas and Eq. (5) do not. The printed chain gives a constant
+        that grows like $(3/2)^K/\epsilon$; here neither factor is left, because $S =
+        \frac{\alpha}{\sqrt{d_v}}MJM^\top$, $J = \begin{pmatrix}0 & I\\
+        -I & 0\end{pmatrix}$, lets every $\partial B$ meet an $M$, and
+        $\|\partial B\,M^\top\|_F, \|\partial B^\top M\|_F \le
+        \sqrt2\|\partial X\|_F$ (osa.newton-schulz-differential). With $u = |\alpha|\|X\|_2/\sqrt{d_v}$,
+        $E_1$ and $E_3$ of Eq. (87) are at most $\sqrt2 u$ each, and $E_2$ at most
+        $(2 + 2\sqrt2)u$.""",
 )  # fmt: skip
 
 
@@ -242,8 +235,10 @@ THEOREM_C3_ANY_SIGN = Claim(INITIALISED, "osa.thm-c.3-any-sign", label="Theorem 
     statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C =
         (2+4\sqrt2)\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=["||X||_2 bounded", NEWTON_SCHULZ, ANY_ALPHA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
-    note="For alpha < 0 the right-hand side is negative, whatever C > 0; Eq. (5) lets alpha be any real number.",
+    name="norm of the first Jacobian term, signed scale", relation=AtMost(signed=True), expects="refuted",
+    severity="error", of_project=True,
+    note=r"""For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real
+        number.""",
 )  # fmt: skip
 
 
@@ -258,8 +253,8 @@ THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem 
         Newton-Schulz steps}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2\le C|\alpha|, \quad C = (2+4\sqrt2)R^2/\sqrt{d_v},
         \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=["||X||_2 <= R", NEWTON_SCHULZ, ANY_ALPHA],
-    relation=AtMost(), corrects="osa.thm-c.3", uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"),
-    of_project=True,
+    name="norm of the first Jacobian term, corrected", relation=AtMost(), corrects="osa.thm-c.3",
+    uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"), of_project=True,
 )  # fmt: skip
 
 
@@ -288,15 +283,13 @@ def negative_alpha() -> dict[str, Any]:
 
 
 NEAR_IDENTITY = Claim(AT_INITIALISATION.extended(scales=[UNTRAINED]), "osa.c3-near-identity",
-    label="Appendix C.3, text after Theorem C.3",
+    label="Appendix C.3, text after Theorem C.3", name="distance of the attention matrix from identity",
     statement=r"""\text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
         \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
     relation=AtMost(), where=two_heads, expects="reading",
-    reading=Reading(
-        ("some small number", "close to the identity matrix"),
-        "||A - I||_2 <= |alpha| ||X||_2^2 / sqrt(d_v), for A from Newton-Schulz and for A = exp(S) alike",
-    ),
+    reading=Reading(("some small number", "close to the identity matrix"), r"""$\|A - I\|_2 \le
+        |\alpha|\|X\|_2^2/\sqrt{d_v}$, for $A$ from Newton-Schulz and for $A = \exp(S)$ alike"""),
 )  # fmt: skip
 
 

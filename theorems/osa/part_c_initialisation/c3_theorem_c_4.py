@@ -31,16 +31,14 @@ C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
             "t = ||S||_2^2 / 4 < 1", positive=lambda X, W_Q, W_K, alpha: 1 - _quarter_of_square(X, W_Q, W_K, alpha)
         ),
     ],
-    relation=AtMost(ascent=False), uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"),
-    expects="reading",
-    reading=Reading(
-        "very close to (or exactly) 1",
-        "very close: kappa(J_2) <= 1 / sqrt(1 - t) with t = ||S||_2^2 / 4, quadratic in alpha, whether Newton-Schulz has"
-        " converged or not; exactly 1 for orthogonal A",
-    ),
-    note="""
-        1 - t <= sigma_i(A)^2 <= 1: A^T A - I = B Delta^T (B^T B - I) Delta B^T (osa.eq-28) is negative semidefinite, as
-        ||B||_2 <= 1, and at most t in norm by osa.thm-a.1-quadratic, as sigma^2 (1 - sigma^2) <= 1/4.""",
+    name="condition number of the second Jacobian term", relation=AtMost(ascent=False),
+    uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"), expects="reading",
+    reading=Reading("very close to (or exactly) 1", r"""very close: $\kappa(J_2) \le 1/\sqrt{1 - t}$ with $t =
+        \|S\|_2^2/4$, quadratic in $\alpha$, whether Newton-Schulz has converged or not; exactly 1 for orthogonal $A$
+        """),
+    note=r"""$1 - t \le \sigma_i(A)^2 \le 1$: $A^\top A - I = B\Delta^\top(B^\top B - I)\Delta B^\top$ (osa.eq-28) is
+        negative semidefinite, as $\|B\|_2 \le 1$, and at most $t$ in norm by osa.thm-a.1-quadratic, as $\sigma^2(1 -
+        \sigma^2) \le 1/4$.""",
 )  # fmt: skip
 
 
@@ -87,8 +85,7 @@ def interval_half_width(
     return delta * d + _first_norm(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K) * C
 
 
-ASSUMED_BY_C4 = INITIALISED.extended(
-    "Theorem C.4",
+ASSUMED_BY_C4 = INITIALISED.extended("Theorem C.4",
     assumptions=[
         NEWTON_SCHULZ,
         "|sigma_i(A) - 1| <= delta, delta in [0, 1)",
@@ -100,28 +97,30 @@ ASSUMED_BY_C4 = INITIALISED.extended(
             ),
         ),
     ],
-    inputs=initialised_with_moderate_alpha,
-)
+    inputs=initialised_with_moderate_alpha)  # fmt: skip
 LEAST_CONSTANT = (
-    "Checked with C alpha = ||J_1||_2 and delta = max_i |sigma_i(A) - 1|, the least that Eq. (15) and the assumption allow;"
-    " both sides of what is claimed only move apart for larger ones."
+    r"Checked with $C\alpha = \|J_1\|_2$ and $\delta = \max_i|\sigma_i(A) - 1|$, the least that Eq. (15) and"
+    " the assumption allow; both sides of what is claimed only move apart for larger ones."
 )
 
 THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
     statement=r"""1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any }
         \alpha>0 \text{ such that } 1-\delta-C\alpha>0""",
     assumptions=["kappa = effective condition number of Appendix C.1"],
-    relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
+    name="condition number of the layer's Jacobian", relation=AtMost(ascent=False),
+    uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
-    doubt=Doubt(
-        r"|\sigma_i(\mathbf{A}) - 1| \leq \delta^4",
-        "the 4 is the mark of footnote 4, which the extraction sets as an exponent: F.7 quotes the assumption with delta, and"
-        " Eqs. (16) and (98) use it so",
-    ),
-    note=f"{LEAST_CONSTANT}  The theorem stands, for a single head; it does not extend to the layer of Eq. (3) with h > 1"
-    " (osa.c4-several-heads).  kappa takes the least non-zero singular value, and the printed proof, by Weyl's inequality,"
-    " leaves out why J has no small ones where those of J_2 are zero: osa.f7-range supplies it.  The author would call that"
-    " evident, as A X W^V W^O has its rows in the row space of W^O.",
+    doubt=Doubt(r"|\sigma_i(\mathbf{A}) - 1| \leq \delta^4", r"""the 4 is the mark of footnote 4, which the extraction
+        sets as an exponent: F.7 quotes the assumption with $\delta$, and Eqs. (16) and (98) use it so"""),
+    consequence="""The theorem may be used for one head: the printed proof leaves out why $J$ has no small non-zero
+        singular values, and osa.f7-range supplies it. It does not extend to several heads, where the condition number
+        is in the thousands at $d = 64$ (osa.c4-several-heads).""",
+    note=LEAST_CONSTANT
+    + r""" The theorem stands, for a single head; it does not extend to the layer of Eq. (3) with $h > 1$
+        (osa.c4-several-heads). $\kappa$ takes the least non-zero singular value, and the printed proof, by Weyl's
+        inequality, leaves out why $J$ has no small ones where those of $J_2$ are zero: osa.f7-range
+        supplies it. The author would call that evident, as $AXW^VW^O$ has its rows in
+        the row space of $W^O$.""",
 )  # fmt: skip
 
 
@@ -157,10 +156,10 @@ THEOREM_C4.mutant("(delta + C alpha)^2", "condition_excess(t) -> condition_exces
 
 ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     label="Appendix C.3, text before Theorem C.4 and after Remark C.5",
-    statement=r"""
-        \text{under our initialisation (assuming Newton-Schulz converges well enough), we can set the condition number of
-        the Jacobian to be arbitrary close to } 1; \text{ our initialisation scheme, provided we set } \alpha \text{ to be
-        small enough and } K \text{ large enough, ensures that the Jacobian of OSA is well-conditioned}""",
+    statement=r"""\text{Theorem C.4 which shows under our initialisation (assuming Newton-Schultz converges well
+        enough), we can set the condition number of the Jacobian to be arbitrary close to 1}; \text{ our initialisation
+        scheme, provided we set } \alpha \text{ to be small enough and } K \text{ large enough, ensures that the
+        Jacobian of OSA is well-conditioned at initialisation}""",
     assumptions=[
         NEWTON_SCHULZ,
         "single head",
@@ -168,14 +167,15 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
         POSITIVE_ALPHA,
         Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
     ],
-    relation=AtMost(ascent=False), uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
-    expects="reading",
+    name="well-conditioned Jacobian at initialisation", relation=AtMost(ascent=False),
+    uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"), expects="reading",
     reading=Reading(
         ("converges well enough", "small enough and $K$ large enough", "well-conditioned"),
-        "kappa(J) <= (1 + t)/(1 - t) with t = (3 + 4 sqrt 2) ||X||_2^2 alpha / sqrt(d_v) < 1: for bounded ||X||_2 and any K a"
-        " small enough alpha brings kappa(J) as close to 1 as wanted, whether Newton-Schulz has converged or not",
-    ),
-    note="J = W^T (x) I + (J_1 + W^T (x) (A - I)), and the non-zero singular values of W^T (x) I are 1.",
+        r"""$\kappa(J) \le (1 + t)/(1 - t)$ with $t = (3 + 4\sqrt2)\|X\|_2^2\alpha/\sqrt{d_v} < 1$: for bounded
+        $\|X\|_2$ and any $K$ a small enough $\alpha$ brings $\kappa(J)$ as close to 1 as wanted, whether Newton-Schulz
+        has converged or not"""),
+    note=r"""$J = W^\top\otimes I + (J_1 + W^\top\otimes(A - I))$, and the non-zero singular values of $W^\top\otimes I$
+        are 1.""",
 )  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
 
@@ -202,13 +202,13 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 
 # -- QR instead of Newton-Schulz: footnote 4 and Remark C.5 ------------------------------------------------------------
 
-FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4",
+FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4", name="orthogonal attention matrix through QR",
     statement=r"\text{If we use QR for OSA, we have } \sigma_i(\mathbf{A})=1 \text{ for all } i",
     assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
-    relation=HasStructure(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,), uses=("osa.thm-2.1-any-basis",),
+    relation=HasStructure(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,),
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
-    note="Whatever orthonormal columns QR returns where those of M are dependent.",
+    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
+    note="Whatever orthonormal columns QR returns where those of $M$ are dependent.",
 )  # fmt: skip
 FOOTNOTE_4.inputs(tokens_with_wide_basis)
 
@@ -233,22 +233,24 @@ FOOTNOTE_4.mutant(
     ),
 )
 
-REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5",
+REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5", name="condition number of the Jacobian with QR",
     statement=r"""\text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the
         QR decomposition but would require more assumptions on the properties of } \mathbf{M}""",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
     relation=AtMost(), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
     presumes=("osa.rem-c.5-more-assumptions",), correction="osa.rem-c.5-condition-number",
-    reading=Reading(
-        "a similar result",
-        "(15) with C = 2 R^2 / sqrt(d_v) for ||X||_2 <= R and |alpha| for alpha, and (16) with delta = 0"
-        " (osa.rem-c.5-condition-number)",
-    ),
-    note="""The first half is true of every M: A(X) = exp(S) does not depend on B, ||dvec A/dvec S||_2 <= 1 and ||dvec
-        S/dvec X||_2 <= 2 |alpha| ||X||_2 / sqrt(d_v). So the second half, that more assumptions on M are required, is
-        false (osa.rem-c.5-more-assumptions). What needs a full column rank is the computation of the Jacobian by
-        differentiating a QR (osa.gradient-through-qr-rank-deficient).""",
+    reading=Reading("a similar result", r"""(15) with $C = 2R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$ and $|\alpha|$ for
+        $\alpha$, and (16) with $\delta = 0$ (osa.rem-c.5-condition-number)"""),
+    consequence=r"""With QR nothing need be assumed of $M$: the bounds hold with a smaller constant, $C =
+        2\|X\|_2^2/\sqrt{d_v}$ (osa.rem-c.5-condition-number); only differentiating through the QR itself needs full
+        column rank.""",
+    note=r"""The first half is true of every $M$: $A(X) = \exp(S)$ does not depend on $B$,
+        $\|\partial\operatorname{vec}A/\partial\operatorname{vec}S\|_2 \le 1$ and
+        $\|\partial\operatorname{vec}S/\partial\operatorname{vec}X\|_2 \le 2|\alpha|\|X\|_2/\sqrt{d_v}$. So the second
+        half, that more assumptions on $M$ are required, is false (osa.rem-c.5-more-assumptions). What needs a full
+        column rank is the computation of the Jacobian by differentiating a QR (osa.gradient-through-qr-rank-deficient).
+        """,
 )  # fmt: skip
 
 
@@ -281,9 +283,9 @@ REMARK_C5_MORE = Claim(INITIALISED, "osa.rem-c.5-more-assumptions", label="Remar
             zero=lambda X, W_Q, W_K: elementary_symmetric(queries_and_keys(X, W_Q, W_K), 2 * W_Q.shape[1]),
         ),
     ],
-    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), expects="refuted", severity="error",
-    uses=("osa.thm-2.1-any-basis",), correction="osa.rem-c.5-every-m", of_project=True,
-    note="The bound holds for every M: osa.rem-c.5 is checked without any assumption on it.",
+    name="assumptions needed for QR", relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), expects="refuted",
+    severity="error", uses=("osa.thm-2.1-any-basis",), correction="osa.rem-c.5-every-m", of_project=True,
+    note="The bound holds for every $M$: osa.rem-c.5 is checked without any assumption on it.",
 )  # fmt: skip
 
 TokenColumn = Annotated[Any, Shape("N", "1")]
@@ -315,7 +317,7 @@ REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5,
         gives: } \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for }
         \|\mathbf{X}\|_2 \le R, \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
     assumptions=["||X||_2 <= R"],
-    relation=AtMost(), sizes=("N", "d", "d_v"),
+    name="norm of the first Jacobian term with QR", relation=AtMost(), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.lemma-f.8-absolute"), corrects="osa.rem-c.5-more-assumptions", of_project=True,
 )  # fmt: skip
 REMARK_C5_EVERY_M.inputs(initialised_without_basis)
@@ -342,9 +344,9 @@ REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
     ],
-    relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"),
-    corrects="osa.rem-c.5", of_project=True,
-    note="The bound of J_1 is osa.rem-c.5-every-m, for alpha of either sign; that of kappa is checked here.",
+    name="condition number of the Jacobian with QR, corrected", relation=AtMost(ascent=False), sizes=("N", "d", "d_v"),
+    uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"), corrects="osa.rem-c.5", of_project=True,
+    note=r"The bound of $J_1$ is osa.rem-c.5-every-m, for $\alpha$ of either sign; that of $\kappa$ is checked here.",
 )  # fmt: skip
 
 

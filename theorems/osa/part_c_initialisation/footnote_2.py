@@ -39,8 +39,9 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
         ),
     ],
-    relation=AtMost(), sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
-    where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]), of_project=True,
+    name="condition number of sub-blocks side by side", relation=AtMost(),
+    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)}, where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
+    of_project=True,
     note="""Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
         skipless.eq-6-universal).""",
 )  # fmt: skip
@@ -52,13 +53,9 @@ RowWeights = Annotated[Any, Shape("n", "1")]
 
 @SIDE_BY_SIDE.inputs
 def blocks_of_full_row_rank(
-    first: Square,
-    second: Square,
-    third: Annotated[Any, Shape("p", "p")],
-    fourth: Annotated[Any, Shape("q", "q")],
-    s_1: RowWeights,
-    s_2: RowWeights,
-) -> Any:
+    first: Square, second: Square, third: Annotated[Any, Shape("p", "p")], fourth: Annotated[Any, Shape("q", "q")],
+    s_1: RowWeights, s_2: RowWeights,
+) -> Any:  # fmt: skip
     def block(left: Any, s: Any, right: Any) -> Any:
         return cayley(left) @ diag(s * s + rational(1, 4)) @ orthonormal_columns(right, s.shape[0]).T
 
@@ -85,15 +82,10 @@ def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2
     return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
 
 
-TWO_BLOCKS = Setting(
-    OSA,
-    "Footnote 2",
-    sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
-    where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"],
-    inputs=two_blocks,
-)
+TWO_BLOCKS = Setting(OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
+    where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"], inputs=two_blocks)  # fmt: skip
 
-FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2",
+FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2", name="condition number of the network by its sub-blocks",
     statement=r"""\text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block
         and that the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
     assumptions=[
@@ -101,11 +93,13 @@ FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2",
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
-    note="""Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
+    consequence="""Well-conditioned blocks do not make a well-conditioned network: condition numbers multiply, and
+        blocks of low rank add a factor for the angle between what one writes and the next reads (osa.fn-2-product).""",
+    note=r"""Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
         sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant
         is not said; every other Jacobian of the paper is by the input. With the effective condition number of Appendix
-        C.1. Where blocks have low rank, as for h > 1, no function of the kappa(J_l) bounds kappa(J_2 J_1): two with
-        kappa = 1 can have a product with any.""",
+        C.1. Where blocks have low rank, as for $h > 1$, no function of the $\kappa(J_l)$ bounds $\kappa(J_2J_1)$: two
+        with $\kappa = 1$ can have a product with any.""",
 )  # fmt: skip
 
 
@@ -160,8 +154,8 @@ FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, wi
         the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is
         nonsingular}""",
     assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
-    relation=AtMost(), corrects="osa.fn-2", of_project=True,
-    note="""As for a nonsingular MLP block and an attention block of rank N d_v < N d: there the conditions of the two
+    name="condition number of a product of sub-blocks", relation=AtMost(), corrects="osa.fn-2", of_project=True,
+    note="""As for a nonsingular MLP block and an attention block of rank $N d_v < N d$: there the conditions of the two
         blocks multiply, and nothing else comes in.""",
 )  # fmt: skip
 

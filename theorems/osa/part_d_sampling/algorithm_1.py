@@ -15,15 +15,18 @@ from verify.oracles import SMALLEST_P, LawTest, kolmogorov_smirnov, moment_test,
 from verify.vocabulary import Claim, FollowsLaw, InputError, Setting, Size, subject
 
 ALGORITHM_1 = Claim(Setting(OSA, scales=[UNTRAINED.at(n=64, m=32)]), "osa.alg-1", label="Algorithm 1",
-    statement=r"""\text{QR of a Gaussian matrix with columns of } \mathbf{Q} \text{ multiplied by } \operatorname{sign}(
-        \mathbf{R}_{ii}) \text{ samples } \mathcal{U}_{n\times m}, \text{ the uniform distribution on }
-        V_m(\mathbb{R}^n)""",
+    statement=r"""\text{Sampling from } \mathcal{U}_{n\times m}:\ \text{Sample random matrix }
+        \mathbf{Z}\in\mathbb{R}^{n\times m} \text{ with entries } Z_{ij}\stackrel{\text{i.i.d.}}{\sim}\mathcal{N}(0,1);\
+        \text{Compute reduced QR decomposition: } \mathbf{Z}=\mathbf{Q}\mathbf{R};\
+        s_i\leftarrow\operatorname{sign}(\mathbf{R}_{ii});\
+        \mathbf{Q}\leftarrow\mathbf{Q}\cdot\operatorname{diag}(s_1,\dots,s_m);\ \text{return } \mathbf{Q}""",
     assumptions=["n >= m", "Z i.i.d. N(0, 1)"],
-    relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)}, where=lambda sizes: sizes["n"] >= sizes["m"],
-    note="""sign(0), an event of probability 0, is taken as +1: with sign(0) = 0 the algorithm would return a zero
-        column. Multiplying the rows i <= m by the signs instead of the columns is no wrong variant of Householder QR:
-        it returns what the algorithm returns for Z with the rows i <= m and the columns multiplied by the signs, which
-        leave the signs as they are and the law of Z too.""",
+    name="sampling the Stiefel manifold", relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)},
+    where=lambda sizes: sizes["n"] >= sizes["m"],
+    note=r"""$\operatorname{sign}(0)$, an event of probability 0, is taken as $+1$: with $\operatorname{sign}(0) = 0$
+        the algorithm would return a zero column. Multiplying the rows $i \le m$ by the signs instead of the columns is
+        no wrong variant of Householder QR: it returns what the algorithm returns for $Z$ with the rows $i \le m$ and
+        the columns multiplied by the signs, which leave the signs as they are and the law of $Z$ too.""",
 )  # fmt: skip
 
 
@@ -161,9 +164,9 @@ def _entry_cdf(q: np.ndarray, n: int) -> np.ndarray:
     return np.asarray(below(np.arcsin(np.clip(q, -1, 1)), n - 2) / below(math.pi / 2, n - 2))
 
 
-TRUNCATION = Claim(OSA, "osa.fn-5", label="Footnote 5",
-    statement=r"""\text{sampling from } \mathcal{U}_{n\times n} \text{ and truncating to } m \text{ columns samples }
-        \mathcal{U}_{n\times m}""",
+TRUNCATION = Claim(OSA, "osa.fn-5", label="Footnote 5", name="truncating square orthogonal samples",
+    statement=r"""\text{to sample from } \mathcal{U}_{n\times m}, \text{ we can equivalently sample from }
+        \mathcal{U}_{n\times n} \text{ first and then truncate the matrix}""",
     assumptions=["n >= m"],
     relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)}, where=lambda sizes: sizes["n"] >= sizes["m"],
     uses=("osa.alg-1",),

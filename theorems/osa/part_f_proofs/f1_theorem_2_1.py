@@ -15,15 +15,15 @@ from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
-IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph",
+IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph", name="image of the scores",
     statement=r"""\text{let } U \text{ be the subspace given by the image of } \mathbf{S}\text{. This is spanned by the
         span of the column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
     assumptions=["r = rank S", NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
-    note="""The image of S lies in the span of Q and K but may be smaller: S has even rank, and vanishes for Q parallel
-        to K. The proof needs only the inclusion: osa.f1-restrict. With h > 1 and 2 d_v <= N, the usual case, almost all
-        inputs satisfy it; with h = 1 and odd d <= N, or odd N below both d and 2 d_v, no input with [Q, K] of the
-        largest rank does.""",
+    note=r"""The image of $S$ lies in the span of $Q$ and $K$ but may be smaller: $S$ has even rank, and vanishes for
+        $Q$ parallel to $K$. The proof needs only the inclusion: osa.f1-restrict. With $h > 1$ and $2 d_v \le N$, the
+        usual case, almost all inputs satisfy it; with $h = 1$ and odd $d \le N$, or odd $N$ below both $d$ and $2 d_v$,
+        no input with $[Q,K]$ of the largest rank does.""",
 )  # fmt: skip
 
 
@@ -61,11 +61,11 @@ IMAGE_INDEPENDENT = Claim(LAYER, "osa.f1-image-independent", label="F.1, the ima
         \quad \mathbf{S}\mathbf{M} = \tfrac{\alpha}{\sqrt{d_v}}\,\mathbf{M}\begin{pmatrix}0 & \mathbf{I}\\ -\mathbf{I} &
         0\end{pmatrix}\mathbf{M}^\top\mathbf{M}""",
     assumptions=[NONZERO_ALPHA],
-    relation=Equal(), all_sizes=True,
-    corrects="osa.f1-image", uses=("osa.thm-2.1-rank-independent",), of_project=True, exact=True,
-    note="""
-        The first identity is the inclusion. A subspace is the whole space exactly if the dimensions agree. Where M^T M
-        is nonsingular, the second has nonsingular factors on the right of M, so that Q and K lie in the image.""",
+    name="image of the scores, corrected", relation=Equal(), all_sizes=True, corrects="osa.f1-image",
+    uses=("osa.thm-2.1-rank-independent",), of_project=True, exact=True,
+    note=r"""The first identity is the inclusion. A subspace is the whole space exactly if the dimensions agree. Where
+        $M^\top M$ is nonsingular, the second has nonsingular factors on the right of $M$, so that $Q$ and $K$ lie in
+        the image.""",
 )  # fmt: skip
 
 
@@ -90,14 +90,14 @@ ORTHOGONAL_TO_IMAGE = Assumption(
     "x is orthogonal to the image of S", zero=lambda X, W_Q, W_K, alpha, x: skew_matrix(X, W_Q, W_K, alpha).T @ x
 )
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
-    statement=r"""x \in U^\perp \Rightarrow \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S} \text{ can be considered as
-        a linear mapping } U \to U""",
+    statement=r"""\text{take } x \in U^\perp, \dots \text{ hence } \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S}
+        \text{ can be considered as a linear mapping } U \to U""",
     assumptions=["U is the image of S", ORTHOGONAL_TO_IMAGE],
-    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHOGONAL_TO_IMAGE,), exact=True,
-    sizes={**LAYER.sizes, "q": (0, 1)},
-    note="""So for U the image of S, and for the span of Q and K, which contains it. For the image the printed reason,
-        that x is orthogonal to the columns of Q and K, is not available (osa.f1-image), and is not needed: S x = -S^T x
-        = 0.""",
+    name="restriction of the scores to their image", relation=HasStructure(), all_sizes=True,
+    hypotheses=(ORTHOGONAL_TO_IMAGE,), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
+    note=r"""So for $U$ the image of $S$, and for the span of $Q$ and $K$, which contains it. For the image the printed
+        reason, left out above, that $x$ is orthogonal to the columns of $Q$ and $K$, is not available (osa.f1-image),
+        and is not needed: $Sx = -S^\top x = 0$.""",
 )  # fmt: skip
 
 Vector = Annotated[Any, Shape("N", "1")]
@@ -140,12 +140,12 @@ def image_of_orthogonal_vector(value: Any, x: Vector) -> Any:
 RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X @ X.T)
 RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
 
-POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1",
+POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1", name="powers of the scores through the basis",
     statement=r"""\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n =
         \mathbf{B}[\mathbf{S}]^n\mathbf{B}^ \top""",
     relation=Equal(), all_sizes=True, uses=("osa.f1-restrict",),
-    note="""For n >= 1, as Eq. (18) has it, which sets n = 0 apart: there I_N and B B^T differ for r < N. Checked for n
-        = 1, ..., 5.""",
+    note=r"""For $n \ge 1$, as Eq. (18) has it, which sets $n = 0$ apart: there $I_N$ and $BB^\top$ differ for $r < N$.
+        Checked for $n = 1, \dots, 5$.""",
 )  # fmt: skip
 POWER_LIMIT = 5
 
@@ -166,13 +166,13 @@ POWERS.oracle(lambda X, W_Q, W_K, alpha: concatenate(_powers(skew_matrix(X, W_Q,
 POWERS.mutant("B [S]^(n-1) B^T, so B B^T at n = 1", "_powers(reduced) -> [eye(B.shape[1]), *_powers(reduced)[:-1]]")
 POWERS.mutant("[S] transposed", "alpha -> -alpha")
 
-SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1",
+SERIES = Claim(BASIS, "osa.eq-18", label="Eq. (18), F.1", name="series of the exponential through the basis",
     statement=r"""\exp(\mathbf{S}) = \sum_{n=0}^\infty \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty
-        \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)
-        \mathbf{B}^\top""",
+        \frac{\mathbf{S}^n}{n!} = \mathbf{I}_N + \sum_{n=1}^\infty \frac{\mathbf{B}[\mathbf{S}]^n\mathbf{B}^\top}{n!} =
+        \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_r)\mathbf{B}^\top""",
     relation=Equal(), all_sizes=True, uses=("osa.eq-17",),
-    note="""Two comparisons: the partial sums to n = 5 of both series, term by term; and the two ends of the chain. That
-        exp is the sum of the series is its definition.""",
+    note=r"""Two comparisons: the partial sums to $n = 5$ of both series, term by term; and the two ends of the chain.
+        That $\exp$ is the sum of the series is its definition.""",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, expm, eye, rational
 from verify.vocabulary import Claim, Equal, HasStructure
 
-PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2",
+PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2", name="layers as one product",
     statement=r"""
         \mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ \mathbf{W}
         = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O""",
@@ -56,7 +56,8 @@ PRODUCT_FORM.mutant("attention matrices all of the first layer's input",
 PRODUCTS_ORTHOGONAL = Claim(LAYERS, "osa.f2-orthogonality", label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",
     assumptions=["h = 1", ORTHOGONAL_WEIGHTS],
-    relation=HasStructure(), uses=("osa.so-n",),
+    name="orthogonal factors of several layers", relation=HasStructure(), at_sizes={"N": 2, "d": 1, "l": 2},
+    uses=("osa.so-n",),
 )  # fmt: skip
 PRODUCTS_ORTHOGONAL.inputs(skipless_transformer)
 

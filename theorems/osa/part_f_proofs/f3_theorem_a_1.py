@@ -58,12 +58,13 @@ def psi(U: Any, Sigma: Any, S: Any) -> Any:
     return series(U.T @ S @ U, Sigma @ Sigma.T)
 
 
-EQUATION_22 = Claim(OSA, "osa.eq-22", label="Eqs. (20)-(22), F.3",
-    statement=r"""\Delta^\top\Delta = 2\mathbf{I}_{2d_v} - \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top =
-        -\Delta-\Delta^\top,\quad \Delta = \exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
+# m = 2 d_v; for m = 1 both sides vanish
+EQUATION_22 = Claim(OSA, "osa.eq-22", label="Eqs. (20)-(22), F.3", name="Gram matrix of the rotation excess",
+    statement=r"""\Delta = \exp[\mathbf{S}]-\mathbf{I}_{2d_v}: \quad \Delta^\top\Delta =
+        (\exp[\mathbf{S}]-\mathbf{I}_{2d_v})^\top(\exp[\mathbf{S}]-\mathbf{I}_{2d_v}) = 2\mathbf{I}_{2d_v} -
+        \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top""",
     assumptions=[SKEW],
-    relation=Equal(), all_sizes=True, hypotheses=(SKEW,),
-    sizes={"m": (2, 5)},  # m = 2 d_v; for m = 1 both sides vanish
+    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"m": (2, 5)},
 )  # fmt: skip
 
 
@@ -90,15 +91,19 @@ EQUATION_22.mutant("transposes dropped", "R.T -> R; Delta.T -> Delta")
 EQUATION_22.mutant("I instead of 2 I, sign of Delta reversed",
     "2 * eye(S.shape[0]) -> eye(S.shape[0]); -Delta - Delta.T -> Delta + Delta.T")  # fmt: skip
 
-EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3",
-    statement=r"""
-        \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top
-        \Delta)\mathbf{B}^\top = \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top,\quad
-        \mathbf{E}=\mathbf{B}^\top\mathbf{B}-\mathbf{I}_{2d_v}""",
+# for N = 1 or one column Delta = 0
+EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3", name="orthogonality error as a product",
+    statement=r"""\mathbf{E}=\mathbf{B}^\top\mathbf{B}-\mathbf{I}_{2d_v}: \quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N =
+        (\mathbf{I}_N+\mathbf{B}\Delta\mathbf{B}^\top)^\top(\mathbf{I}_N+\mathbf{B}\Delta\mathbf{B}^\top)-\mathbf{I}_N =
+        \mathbf{B}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{B}^\top\mathbf{B}\Delta\mathbf{B}^\top
+        =
+        \mathbf{B}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{B}^\top+\mathbf{B}\Delta^\top(\mathbf{E}+\mathbf{I}_{2d_v})\Delta\mathbf{B}^\top
+        =
+        \mathbf{B}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\Delta\mathbf{B}^\top
+        = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top\Delta)\mathbf{B}^\top =
+        \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top""",
     assumptions=[SKEW, "any B"],
-    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), proof=("osa.eq-22",),
-    # for N = 1 or one column Delta = 0
-    sizes={"N": (2, 4), "m": (2, 4)},
+    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"N": (2, 4), "m": (2, 4)}, proof=("osa.eq-22",),
 )  # fmt: skip
 
 
@@ -141,29 +146,27 @@ def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: Tok
 DECOMPOSED = Setting(OSA, "Appendix F.3, B = U Sigma V^T",
     assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
     hypotheses=[DECOMPOSITION, LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, orthonormal_rows("V", stated="2 d_v} is orthogonal"), SKEW],
-    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, inputs=decomposed_factor,
-)  # fmt: skip
-WITHIN_THE_UNIT_BALL = Setting(
-    OSA,
-    "Appendix F.3, ||Sigma||_2 <= 1",
+    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, inputs=decomposed_factor)  # fmt: skip
+WITHIN_THE_UNIT_BALL = Setting(OSA, "Appendix F.3, ||Sigma||_2 <= 1",
     assumptions=[
         LEFT_ORTHOGONAL,
         DECOMPOSITION,
         SKEW,
         Assumption("||Sigma||_2 <= 1", nonnegative=lambda Sigma: 1 - spectral_norm(Sigma)),
     ],
-    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)},
-    where=smallest_dimension,
-    inputs=decomposed_factor_within_the_unit_ball,
-)
+    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension,
+    inputs=decomposed_factor_within_the_unit_ball)  # fmt: skip
 
 EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
     statement=r"""
-        \Delta=\mathbf{V}\hat\Delta\mathbf{V}^\top,\ \hat\Delta=\exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}
-        \Sigma)-\mathbf{I}_{2d_v};\quad \mathbf{E}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,\ \hat{\mathbf{E}}=\Sigma^\top
-        \Sigma-\mathbf{I}_{2d_v};\quad \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}
-        \hat\Delta\Sigma^\top\mathbf{U}^\top""",
-    relation=Equal(), all_sizes=True, proof=("osa.eq-28",),
+        \Delta=\exp(\mathbf{B}^\top\mathbf{S}\mathbf{B})-\mathbf{I}_{2d_v}=\exp(\mathbf{V}\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\mathbf{V}^\top)-\mathbf{I}_{2d_v}=\mathbf{V}\hat\Delta\mathbf{V}^\top,
+        \text{ where } \hat\Delta=\exp([\hat{\mathbf{S}}])-\mathbf{I}_{2d_v} \text{ and }
+        [\hat{\mathbf{S}}]=\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma, \text{ and }
+        \mathbf{E}=\mathbf{B}^\top\mathbf{B}-\mathbf{I}_{2d_v}=\mathbf{V}\Sigma^\top\mathbf{U}^\top\mathbf{U}\Sigma\mathbf{V}^\top-\mathbf{I}_{2d_v}=\mathbf{V}\hat{\mathbf{E}}\mathbf{V}^\top,
+        \text{ where } \hat{\mathbf{E}}=\Sigma^\top\Sigma-\mathbf{I}_{2d_v}. \quad
+        \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}\hat\Delta\Sigma^\top\mathbf{U}^\top
+        """,
+    name="orthogonality error in singular vectors", relation=Equal(), all_sizes=True, proof=("osa.eq-28",),
 )  # fmt: skip
 
 
@@ -178,10 +181,11 @@ EQUATIONS_31_34.oracle(lambda B, S: all_of(rotation_excess(B, S), excess(B), gra
 EQUATIONS_31_34.mutant("V and its transpose exchanged", "V -> V.T; V.T -> V")
 EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -> rotation_excess(Sigma, S)")
 
-EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3",
-    statement=r"""
-        \hat\Delta = \Sigma^\top\Psi\Sigma,\quad \Psi=\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}
-        \Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}""",
+EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3", name="factored series of the rotation excess",
+    statement=r"""\hat\Delta = \exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)-\mathbf{I}_{2d_v} =
+        \sum_{n=1}^\infty\frac1{n!}(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)^n =
+        \Sigma^\top\Big(\underbrace{\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}}_{\Psi}\Big)\Sigma
+        """,
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
 )  # fmt: skip
@@ -199,7 +203,7 @@ EQUATION_38.mutant("Sigma Sigma^T left out of the series", "psi(U, Sigma, S) -> 
 EQUATION_38.mutant("series transposed", lambda U, Sigma, S: Sigma.T @ psi(U, Sigma, S).T @ Sigma)
 EQUATION_38.mutant("U and its transpose exchanged", lambda U, Sigma, S: Sigma.T @ psi(U.T, Sigma, S) @ Sigma)
 
-EQUATION_39 = Claim(DECOMPOSED, "osa.eq-39", label="Eq. (39), F.3",
+EQUATION_39 = Claim(DECOMPOSED, "osa.eq-39", label="Eq. (39), F.3", name="orthogonality error in factored form",
     statement=r"""
         \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}\Sigma^\top\Psi
         \Sigma\Sigma^\top\mathbf{U}^\top""",
@@ -223,7 +227,8 @@ EQUATION_41 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-41", label="Eqs. (40)-(41), F.
         \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma(\Sigma^\top
         \Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top
         \|_2""",
-    relation=AtMost(), proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
+    name="submultiplicative bound of the orthogonality error", relation=AtMost(),
+    proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
 )  # fmt: skip
 
 
@@ -243,7 +248,7 @@ EQUATION_41.oracle(lambda B, U, Sigma, S: stacked(orthogonality_error(B, S), _me
 EQUATION_41.mutant("||Sigma||^6", outer=6)
 EQUATION_41.mutant("||Psi||^3", inner=3)
 
-EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.3",
+EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.3", name="norm of the factored series",
     statement=r"""
         \|\Psi\|_2\le\sum_{n=1}^\infty\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}^
         \top\mathbf{S}\mathbf{U}\|_2\le\sum_{n=1}^\infty\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1""",
@@ -268,7 +273,7 @@ EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), 
 EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spectral_norm")
 EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 
-EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3",
+EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3", name="norm of the deviation from orthonormality",
     statement=r"""\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(
         \mathbf{B})^2-1)|""",
     assumptions=[DECOMPOSITION],
@@ -293,8 +298,9 @@ EQUATION_45.oracle(lambda Sigma: spectral_norm(Sigma @ excess(Sigma) @ Sigma.T))
 EQUATION_45.mutant("sigma_i instead of sigma_i^2 outside", "x * (x - 1) -> singular_values(B) * (x - 1)")
 EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singular_values(B)[:1]")
 
-QUARTER = Claim(OSA, "osa.max-quarter", label="F.3, text after Eq. (45)",
-    statement=r"\sigma_i(\mathbf{B})\in[0,1]\Rightarrow\max|x^2(x^2-1)|=\tfrac14",
+QUARTER = Claim(OSA, "osa.max-quarter", label="F.3, text after Eq. (45)", name="largest deviation of one quarter",
+    statement=r"""\text{by construction } \sigma_i(\mathbf{B})\in[0,1] \text{ therefore the maximum possible value of
+        the above expression is } \tfrac14 \text{ (from inspecting the graph of } |x^2(x^2-1)|)""",
     assumptions=["x in [0, 1]"],
     relation=Equal(), sizes={}, exact=True,
 )  # fmt: skip
@@ -311,13 +317,14 @@ QUARTER.mutant("maximum at x = 1/2", lambda x: (x - rational(1, 2)) * (x - ratio
 QUARTER.mutant("maximum 1/5 in place of 1/4", lambda value: value - rational(1, 20))
 
 NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at-most-1",
-    label="F.3, text after Eq. (41)",
-    statement=r"""\text{singular values of } \mathbf{M}_0 \text{ are less than 1, and Newton-Schulz cannot increase
-        singular values in } (0,1] \text{ to more than } 1""",
+    label="F.3, text after Eq. (41)", name="singular values of Newton-Schulz iterates",
+    statement=r"""\|\Sigma\|_2 \leq 1 \text{ as we normalise the singular values of } \mathbf{M}_0 \text{ to be less
+        than 1 and the Newton-Schultz iterations cannot increase initial singular values in the range } (0,1] \text{ to
+        be more than } 1""",
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),
-    note="1 - g(s) = (1 - s)^2 (2 + s) / 2 for g(s) = s (3 - s^2) / 2.",
+    note="$1 - g(s) = (1 - s)^2(2 + s)/2$ for $g(s) = s(3 - s^2)/2$.",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from verify.vocabulary import Claim, Equal, Shape
 
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
 
-EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4",
+EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4", name="differential of the layer",
     statement=r"""\partial\mathrm{OSA}(\mathbf{X})=\partial\mathbf{A}(\mathbf{X})(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+
         \mathbf{A}(\mathbf{X})\partial\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}(\mathbf{X})\mathbf{X}\partial(
         \mathbf{W}^V\mathbf{W}^O)""",
@@ -61,7 +61,7 @@ EQUATION_47.mutant("X held fixed", "A @ dX @ W -> 0 * X")
 EQUATION_47.mutant("W_V W_O held fixed", "A @ X @ dW -> 0 * X")
 EQUATION_47.mutant("sign of the first term", "dA @ X @ W -> -(dA @ X @ W)")
 
-KRON_VEC = Claim(OSA, "osa.kron-vec", label="F.4, text",
+KRON_VEC = Claim(OSA, "osa.kron-vec", label="F.4, text", name="Kronecker product times vec",
     statement=r"(A\otimes B)\operatorname{vec}C=\operatorname{vec}(BCA^\top)",
     assumptions=["column-major vec"],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)}, exact=True,
@@ -84,7 +84,7 @@ VECTORISED = HEADS.extended(
     "Appendix F.4", assumptions=["column-major vec"], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
 )
 
-EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4",
+EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4", name="differential of the layer, vectorised",
     statement=r"""
         \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=((\mathbf{X}\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{I}_N)
         \partial\operatorname{vec}\mathbf{A}(\mathbf{X})+((\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}))
@@ -117,24 +117,18 @@ EQUATION_48.mutant("A transposed", lambda A, X, W_V, W_O: factors_of_attention_a
 EQUATION_48.mutant("W_V W_O not transposed beside A", "W.T -> W")
 EQUATION_48.mutant("factors exchanged, as for row-major vec", "kron -> _swapped")
 
-EQUATION_49 = Claim(
-    VECTORISED,
-    "osa.eq-49",
-    label="Eq. (49), F.4",
+# elsewhere (I_{d_v} (x) A), of shape (d_v N, d_v N), cannot multiply vec dW, of length d^2, to give one of length N d
+EQUATION_49 = Claim(VECTORISED, "osa.eq-49", label="Eq. (49), F.4", name="differential of the layer by its weights",
     statement=r"""
         \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial
         \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
     assumptions=["W^V W^O in R^{d x d}"],
-    relation=Equal(),
-    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
-    # elsewhere (I_{d_v} (x) A), of shape (d_v N, d_v N), cannot multiply vec dW, of length d^2, to give one of length N d
-    where=lambda sizes: sizes["N"] == sizes["d"] == sizes["d_v"],
-    uses=("osa.kron-vec",),
-    expects="refuted",
-    severity="slip",
-    correction="osa.eq-49-corrected",
-    note="X is missing and d_v stands for d.  The term is multiplied by d vec(W^V W^O)/d vec X = 0, so Eq. (50) is untouched.",
-)
+    relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
+    where=lambda sizes: sizes["N"] == sizes["d"] == sizes["d_v"], uses=("osa.kron-vec",), expects="refuted",
+    severity="slip", correction="osa.eq-49-corrected",
+    note=r"""$X$ is missing and $d_v$ stands for $d$. The term is multiplied by
+        $\partial\operatorname{vec}(W^VW^O)/\partial\operatorname{vec}X = 0$, so Eq. (50) is untouched.""",
+)  # fmt: skip
 
 
 @EQUATION_49.inputs
@@ -159,7 +153,8 @@ EQUATION_49_CORRECTED = Claim(VECTORISED, "osa.eq-49-corrected", label="Eq. (49)
     statement=r"""
         \partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,\partial
         \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
-    relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
+    name="differential of the layer by its weights, corrected", relation=Equal(), all_sizes=True,
+    uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
 )  # fmt: skip
 EQUATION_49_CORRECTED.inputs(frozen_head)
 
@@ -175,10 +170,11 @@ EQUATION_49_CORRECTED.mutant("A transposed", lambda A, X: kron(eye(X.shape[1]), 
 EQUATION_49_CORRECTED.mutant("A dropped", lambda X: kron(eye(X.shape[1]), X))
 EQUATION_49_CORRECTED.mutant("twice", lambda A, X: kron(eye(X.shape[1]), A @ X * 2))
 
-EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5",
+EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5", name="square of the query-key matrix",
     statement=r"""
-        \tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=\mathbf{W}^Q(\mathbf{W}^Q)^\top+\mathbf{W}^K(
-        \mathbf{W}^K)^\top, \text{ a projection onto } \operatorname{span}\{\mathbf{W}^Q,\mathbf{W}^K\}""",
+        \tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=-(\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top)(\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top)=\mathbf{W}^Q(\mathbf{W}^Q)^\top+\mathbf{W}^K(\mathbf{W}^K)^\top.
+        \text{ We note that the right-hand side is a projection matrix onto the subspace spanned by }
+        \mathbf{W}^Q,\mathbf{W}^K""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
     relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL_QUERIES_AND_KEYS,), exact=True,
     sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads,

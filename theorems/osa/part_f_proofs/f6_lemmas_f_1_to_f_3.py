@@ -28,7 +28,9 @@ from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Set
 
 BOUNDED_TOKENS = "||X||_2 <= R"
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
-NEGATIVE = "For alpha < 0 the right-hand side is negative, whatever C > 0; Eq. (5) lets alpha be any real number."
+NEGATIVE = (
+    r"For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real number."
+)
 
 SIZES = {"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}
 
@@ -86,14 +88,8 @@ def column_slope(curve: Any, like: Any) -> Any:
     return jacobian(curve, "t")(like[:1, :1] * 0)
 
 
-QUERIES_AND_KEYS = Setting(
-    OSA,
-    "Appendix F.6",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
-    sizes=SIZES,
-    where=two_heads,
-    inputs=initialised_without_steps,
-)
+QUERIES_AND_KEYS = Setting(OSA, "Appendix F.6", assumptions=[ORTHONORMAL_QUERIES_AND_KEYS], sizes=SIZES,
+    where=two_heads, inputs=initialised_without_steps)  # fmt: skip
 #: With a basis from K Newton-Schulz steps.
 WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
 #: Both with the sign of alpha that bounds by C alpha need.
@@ -102,12 +98,12 @@ WITH_BASIS_AND_SIGN = WITH_BASIS.extended(assumptions=[NONNEGATIVE_ALPHA], input
 
 # -- Lemma F.1: the basis ----------------------------------------------------------------------------------------------
 
-LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)",
+LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm of the basis",
     statement=r"\text{There exists some constant } C>0 \text{ such that } \|\mathbf{B}\|_2\le C",
     assumptions=[FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
-    note="With C = 1, whatever X, the weights, eps and K.  Footnote 6 alone would give sqrt 3.",
+    note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
 )  # fmt: skip
 
 
@@ -131,17 +127,18 @@ LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
 LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it",
     lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0))  # fmt: skip
 
-FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1",
-    statement=r"""\text{Newton-Schulz cannot increase the singular values greater than } \sqrt3; \text{ the scalar
-        polynomial has a fixed point at } 1 \text{ for values in } (0,\sqrt3)""",
+FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1", name="scalar Newton-Schulz polynomial",
+    statement=r"""\text{Newton-Schultz cannot increase the singular values greater than } \sqrt3 \text{ for all choices
+        of } K. \text{ the repeated application of the polynomial has a fixed point at 1 for values in the range }
+        (0,\sqrt3)""",
     assumptions=[
         "g(s) = s (3 - s^2)/2",
         Assumption("s > 0", positive=lambda s: s),
         Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
     ],
     relation=AtMost(), sizes={"K": (1, 6)},
-    note="""The fixed point attracts all of (0, sqrt 3): with s_1 = g(s) in (0, 1] and q = 1 - s_1 (1 + s_1)/2 < 1, |1 -
-        g^K(s)| <= q^{K-1} (1 - s_1), which tends to 0. After one step no value exceeds 1.""",
+    note=r"""The fixed point attracts all of $(0, \sqrt3)$: with $s_1 = g(s)$ in $(0, 1]$ and $q = 1 - s_1(1 + s_1)/2 <
+        1$, $|1 - g^K(s)| \le q^{K-1}(1 - s_1)$, which tends to 0. After one step no value exceeds 1.""",
 )  # fmt: skip
 
 
@@ -194,7 +191,7 @@ def _(s: Entry, K: Steps) -> Any:
 
 FACTORED = Claim(LAYER_OF_FEW_TOKENS, "osa.s-factor", label="Proof of Lemma F.2",
     statement=r"\mathbf{S}=\frac{\alpha}{\sqrt{d_v}}\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top",
-    relation=Equal(), all_sizes=True, exact=True,
+    name="scores through the query-key matrix", relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 FACTORED.inputs(tokens_and_weights)
 
@@ -210,12 +207,14 @@ FACTORED.mutant("W~ transposed", "query_key_generator(W_Q, W_K) -> query_key_gen
 FACTORED.mutant("sqrt(d) instead of sqrt(d_v)", "W_Q.shape -> X.shape")
 FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_Q @ W_K.T)")
 
-LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)",
+LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)", name="norm of the scores",
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
     assumptions=[BOUNDED_TOKENS],
     relation=AtMost(), expects="gap", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
-    presumes=("osa.lemma-f.2-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.2-absolute",
-    note="With C = R^2 / sqrt(d_v) for ||X||_2 <= R, which serves all weights, N and d.  Equality for X = I.",
+    presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.2-absolute",
+    consequence=r"""For $\alpha$ of either sign, as Eq. (5) allows, use $\|S\|_2 \le |\alpha|R^2/\sqrt{d_v}$
+        (osa.lemma-f.2-absolute).""",
+    note=r"With $C = R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, which serves all weights, $N$ and $d$. Equality for $X = I$.",
 )  # fmt: skip
 
 
@@ -231,11 +230,11 @@ def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 
 
 LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
-    label="Lemma F.2 and Eq. (57), for every real alpha",
+    label="Lemma F.2 and Eq. (57), for every real alpha", name="norm of the scores, signed scale",
     statement=r"""\|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", correction="osa.eq-57-absolute", of_project=True,
+    relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
@@ -250,7 +249,8 @@ LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lem
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
-    relation=AtMost(), corrects="osa.lemma-f.2", uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
+    name="norm of the scores, corrected", relation=AtMost(), corrects="osa.lemma-f.2",
+    uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
 )  # fmt: skip
 
 
@@ -280,9 +280,9 @@ ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes=SIZES, i
 
 EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
-    relation=AtMost(signed=True), expects="refuted", severity="slip", correction="osa.eq-56-corrected",
-    uses=("osa.s-factor",),
-    note="""The square of ||X||_2, which the next line has, is missing: so for alpha > 0 too. For alpha < 0 the
+    name="norm of the scores by the query-key matrix", relation=AtMost(signed=True), expects="refuted", severity="slip",
+    correction="osa.eq-56-corrected", uses=("osa.s-factor",),
+    note=r"""The square of $\|X\|_2$, which the next line has, is missing: so for $\alpha > 0$ too. For $\alpha < 0$ the
         right-hand side is negative, as in Eq. (57).""",
 )  # fmt: skip
 
@@ -309,8 +309,9 @@ EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56
     statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2, \quad
         \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top, \text{ for all weights and
         every } \alpha\in\mathbb{R}""",
-    relation=AtMost(), corrects="osa.eq-56", uses=("osa.s-factor",), of_project=True,
-    note="With ||W~||_2 = 1, as initialised, it is Lemma F.2 and Eq. (57) for alpha of either sign.",
+    name="norm of the scores by query-key matrix, corrected", relation=AtMost(), corrects="osa.eq-56",
+    uses=("osa.s-factor",), of_project=True,
+    note=r"With $\|\tilde{W}\|_2 = 1$, as initialised, it is Lemma F.2 and Eq. (57) for $\alpha$ of either sign.",
 )  # fmt: skip
 
 
@@ -325,10 +326,11 @@ EQUATION_56_CORRECTED.mutant("linear in ||X||_2", "squared_norm -> spectral_norm
 EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
 EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2",
-    statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
-    relation=AtMost(), expects="gap", uses=("osa.thm-c.2", "osa.eq-56-corrected"),
-    presumes=("osa.lemma-f.2-any-sign",), missing="alpha >= 0",
-    note="Of S itself: from the right-hand side printed in Eq. (56), ||X||_2 <= ||X||_2^2 would be needed.",
+    statement=r"\|\mathbf{S}\|_2\le\cdots\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
+    name="norm of the scores at initialisation", relation=AtMost(), expects="gap",
+    uses=("osa.thm-c.2", "osa.eq-56-corrected"), presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$",
+    correction="osa.eq-57-absolute",
+    note=r"Of $S$ itself: from the right-hand side printed in Eq. (56), $\|X\|_2 \le \|X\|_2^2$ would be needed.",
 )  # fmt: skip
 
 
@@ -342,7 +344,8 @@ EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. 
     statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
         [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
     assumptions=[ANY_ALPHA],
-    relation=AtMost(), corrects="osa.lemma-f.2-any-sign", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
+    name="norm of the scores at initialisation, corrected", relation=AtMost(), corrects="osa.eq-57",
+    uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
 )  # fmt: skip
 
 
@@ -363,10 +366,13 @@ LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le
         C\alpha""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
-    relation=AtMost(), expects="gap", uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"),
-    presumes=("osa.lemma-f.3-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.3-absolute",
-    note="""With C = R^2 / sqrt(d_v) for ||X||_2 <= R, whatever K and eps. ||exp[S] - I||_2 = 2 sin(||[S]||_2 / 2) where
-        ||[S]||_2 <= pi.""",
+    name="distance of the reduced exponential from identity", relation=AtMost(), expects="gap",
+    uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"), presumes=("osa.lemma-f.3-any-sign",),
+    missing=r"$\alpha \ge 0$", correction="osa.lemma-f.3-absolute",
+    consequence=r"""For $\alpha$ of either sign use $\|\exp[S] - I\|_2 \le |\alpha|R^2/\sqrt{d_v}$
+        (osa.lemma-f.3-absolute).""",
+    note=r"""With $C = R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, whatever $K$ and $\epsilon$. $\|\exp[S] - I\|_2 =
+        2\sin(\|[S]\|_2/2)$ where $\|[S]\|_2 \le \pi$.""",
 )  # fmt: skip
 
 
@@ -391,7 +397,8 @@ LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3
     statement=r"""\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
+    name="reduced exponential, signed scale", relation=AtMost(signed=True), expects="refuted", severity="error",
+    of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
@@ -408,7 +415,8 @@ LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
         \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
-    relation=AtMost(), corrects="osa.lemma-f.3", uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
+    name="distance of the reduced exponential, corrected", relation=AtMost(), corrects="osa.lemma-f.3",
+    uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
 )  # fmt: skip
 
 
@@ -436,8 +444,8 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
         \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
-    relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
-    note="The integral of exp(t [S]) is a block of exp [[[S], I], [0, 0]] (Van Loan).",
+    name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
+    note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}{[S]} & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
 
 
@@ -488,14 +496,14 @@ EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}
         \|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2""",
     assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
-    relation=AtMost(), where=small, uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
+    name="chain of bounds of the reduced exponential", relation=AtMost(), where=small,
+    uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
     doubt=Doubt(
         (r"\int_0^1 \|\mathbf{S}\|_2 \|\exp(t[\mathbf{S}])\|_2 dt \quad (61)", r"\leq \|\mathbf{S}\|_2 \quad (62)"),
-        "square brackets around S may be lost, in both: ||exp[S] - I||_2 <= int ||[S]||_2 ||exp(t[S])||_2 dt <= ||[S]||_2"
-        " <= ||B||_2^2 ||S||_2.  Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a last step that"
-        " only they make one.  Without them that step, ||S||_2 <= ||B||_2^2 ||S||_2, would need ||B||_2 >= 1, and"
-        " Newton-Schulz gives ||B||_2 < 1: a mutant shows it.",
-    ),
+        r"""square brackets around $S$ may be lost, in both: $\|\exp[S] - I\|_2 \le \int\|[S]\|_2\|\exp(t[S])\|_2\,dt
+        \le \|[S]\|_2 \le \|B\|_2^2\|S\|_2$. Eq. (60), of which (61) is the norm, has them, and Lemma F.1 is cited for a
+        last step that only they make one. Without them that step, $\|S\|_2 \le \|B\|_2^2\|S\|_2$, would need $\|B\|_2
+        \ge 1$, and Newton-Schulz gives $\|B\|_2 < 1$: a mutant shows it."""),
 )  # fmt: skip
 
 

@@ -22,15 +22,15 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
-LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)",
+LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name="Jacobian of Newton-Schulz",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
     relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
-    note="""With C = (3/2)^K for the fixed K of Section 2.3: it depends on K alone, not on X, the weights or eps. In
-        singular bases the differential is diagonal in pairs, with factors (g(s) -+ g(t))/(s -+ t) and g(s)/s, g the
-        K-fold scalar map: concave on [0, 1], so all are at most g'(0) = (3/2)^K, reached as M_0 tends to 0. No constant
-        serves all K.""",
+    note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
+        $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
+        and $g(s)/s$, $g$ the $K$-fold scalar map: concave on $[0, 1]$, so all are at most $g'(0) = (3/2)^K$, reached as
+        $M_0$ tends to 0. No constant serves all $K$.""",
 )  # fmt: skip
 
 
@@ -53,10 +53,10 @@ WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initial
 
 EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), proof of Lemma F.4",
     statement=r"""
-        \|\mathbf{M}_0\|_2\le\tfrac1\epsilon\|\mathbf{M}\|_2\le\tfrac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+\|
-        \mathbf{X}\mathbf{W}^K\|_2^2}\le\tfrac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2""",
-    relation=AtMost(),
-    note="So C_1 = sqrt 2 R / eps in Eq. (68) for ||X||_2 <= R.  ||M_0||_2 < 1 needs no bound on X.",
+        \|\mathbf{M}_0\|_2\le\frac1\epsilon\|\mathbf{M}\|_2\le\frac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\frac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2\le
+        C_1, \text{ where } C_1>0 \text{ is some constant}""",
+    name="norm of the normalised queries and keys", relation=AtMost(),
+    note=r"So $C_1 = \sqrt2 R/\epsilon$ in Eq. (68) for $\|X\|_2 \le R$. $\|M_0\|_2 < 1$ needs no bound on $X$.",
 )  # fmt: skip
 
 
@@ -86,15 +86,17 @@ EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> lar
 
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
-LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)",
+LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)", name="Jacobian of the normalisation",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS],
     relation=AtMost(), proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
-    note="""With C = 1/eps; no bound on ||X||_2 is needed. ||dvec M_0/dvec M||_2 = 1/(||M||_F + eps), on directions
-        orthogonal to M, and ||dvec M/dvec X||_2 = 1. At M = 0, where Eq. (76) is undefined, ||M_0 - M/eps|| <=
-        ||M||^2/eps^2, so the derivative exists and is 1/eps times dvec M/dvec X, of norm 1/eps; checked there in this
-        form.""",
+    note=r"""With $C = 1/\epsilon$; no bound on $\|X\|_2$ is needed.
+        $\|\partial\operatorname{vec}M_0/\partial\operatorname{vec}M\|_2 = 1/(\|M\|_F + \epsilon)$, on directions
+        orthogonal to $M$, and $\|\partial\operatorname{vec}M/\partial\operatorname{vec}X\|_2 = 1$. At $M = 0$, where
+        Eq. (76) is undefined, $\|M_0 - M/\epsilon\| \le \|M\|^2/\epsilon^2$, so the derivative exists and is
+        $1/\epsilon$ times $\partial\operatorname{vec}M/\partial\operatorname{vec}X$, of norm $1/\epsilon$; checked
+        there in this form.""",
 )  # fmt: skip
 
 
@@ -126,8 +128,8 @@ LEMMA_F5.mutant("1, whatever epsilon", lambda: 1)
 
 FROBENIUS = Claim(OSA, "osa.f5-frobenius", label="Proof of Lemma F.5, text before Eq. (71)",
     statement=r"\|\mathbf{M}\|_F=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, expects="refuted", severity="slip",
-    correction="osa.f5-frobenius-corrected",
+    name="Frobenius norm and trace", relation=Equal(), sizes={"N": (1, 4), "m": (1, 4)}, expects="refuted",
+    severity="slip", correction="osa.f5-frobenius-corrected",
     note="The square is missing.  Eq. (71) differentiates the square root, rightly.",
 )  # fmt: skip
 
@@ -144,10 +146,10 @@ FROBENIUS.mutant("||M||_2^2", lambda M: squared_norm(M))
 FROBENIUS.counterexample("M = diag(3, 4): 5 against 25", M=[[3, 0], [0, 4]])
 
 FROBENIUS_CORRECTED = Claim(OSA, "osa.f5-frobenius-corrected",
-    label="Proof of Lemma F.5, text before Eq. (71), with the square",
+    label="Proof of Lemma F.5, text before Eq. (71), with the square", name="Frobenius norm and trace, corrected",
     statement=r"\|\mathbf{M}\|_F^2=\operatorname{tr}(\mathbf{M}^\top\mathbf{M})",
-    relation=Equal(), all_sizes=True,
-    sizes={"N": (1, 4), "m": (1, 4)}, corrects="osa.f5-frobenius", of_project=True, exact=True,
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, corrects="osa.f5-frobenius", of_project=True,
+    exact=True,
 )  # fmt: skip
 
 
@@ -163,11 +165,10 @@ FROBENIUS_CORRECTED.mutant("first diagonal entry dropped", lambda value, M: valu
 
 EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5",
     statement=r"""
-        \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}
-        \operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}
-        \|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}""",
+        \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\partial\operatorname{tr}(\mathbf{M}^\top\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}
+        """,
     assumptions=[NONZERO],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 3)},
+    name="differential of the reciprocal norm", relation=Equal(), at_sizes=True, sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
 
 
@@ -211,12 +212,15 @@ EQUATION_73.mutant("||M||_F + epsilon not squared",
 
 EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemma F.5",
     statement=r"""
-        \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+
-        \epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\,
-        \operatorname{vec}\mathbf{M}^\top""",
+        \partial\mathbf{M}_0=\frac1{\|\mathbf{M}\|_F+\epsilon}\partial\mathbf{M}+\mathbf{M}\partial\frac1{\|\mathbf{M}\|_F+\epsilon}=\frac1{\|\mathbf{M}\|_F+\epsilon}\partial\mathbf{M}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\mathbf{M}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M};\quad
+        \partial\operatorname{vec}\mathbf{M}_0=\frac1{\|\mathbf{M}\|_F+\epsilon}\partial\operatorname{vec}\mathbf{M}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\operatorname{vec}\mathbf{M}^\top\partial\operatorname{vec}\mathbf{M}
+        \implies
+        \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\operatorname{vec}\mathbf{M}^\top
+        """,
     assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
-    relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
-    note="As M tends to 0 the second term vanishes and I/eps is left, the derivative at M = 0.",
+    name="Jacobian of the normalisation by queries and keys", relation=Equal(), at_sizes=True,
+    sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
+    note=r"As $M$ tends to 0 the second term vanishes and $I/\epsilon$ is left, the derivative at $M = 0$.",
 )  # fmt: skip
 EQUATION_76.inputs(matrix_and_direction)
 
@@ -248,12 +252,12 @@ EQUATION_76.mutant("rows stacked instead of columns",
 EQUATION_76.mutant("sum instead of difference", sign=1)
 EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
 
-NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines",
+NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name="spectral and Frobenius norm",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
     relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
-    note="Every matrix of rank r >= 1 has this form; for M = 0 all members vanish.",
+    note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 
 

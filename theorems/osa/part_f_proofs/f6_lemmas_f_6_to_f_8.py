@@ -63,15 +63,16 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
     return jacobian_in_tokens(lambda X: basis_of(X, W_Q, W_K, epsilon, K), X)
 
 
-LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)",
+LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)", name="Jacobian of the basis",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
     relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, proof=("osa.lemma-f.4", "osa.lemma-f.5"),
-    note="""With C = (3/2)^K / eps, whatever X, for the fixed K and eps of Section 2.3; no smaller one serves all X.
-        ||dM||_F <= ||dX||_F, as [W^Q, W^K] has orthonormal columns; dM_0 = (I - m m^T / (beta ||M||_F)) dM / beta
-        shrinks by beta = ||M||_F + eps > eps; K steps act on singular values in [0, 1] by a concave g with g(0) = 0,
-        whose divided differences are at most g'(0) = (3/2)^K. All three are attained as X tends to 0.""",
+    note=r"""With $C = (3/2)^K/\epsilon$, whatever $X$, for the fixed $K$ and $\epsilon$ of Section 2.3; no smaller one
+        serves all $X$. $\|\partial M\|_F \le \|\partial X\|_F$, as $[W^Q, W^K]$ has orthonormal columns; $\partial M_0
+        = (I - m m^\top/(\beta\|M\|_F))\,\partial M/\beta$ shrinks by $\beta = \|M\|_F + \epsilon > \epsilon$; $K$ steps
+        act on singular values in $[0, 1]$ by a concave $g$ with $g(0) = 0$, whose divided differences are at most
+        $g'(0) = (3/2)^K$. All three are attained as $X$ tends to 0.""",
 )  # fmt: skip
 
 
@@ -88,14 +89,15 @@ LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3
 
 # -- Lemma F.7: the differential of the exponential --------------------------------------------------------------------
 
-EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7",
+EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name="Jacobian of the matrix exponential",
     statement=r"""
         \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s[
         \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
     assumptions=["column-major vec", SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
-    note="""The integral is the corner of an exponential: for commuting P = I (x) S, R = S^T (x) I int_0^1 exp((1 - s)
-        P) exp(s R) ds is the upper right block of exp [[P, I], [0, R]].""",
+    note=r"""The integral is the corner of an exponential: for commuting $P = I\otimes S$, $R = S^\top\otimes I$,
+        $\int_0^1\exp((1 - s)P)\exp(sR)\,ds$ is the upper right block of $\exp\begin{pmatrix}P & I\\ 0 &
+        R\end{pmatrix}$.""",
 )  # fmt: skip
 
 
@@ -131,13 +133,13 @@ EQUATION_79.mutant("factors exchanged, as for row-major vec",
 EQUATION_79.mutant("exp(S) in place of exp((1 - s) S)",
     lambda S: kron(eye(len(S)), expm(S)) @ _integral(kron(eye(len(S)), S * 0), kron(S.T, eye(len(S)))))  # fmt: skip
 
-LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)",
+LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name="norm of the exponential's Jacobian",
     statement=r"""
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
     """,
     assumptions=[SKEW, "derivative over all square matrices"],
     relation=AtMost(ascent=False), sizes={"m": (1, 3)}, proof=("osa.eq-79",),
-    note="Always an equality: the derivative in the direction of I is exp[S], as long as I.",
+    note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
 )  # fmt: skip
 
 
@@ -164,7 +166,7 @@ EQUATION_82 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-82", label="Eq. (82), proof of 
         \partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}
         \partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)""",
     assumptions=["X, W^Q and W^K vary"],
-    relation=Equal(), all_sizes=True, exact=True,
+    name="differential of the scores", relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 
 
@@ -202,7 +204,8 @@ EQUATION_83 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-83", label="Eq. (83), proof of 
         \mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})
         \mathbf{K}\right)""",
     assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
-    relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), proof=("osa.eq-82",), exact=True,
+    name="Jacobian of the scores", relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), proof=("osa.eq-82",),
+    exact=True,
 )  # fmt: skip
 EQUATION_83.inputs(tokens_and_weights)
 
@@ -229,15 +232,16 @@ VECTORISED = Setting(
     OSA, "Lemma F.8, K", assumptions=["column-major vec"], sizes={"m": (1, 4), "n": (1, 4)}, exact=True
 )
 
-COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text",
-    statement=r"""\operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \mathbf{K} \text{
-        converts the vectorisation of a transposed matrix to the vectorisation of the original}; \quad \mathbf{K} \text{
-        orthogonal}""",
+COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text", name="commutation matrix",
+    statement=r"""\mathbf{K} \text{ denotes the communication matrix which is used to convert the vectorisation of a
+        transposed matrix to the vectorisation of the original matrix (i.e. }
+        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}). \text{ An important property of the
+        communication matrix is orthogonality}""",
     assumptions=["rectangular B"],
     relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
-    note="""The formula and the sentence name inverse matrices, K_{m,n} and K_{n,m} = K_{m,n}^T, equal only for square B
-        and for vectors. Every use in the paper, Eqs. (83), (90) and (95), is that of the formula; the spelling is
-        commutation.""",
+    note=r"""The formula and the sentence name inverse matrices, $\mathbf{K}_{m,n}$ and $\mathbf{K}_{n,m} =
+        \mathbf{K}_{m,n}^\top$, equal only for square $\mathbf{B}$ and for vectors. Every use in the paper, Eqs. (83),
+        (90) and (95), is that of the formula; the spelling is commutation.""",
 )  # fmt: skip
 
 
@@ -266,7 +270,7 @@ COMMUTATION.counterexample(
 )
 
 COMMUTATION_CORRECTED = Claim(VECTORISED, "osa.commutation-corrected",
-    label="Proof of Lemma F.8, text, with two directions",
+    label="Proof of Lemma F.8, text, with two directions", name="commutation matrix, corrected",
     statement=r"""
         \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}=
         \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""",
@@ -285,15 +289,17 @@ COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
 COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
 COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
-LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)",
+LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="norm of the scores' Jacobian",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
         """,
     assumptions=[BOUNDED],
     relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
-    expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing="alpha >= 0", correction="osa.lemma-f.8-absolute",
-    note="""With C = 2 R / sqrt(d_v) for ||X||_2 <= R. Equality for X with orthonormal columns and rows: N = d = 2, X =
-        I, dX = I.""",
+    expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.8-absolute",
+    consequence=r"""For $\alpha$ of either sign use $\|\partial\operatorname{vec}S/\partial\operatorname{vec}X\|_2 \le
+        2|\alpha|R/\sqrt{d_v}$ (osa.lemma-f.8-absolute).""",
+    note=r"""With $C = 2R/\sqrt{d_v}$ for $\|X\|_2 \le R$. Equality for $X$ with orthonormal columns and rows: $N = d =
+        2$, $X = I$, $\partial X = I$.""",
 )  # fmt: skip
 
 
@@ -312,7 +318,8 @@ LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lem
     statement=r"""\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le
         C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
     assumptions=[BOUNDED, ANY_ALPHA],
-    relation=AtMost(signed=True), where=small, expects="refuted", severity="error", of_project=True,
+    name="norm of the scores' Jacobian, signed scale", relation=AtMost(signed=True), where=small, expects="refuted",
+    severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
@@ -328,7 +335,8 @@ LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lem
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED, ANY_ALPHA],
-    relation=AtMost(), where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
+    name="norm of the scores' Jacobian, corrected", relation=AtMost(), where=small, corrects="osa.lemma-f.8",
+    uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import (
 from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_jacobian
 from theorems.osa.shapes import Alpha, Epsilon, Key, Query, Steps, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, expm, eye, kron, rational, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Doubt, Equal, Reading
+from verify.vocabulary import AtMost, Claim, Doubt, Equal
 
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
 
@@ -32,19 +32,14 @@ def _few(sizes: Any) -> bool:
     return whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6
 
 
-CHAIN = LAYER.extended(
-    "Appendix F.6, Eqs. (87) - (97)",
-    assumptions=["column-major vec", NEWTON_SCHULZ],
-    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
-    where=_few,
-    inputs=newton_schulz_layer,
-)
+CHAIN = LAYER.extended("Appendix F.6, Eqs. (87) - (97)", assumptions=["column-major vec", NEWTON_SCHULZ],
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, inputs=newton_schulz_layer)  # fmt: skip
 
 
-def _step_claim(claim_id: str, label: str, statement: str, note: str | None = None) -> Claim:
+def _step_claim(claim_id: str, label: str, name: str, statement: str, note: str | None = None) -> Claim:
     """A claim that a printed matrix is the Jacobian in X of one term of Eq. (86) or (93), the rest of the term frozen."""
     uses = ("osa.kron-vec", "osa.eq-86" if claim_id < "osa.eq-91" else "osa.eq-93")
-    return Claim(CHAIN, claim_id, label=label, statement=statement, relation=Equal(), uses=uses, note=note)
+    return Claim(CHAIN, claim_id, label=label, name=name, statement=statement, relation=Equal(), uses=uses, note=note)
 
 
 def _state(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
@@ -90,13 +85,11 @@ def _turned(B: Any) -> Any:
     return concatenate([B[1:], B[:1]], axis=0)
 
 
-EQUATION_88 = _step_claim(
-    "osa.eq-88",
-    "Eqs. (87), (88)",
+EQUATION_88 = _step_claim("osa.eq-88", "Eqs. (87), (88)", "first term of the attention Jacobian",
     r"\mathbf{E}_1=(\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})^\top\otimes\mathbf{I}_N)\frac{\partial\operatorname{vec}"
     r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
-    note="The transpose is on exp[S] - I alone.  The sum of Eq. (87) is osa.eq-87.",
-)
+    note=r"The transpose is on $\exp[\mathbf{S}] - \mathbf{I}$ alone. The sum of Eq. (87) is osa.eq-87.",
+)  # fmt: skip
 
 
 @EQUATION_88.formula
@@ -111,23 +104,17 @@ EQUATION_88.mutant("exp[S] - I not transposed", "growth.T -> growth")
 EQUATION_88.mutant("I not subtracted", "growth.T -> (growth + eye(len(growth))).T")
 EQUATION_88.mutant("halved", lambda value: value * rational(1, 2))
 
-EQUATION_89 = Claim(
-    LAYER,
-    "osa.eq-89",
-    label="Eq. (89)",
+# elsewhere (B (x) B^T), of shape (2 d_v N, 2 d_v N), cannot multiply a matrix of (2 d_v)^2 rows to give one of N^2
+EQUATION_89 = Claim(LAYER, "osa.eq-89", label="Eq. (89)", name="second term of the attention Jacobian",
     statement=r"""\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}""",
     assumptions=["column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
-    relation=Equal(),
-    sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
-    # elsewhere (B (x) B^T), of shape (2 d_v N, 2 d_v N), cannot multiply a matrix of (2 d_v)^2 rows to give one of N^2
-    where=lambda sizes: _few(sizes) and sizes["N"] == 2 * sizes["d_v"],
-    uses=("osa.kron-vec", "osa.eq-86"),
-    expects="refuted",
-    severity="slip",
-    correction="osa.eq-89-corrected",
-    note="vec(B D B^T) = (B (x) B) vec D.  The norm bound of Eq. (91) and what follows it are untouched.",
-)
+    relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
+    where=lambda sizes: _few(sizes) and sizes["N"] == 2 * sizes["d_v"], uses=("osa.kron-vec", "osa.eq-86"),
+    expects="refuted", severity="slip", correction="osa.eq-89-corrected",
+    note=r"""$\operatorname{vec}(BDB^\top) = (B\otimes B)\operatorname{vec}D$. The norm bound of Eq. (91) and what
+        follows it are untouched.""",
+)  # fmt: skip
 EQUATION_89.inputs(newton_schulz_layer)
 
 
@@ -149,12 +136,11 @@ def two_tokens() -> dict[str, Any]:
     return {"X": [[1, 1], [0, 1]], **weights, "alpha": 1, "epsilon": 1, "K": 1}
 
 
-EQUATION_89_CORRECTED = _step_claim(
-    "osa.eq-89-corrected",
-    "Eq. (89), with B in place of B^T",
+EQUATION_89_CORRECTED = _step_claim("osa.eq-89-corrected", "Eq. (89), with B in place of B^T",
+    "second term of the attention Jacobian, corrected",
     r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B})\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}"
     r"{\partial\operatorname{vec}\mathbf{X}}",
-)
+)  # fmt: skip
 EQUATION_89_CORRECTED.corrects, EQUATION_89_CORRECTED.of_project = "osa.eq-89", True
 
 
@@ -169,13 +155,11 @@ EQUATION_89_CORRECTED.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _attention_t
 EQUATION_89_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 EQUATION_89_CORRECTED.mutant("rows of B reversed in the second factor", "kron(B, B) -> kron(B, _turned(B))")
 
-EQUATION_90 = _step_claim(
-    "osa.eq-90",
-    "Eq. (90)",
+EQUATION_90 = _step_claim("osa.eq-90", "Eq. (90)", "third term of the attention Jacobian",
     r"\mathbf{E}_3=(\mathbf{I}_N\otimes\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v}))\mathbf{K}\frac{\partial\operatorname"
     r"{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
-    note="With K vec B = vec B^T.",
-)
+    note=r"With $\mathbf{K}\operatorname{vec}\mathbf{B} = \operatorname{vec}\mathbf{B}^\top$.",
+)  # fmt: skip
 
 
 @EQUATION_90.formula
@@ -193,13 +177,11 @@ EQUATION_90.mutant("that of the first term",
 
 ATTENTION_TERMS = (first_attention_term, second_attention_term, third_attention_term)
 
-EQUATION_87 = _step_claim(
-    "osa.eq-87",
-    "Eq. (87), the sum",
+EQUATION_87 = _step_claim("osa.eq-87", "Eq. (87), the sum", "attention Jacobian as a sum",
     r"\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}=\mathbf{E}_1+\mathbf{E}_2+"
     r"\mathbf{E}_3",
-    note="With E_2 as corrected in osa.eq-89-corrected.",
-)
+    note=r"With $\mathbf{E}_2$ as corrected in osa.eq-89-corrected.",
+)  # fmt: skip
 EQUATION_87.of_project = True
 
 
@@ -217,20 +199,16 @@ EQUATION_87.mutant(
     lambda value, X, W_Q, W_K, alpha, epsilon, K: value - 2 * first_attention_term(X, W_Q, W_K, alpha, epsilon, K),
 )
 
-EQUATION_91 = Claim(
-    LAYER,
-    "osa.eq-91",
-    label="Eq. (91)",
+# for N = 1 both sides vanish
+EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the second attention term",
     statement=r"""\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
-    relation=AtMost(ascent=False),
-    # For N = 1 both sides vanish
-    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)},
-    where=lambda sizes: _few(sizes) and sizes["N"] * sizes["d"] <= 6,
+    relation=AtMost(ascent=False), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few,
     uses=("osa.eq-89-corrected", "osa.eq-84"),
-    note="Stated of the term itself: with the misprinted factor of Eq. (89) E_2 exists only for N = 2 d_v, and obeys it too.",
-)
+    note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
+        obeys it too.""",
+)  # fmt: skip
 EQUATION_91.inputs(newton_schulz_layer)
 
 
@@ -247,13 +225,12 @@ EQUATION_91.oracle(
 EQUATION_91.mutant("halved", lambda value: value * rational(1, 2))
 EQUATION_91.mutant("||B||_2^4", "norm**2 -> norm**4")
 
-EQUATION_92 = _step_claim(
-    "osa.eq-92",
-    "Eq. (92)",
-    r"\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}=\frac"
-    r"{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\frac{\partial\operatorname{vec}"
-    r"[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}",
-)
+EQUATION_92 = _step_claim("osa.eq-92", "Eq. (92)", "chain rule of the reduced exponential",
+    r"""\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}=
+        \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}=\frac{\partial
+        \operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\frac{\partial\operatorname{vec}
+        [\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}""",
+)  # fmt: skip
 EQUATION_92.uses = ("osa.eq-79",)
 
 
@@ -269,13 +246,11 @@ EQUATION_92.mutant("[S] transposed in the outer factor", "exponential_jacobian(S
 EQUATION_92.mutant("outer factor at [S] = 0", "exponential_jacobian(S) -> exponential_jacobian(0 * S)")
 EQUATION_92.mutant("halved", lambda value: value * rational(1, 2))
 
-EQUATION_95 = _step_claim(
-    "osa.eq-95",
-    "Eqs. (94), (95)",
+EQUATION_95 = _step_claim("osa.eq-95", "Eqs. (94), (95)", "first term of the reduced Jacobian",
     r"\hat{\mathbf{E}}_1=((\mathbf{S}\mathbf{B})^\top\otimes\mathbf{I}_{2d_v})\mathbf{K}\frac{\partial\operatorname{vec}"
     r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
-    note="With K vec B = vec B^T.  The sum of Eq. (94) is osa.eq-94.",
-)
+    note=r"With $\mathbf{K}\operatorname{vec}\mathbf{B} = \operatorname{vec}\mathbf{B}^\top$. The sum of Eq. (94) is osa.eq-94.",
+)  # fmt: skip
 
 
 @EQUATION_95.formula
@@ -289,12 +264,10 @@ EQUATION_95.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, 
 EQUATION_95.mutant("K dropped", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
 EQUATION_95.mutant("K transposed", "commutation_matrix(*B.shape) -> commutation_matrix(*B.shape).T")
 
-EQUATION_96 = _step_claim(
-    "osa.eq-96",
-    "Eq. (96)",
+EQUATION_96 = _step_claim("osa.eq-96", "Eq. (96)", "second term of the reduced Jacobian",
     r"\hat{\mathbf{E}}_2=(\mathbf{B}^\top\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}\mathbf{S}}{\partial"
     r"\operatorname{vec}\mathbf{X}}",
-)
+)  # fmt: skip
 
 
 @EQUATION_96.formula
@@ -308,12 +281,10 @@ EQUATION_96.oracle(lambda X, W_Q, W_K, alpha, epsilon, K: _reduced_term(X, W_Q, 
 EQUATION_96.mutant("halved", lambda value: value * rational(1, 2))
 EQUATION_96.mutant("tokens moved by one in the second factor", "kron(B.T, B.T) -> kron(B.T, _turned(B).T)")
 
-EQUATION_97 = _step_claim(
-    "osa.eq-97",
-    "Eq. (97)",
+EQUATION_97 = _step_claim("osa.eq-97", "Eq. (97)", "third term of the reduced Jacobian",
     r"\hat{\mathbf{E}}_3=(\mathbf{I}_{2d_v}\otimes\mathbf{B}^\top\mathbf{S})\frac{\partial\operatorname{vec}\mathbf{B}}"
     r"{\partial\operatorname{vec}\mathbf{X}}",
-)
+)  # fmt: skip
 
 
 @EQUATION_97.formula
@@ -332,12 +303,10 @@ EQUATION_97.mutant("that of the first term",
 
 REDUCED_TERMS = (first_reduced_term, second_reduced_term, third_reduced_term)
 
-EQUATION_94 = _step_claim(
-    "osa.eq-94",
-    "Eq. (94), the sum",
+EQUATION_94 = _step_claim("osa.eq-94", "Eq. (94), the sum", "reduced Jacobian as a sum",
     r"\frac{\partial\operatorname{vec}[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}=\hat{\mathbf{E}}_1+"
     r"\hat{\mathbf{E}}_2+\hat{\mathbf{E}}_3",
-)
+)  # fmt: skip
 EQUATION_94.of_project = True
 
 
@@ -361,25 +330,22 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
     r"\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(b) second term: }\|\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(c)"
     r" third term: }\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
-    relation=AtMost(), where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6,
-    uses=("osa.newton-schulz-differential",), expects="reading",
+    name="terms of the Jacobian, linear in the scale", relation=AtMost(),
+    where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.newton-schulz-differential",),
     proof=(
         "osa.eq-88", "osa.eq-89", "osa.eq-90", "osa.eq-91", "osa.eq-92", "osa.eq-95", "osa.eq-96", "osa.eq-97",
         "osa.lemma-f.1", "osa.lemma-f.2", "osa.lemma-f.3", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8",
     ),
-    reading=Reading(
-        r"O(\alpha)",
-        "with u = |alpha| ||X||_2 / sqrt(d_v), at most sqrt 2 u for E_1, E_3 and the first and third terms of Eq. (94), 2 u for"
-        " the second, (2 + 2 sqrt 2) u for E_2, whatever K and eps",
-    ),
     doubt=Doubt(
         r"For the first term, we can apply Lemmas F.2, F.1 and F.6 to conclude that $\|\hat{\mathbf{E}}_2\|_2",
-        "the subscript in (a) may repeat that of (b): the first term of Eq. (94) is hat E_1, and the lemmas cited are those"
-        " that bound it.  Both are bounded here, so either way the line holds",
-    ),
-    note="""E_2 is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint. The lemmas
-        cited give constants that grow like (3/2)^K / eps (Lemma F.6). As S = alpha / sqrt(d_v) M J M^T, every dB meets
-        an M, and ||dB M^T||_F, ||dB^T M||_F <= sqrt 2 ||dX||_F.""",
+        r"""the subscript in (a) may repeat that of (b): the first term of Eq. (94) is $\hat{E}_1$, and the lemmas cited
+        are those that bound it. Both are bounded here, so either way the line holds"""),
+    note=r"""With $u = |\alpha|\|X\|_2/\sqrt{d_v}$, at most $\sqrt2 u$ for $E_1$, $E_3$ and the first and third terms of
+        Eq. (94), $2u$ for the second, $(2 + 2\sqrt2)u$ for $E_2$, whatever $K$ and $\epsilon$, for $\alpha$ of either
+        sign. $E_2$ is taken as the Jacobian of the second term of Eq. (86), for which Eq. (89) has a misprint. The
+        lemmas cited give constants that grow like $(3/2)^K/\epsilon$ (Lemma F.6). As $S =
+        \frac{\alpha}{\sqrt{d_v}}MJM^\top$, every $\partial B$ meets an $M$, and $\|\partial B\,M^\top\|_F, \|\partial
+        B^\top M\|_F \le \sqrt2\|\partial X\|_F$.""",
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
         \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
     assumptions=[NEWTON_SCHULZ],
-    relation=AtMost(ascent=False),
+    name="norm of the first term by submultiplicativity", relation=AtMost(ascent=False),
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
     note="The second is an equality.",
@@ -36,18 +36,9 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
 
 @EQUATION_84.inputs
 def layer_and_kronecker_factors(
-    X: Tokens,
-    W_Q: Query,
-    W_K: Key,
-    W_V: Value,
-    W_O: Output,
-    alpha: Alpha,
-    decay: Decay,
-    epsilon: Epsilon,
-    K: Steps,
-    D_1: Rectangle,
-    D_2: OtherRectangle,
-) -> Any:
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps,
+    D_1: Rectangle, D_2: OtherRectangle,
+) -> Any:  # fmt: skip
     weights = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O}
     return {"X": X, **weights, "alpha": alpha * exp(-decay), "epsilon": epsilon, "K": K, "D_1": D_1, "D_2": D_2}
 
@@ -64,17 +55,9 @@ def _factors_of_84(
 
 @EQUATION_84.formula
 def submultiplicative_bounds(
-    X: Tokens,
-    W_Q: Query,
-    W_K: Key,
-    W_V: Value,
-    W_O: Output,
-    alpha: Alpha,
-    epsilon: Epsilon,
-    K: Steps,
-    D_1: Rectangle,
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, epsilon: Epsilon, K: Steps, D_1: Rectangle,
     D_2: OtherRectangle,
-) -> Any:
+) -> Any:  # fmt: skip
     """||X||_2 ||W_V W_O||_2 ||I_N||_2 ||dvec A / dvec X||_2 and ||D_1||_2 ||D_2||_2, shape (2, 1) (Eq. (84))."""
     tokens, heads, attention, product = _factors_of_84(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K, D_1, D_2)
     return column(tokens * heads * attention, product)
@@ -97,14 +80,14 @@ EQUATION_84.mutant("half of ||D_1||_2 ||D_2||_2", "product -> product * rational
 
 # -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
 
-EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)",
+EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of the attention matrix",
     statement=r"""
         \partial\mathbf{A}(\mathbf{X})=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
         \mathbf{B}^\top""",
     assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
-    note="For every B and every skew [S], both varying in any direction.",
+    note="For every $B$ and every skew $[S]$, both varying in any direction.",
 )  # fmt: skip
 
 
@@ -140,13 +123,13 @@ EQUATION_86.mutant("right B held fixed", "dB.T -> (0 * B.T)")
 EQUATION_86.mutant("sign of the last term", "dB.T -> -dB.T")
 EQUATION_86.mutant("I not subtracted", lambda value, B, dB: value + dB @ B.T + B @ dB.T)
 
-EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)",
+EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)", name="differential of the reduced scores",
     statement=r"""
         \partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+
         \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
     assumptions=["[S] = B^T S B"],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
-    note="For every B and every square S, both varying in any direction.",
+    note="For every $B$ and every square $S$, both varying in any direction.",
 )  # fmt: skip
 
 

@@ -32,13 +32,13 @@ Weights = Annotated[Any, Shape("r", "1")]
 
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
-J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text",
-    statement=r"""\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X}), \text{ whose singular values are
-        the products of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
+J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text", name="second Jacobian term and its singular values",
+    statement=r"""\text{the singular values of } \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X})
+        \text{ are the product of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
     assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
     severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
-    note="A transpose is missing, (W^V W^O)^T in Eq. (13); the singular values are the same with and without it.",
+    note=r"A transpose is missing, $(W^VW^O)^\top$ in Eq. (13); the singular values are the same with and without it.",
 )  # fmt: skip
 
 
@@ -65,10 +65,11 @@ J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with 
         \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
         \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd""",
     assumptions=["J_2 as in Theorem C.1"],
-    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 4, corrects="osa.f7-j2-form",
-    exact=True, of_project=True,
-    note="N d power sums determine N d numbers.",
+    name="second Jacobian term and its singular values, corrected", relation=Equal(),
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 6 and sizes["N"] + sizes["d"] > 3,
+    corrects="osa.f7-j2-form", exact=True, of_project=True,
+    note="$N d$ power sums determine $N d$ numbers.",
 )  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def jacobian_and_its_power_sums(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: 
 J2_FORM_CORRECTED.mutant("not transposed, as printed", "W.T -> W")
 J2_FORM_CORRECTED.mutant("sums of singular values instead of products", combine=lambda w, a: w + a)
 
-EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7",
+EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7", name="singular values of the second Jacobian term",
     statement=r"""\text{the non-zero singular values of } \mathbf{J}_2 \text{ satisfy }
         \sigma_i(\mathbf{J}_2)\in[1-\delta,1+ \delta]""",
     assumptions=[
@@ -121,20 +122,16 @@ EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7",
     ],
     relation=AtMost(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=small,
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
-    note="For every N x N matrix A with these singular values.  Equality where some sigma_i(A) = 1 +- delta.",
+    note=r"""For every $N \times N$ matrix $A$ with these singular values. Equality where some $\sigma_i(A) = 1 \pm
+        \delta$.""",
 )  # fmt: skip
 
 
 @EQUATION_98.inputs
 def attention_near_orthogonal(
-    first: TokenFrame,
-    second: TokenFrame,
-    y: Annotated[Any, Shape("N", "1")],
-    delta: Annotated[Any, Real(2.0**-8, 1 - 2.0**-8)],
-    left: Frame,
-    right: Frame,
-    d_v: HeadSize,
-) -> Any:
+    first: TokenFrame, second: TokenFrame, y: Annotated[Any, Shape("N", "1")],
+    delta: Annotated[Any, Real(2.0**-8, 1 - 2.0**-8)], left: Frame, right: Frame, d_v: HeadSize,
+) -> Any:  # fmt: skip
     deviations = 2 * y / (1 + y * y) * delta  # covers [-delta, delta]
     A = cayley(first) @ diag(1 + deviations) @ cayley(second)
     return {"A": A, "delta": delta, "W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
@@ -159,8 +156,9 @@ EQUATION_99 = Claim(AT_INITIALISATION, "osa.eq-99", label="Eq. (99), F.7",
     assumptions=[
         "singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded", POSITIVE_ALPHA,
     ],
-    relation=AtMost(ascent=False), uses=("osa.thm-c.1", "osa.thm-c.3"),
-    note="Weyl's inequality for all N d ordered singular values, then Theorem C.3, for the alpha > 0 of Theorem C.4. "
+    name="singular values of the Jacobian by Weyl's inequality", relation=AtMost(ascent=False),
+    uses=("osa.thm-c.1", "osa.thm-c.3"),
+    note="Weyl's inequality for all $N d$ ordered singular values, then Theorem C.3, for the $\\alpha > 0$ of Theorem C.4. "
     + THE_CONSTANT,
 )  # fmt: skip
 EQUATION_99.inputs(initialised_with_sign)
@@ -184,19 +182,19 @@ def shifts_of_singular_values(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, al
 EQUATION_99.mutant("||J_1||_2 / 2", "spectral_norm(J_1) -> spectral_norm(J_1) * rational(1, 2)")
 EQUATION_99.mutant("C / 10", "linear_bound(X, W_V, alpha) -> linear_bound(X, W_V, alpha) * rational(1, 10)")
 
-JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J",
+JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J", name="range of the Jacobian",
     statement=r"""\mathbf{J} = (\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top \partial\mathbf{A} +
         (\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes
         \mathbf{I}_N\big)\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v
         \text{ of the } N d \text{ singular values of } \mathbf{J} \text{ are not zero}""",
     assumptions=[ORTHONORMAL_OUTPUTS],
+    relation=Equal(), at_sizes=True,
+    sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True, of_project=True,
     where=lambda sizes: (
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),
-    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
-    of_project=True,
-    note="""OSA(X) = A X W^V W^O has its rows in the row space of W^O, so J_1 cannot add small singular values to those
-        of J_2.""",
+    note=r"""$\mathrm{OSA}(X) = AXW^VW^O$ has its rows in the row space of $W^O$, so $J_1$ cannot add small singular
+        values to those of $J_2$.""",
 )  # fmt: skip
 
 
@@ -239,12 +237,13 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
             positive=lambda P, s, R, J_1: smallest_singular_value(P @ diag(s) @ R.T + J_1),
         ),
     ],
-    relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted",
-    severity="error", correction="osa.f7-perturbation-in-range", of_project=True,
-    note="""What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small J_1 makes small singular
-        values of those of J_2 that are zero, and the effective condition number of Appendix C.1 jumps from that of J_2
-        to any size. The J_1 of the layer does not, as its range is that of J_2 (osa.f7-range): an argument that the
-        proof needs and does not give.""",
+    name="non-zero singular values under any perturbation", relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)},
+    where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted", severity="error",
+    correction="osa.f7-perturbation-in-range", of_project=True,
+    note="""What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small $J_1$ makes small
+        singular values of those of $J_2$ that are zero, and the effective condition number of Appendix C.1 jumps from
+        that of $J_2$ to any size. The $J_1$ of the layer does not, as its range is that of $J_2$ (osa.f7-range): an
+        argument that the proof needs and does not give.""",
 )  # fmt: skip
 
 
@@ -287,9 +286,9 @@ PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a pe
         Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
         Assumption("J_1 = P P^T J_1", zero=lambda P, J_1: J_1 - P @ (P.T @ J_1)),
     ],
-    relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)}, where=lambda sizes: sizes["r"] < sizes["n"], of_project=True,
-    corrects="osa.f7-perturbation-alone",
-    note="The rank of J is at most r, so that the others are 0; Weyl's inequality gives the rest.",
+    name="singular values under a perturbation in range", relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)},
+    where=lambda sizes: sizes["r"] < sizes["n"], of_project=True, corrects="osa.f7-perturbation-alone",
+    note="The rank of $J$ is at most $r$, so that the others are 0; Weyl's inequality gives the rest.",
 )  # fmt: skip
 
 
@@ -320,11 +319,13 @@ F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
     statement=r"""
         \text{This implies that } \sigma_i(\mathbf{J})\in[1-\delta-C\alpha,1+\delta+C\alpha]. \text{ Therefore, }
         \sigma_{\max}(\mathbf{J})\le1+\delta+C\alpha \text{ and } \sigma_{\min}(\mathbf{J})\ge1-\delta-C\alpha""",
-    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)},
-    uses=("osa.eq-98", "osa.eq-99"), expects="refuted", severity="error", correction="osa.f7-interval-nonzero",
-    note="False for every input that Theorem C.4 admits: N (d - d_v) > 0 of the singular values of J are 0, as 2 d_v <= d, and"
-    " sigma_min, where the paper has a symbol sigma_min>0 of its own, is 0.  Nor does it follow from Eqs. (98) and (99) for"
-    f" the non-zero ones: osa.f7-perturbation-alone.  {LEAST_CONSTANT}",
+    name="interval of the Jacobian's singular values", relation=AtMost(ascent=False),
+    sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, uses=("osa.eq-98", "osa.eq-99"), expects="refuted",
+    severity="error", correction="osa.f7-interval-nonzero",
+    note=r"""False for every input that Theorem C.4 admits: $N(d - d_v) > 0$ of the singular values of $J$ are 0, as
+        $2 d_v \le d$, and $\sigma_{\min}$, where the paper has a symbol $\sigma_{\min>0}$ of its own, is 0. Nor does it
+        follow from Eqs. (98) and (99) for the non-zero ones: osa.f7-perturbation-alone. """
+    + LEAST_CONSTANT,
 )  # fmt: skip
 
 
@@ -373,9 +374,9 @@ F7_INTERVAL_NONZERO = Claim(ASSUMED_BY_C4, "osa.f7-interval-nonzero", label="F.7
         [1-\delta-C\alpha,1+\delta+C\alpha] \text{ for } i\le Nd_v, \text{ and } \sigma_i(\mathbf{J}) = 0 \text{ for the
         other } N(d-d_v): \text{ therefore } \sigma_{\max}(\mathbf{J})\le1+\delta+C\alpha,\
         \sigma_{\min>0}(\mathbf{J})\ge1-\delta-C\alpha""",
-    relation=AtMost(ascent=False), uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"), corrects="osa.f7-interval",
-    of_project=True,
-    note=f"The zeros are those of osa.f7-range.  {LEAST_CONSTANT}",
+    name="interval of the non-zero singular values", relation=AtMost(ascent=False),
+    uses=("osa.eq-98", "osa.eq-99", "osa.f7-range"), corrects="osa.f7-interval", of_project=True,
+    note="The zeros are those of osa.f7-range. " + LEAST_CONSTANT,
 )  # fmt: skip
 
 

@@ -13,13 +13,14 @@ from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, softmax, 
 from verify.vocabulary import Claim, Equal
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",
-    statement=r"""
-        \mathbf{X}_\ell=\hat{\mathbf{X}}_{\ell-1}+\mathrm{SA}(\hat{\mathbf{X}}_{\ell-1}),\ \hat{\mathbf{X}}_\ell=
-        \mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell);\ \mathbf{x}^{(\ell)}=f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};
-        \theta^{(\ell)})+\hat{\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd},\ \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(
-        \mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}""",
+    statement=r"""\mathbf{X}_\ell=\hat{\mathbf{X}}_{\ell-1}+\mathrm{SA}(\hat{\mathbf{X}}_{\ell-1}) \text{ and }
+        \hat{\mathbf{X}}_\ell=\mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell);\quad
+        \mathbf{x}^{(\ell)}=f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})+\hat{\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd},\quad
+        \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}
+        """,
     assumptions=["X-hat_0 = X_0 is the token embedding", "no normalisation layer", "column-major vec"],
-    relation=Equal(), sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
+    name="residual blocks in matrix and vector form", relation=Equal(),
+    sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
     note="""The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
         arithmetic, so that nothing about it matters.""",
 )  # fmt: skip
@@ -63,15 +64,18 @@ EQ_1_2.mutant("row-major vec", layout=ROW)
 
 
 EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
-    statement=r"\mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O,\ \mathbf{A}=\eta(\mathbf{Q}\mathbf{K}^\top);"
-    r"\quad\mathrm{SA}(\mathbf{X})=\mathrm{Concat}(\mathbf{A}_1\mathbf{V}_1,\dots,\mathbf{A}_h\mathbf{V}_h)"
-    r"\mathbf{W}^O,\ \mathbf{W}_i^Q,\mathbf{W}_i^K,\mathbf{W}_i^V\in\mathbb{R}^{d\times d_h},\ d_h=d/h,\ \mathbf{A}_i="
-    r"\eta(\mathbf{Q}_i\mathbf{K}_i^\top)",
+    statement=r"""\mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O, \text{ where }
+        \mathbf{Q}=\mathbf{X}\mathbf{W}^Q, \mathbf{K}=\mathbf{X}\mathbf{W}^K, \mathbf{V}=\mathbf{X}\mathbf{W}^V, \text{
+        and the attention matrix is } \mathbf{A}=\eta(\mathbf{Q}\mathbf{K}^\top);\quad
+        \mathbf{W}_i^Q,\mathbf{W}_i^K,\mathbf{W}_i^V\in\mathbb{R}^{d\times d_h},\ d_h=\frac dh,\quad
+        \mathbf{A}_i=\eta(\mathbf{Q}_i\mathbf{K}_i^\top),\quad
+        \mathrm{SA}(\mathbf{X})=\mathrm{Concat}(\mathbf{A}_1\mathbf{V}_1,\dots,\mathbf{A}_h\mathbf{V}_h)\mathbf{W}^O""",
     assumptions=["h divides d", "eta is the row-wise softmax", "no scale factor 1/sqrt(d_h)"],
-    relation=Equal(), sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
+    name="self-attention with one and several heads", relation=Equal(), at_sizes=True,
+    sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
     where=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"], exact=True,
-    note="""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head i filled up by zeros to d x d
-        and W_O cut to its rows of head i. For h = 1 nothing is filled up, and Eq. (4) is Eq. (3).""",
+    note=r"""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head $i$ filled up by zeros to $d
+        \times d$ and $W^O$ cut to its rows of head $i$. For $h = 1$ nothing is filled up, and Eq. (4) is Eq. (3).""",
 )  # fmt: skip
 
 

@@ -26,14 +26,15 @@ Hidden = Annotated[Any, Shape("d", "d_f")]
 HiddenOut = Annotated[Any, Shape("d_f", "d")]
 
 
-EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)",
-    statement=r"""\mathbf{K}_\ell=\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})/\partial\hat{
-        \mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd\times nd},\quad\hat{\mathbf{K}}_\ell=\partial
-        f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})/\partial\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd\times nd}
-        """,
+EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)", name="input Jacobians of the sub-blocks",
+    statement=r"""\mathbf{K}_\ell=\frac{\partial
+        f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}{\partial\hat{\mathbf{x}}^{(\ell-1)}}\in\mathbb{R}^{nd\times
+        nd},\quad\hat{\mathbf{K}}_\ell=\frac{\partial
+        f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})}{\partial\mathbf{x}^{(\ell)}}\in\mathbb{R}^{nd\times
+        nd}""",
     assumptions=["f_SA and f_MLP are the branches without their skips", "column-major vec"],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
-    note="Checked as: the sub-blocks with their skips have the Jacobians K + I and K-hat + I of order n d.",
+    note=r"Checked as: the sub-blocks with their skips have the Jacobians $K + I$ and $\hat{K} + I$ of order $nd$.",
 )  # fmt: skip
 
 
@@ -73,14 +74,11 @@ def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.
     arrays["U"] /= 2.0
 
 
-#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.
-DEEP = Setting(
-    SKIPLESS,
-    "Section 4.3",
-    sizes={"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)},
-    exact=True,
-    special_domains={"large query weights": large_logits, "small weights": small_weights},
-)
+#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.  One token, where
+#: softmax is constant, only with d = d_f = 1.
+DEEP = Setting(SKIPLESS, "Section 4.3", sizes={"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}, exact=True,
+    where=lambda sizes: sizes["n"] > 1 or sizes["d"] == sizes["d_f"] == 1,
+    special_domains={"large query weights": large_logits, "small weights": small_weights})  # fmt: skip
 PRODUCT = "the product runs from i = L, leftmost, down to i = l + 1, rightmost, and is I for l = L"
 
 
@@ -112,7 +110,7 @@ def attention_columns(X: Any, W: Any, U: Any, skip: int) -> Any:
     return concatenate([block_of_jacobian(X, thetas, i, skip) for i in range(0, len(thetas), 2)], axis=1)
 
 
-EQ_8 = Claim(DEEP, "skipless.eq-8", label="Eq. (8)",
+EQ_8 = Claim(DEEP, "skipless.eq-8", label="Eq. (8)", name="parameter Jacobian with skips",
     statement=r"""
         \frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}\{(\hat{\mathbf{K}}_i+
         \mathbf{I}_{nd})(\mathbf{K}_i+\mathbf{I}_{nd})\}(\hat{\mathbf{K}}_\ell+\mathbf{I}_{nd})\frac{\partial
@@ -120,7 +118,7 @@ EQ_8 = Claim(DEEP, "skipless.eq-8", label="Eq. (8)",
         p_\ell}""",
     assumptions=[*NETWORK.assumptions, PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
-    note="All l at once, side by side.",
+    note=r"All $\ell$ at once, side by side.",
 )  # fmt: skip
 
 
@@ -136,13 +134,14 @@ EQ_8.mutant("K before K-hat in each factor", swapped=True)
 EQ_8.mutant("factor K-hat_l + I missing", last=False)
 EQ_8.mutant("activations of the network without skips", along=0)
 
-EQ_9 = Claim(DEEP, "skipless.eq-9", label="Eq. (9)",
+EQ_9 = Claim(DEEP, "skipless.eq-9", label="Eq. (9)", name="parameter Jacobian without skips",
     statement=r"""\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i
         \mathbf{K}_i)\,\hat{\mathbf{K}}_\ell\,\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(
         \ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}""",
     assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK.assumptions[1:], PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
-    note="The K_i of Eqs. (8) and (9) are taken at the activations of two different networks, and agree at l = 1 only.",
+    note=r"""The $K_i$ of Eqs. (8) and (9) are taken at the activations of two different networks, and agree at $\ell =
+        1$ only.""",
 )  # fmt: skip
 
 

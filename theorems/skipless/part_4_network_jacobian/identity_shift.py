@@ -37,7 +37,7 @@ def flatness_with_skip(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights,
 
 
 IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
-    label="Section 4.3, text comparing Eqs. (8) and (9)",
+    label="Section 4.3, text comparing Eqs. (8) and (9)", name="conditioning by adding the identity",
     statement=r"""\text{Comparing Eqs. (8) and (9), we can see clearly how the skip connections (}\mathbf{I}_{nd}\text{
         term) help network conditioning. As we stated before in assumption ii), compared to the conditioning of the MLP
         }\hat{\mathbf{K}}_\ell\text{, the conditioning of the SA }\mathbf{K}_\ell\text{ is much worse (explored in
@@ -50,13 +50,17 @@ IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
         INVERSE,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="skipless.sec4.3-identity-symmetric-part",
-    note="""Of K nothing is assumed; the sentence before speaks of the default initialisation, where it is true as far
-        as tried. The shift by 1 takes eigenvalues from zero on the right and to zero on the left: K + I is singular for
-        K = -I, and a reflection, which the SVD initialisation of Section 5.1 gives with probability 1/2, loses: kappa
-        goes from 1 to (c^2 + 1) / |c^2 - 1| for d = 2: 1.25 at the printed c = 3. In the example with two tokens kappa
-        goes from 1.012 to 1500. It is true for symmetric positive semidefinite K, and wherever |K| < 1 and kappa(K) >=
-        (1 + |K|) / (1 - |K|), as under the default initialisation at small d: |K| is near 0.01 at n = 4, d = 12. At d =
-        384 |K| is near 3, and kappa falls all the same, from 1e8 to 13 at n = 4.""",
+    consequence=r"""A skip connection can make a well-conditioned block nearly singular, so that its benefit is not
+        automatic; check the least eigenvalue $\mu$ of the symmetric part of $K$: for $\mu > -1$, $\kappa(K+I) \le
+        (1+\|K\|_2)/(1+\mu)$ (skipless.sec4.3-identity-symmetric-part).""",
+    note=r"""Of $K$ nothing is assumed; the sentence before speaks of the default initialisation, where it is true as
+        far as tried. The shift by 1 takes eigenvalues from zero on the right and to zero on the left: $K + I$ is
+        singular for $K = -I$, and a reflection, which the SVD initialisation of Section 5.1 gives with probability 1/2,
+        loses: $\kappa$ goes from 1 to $(c^2 + 1)/|c^2 - 1|$ for $d = 2$: 1.25 at the printed $c = 3$. In the example
+        with two tokens $\kappa$ goes from 1.012 to 1500. It is true for symmetric positive semidefinite $K$, and
+        wherever $\|K\| < 1$ and $\kappa(K) \ge (1 + \|K\|)/(1 - \|K\|)$, as under the default initialisation at small
+        $d$: $\|K\|$ is near 0.01 at $n = 4$, $d = 12$. At $d = 384$ $\|K\|$ is near 3, and $\kappa$ falls all the same,
+        from $10^8$ to 13 at $n = 4$.""",
 )  # fmt: skip
 
 IDENTITY.formula(flatness_with_skip)
@@ -85,7 +89,7 @@ def symmetric_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
 
 
 SYMMETRIC_PART = Claim(OF_ATTENTION, "skipless.sec4.3-identity-symmetric-part",
-    label="Conditioning of K + I by the symmetric part of K",
+    label="Conditioning of K + I by the symmetric part of K", name="conditioning by the symmetric part, plus identity",
     statement=r"""
         \mu=\lambda_{\min}\big(\tfrac12(\mathbf{K}+\mathbf{K}^\top)\big)>-1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})
         \le\frac{1+\|\mathbf{K}\|_2}{1+\mu}""",
@@ -94,11 +98,12 @@ SYMMETRIC_PART = Claim(OF_ATTENTION, "skipless.sec4.3-identity-symmetric-part",
         Assumption("mu > -1", positive=lambda X, W_Q, W_K, W_V, W_O: 1 + symmetric_part(X, W_Q, W_K, W_V, W_O)),
     ],
     relation=AtMost(), of_project=True, corrects="skipless.sec4.3-identity-conditioning",
-    note="""|(K + I) x| >= x^T (K + I) x >= 1 + mu and <= 1 + |K| for unit x, for any square K. So the skip helps where
-        kappa(K) is above that quotient: for |K| < 1 it is at most (1 + |K|) / (1 - |K|)
-        (skipless.sec4.3-identity-small), for positive semidefinite K at most kappa(K)
-        (skipless.sec4.3-identity-positive), and norms above 1, as at d = 384 under the default initialisation where |K|
-        is near 3, are covered. Attained for one token and W_V W_O = diag(s, -t), 0 <= t <= s, t < 1.""",
+    note=r"""$\|(K + I)x\| \ge x^\top(K + I)x \ge 1 + \mu$ and $\|(K + I)x\| \le 1 + \|K\|$ for unit $x$, for any square
+        $K$. So the skip helps where $\kappa(K)$ is above that quotient: for $\|K\| < 1$ it is at most $(1 + \|K\|)/(1 -
+        \|K\|)$ (skipless.sec4.3-identity-small), for positive semidefinite $K$ at most $\kappa(K)$
+        (skipless.sec4.3-identity-positive), and norms above 1, as at $d = 384$ under the default initialisation where
+        $\|K\|$ is near 3, are covered. Attained for one token and $W^VW^O = \operatorname{diag}(s, -t)$, $0 \le t \le
+        s$, $t < 1$.""",
 )  # fmt: skip
 
 SYMMETRIC_PART.formula(flatness_with_skip)
@@ -132,8 +137,10 @@ SMALL = Claim(OF_ATTENTION, "skipless.sec4.3-identity-small", label="Conditionin
     r"\mathbf{K}\|_2},\ \text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa("
     r"\mathbf{K})\ge\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2}",
     assumptions=[INVERSE, Assumption("|K| < 1", positive=below_one)],
-    relation=AtMost(), of_project=True, uses=("skipless.sec4.3-identity-symmetric-part",),
-    note="1 - |K| <= |(K + I) x| <= 1 + |K| for unit x.  Attained for one token and W_V W_O = diag(s, -s).",
+    name="identity added to a small Jacobian", relation=AtMost(), of_project=True,
+    uses=("skipless.sec4.3-identity-symmetric-part",),
+    note=r"""$1 - \|K\| \le \|(K + I)x\| \le 1 + \|K\|$ for unit $x$. Attained for one token and $W^VW^O =
+        \operatorname{diag}(s, -s)$.""",
 )  # fmt: skip
 
 SMALL.formula(flatness_with_skip)
@@ -158,12 +165,13 @@ def small_values(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.G
 
 
 POSITIVE = Claim(SKIPLESS, "skipless.sec4.3-identity-positive",
-    label="Conditioning of K + I for positive semidefinite K",
+    label="Conditioning of K + I for positive semidefinite K", name="identity added to a semidefinite Jacobian",
     statement=r"\mathbf{K}=\mathbf{K}^\top\succeq0\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})",
     assumptions=[INVERSE, "K = G G^T for some G"],
     relation=AtMost(), sizes={"k": (1, 4)}, of_project=True,
-    note="""(s_max + 1) / (s_min + 1) <= s_max / s_min. The Jacobian of attention is hardly ever symmetric; for general
-        K with K + K^T >= 0 it may fail, as for diag(1, R) with R the rotation by 90 degrees.""",
+    note=r"""$(s_{\max} + 1)/(s_{\min} + 1) \le s_{\max}/s_{\min}$. The Jacobian of attention is hardly ever symmetric;
+        for general $K$ with $K + K^\top \succeq 0$ it may fail, as for $\operatorname{diag}(1, R)$ with $R$ the
+        rotation by 90 degrees.""",
 )  # fmt: skip
 
 
@@ -203,13 +211,15 @@ def _both_conditions(seed: int) -> tuple[Any, Any]:
 
 
 SA_WORSE = Claim(SKIPLESS, "skipless.sec4.3-sa-worse-than-mlp", label="Sections 4.2-4.3, text",
-    statement=r"""\text{Compared with the conditioning of the MLP }\hat{\mathbf{K}}_\ell\text{, the conditioning of the
-        SA }\mathbf{K}_\ell\text{ is much worse under default truncated-normal initialisation}""",
+    statement=r"""\text{compared to the conditioning of the MLP }\hat{\mathbf{K}}_\ell\text{, the conditioning of the SA
+        }\mathbf{K}_\ell\text{ is much worse (explored in Section 5.1 under default truncated normal initialization with
+        Proposition 1)}""",
     assumptions=["truncated normal weights, tokens N(0, I)", "GELU, hidden width 4d: ViT's; the paper states neither"],
-    relation=FollowsLaw(samples=DRAWS, instances=1), expects="empirical",
-    observed="""n = 4 tokens of dimension d = 12, weights of standard deviation 0.02 cut at two of them, 100 draws:
-        kappa(K) is more than 100 times kappa(K-hat) in at least half of them; medians about 1e6 and 1e2, the former
-        near the product of kappa(A) and kappa(W_V W_O)""",
+    name="conditioning of attention against the MLP", relation=FollowsLaw(samples=DRAWS, instances=1),
+    expects="empirical",
+    observed=r"""$n = 4$ tokens of dimension $d = 12$, weights of standard deviation 0.02 cut at two of them, 100 draws:
+        $\kappa(K)$ is more than 100 times $\kappa(\hat{K})$ in at least half of them; medians about $10^6$ and $10^2$,
+        the former near the product of $\kappa(A)$ and $\kappa(W^VW^O)$""",
 )  # fmt: skip
 
 

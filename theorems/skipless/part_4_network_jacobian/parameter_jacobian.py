@@ -20,16 +20,13 @@ from verify.vocabulary import Claim, Equal, HasStructure, Setting, Shape
 #: W_Q, W_K, W_V, W_O of one block.
 BlockWeights = Annotated[Any, Shape("4", "d", "d")]
 
-NETWORK = Setting(
-    SKIPLESS,
-    "Section 4.1",
+NETWORK = Setting(SKIPLESS, "Section 4.1",
     assumptions=[
         "X_hat_l of Eqs. (1)-(2), single-head attention without biases, theta^(l) = (W_Q, W_K, W_V, W_O)",
         "MLP(X) = activation(X W_1) W_2 with weights theta-hat^(l) = (W_1, W_2) and a smooth activation",
         "column-major vec, numerator layout",
     ],
-    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)},
-)
+    sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)})  # fmt: skip
 
 
 def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -37,7 +34,9 @@ def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.G
     arrays["W"][:, :, 0] *= 8.0
 
 
-WHOLE_BATCH = NETWORK.extended("Section 4.2", exact=True, special_domains={"large query weights": large_logits})
+#: One token, where softmax is constant, only with a single block and sample.
+WHOLE_BATCH = NETWORK.extended("Section 4.2", exact=True, special_domains={"large query weights": large_logits},
+    where=lambda sizes: sizes["n"] > 1 or sizes["L"] == sizes["m"] == 1)  # fmt: skip
 
 
 def branch_parameter_jacobian(X: Any, theta: Any, which: int = 0) -> Any:
@@ -76,12 +75,12 @@ def whole_jacobian(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
 # -- Eq. (5) and the block columns -------------------------------------------------------------------------------------
 
 EQ_5 = Claim(WHOLE_BATCH, "skipless.eq-5-jacobian", label="Eq. (5) and Section 4.1, text",
-    statement=r"""
-        F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd},\quad\mathbf{J}=\partial
-        F/\partial\theta\in\mathbb{R}^{mnd\times p},\quad\kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}""",
-    relation=Equal(),
-    note="""J is the Jacobians of the samples on top of each other. s_min is read as the last of the min(mnd, p)
-        singular values; then kappa(J) is infinite as soon as J has at least p rows, whatever the weights
+    statement=r"""F(\theta):=[f(\mathbf{x}_1;\theta);\dots;f(\mathbf{x}_m;\theta)]\in\mathbb{R}^{mnd}. \text{ The
+        network Jacobian is then } \mathbf{J}=\frac{\partial F}{\partial\theta}\in\mathbb{R}^{mnd\times p}, \dots\
+        \kappa(\mathbf{J})=s_{\max}\cdot s_{\min}^{-1}""",
+    name="network Jacobian and its condition number", relation=Equal(),
+    note=r"""$J$ is the Jacobians of the samples on top of each other. $s_{\min}$ is read as the last of the $\min(mnd,
+        p)$ singular values; then $\kappa(J)$ is infinite as soon as $J$ has at least $p$ rows, whatever the weights
         (skipless.eq-5-null-directions).""",
 )  # fmt: skip
 
@@ -99,13 +98,13 @@ EQ_5.mutant("first sample throughout", "x -> X[0]")
 EQ_5.mutant("without skips", lambda X, W, U: concatenate(stacked_blocks(X, W, U, skip=0), axis=1))
 
 BLOCK_COLUMNS = Claim(WHOLE_BATCH, "skipless.sec4.2-block-columns", label="Section 4.2, first two displays",
-    statement=r"""
-        \mathbf{J}=[\mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,\hat{\mathbf{J}}_L],\ \mathbf{J}_\ell=\partial
-        F/\partial\theta^{(\ell)}\in\mathbb{R}^{mnd\times p_\ell},\ \hat{\mathbf{J}}_\ell=\partial
-        F/\partial\hat\theta^{(\ell)}\in\mathbb{R}^{mnd\times\hat p_\ell},\ \sum_{\ell=1}^L(p_\ell+\hat
-        p_\ell)=\dim(\theta)=p""",
+    statement=r"""\mathbf{J}=\frac{\partial
+        F}{\partial\theta}=[\mathbf{J}_1,\hat{\mathbf{J}}_1,\dots,\mathbf{J}_L,\hat{\mathbf{J}}_L], \text{ where }
+        \mathbf{J}_\ell=\frac{\partial F}{\partial\theta^{(\ell)}}\in\mathbb{R}^{mnd\times p_\ell},\
+        \hat{\mathbf{J}}_\ell=\frac{\partial F}{\partial\hat\theta^{(\ell)}}\in\mathbb{R}^{mnd\times\hat p_\ell},\quad
+        \sum_{\ell=1}^L(p_\ell+\hat p_\ell)=\dim(\theta)=p""",
     assumptions=["theta is ordered block by block"],
-    relation=Equal(),
+    name="network Jacobian in block columns", relation=Equal(),
 )  # fmt: skip
 
 
@@ -126,11 +125,11 @@ NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null d
         \mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell
         \le2d^2\ \text{where}\ p_\ell=4d^2""",
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
-    relation=HasStructure(), sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True,
-    uses=("skipless.sec5-products-only",),
-    note="""f_SA is a function of the two products, 2 d^2 numbers. So kappa(J_l), a quotient of the first and the last
-        of min(mnd, 4d^2) singular values, is infinite for mn > 2d; with the blocks of the MLP at hand J can only be of
-        full rank while mnd <= p - 2 L d^2.""",
+    name="null directions of the attention blocks", relation=HasStructure(), at_sizes=True,
+    sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True, uses=("skipless.sec5-products-only",),
+    note=r"""$f_{\mathrm{SA}}$ is a function of the two products, $2d^2$ numbers. So $\kappa(J_\ell)$, a quotient of the
+        first and the last of $\min(mnd, 4d^2)$ singular values, is infinite for $mn > 2d$; with the blocks of the MLP
+        at hand $J$ can only be of full rank while $mnd \le p - 2Ld^2$.""",
 )  # fmt: skip
 
 

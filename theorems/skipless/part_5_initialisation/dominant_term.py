@@ -21,22 +21,21 @@ AnyB = Annotated[Any, Shape("k", "k")]
 
 # -- Proposition 2, the split ------------------------------------------------------------------------------------------
 
-THE_SPLIT = Setting(
-    SKIPLESS,
-    "Proposition 2",
-    assumptions=["column-major vec, numerator layout"],
-    sizes={"n": (1, 3), "d": (1, 3)},
-    exact=True,
-)
+THE_SPLIT = Setting(SKIPLESS, "Proposition 2", assumptions=["column-major vec, numerator layout"],
+    sizes={"n": (1, 3), "d": (1, 3)}, exact=True)  # fmt: skip
 
 SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definition of B_l and E_l",
     statement=r"""\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{ with }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}
         \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and
         }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
-    relation=Equal(), expects="refuted", severity="slip", correction="skipless.prop-2-split-corrected",
-    note="""A transpose on W_V is missing; the one on W_O in the same product is there, and Eq. (12) keeps W_V^T. Eq.
-        (10) has (W_V W_O)^T = W_O^T W_V^T in this place. With W_V = c U, W_O = c V^T both are c^2 times an orthogonal
-        matrix, so that kappa(B) does not change, but B + E is not K.""",
+    name="dominant and perturbation term", relation=Equal(), expects="refuted", severity="slip",
+    correction="skipless.prop-2-split-corrected",
+    consequence=r"""Code written from Proposition 2 gets $K$ wrong; use $B_\ell = W_\ell^{O\top}W_\ell^{V\top}\otimes
+        A_\ell$, as in Eq. (10) (skipless.prop-2-split-corrected).""",
+    note=r"""A transpose on $W^V$ is missing; the one on $W^O$ in the same product is there, and Eq. (12) keeps
+        $W^{V\top}$. Eq. (10) has $(W^VW^O)^\top = W^{O\top}W^{V\top}$ in this place. With $W^V = c\,U$, $W^O =
+        c\,V^\top$ both are $c^2$ times an orthogonal matrix, so that $\kappa(B)$ does not change, but $B + E$ is not
+        $K$.""",
 )  # fmt: skip
 
 
@@ -62,7 +61,7 @@ SPLIT.mutant("W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _sum(X, W_Q, W_K, W_V, W_O
 SPLIT.mutant("B subtracted", sign=-1)
 
 SPLIT_CORRECTED = Claim(THE_SPLIT, "skipless.prop-2-split-corrected",
-    label="Proposition 2, definition of B_l and E_l, corrected",
+    label="Proposition 2, definition of B_l and E_l, corrected", name="dominant and perturbation term, corrected",
     statement=r"""
         \mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{\mathbf{X}}_{\ell-1}
         \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell""",
@@ -98,12 +97,16 @@ INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Prop
         }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,
         then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)""",
     assumptions=["approximately: within a factor of 10", INVERSE],
-    relation=AtMost(), expects="refuted", severity="error", correction="skipless.prop-2-intuition-corrected",
-    note="""'Smaller' is precise, and makes K invertible, no more: with r = |E| / s_min(B) < 1, kappa(K) / kappa(B) may
-        be as large as (1 + r) / (1 - r). No factor serves: B = I, E = diag(r, -r). The examples: four tokens at an
-        initialisation of Section 5 (W_V W_O = 9 I, W_Q W_K^T = alpha Z + beta I for some Z, as any matrix is) with r =
-        0.985, kappa(B) = 1.11 and kappa(K) = 28.5; three tokens with r = 0.958, kappa(B) = 1.36, kappa(K) = 20.1. True
-        for r -> 0. The search does not come across such tokens by itself; a domain of its own starts near them.""",
+    name="conditioning under a smaller perturbation", relation=AtMost(), expects="refuted", severity="error",
+    correction="skipless.prop-2-intuition-corrected",
+    consequence=r"""A perturbation below $s_{\min}(B)$ only keeps $K$ invertible; to keep $\kappa(K)$ near $\kappa(B)$
+        it must be small beside $s_{\min}(B)$ (skipless.prop-2-intuition-corrected).""",
+    note=r"""'Smaller' is precise, and makes $K$ invertible, no more: with $r = \|E\|/s_{\min}(B) < 1$,
+        $\kappa(K)/\kappa(B)$ may be as large as $(1 + r)/(1 - r)$. No factor serves: $B = I$, $E =
+        \operatorname{diag}(r, -r)$. The examples: four tokens at an initialisation of Section 5 ($W^VW^O = 9I$,
+        $W^QW^{K\top} = \alpha Z + \beta I$ for some $Z$, as any matrix is) with $r = 0.985$, $\kappa(B) = 1.11$ and
+        $\kappa(K) = 28.5$; three tokens with $r = 0.958$, $\kappa(B) = 1.36$, $\kappa(K) = 20.1$. True for $r \to 0$.
+        The search does not come across such tokens by itself; a domain of its own starts near them.""",
 )  # fmt: skip
 
 
@@ -150,14 +153,14 @@ def near_the_examples(arrays: dict[str, Any], sizes: dict[str, int], rng: np.ran
 
 
 INTUITION_CORRECTED = Claim(SKIPLESS, "skipless.prop-2-intuition-corrected",
-    label="Condition number of a perturbed matrix, such as K = B + E",
+    label="Condition number of a perturbed matrix, such as K = B + E", name="conditioning of a perturbed matrix",
     statement=r"""
         r=\frac{\|\mathbf{E}\|_2}{s_{\min}(\mathbf{B})}<1\ \Rightarrow\ \frac{1-r/\kappa(\mathbf{B})}{1+r}\,\kappa(
         \mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})""",
     assumptions=[Assumption("|E| < s_min(B)", positive=lambda B, E: smallest_singular_value(B) - spectral_norm(E))],
     relation=AtMost(), sizes={"k": (1, 4)}, of_project=True, corrects="skipless.prop-2-intuition",
-    note="""Weyl's inequalities for the first and last singular value; for the B and E of Proposition 2 and any other
-        square matrices. Both attained, by diagonal matrices. Both sides tend to kappa(B) as r -> 0.""",
+    note=r"""Weyl's inequalities for the first and last singular value; for the $B$ and $E$ of Proposition 2 and any
+        other square matrices. Both attained, by diagonal matrices. Both sides tend to $\kappa(B)$ as $r \to 0$.""",
 )  # fmt: skip
 
 

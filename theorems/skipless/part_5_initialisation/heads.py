@@ -28,29 +28,26 @@ if TYPE_CHECKING:
 HeadDimension = Annotated[int, Size("d_h")]
 HeadFactor = Annotated[Any, Shape("d", "d_h")]
 
-HEADS = Setting(
-    SKIPLESS,
-    "Section 2",
-    assumptions=["d_h = d / h < d"],
-    sizes={"d": (2, 4), "d_h": (1, 2)},
-    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"],
-)
+HEADS = Setting(SKIPLESS, "Section 2", assumptions=["d_h = d / h < d"], sizes={"d": (2, 4), "d_h": (1, 2)},
+    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"])  # fmt: skip
 
 MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
     label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",
-    statement=r"""\text{The proposed initialisation }\mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I}\in
-        \mathbb{R}^{d\times d}\text{ is used for the SA weights of multi-head models, }\mathbf{W}_i^Q,\mathbf{W}_i^K\in
-        \mathbb{R}^{d\times d_h}""",
+    statement=r"""\text{The projection matrices are divided across }h\text{ heads, such that
+        }\mathbf{W}_i^Q,\mathbf{W}_i^K,\mathbf{W}_i^V\in\mathbb{R}^{d\times d_h},\ d_h=\frac
+        dh;\quad\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}=\alpha\mathbf{Z}+\beta\mathbf{I};\quad\text{ViT-Base (12
+        layers, 12 heads, head dimension 64, token dimension 768)} \dots\text{ use the proposed initialization for the
+        SA weights}""",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
-    relation=Equal(), exact=True, expects="reading", uses=("skipless.eq-11-multihead-logits",),
+    name="query-key initialisation with several heads", relation=Equal(), at_sizes=True, exact=True, expects="reading",
+    uses=("skipless.eq-11-multihead-logits",),
     reading=Reading(
         ("divided across h heads", "use the proposed initialization for the SA weights"),
-        "the product is that of the undivided W^Q, W^K of shape (d, d): the products W_i^Q W_i^K^T of the heads sum to alpha Z"
-        " + beta I. The paper does not say which product its models initialise; of each head Eq. (11) is false, by rank"
-        " (skipless.eq-11-multihead-per-head)",
-    ),
-    note="""The analysis of Section 5 is of one head of dimension d. With the product shared out over heads, or
-        approximated by each, it is not about the attention matrices A_i of the models.""",
+        r"""the product is that of the undivided $W^Q, W^K$ of shape $(d, d)$: the products $W_i^QW_i^{K\top}$ of the
+        heads sum to $\alpha Z + \beta I$. The paper does not say which product its models initialise; of each head Eq.
+        (11) is false, by rank (skipless.eq-11-multihead-per-head)"""),
+    note="""The analysis of Section 5 is of one head of dimension $d$. With the product shared out over heads, or
+        approximated by each, it is not about the attention matrices $A_i$ of the models.""",
 )  # fmt: skip
 
 
@@ -83,11 +80,12 @@ PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for
         \mathbf{W}_i^Q\mathbf{W}_i^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{W}_i^Q,\mathbf{W}_i^K\in
         \mathbb{R}^{d\times d_h},\ d_h<d""",
     assumptions=["distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm"],
-    relation=Equal(), expects="refuted", severity="error", of_project=True, correction="skipless.eq-11-multihead-error",
-    note="""W_Q_i W_K_i^T has rank d_h = 64 at most, alpha Z + beta I has rank d = 384 or 768 with probability 1. The
-        best approximation of it by a head has an error of 74 % (d = 384) and 85 % (d = 768) of the Frobenius norm at
-        the printed values. With that and Gaussian tokens the attention matrix of a head need not be dominated by its
-        diagonal any more (skipless.eq-11-multihead-logits).""",
+    name="query-key initialisation of each head", relation=Equal(), expects="refuted", severity="error",
+    of_project=True, correction="skipless.eq-11-multihead-error",
+    note=r"""$W_i^QW_i^{K\top}$ has rank $d_h = 64$ at most, $\alpha Z + \beta I$ has rank $d = 384$ or 768 with
+        probability 1. The best approximation of it by a head has an error of 74 % ($d = 384$) and 85 % ($d = 768$) of
+        the Frobenius norm at the printed values. With that and Gaussian tokens the attention matrix of a head need not
+        be dominated by its diagonal any more (skipless.eq-11-multihead-logits).""",
 )  # fmt: skip
 
 
@@ -120,10 +118,10 @@ MULTIHEAD_ERROR = Claim(SKIPLESS, "skipless.eq-11-multihead-error", label="Error
         \mathbf{Z}+\beta\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}
     """,
     assumptions=["s_k: singular values in descending order"],
-    relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)}, where=lambda sizes: sizes["d_h"] < sizes["d"],
-    of_project=True, corrects="skipless.eq-11-multihead-per-head",
-    note="""The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For alpha = 0 the relative error is
-        sqrt(1 - 1/h): 91 % for 6 heads, 96 % for 12.""",
+    name="error of the initialisation by a head", relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)},
+    where=lambda sizes: sizes["d_h"] < sizes["d"], of_project=True, corrects="skipless.eq-11-multihead-per-head",
+    note=r"""The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For $\alpha = 0$ the relative error
+        is $\sqrt{1 - 1/h}$: 91 % for 6 heads, 96 % for 12.""",
 )  # fmt: skip
 
 
@@ -173,14 +171,14 @@ def _printed_sizes(seed: int) -> list[tuple[float, float]]:
 
 
 MULTIHEAD_LOGITS = Claim(SKIPLESS, "skipless.eq-11-multihead-logits",
-    label="Attention of one head at the printed sizes",
+    label="Attention of one head at the printed sizes", name="attention of a head at printed sizes",
     statement=r"\kappa(\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta\mathbf{I})\mathbf{X}^\top))\approx1,\ "
     r"\text{while}\ \kappa>10^6\ \text{for the best approximation of rank}\ d_h",
     assumptions=["X ~ N(0, I)", "no scale factor 1/sqrt(d_h), as in Eq. (4)"],
     relation=FollowsLaw(samples=REPEATS, instances=1), expects="empirical", of_project=True,
-    observed="""n = 197 tokens, (d, h, alpha, beta) = (768, 12, 2, 0.6), 3 draws, float64, all of them: kappa below
-        1.001 for the full product, above 1e6 for its truncated SVD of rank 64. At (384, 6, 1.8, 1) the latter varies
-        from draw to draw, from 1 to 1e8 in fifteen of them""",
+    observed=r"""$n = 197$ tokens, $(d, h, \alpha, \beta) = (768, 12, 2, 0.6)$, 3 draws, float64, all of them: $\kappa$
+        below 1.001 for the full product, above $10^6$ for its truncated SVD of rank 64. At $(384, 6, 1.8, 1)$ the
+        latter varies from draw to draw, from 1 to $10^8$ in fifteen of them""",
 )  # fmt: skip
 
 

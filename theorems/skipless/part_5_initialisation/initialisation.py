@@ -69,8 +69,8 @@ KAPPA_ONE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one", label="Section 5.1, tex
     statement=r"""\text{The best-case scenario is when it is a (scaled) orthonormal matrix, because in that case all of
         its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
     assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
-    relation=Equal(), sizes={"d": (1, 4)},
-    note="1 is the least kappa, and no other matrices have it (skipless.sec5.1-kappa-one-converse).",
+    name="condition number of scaled orthonormal matrices", relation=Equal(), sizes={"d": (1, 4)},
+    note=r"1 is the least $\kappa$, and no other matrices have it (skipless.sec5.1-kappa-one-converse).",
 )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ CONVERSE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one-converse",
     statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa("
     r"\mathbf{P})=1\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
     assumptions=["P square"],
-    relation=Equal(), sizes={"d": (1, 4)}, of_project=True,
+    name="distance from scaled orthogonal matrices", relation=Equal(), sizes={"d": (1, 4)}, of_project=True,
 )  # fmt: skip
 
 
@@ -116,15 +116,16 @@ CONVERSE.mutant("s_max - s_min", "s[0] * s[0] -> s[0]; s[-1] * s[-1] -> s[-1]")
 CONVERSE.mutant("s_max^2", "s[0] * s[0] - s[-1] * s[-1] -> s[0] * s[0]")
 
 SVD_INIT = Claim(SKIPLESS, "skipless.sec5.1-svd-init", label="Section 5.1, SVD initialisation",
-    statement=r"\text{Draw square }\mathbf{Q}\in\mathbb{R}^{d\times d}\text{ with zero-mean, unit-variance entries,"
-    r" take }\mathbf{Q}=\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and set }\mathbf{W}_\ell^V=c\cdot\mathbf{U},\ "
-    r"\mathbf{W}_\ell^O=c\cdot\mathbf{V}^\top\text{ with a scaling constant }c\text{; then }\mathbf{W}_\ell^V"
-    r"\mathbf{W}_\ell^O\text{ is scaled orthonormal}",
+    statement=r"""\text{we first initialize a random square matrix }\mathbf{Q}\in\mathbb{R}^{d\times d}\text{ with
+        zero-mean, unit-variance entries. Then we perform an SVD decomposition such that
+        }\mathbf{Q}=\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and we assign }\mathbf{W}_\ell^V=c\cdot\mathbf{U}\text{
+        and }\mathbf{W}_\ell^O=c\cdot\mathbf{V}^\top\text{, where }c\text{ is a scaling constant. This ensures the
+        matrix }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is scaled orthonormal}""",
     assumptions=["c != 0", "the distribution of the entries is not stated: normal, +-1, and a Q of rank one are run"],
-    relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
-    note="""The scale of the product is c^2, not c: 9 for the printed c = 3. It is the polar factor of Q times c^2. For
-        normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and variance c^4 /
-        d.""",
+    name="value-output initialisation by SVD", relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
+    note="""The scale of the product is $c^2$, not $c$: 9 for the printed $c = 3$. It is the polar factor of $Q$ times
+        $c^2$. For normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and
+        variance $c^4/d$.""",
 )  # fmt: skip
 
 
@@ -168,14 +169,13 @@ SVD_INIT.mutant("scale c^2 / 2", lambda c, d: c * c / 2)
 
 # -- W_Q W_K^T ---------------------------------------------------------------------------------------------------------
 
-EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)",
-    statement=r"""
-        \mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{Z}_{ij}\sim\mathcal{N}(0,
-        \tfrac1d)""",
+EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)", name="query-key initialisation",
+    statement=r"""\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}=\alpha\mathbf{Z}+\beta\mathbf{I}, \text{ where the entries
+        of }\mathbf{Z}\text{ are sampled as }\mathbf{Z}_{ij}\sim\mathcal{N}(0,\tfrac1d)""",
     assumptions=["W_Q, W_K of shape (d, d), one head", "entries of Z independent"],
     relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
-    note="""Such weights exist for every alpha, beta and Z, if only W_Q = alpha Z + beta I and W_K = I; for one head
-        with d_h < d they do not (skipless.eq-11-multihead).""",
+    note=r"""Such weights exist for every $\alpha$, $\beta$ and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
+        for one head with $d_h < d$ they do not (skipless.eq-11-multihead).""",
 )  # fmt: skip
 
 

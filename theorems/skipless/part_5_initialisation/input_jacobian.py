@@ -12,12 +12,12 @@ from verify.matrix import COLUMN, ROW, concatenate, eye, hadamard, inverse, kron
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Doubt, Equal
 
-EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)",
-    statement=r"""\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
-        \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell, \text{ with }
-        \mathbf{A}_\ell\in\mathbb{R}^{n\times n} \text{ and } \mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd} \text{ the
-        derivative of } \mathrm{vec}(\mathbf{A}_\ell) \text{ with respect to } \mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})
-        """,
+EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)", name="input Jacobian of self-attention",
+    statement=r"""
+        \mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell,
+        \text{ where }\mathbf{A}_\ell\in\mathbb{R}^{n\times n}\text{ is the attention matrix, and
+        }\mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd}\text{ is the derivative of the attention matrix with respect to
+        the input }\hat{\mathbf{x}}^{(\ell-1)}=\mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})""",
     assumptions=[
         "SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)",
         "column-major vec, numerator layout",
@@ -52,15 +52,15 @@ PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5,
     statement=r"""\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both term and
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^K\text{ appears in the }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell""",
     assumptions=["single-head attention of Eq. (3)"],
-    relation=Equal(), sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
-    doubt=Doubt(
-        r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the",
-        "a transpose on W_K is missing; the heading of Section 5.2 and Eq. (11) print the product with it, W_Q W_K^T, which is"
-        " taken. A is no function of W_Q W_K: for W_Q G, G^-1 W_K it changes.",
-    ),
-    note="""Checked by a stronger fact: SA, A, A' and K depend on the four weights through W_Q W_K^T and W_V W_O only,
-        for they are the same for W_Q G, W_K G^-T, W_V H, H^-1 W_O with any invertible G and H. With several heads the
-        products are W_Q_i W_K_i^T and W_V_i W_O_i of each head, not those of the d x d weights.""",
+    name="products that determine the Jacobian", relation=Equal(), at_sizes={"n": 2, "d": 2},
+    sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
+    doubt=Doubt(r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the", r"""a transpose on $W^K$ is missing; the heading
+        of Section 5.2 and Eq. (11) print the product with it, $W^QW^{K\top}$, which is taken. $A$ is no function of
+        $W^QW^K$: for $W^QG$, $G^{-1}W^K$ it changes."""),
+    note=r"""Checked by a stronger fact: $\mathrm{SA}$, $A$, $A'$ and $K$ depend on the four weights through
+        $W^QW^{K\top}$ and $W^VW^O$ only, for they are the same for $W^QG$, $W^KG^{-\top}$, $W^VH$, $H^{-1}W^O$ with any
+        invertible $G$ and $H$. With several heads the products are $W_i^QW_i^{K\top}$ and $W_i^VW_i^O$ of each head,
+        not those of the $d \times d$ weights.""",
 )  # fmt: skip
 
 

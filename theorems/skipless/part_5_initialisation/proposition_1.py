@@ -55,12 +55,9 @@ def small_multiples(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     M[:] = np.eye(sizes["n"]) * 2.0 ** -rng.integers(1, 8, (len(M), 1, 1))
 
 
-ROWS = Setting(
-    SKIPLESS,
-    "Proposition 1",
-    assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"],
-    sizes={"n": (2, 5)},
-)
+ROWS = Setting(SKIPLESS, "Proposition 1",
+    assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"], sizes={"n": (2, 5)},
+)  # fmt: skip
 DIFFUSE_ROWS = ROWS.extended(
     special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples}
 )
@@ -71,15 +68,14 @@ UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposit
         }\Delta\ll\tau\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}
         \mathbf{1}^\top\text{, which has rank 1}""",
     assumptions=["tau > 0"],
-    relation=AtMost(), sizes={"n": (1, 5)}, expects="reading",
-    reading=Reading(
-        (r"\Delta \ll \tau", "is close to the uniform matrix"),
-        "|S_tau(M) - 11^T/n|_2 <= |S_tau(M) - 11^T/n|_F <= sinh(Delta / (2 tau)), at most 0.53 Delta / tau for Delta <= tau; the"
-        " constant depends on Delta / tau only, not on n",
-    ),
-    note="""For a row p with weights w_j in [a, a e^t], t = Delta / tau, n |p - 1/n|^2 = E[w^2] / E[w]^2 - 1 <= (1 +
-        e^t)^2 / (4 e^t) - 1 = sinh(t/2)^2 by Kantorovich's inequality; n rows sum to the bound. Attained as t -> 0 for
-        even n, half of each row high and half low.""",
+    name="softmax of diffuse rows", relation=AtMost(), sizes={"n": (1, 5)}, expects="reading",
+    reading=Reading((r"\Delta \ll \tau", "is close to the uniform matrix"), r"""$\|S_\tau(M) -
+        \frac1n\mathbf{1}\mathbf{1}^\top\|_2 \le \|S_\tau(M) - \frac1n\mathbf{1}\mathbf{1}^\top\|_F \le
+        \sinh(\Delta/(2\tau))$, at most $0.53\,\Delta/\tau$ for $\Delta \le \tau$; the constant depends on $\Delta/\tau$
+        only, not on $n$"""),
+    note=r"""For a row $p$ with weights $w_j$ in $[a, a e^t]$, $t = \Delta/\tau$, $n\|p - 1/n\|^2 =
+        \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le (1 + e^t)^2/(4e^t) - 1 = \sinh(t/2)^2$ by Kantorovich's inequality; $n$
+        rows sum to the bound. Attained as $t \to 0$ for even $n$, half of each row high and half low.""",
 )  # fmt: skip
 
 UNIFORM.formula(spread)
@@ -106,14 +102,12 @@ UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row
 DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Proposition 1, diffuse rows, bound",
     statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}_\ell))\gtrsim\frac\tau\Delta",
     assumptions=[SMALL_RANGE, INVERSE],
-    relation=AtMost(), expects="reading", uses=("skipless.prop-1-diffuse-sharp",),
-    reading=Reading(
-        (r"\Delta \ll \tau", r"\gtrsim"),
-        "Delta <= tau, and at least (19/10) tau / Delta: a constant free of n and tau. For n = 1 Delta is 0 and the quotient is"
-        " not defined",
-    ),
-    note="""t / sinh(t/2) >= 1 / sinh(1/2) > 19/10 for t <= 1. For n = 2 and M = Delta I, kappa = coth(t/2), so that no
-        constant above 2 serves.""",
+    name="condition number for diffuse rows", relation=AtMost(), expects="reading",
+    uses=("skipless.prop-1-diffuse-sharp",),
+    reading=Reading((r"\Delta \ll \tau", r"\gtrsim"), r"""$\Delta \le \tau$, and at least $\frac{19}{10}\tau/\Delta$: a
+        constant free of $n$ and $\tau$. For $n = 1$ $\Delta$ is 0 and the quotient is not defined"""),
+    note=r"""$t/\sinh(t/2) \ge 1/\sinh(1/2) > 19/10$ for $t \le 1$. For $n = 2$ and $M = \Delta I$, $\kappa =
+        \coth(t/2)$, so that no constant above 2 serves.""",
 )  # fmt: skip
 
 
@@ -129,14 +123,14 @@ DIFFUSE.mutant("constant 21/10", denominator=21)
 DIFFUSE.mutant("square of Delta / tau", lambda M, tau: row_range(M) * row_range(M) / (tau * tau))
 
 SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
-    label="Condition number of the softmax of rows of range Delta",
+    label="Condition number of the softmax of rows of range Delta", name="condition number by the range of rows",
     statement=r"\kappa(S_\tau(\mathbf{M}))\ge\frac{\sqrt{n-1}}{\sinh(\Delta/(2\tau))},\quad n\ge2",
     assumptions=[INVERSE],
     relation=AtMost(), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
-    note="""s_1 >= 1 since S 1 = 1; and (n - 1) s_n^2 <= s_2^2 + ... + s_n^2 <= |S - 11^T/n|_F^2, the squared distance
-        from a matrix of rank one being at least the sum of the other squares. For all Delta and tau. Attained for n = 2
-        as Delta -> 0.""",
+    note=r"""$s_1 \ge 1$ since $S\mathbf{1} = \mathbf{1}$; and $(n - 1)s_n^2 \le s_2^2 + \dots + s_n^2 \le \|S -
+        \frac1n\mathbf{1}\mathbf{1}^\top\|_F^2$, the squared distance from a matrix of rank one being at least the sum
+        of the other squares. For all $\Delta$ and $\tau$. Attained for $n = 2$ as $\Delta \to 0$.""",
 )  # fmt: skip
 
 
@@ -151,15 +145,14 @@ SHARP.mutant("n - 1 without the root", lambda M, tau: spread(M, tau) / (M.shape[
 SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 
 GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, diffuse rows, dependence on n",
-    statement=r"\text{(Diffuse rows) and the conditioning worsens as }n\text{ grows}",
+    statement=r"\text{In this case } \dots \text{ the conditioning worsens as }n\text{ grows}",
     assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
-    relation=AtMost(), expects="reading", uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
-    reading=Reading(
-        "the conditioning worsens as n grows",
-        "the least possible kappa at fixed Delta / tau grows: kappa(S_tau(M)) >= (19/10) sqrt(n - 1) tau / Delta for Delta <="
-        " tau. Of one matrix that grows by a token it is false (skipless.prop-1-diffuse-n-pointwise)",
-    ),
-    note="For M = Delta I the growth is linear, kappa = 1 + n / (e^t - 1).",
+    name="condition number as tokens grow", relation=AtMost(), expects="reading",
+    uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
+    reading=Reading("the conditioning worsens as n grows", r"""the least possible $\kappa$ at fixed $\Delta/\tau$ grows:
+        $\kappa(S_\tau(M)) \ge \frac{19}{10}\sqrt{n - 1}\,\tau/\Delta$ for $\Delta \le \tau$. Of one matrix that grows
+        by a token it is false (skipless.prop-1-diffuse-n-pointwise)"""),
+    note=r"For $M = \Delta I$ the growth is linear, $\kappa = 1 + n/(e^t - 1)$.",
 )  # fmt: skip
 
 
@@ -174,7 +167,7 @@ GROWTH.mutant("n - 1 without the root", lambda M, tau: row_range(M) / (tau * (M.
 GROWTH.mutant("constant 21/10", denominator=21)
 
 POINTWISE = Claim(ROWS, "skipless.prop-1-diffuse-n-pointwise",
-    label="Proposition 1, diffuse rows, for one matrix that grows",
+    label="Proposition 1, diffuse rows, for one matrix that grows", name="condition number when one matrix grows",
     statement=r"\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))",
     assumptions=[INVERSE],
     relation=AtMost(), sizes={"n": (2, 4)}, expects="refuted", severity="error", of_project=True,
@@ -200,9 +193,9 @@ IDENTITY_LOGITS = Claim(SKIPLESS, "skipless.prop-1-scaled-identity", label="The 
         \kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau(\gamma
         \mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}""",
     assumptions=["gamma > 0"],
-    relation=Equal(), sizes={"n": (2, 6)}, of_project=True,
-    note="""S is symmetric with eigenvalues 1 and, n - 1 times, (1 - x) / (1 + (n - 1) x) for x = e^(-gamma/tau). At
-        fixed gamma/tau kappa grows linearly in n, and |S - I| tends to 1.""",
+    name="softmax of a multiple of the identity", relation=Equal(), sizes={"n": (2, 6)}, of_project=True,
+    note=r"""$S$ is symmetric with eigenvalues 1 and, $n - 1$ times, $(1 - x)/(1 + (n - 1)x)$ for $x =
+        e^{-\gamma/\tau}$. At fixed $\gamma/\tau$ $\kappa$ grows linearly in $n$, and $\|S - I\|$ tends to 1.""",
 )  # fmt: skip
 
 
@@ -261,30 +254,23 @@ def one_attractive_token(arrays: dict[str, Any], sizes: dict[str, int], rng: np.
     arrays["slack"][:, 0] = 4.0
 
 
-DOMINANT_ROWS = Setting(
-    SKIPLESS,
-    "Proposition 1",
-    assumptions=[r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"],
-    sizes={"n": (2, 5)},
-    inputs=dominant_logits,
+DOMINANT_ROWS = Setting(SKIPLESS, "Proposition 1", assumptions=[r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"],
+    sizes={"n": (2, 5)}, inputs=dominant_logits,
     special_domains={"multiple of the identity": multiple_of_identity, "one attractive token": one_attractive_token},
-)
+)  # fmt: skip
 
 TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
-    label="Proposition 1, diagonal dominance, first part",
+    label="Proposition 1, diagonal dominance, first part", name="softmax of dominant diagonals",
     statement=r"""\text{If }\mathbf{M}_\ell\text{ is diagonal dominant, i.e. }\mathbf{M}_{ii}-\max_{j\ne
         i}\mathbf{M}_{ij}\ge \gamma>0\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to an identity matrix}""",
     relation=AtMost(), expects="reading", uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
-    reading=Reading(
-        "is close to an identity matrix",
-        "not for every gamma > 0, for with a small gamma / tau S is near the uniform matrix, nor by gamma / tau alone, for at a"
-        " given one |S - I| tends to 1 as n grows: close as gamma / tau grows, at a given n, |S_tau(M) - I|_2 <= 2 (n - 1)"
-        " exp(-gamma / tau)",
-    ),
-    note="""S - I = N - D with off-diagonal entries N_ij <= e^(-gamma/tau) and D = diag(N 1), both of norm at most (n -
-        1) e^(-gamma/tau). Attained for n = 2 as gamma -> oo. At M = gamma I the distance is n x / (1 + (n - 1) x), x =
-        e^(-gamma/tau): 1/2 already for n = e^(gamma/tau) - 1, and near 1 for small gamma / tau, where S is near
-        uniform.""",
+    reading=Reading("is close to an identity matrix", r"""not for every $\gamma > 0$, for with a small $\gamma/\tau$ $S$
+        is near the uniform matrix, nor by $\gamma/\tau$ alone, for at a given one $\|S - I\|$ tends to 1 as $n$ grows:
+        close as $\gamma/\tau$ grows, at a given $n$, $\|S_\tau(M) - I\|_2 \le 2(n - 1)e^{-\gamma/\tau}$"""),
+    note=r"""$S - I = N - D$ with off-diagonal entries $N_{ij} \le e^{-\gamma/\tau}$ and $D =
+        \operatorname{diag}(N\mathbf{1})$, both of norm at most $(n - 1)e^{-\gamma/\tau}$. Attained for $n = 2$ as
+        $\gamma \to \infty$. At $M = \gamma I$ the distance is $n x/(1 + (n - 1)x)$, $x = e^{-\gamma/\tau}$: 1/2 already
+        for $n = e^{\gamma/\tau} - 1$, and near 1 for small $\gamma/\tau$, where $S$ is near uniform.""",
 )  # fmt: skip
 
 TO_IDENTITY.formula(off_diagonal_mass)
@@ -298,15 +284,14 @@ DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Propos
         with }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{. Hence }S_\tau(\mathbf{M}_\ell)\text{ is
         well-conditioned when diagonal logits are dominant}""",
     assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
-    relation=AtMost(), expects="reading", uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
-    reading=Reading(
-        "is well-conditioned when diagonal logits are dominant",
-        "where gamma / tau > ln 2 (n - 1): there epsilon = 2 (n - 1) exp(-gamma / tau) is below 1 and serves in the bound, at a"
-        " given n. For a smaller gamma / tau S may be singular (skipless.sec5.2-second-term), and no epsilon that depends on"
-        " gamma / tau alone serves for all n (skipless.prop-1-dominance-kappa-free-of-n)",
-    ),
-    note="""1 - epsilon <= |S x| <= 1 + epsilon for unit x. For n = 2 and M = gamma I the least epsilon is
-        e^(-gamma/tau), half of this one.""",
+    name="condition number for dominant diagonals", relation=AtMost(), expects="reading",
+    uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
+    reading=Reading("is well-conditioned when diagonal logits are dominant", r"""where $\gamma/\tau > \ln 2(n - 1)$:
+        there $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$ is below 1 and serves in the bound, at a given $n$. For a smaller
+        $\gamma/\tau$ $S$ may be singular (skipless.sec5.2-second-term), and no $\varepsilon$ that depends on
+        $\gamma/\tau$ alone serves for all $n$ (skipless.prop-1-dominance-kappa-free-of-n)"""),
+    note=r"""$1 - \varepsilon \le \|Sx\| \le 1 + \varepsilon$ for unit $x$. For $n = 2$ and $M = \gamma I$ the least
+        $\varepsilon$ is $e^{-\gamma/\tau}$, half of this one.""",
 )  # fmt: skip
 
 
@@ -326,16 +311,17 @@ DOMINANT.mutant("epsilon of opposite sign", lambda M, gamma, tau: _quotient(-off
 DOMINANT.mutant("epsilon without n - 1, a quarter of it", lambda gamma, tau: _quotient(exp(-(gamma / tau)) / 4))
 
 FREE_OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-free-of-n",
-    label="Proposition 1, diagonal dominance, with one epsilon for all n",
+    label="Proposition 1, diagonal dominance, with one epsilon for all n", name="dominance bound free of tokens",
     statement=r"""
         \text{For some }\varepsilon<1,\ \kappa(S_\tau(\gamma\mathbf{I}_n))\le\frac{1+\varepsilon}{1-\varepsilon}\text{
         for all }n\text{ at one }\gamma/\tau""",
     assumptions=[Assumption("0 < epsilon < 1", positive=lambda epsilon: column(epsilon, 1 - epsilon)), "gamma > 0"],
     relation=AtMost(), sizes={"n": (2, 6)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-dominance-kappa-of-n", uses=("skipless.prop-1-scaled-identity",),
-    note="""kappa(S_tau(gamma I_n)) = 1 + n / (e^(gamma/tau) - 1), so that any epsilon < 1 fails from n = 2 epsilon
-        (e^(gamma/tau) - 1) / (1 - epsilon) on, at every gamma / tau: the smallest epsilon for all n is 1. Shown for
-        three epsilon at gamma = tau. kappa is bounded below by |S1| |v| / (|1| |S v|) with v = e_1 - e_2.""",
+    note=r"""$\kappa(S_\tau(\gamma I_n)) = 1 + n/(e^{\gamma/\tau} - 1)$, so that any $\varepsilon < 1$ fails from $n =
+        2\varepsilon(e^{\gamma/\tau} - 1)/(1 - \varepsilon)$ on, at every $\gamma/\tau$: the smallest $\varepsilon$ for
+        all $n$ is 1. Shown for three $\varepsilon$ at $\gamma = \tau$ and $2\tau$. $\kappa$ is bounded below by
+        $\|S\mathbf{1}\|\|v\|/(\|\mathbf{1}\|\|Sv\|)$ with $v = e_1 - e_2$.""",
 )  # fmt: skip
 
 
@@ -366,14 +352,15 @@ FREE_OF_N.mutant("inverse quotient", lambda epsilon: _quotient(-epsilon))
 FREE_OF_N.mutant("1 + epsilon", lambda epsilon: 1 + epsilon)
 
 OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-of-n",
-    label="Growth with n of the condition number at a given dominance",
+    label="Growth with n of the condition number at a given dominance", name="dominance bound growing with tokens",
     statement=r"\varepsilon\ge\frac{n\,e^{-\gamma/\tau}}{2+(n-2)e^{-\gamma/\tau}}\ \text{for any}\ \varepsilon\ "
     r"\text{with}\ \kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon}{1-\varepsilon}\ \text{for all dominant}\ "
     r"\mathbf{M}\in\mathbb{R}^{n\times n}",
     assumptions=["gamma > 0", "epsilon < 1"],
     relation=Equal(), sizes={"n": (2, 6)}, of_project=True, corrects="skipless.prop-1-dominance-kappa-free-of-n",
     uses=("skipless.prop-1-scaled-identity",),
-    note="The smallest epsilon for M = gamma I is (kappa - 1) / (kappa + 1), computed here.  It tends to 1 with n.",
+    note=r"""The smallest $\varepsilon$ for $M = \gamma I$ is $(\kappa - 1)/(\kappa + 1)$, computed here. It tends to 1
+        with $n$.""",
 )  # fmt: skip
 
 

@@ -29,20 +29,19 @@ Factor = Annotated[Any, Real(1.125, 4.0)]
 PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
 
 BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Section 5.2, text after Eq. (11)",
-    statement=r"""\text{The identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in
-        }\mathbf{W}_\ell^Q\mathbf{W}_ \ell^{K\top}""",
+    statement=r"""\text{the identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in
+        }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}""",
     assumptions=["Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)"],
-    relation=FollowsLaw(samples=100, instances=1), expects="reading",
-    reading=Reading(
-        "encourages diagonal dominance",
-        "dominance as in Proposition 1, W_ii > max_{j != i} W_ij: all rows have it with probability at least 1 - d (d - 1)/2"
-        " exp(-beta^2 d / (4 alpha^2)), for beta > 0; 0.99 and more at the printed values. In the usual sense, |W_ii| above the"
-        " sum of the others, no row has it unless alpha is 0 (skipless.sec5.2-beta-dominance-usual)",
-    ),
-    note="""The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned',
-        for which see skipless.a4.3-kappa-a. W_ii - W_ij is normal of mean beta and variance 2 alpha^2 / d, so negative
-        with probability at most exp(-beta^2 d / (4 alpha^2)) / 2; d (d - 1) pairs. 'Ensures', in Proposition 2, is true
-        with that probability only: any matrix is a value of alpha Z + beta I.""",
+    name="diagonal dominance of the query-key product", relation=FollowsLaw(samples=100, instances=1),
+    expects="reading",
+    reading=Reading("encourages diagonal dominance", r"""dominance as in Proposition 1, $W_{ii} > \max_{j\ne i}W_{ij}$:
+        all rows have it with probability at least $1 - \frac{d(d - 1)}2 e^{-\beta^2 d/(4\alpha^2)}$, for $\beta > 0$;
+        0.99 and more at the printed values. In the usual sense, $|W_{ii}|$ above the sum of the others, no row has it
+        unless $\alpha$ is 0 (skipless.sec5.2-beta-dominance-usual)"""),
+    note=r"""The sentence goes on: 'which in turn helps ensure that the initial attention operator is well-conditioned',
+        for which see skipless.a4.3-kappa-a. $W_{ii} - W_{ij}$ is normal of mean $\beta$ and variance $2\alpha^2/d$, so
+        negative with probability at most $\frac12e^{-\beta^2 d/(4\alpha^2)}$; $d(d - 1)$ pairs. 'Ensures', in
+        Proposition 2, is true with that probability only: any matrix is a value of $\alpha Z + \beta I$.""",
 )  # fmt: skip
 
 
@@ -93,10 +92,10 @@ USUAL = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-usual",
     statement=r"\sum_{j\ne i}|\mathbf{W}_{ij}|\le|\mathbf{W}_{ii}|\ \text{for}\ \mathbf{W}=\alpha\mathbf{Z}+\beta"
     r"\mathbf{I},\ \beta>0",
     assumptions=[Assumption("beta > 0", positive=lambda beta: beta)],
-    relation=AtMost(), sizes={"d": (2, 5)}, expects="refuted", severity="error", of_project=True,
-    correction="skipless.sec5.2-beta-dominance-margin",
-    note="""E sum_{j != i} |W_ij| = alpha (d - 1) sqrt(2 / (pi d)), 44 at d = 768 and alpha = 2, against |W_ii| near
-        0.6.""",
+    name="usual dominance of the query-key product", relation=AtMost(), sizes={"d": (2, 5)}, expects="refuted",
+    severity="error", of_project=True, correction="skipless.sec5.2-beta-dominance-margin",
+    note=r"""$\mathbb{E}\sum_{j\ne i}|W_{ij}| = \alpha(d - 1)\sqrt{2/(\pi d)}$, 44 at $d = 768$ and $\alpha = 2$,
+        against $|W_{ii}|$ near 0.6.""",
 )  # fmt: skip
 
 
@@ -120,12 +119,12 @@ USUAL.mutant("Z without the identity", lambda Z, alpha: row_sums(absolute(Z * al
 USUAL.mutant("beta doubled", "beta -> 2 * beta")
 
 USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
-    label="Margin of dominance of the initial query-key product",
+    label="Margin of dominance of the initial query-key product", name="margin of the query-key product",
     statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
     assumptions=[],
     relation=AtMost(signed=True), sizes={"d": (1, 5)}, of_project=True, corrects="skipless.sec5.2-beta-dominance-usual",
-    note="""So beta above alpha times the largest row sum of |Z|, near alpha sqrt(2 d / pi) for Eq. (11), ensures
-        dominance. Attained for Z_ii <= 0 and alpha >= 0.""",
+    note=r"""So $\beta$ above $\alpha$ times the largest row sum of $|Z|$, near $\alpha\sqrt{2d/\pi}$ for Eq. (11),
+        ensures dominance. Attained for $Z_{ii} \le 0$ and $\alpha \ge 0$.""",
 )  # fmt: skip
 
 
@@ -142,14 +141,17 @@ USUAL_MARGIN.mutant("off-diagonal entries counted twice", "_off_diagonal_sums(W)
 USUAL_MARGIN.mutant("minus beta", lambda value, beta: value - 2 * absolute(beta) - 1)
 
 NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 5.2, text",
-    statement=r"""\text{Diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\text{ does not automatically
-        imply that the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K\top}\mathbf{X}\text{ is
+    statement=r"""\text{diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{ does not automatically
+        imply that the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\mathbf{X}\text{ is
         also diagonally dominant}""",
     assumptions=["X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2"],
-    relation=Equal(), sizes={"n": (1, 4), "d": (1, 4)}, exact=True, expects="refuted", severity="slip",
-    correction="skipless.sec5.2-not-automatic-corrected",
-    note="""The logits of the same section are X W X^T, which is meant; X^T W X is a product only for n = d. The sizes
-        that have to agree are compared: columns of X^T with rows of W, columns of W with rows of X.""",
+    name="dominance carried over to the logits", relation=Equal(), sizes={"n": (1, 4), "d": (1, 4)}, exact=True,
+    expects="refuted", severity="slip", correction="skipless.sec5.2-not-automatic-corrected",
+    consequence=r"""The product as printed exists only for $n = d$; the sentence is right of the logits $XWX^\top$
+        (skipless.sec5.2-not-automatic-corrected).""",
+    note=r"""The logits of the same section are $XWX^\top$, which is meant; $X^\top WX$ is a product only for $n = d$.
+        The sizes that have to agree are compared: columns of $X^\top$ with rows of $W$, columns of $W$ with rows of
+        $X$.""",
 )  # fmt: skip
 
 
@@ -165,7 +167,7 @@ NOT_AUTOMATIC.mutant("one token more", lambda value: value + 1)
 NOT_AUTOMATIC.mutant("twice the tokens", lambda value: 2 * value)
 
 NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-corrected",
-    label="Section 5.2, text, for the logits X W X^T",
+    label="Section 5.2, text, for the logits X W X^T", name="dominance carried over to the logits, corrected",
     statement=r"""\text{Diagonal dominance of }\mathbf{W}=\mathbf{W}^Q\mathbf{W}^{K\top}\text{ does not imply that of
         }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{
         for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
@@ -173,9 +175,9 @@ NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-correct
         "W = beta I, dominant in either sense",
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
     ],
-    relation=Equal(), all_sizes=True,
-    sizes={"d": (1, 4)}, exact=True, of_project=True, corrects="skipless.sec5.2-not-automatic",
-    note="An example for every dimension d.",
+    relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True, of_project=True,
+    corrects="skipless.sec5.2-not-automatic",
+    note="An example for every dimension $d$.",
 )  # fmt: skip
 
 
@@ -220,19 +222,19 @@ def _crossed(seed: int) -> tuple[Any, Any, Any, Any]:
 
 
 DIFFUSE_AT_START = Claim(SKIPLESS, "skipless.sec5.2-random-init-diffuse", label="Section 5.2, text after Proposition 1",
-    statement=r"""\text{At random initialisation the logits }\mathbf{M}\text{ are diffuse, hence the attention matrix
-        }\mathbf{A}\text{ is close to the uniform matrix and thus ill-conditioned, which is the main cause of the
-        ill-conditioned }\kappa(\mathbf{K}_\ell)""",
+    statement=r"""\text{at random initialization, the logits }\mathbf{M}\text{ are “diffuse”, hence, the attention
+        matrix }\mathbf{A}\text{ is close to the uniform matrix and thus ill-conditioned (see Section A.4.1), which is
+        the main cause of the ill-conditioned }\kappa(\mathbf{K}_\ell)""",
     assumptions=["truncated normal weights, one head, tokens N(0, I)"],
-    relation=FollowsLaw(samples=LAYERS, instances=1), expects="empirical",
-    uses=("skipless.a4.1-default-variance-exact", "skipless.default-row-range"),
-    observed="""
-        n = 4 tokens of dimension d = 12, weights of standard deviation 0.02, 100 draws; in at least half of them |A -
-        11^T/n|_F is below 0.05, kappa(A) above 100, and W_Q W_K^T = I/2 (alpha = 0, beta = 0.5) brings kappa(K)
-        further down than the SVD initialisation of W_V W_O with c = 3 (medians 1e6 at default weights, 5e2 and 1e4).
-        The main cause is a matter of the remedy: with (alpha, beta) = (2, 0.6) kappa(K) does not fall at this d. And
-        the logits are diffuse at small d only: without a scale factor their standard deviation grows like d sqrt(d),
-        2.3 at d = 384 and 6.5 at d = 768, where A is far from uniform and kappa(A) between 1e3 and 1e6 all the same""",
+    name="diffuse logits at random initialisation", relation=FollowsLaw(samples=LAYERS, instances=1),
+    expects="empirical", uses=("skipless.a4.1-default-variance-exact", "skipless.default-row-range"),
+    observed=r"""$n = 4$ tokens of dimension $d = 12$, weights of standard deviation 0.02, 100 draws; in at least half
+        of them $\|A - \frac1n\mathbf{1}\mathbf{1}^\top\|_F$ is below 0.05, $\kappa(A)$ above 100, and $W^QW^{K\top} =
+        I/2$ ($\alpha = 0$, $\beta = 0.5$) brings $\kappa(K)$ further down than the SVD initialisation of $W^VW^O$ with
+        $c = 3$ (medians $10^6$ at default weights, 500 and $10^4$). The main cause is a matter of the remedy: with
+        $(\alpha, \beta) = (2, 0.6)$ $\kappa(K)$ does not fall at this $d$. And the logits are diffuse at small $d$
+        only: without a scale factor their standard deviation grows like $d\sqrt d$, 2.3 at $d = 384$ and 6.5 at $d =
+        768$, where $A$ is far from uniform and $\kappa(A)$ between $10^3$ and $10^6$ all the same""",
 )  # fmt: skip
 
 

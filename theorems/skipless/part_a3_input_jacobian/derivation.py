@@ -15,13 +15,9 @@ from verify.matrix import COLUMN, ROW, concatenate, eye, kron, ones
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape
 
-SECTION_A3 = Setting(
-    SKIPLESS,
-    "Section A.3",
+SECTION_A3 = Setting(SKIPLESS, "Section A.3",
     assumptions=["A = softmax(X W_Q W_K^T X^T), V = X W_V, single head", "column-major vec, numerator layout"],
-    sizes={"n": (1, 4), "d": (1, 3)},
-    exact=True,
-)
+    sizes={"n": (1, 4), "d": (1, 3)}, exact=True)  # fmt: skip
 
 
 def values(X: Tokens, W_V: Weights) -> Any:
@@ -34,15 +30,15 @@ def through_attention(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return kron((X @ W_V).T, eye(X.shape[0])) @ attention_slope(X, W_Q, W_K)
 
 
-EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1",
+EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1", name="Jacobian of attention, first line",
     statement=r"""
         \frac{\partial\mathrm{vec}\left(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1})\right)}{\partial\hat{\mathbf{x}}^{(
         \ell-1)}}=\frac{\partial\mathrm{vec}\left(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell\right)}{
         \partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=["SA(X) = A V W_O, Eq. (3)"],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-12-line-1-corrected",
-    note="""By Eq. (3) a factor W_O is missing on the right. Eq. (13) goes on to differentiate SA(X) W_O, so that SA
-        stands for A V in Section A.3; with that the line is SA = A V, a tautology.""",
+    note=r"""By Eq. (3) a factor $W^O$ is missing on the right. Eq. (13) goes on to differentiate $\mathrm{SA}(X)W^O$,
+        so that $\mathrm{SA}$ stands for $AV$ in Section A.3; with that the line is $\mathrm{SA} = AV$, a tautology.""",
 )  # fmt: skip
 
 
@@ -68,7 +64,8 @@ EQ_12_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-12-line-1-corrected", label="
         \frac{\partial\mathrm{vec}(\mathrm{SA}(\mathbf{X}))}{\partial\mathrm{vec}(\mathbf{X})}=(\mathbf{W}^{O\top}
         \otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})},\quad
         \mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-12-line-1",
+    name="Jacobian of attention, first line, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-12-line-1",
 )  # fmt: skip
 
 
@@ -83,7 +80,7 @@ EQ_12_1_CORRECTED.mutant("without W_O, as printed", attended_values_jacobian)
 EQ_12_1_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_12_1_CORRECTED.mutant("row-major vec", layout=ROW)
 
-EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2",
+EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2", name="product rule for attended values",
     statement=r"""
         \partial\mathrm{vec}(\mathbf{A}_\ell\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=(\mathbf{V}_\ell^\top
         \otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\,\partial\mathrm{vec}(\mathbf{V}_
@@ -104,13 +101,14 @@ EQ_12_2.mutant("factors of the second Kronecker product exchanged", "kron(I_d, A
 EQ_12_2.mutant("first term dropped", "through_attention(X, W_Q, W_K, W_V) -> 0 * slope_of_values")
 EQ_12_2.mutant("A transposed in the second term", "A -> A.T")
 
-EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3",
+EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3", name="Jacobian of the values",
     statement=r"""
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\frac{\partial
         \mathrm{vec}(\mathbf{V}_\ell)}{\partial\hat{\mathbf{x}}^{(\ell-1)}}=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_\ell^{V\top}\otimes\mathbf{I}_{n\times n})""",
     relation=Equal(), all_sizes=True,
-    note="Checked as dvec V / dvec X = W_V^T (x) I_n, the factor in which the two sides differ.",
+    note=r"""Checked as $\partial\mathrm{vec}(V)/\partial\mathrm{vec}(X) = W^{V\top}\otimes I_n$, the factor in which
+        the two sides differ.""",
 )  # fmt: skip
 
 
@@ -124,7 +122,7 @@ EQ_12_3.oracle(lambda X, W_V: jacobian(values, "X", COLUMN)(X, W_V))
 EQ_12_3.mutant("W_V not transposed", lambda X, W_V: kron(W_V, eye(X.shape[0])))
 EQ_12_3.mutant("factors exchanged, as for row-major vec", lambda X, W_V: kron(eye(X.shape[0]), W_V.T))
 
-EQ_12_4 = Claim(SECTION_A3, "skipless.eq-12-line-4", label="Eq. (12), line 4",
+EQ_12_4 = Claim(SECTION_A3, "skipless.eq-12-line-4", label="Eq. (12), line 4", name="Jacobian of attended values",
     statement=r"""
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{I}_{n\times n})=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
@@ -155,8 +153,8 @@ Summands = Annotated[Any, Shape("n", "d")]
 
 #: What lines 4-6 of Eq. (13) share.
 NO_TRANSPOSES = (
-    "Lines 4 to 6 lack six transposes on W_O and W_V, while V^T beside them, Eq. (12) before and the last line after them have"
-    " theirs."
+    r"Lines 4 to 6 lack six transposes on $W^O$ and $W^V$, while $V^\top$ beside them, Eq. (12)"
+    " before and the last line after them have theirs."
 )
 
 
@@ -173,10 +171,11 @@ EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1
         \mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{
         \partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=["SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)"],
-    relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-lines-1-3-corrected",
-    uses=("skipless.eq-12-line-1",),
-    note="""The misprint of Eq. (12), line 1: SA stands for A V in Section A.3; with Eq. (3) W_O is applied twice.
-        Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.""",
+    name="chain rule through the output weights", relation=Equal(), expects="refuted", severity="slip",
+    correction="skipless.eq-13-lines-1-3-corrected", uses=("skipless.eq-12-line-1",),
+    note=r"""The misprint of Eq. (12), line 1: $\mathrm{SA}$ stands for $AV$ in Section A.3; with Eq. (3) $W^O$ is
+        applied twice. Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.
+        """,
 )  # fmt: skip
 
 
@@ -207,7 +206,8 @@ EQ_13_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-lines-1-3-corrected", labe
         \mathbf{K}=\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{X})}=\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-lines-1-3",
+    name="chain rule through the output weights, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-13-lines-1-3",
 )  # fmt: skip
 
 
@@ -221,13 +221,13 @@ EQ_13_1_CORRECTED.oracle(input_jacobian)
 EQ_13_1_CORRECTED.mutant("SA of Eq. (3), with W_O in both factors", chain_rule_as_printed)
 EQ_13_1_CORRECTED.mutant("W_O transposed", lambda X, W_Q, W_K, W_V, W_O: _chain(X, W_Q, W_K, W_V, W_O.T))
 
-EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4",
+EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4", name="output weights in the Jacobian",
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{
         \ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=["SA = A V, as Eq. (12), line 1, has it"],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-4-corrected",
-    note=NO_TRANSPOSES + " Here W_O stands for W_O^T.",
+    note=NO_TRANSPOSES + r" Here $W^O$ stands for $W^{O\top}$.",
 )  # fmt: skip
 
 
@@ -250,7 +250,8 @@ EQ_13_4_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-4-corrected", label="
     r"\mathbf{W}^{O\top}\otimes\mathbf{I}_n\ \text{for}\ \mathbf{S}\in\mathbb{R}^{n\times d},\ \text{hence}\ \mathbf{K}="
     r"(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}("
     r"\mathbf{X})}",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-line-4",
+    name="output weights in the Jacobian, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-13-line-4",
 )  # fmt: skip
 
 
@@ -267,10 +268,12 @@ EQ_13_4_CORRECTED.mutant("factors exchanged, as for row-major vec", lambda S, W_
 EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     statement=r"""\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
-    relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-5-corrected",
+    name="Jacobian with both weights outside", relation=Equal(), expects="refuted", severity="slip",
+    correction="skipless.eq-13-line-5-corrected",
     note=NO_TRANSPOSES
-    + " With either one of the two alone restored the line is still false, as mutants of its correction show: for one token A ="
-    " 1, A' = 0 and K = (W_V W_O)^T, where W_O W_V stands.",
+    + r""" With either one of the two alone restored the line is still false, as mutants of its correction show: for one
+        token $A = 1$, $A' = 0$ and $K = (W^VW^O)^\top$, where
+        $W^OW^V$ stands.""",
 )  # fmt: skip
 
 
@@ -302,8 +305,8 @@ EQ_13_5_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-5-corrected", label="
         \mathbf{K}=(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\left((\mathbf{V}^\top\otimes\mathbf{I}_n)\mathbf{A}'+
         \mathbf{W}^{V\top}\otimes\mathbf{A}\right),\quad\mathbf{A}'=\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial
         \mathrm{vec}(\mathbf{X})}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-line-5",
-    uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"),
+    name="Jacobian with both weights outside, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-13-line-5", uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"),
 )  # fmt: skip
 
 
@@ -318,16 +321,16 @@ EQ_13_5_CORRECTED.mutant("neither transposed, as printed", line_five_as_printed)
 EQ_13_5_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_5_CORRECTED.mutant("W_V not transposed", "W_V.T -> W_V")
 
-EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6",
+EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6", name="Jacobian multiplied out",
     statement=r"""
         \mathbf{K}_\ell=((\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell)""",
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="slip",
     correction="skipless.eq-13-line-6-corrected",
-    note="""Ordinary products were meant: (P (x) I)(Q (x) R) = P Q (x) R. As printed the line is no equation between
-        matrices but for d = 1: the sizes that have to agree are compared, columns of the first factor with rows of A',
-        and both sides of the second term with the sides of K. Transposes, of which the line lacks three, change no
-        size.""",
+    note=r"""Ordinary products were meant: $(P\otimes I)(Q\otimes R) = PQ\otimes R$. As printed the line is no equation
+        between matrices but for $d = 1$: the sizes that have to agree are compared, columns of the first factor with
+        rows of $A'$, and both sides of the second term with the sides of $K$. Transposes, of which the line lacks
+        three, change no size.""",
 )  # fmt: skip
 
 
@@ -361,8 +364,8 @@ EQ_13_6_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-6-corrected", label="
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-13-line-6",
-    uses=("skipless.eq-13-line-5-corrected",),
+    name="Jacobian multiplied out, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5-corrected",),
 )  # fmt: skip
 
 
@@ -381,7 +384,8 @@ EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V
 EQ_13_7 = Claim(SECTION_A3, "skipless.eq-13-line-7", label="Eq. (13), last line",
     statement=r"""\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
         \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell""",
-    relation=Equal(), all_sizes=True, uses=("skipless.eq-13-line-6-corrected",),
+    name="Jacobian of self-attention, last line", relation=Equal(), all_sizes=True,
+    uses=("skipless.eq-13-line-6-corrected",),
     proof=(
         "skipless.eq-12-line-4", "skipless.eq-13-lines-1-3", "skipless.eq-13-line-4", "skipless.eq-13-line-5",
         "skipless.eq-13-line-6",

@@ -13,11 +13,12 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_1_logits.dominance import Tolerance
-from theorems.skipless.part_a4_1_logits.enumeration import Polynomial, Scale, expectation_by_power, product_of
+from theorems.skipless.part_a4_1_logits.enumeration import Scale
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, LENGTH, Dimension
 from verify.matrix import absolute, column, rational
-from verify.oracles import LawTest, at_least_probability
+from verify.oracles import LawTest, Normal, at_least_probability, expectation
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
+from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
     import torch
@@ -35,14 +36,18 @@ DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.
     statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
         initialization) and }\alpha=\mathcal{O}(1/d)\text{ (usually around }0.04)""",
     assumptions=[ORDER_OF_ALPHA, "O(1/d): alpha <= C / d, C any number given"],
-    relation=AtMost(ascent=False), sizes={"d": (1, 64), "d_in": (1, 64)}, expects="refuted", severity="error",
+    name="noise scale of the default initialisation", relation=AtMost(ascent=False),
+    sizes={"d": (1, 64), "d_in": (1, 64)}, expects="refuted", severity="error",
     uses=("skipless.a4.1-default-alpha-exact",), correction="skipless.a4.1-default-alpha-exact",
-    note="""Neither sigma nor d_in is printed. With sigma = 0.02 (the ViT default) alpha grows with d: like d for d_in =
-        d, like sqrt(d) for heads of 64. With sigma^2 = 1/d it is 1, or sqrt(64/d), and the like for any sigma^2
-        proportional to 1/d; with logits divided by sqrt(64) as well, 1/sqrt(d), which is 0.036 at d = 768, and 0.038
-        with sigma = 0.02 and d_in = d = 768: that may be the 0.04. In none of these cases is it O(1/d); the
-        counterexamples take C = 384 x 0.04, for which alpha = 0.04 at d = 384. That beta = 0 is right on average, but
-        for d_in < d the product has rank d_in, which alpha Z has not.""",
+    consequence=r"""Do not compare with a default of $\alpha = O(1/d)$: compute it from your own weights, $\alpha =
+        \sigma^2\sqrt{d\,d_{in}}$ (skipless.a4.1-default-alpha-exact).""",
+    note=r"""Neither $\sigma$ nor $d_{in}$ is printed. With $\sigma = 0.02$ (the ViT default) $\alpha$ grows with $d$:
+        like $d$ for $d_{in} = d$, like $\sqrt d$ for heads of 64. With $\sigma^2 = 1/d$ it is 1, or $\sqrt{64/d}$, and
+        the like for any $\sigma^2$ proportional to $1/d$; with logits divided by $\sqrt{64}$ as well, $1/\sqrt d$,
+        which is 0.036 at $d = 768$, and 0.038 with $\sigma = 0.02$ and $d_{in} = d = 768$: that may be the 0.04. In
+        none of these cases is it $O(1/d)$; the counterexamples take $C = 384 \cdot 0.04$, for which $\alpha = 0.04$ at
+        $d = 384$. That $\beta = 0$ is right on average, but for $d_{in} < d$ the product has rank $d_{in}$, which
+        $\alpha Z$ has not.""",
 )  # fmt: skip
 
 
@@ -83,14 +88,31 @@ ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The de
         \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
         \sigma^4dd_{in}=\alpha^2,\ \text{entries uncorrelated}""",
     assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
-    relation=Equal(), sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True,
-    corrects="skipless.a4.1-default-alpha",
-    note="Only variances enter, so truncation matters through sigma alone.",
+    hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
+    name="moments of the default query-key product", relation=Equal(), all_sizes=True,
+    sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True,
+    of_project=True, corrects="skipless.a4.1-default-alpha",
+    note=r"Only variances enter, so truncation matters through $\sigma$ alone.",
 )  # fmt: skip
 
 
-def _product_entry(k: int, l: int, d_in: int) -> Polynomial:
-    return Polynomial({(("k", l, m), ("q", k, m)): 1 for m in range(d_in)})
+def _entries(W_Q: Any, W_K: Any, sigma: Any) -> tuple[Any, Any]:
+    """(W_Q W_K^T)_kk and (W_Q W_K^T)_kl for two rows of W_Q / sigma and of W_K / sigma, each of shape (1, 1)."""
+    product = W_Q @ W_K.T * sigma * sigma
+    return product[:1, :1], product[:1, 1:2]
+
+
+def _entry(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    return _entries(W_Q, W_K, sigma)[0]
+
+
+def _square(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    return _entry(W_Q, W_K, sigma) * _entry(W_Q, W_K, sigma)
+
+
+def _product(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    one, other = _entries(W_Q, W_K, sigma)
+    return one * other
 
 
 @ALPHA_EXACT.formula
@@ -101,21 +123,21 @@ def default_product_moments(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 
 
 @ALPHA_EXACT.oracle
-def default_product_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    first, second = _product_entry(0, 0, d_in), _product_entry(0, 1, d_in)
-    square = sigma * sigma
-    moments = [expectation_by_power(p).get(0, 0) for p in (first, product_of(first, first), product_of(first, second))]
-    return column(square * moments[0], square * square * (moments[1] * d), square * square * (moments[2] * d))
+def default_product_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    rows = {"W_Q": Normal(2, d_in), "W_K": Normal(2, d_in)}
+    mean, square, product = (expectation(f, **rows)(sigma=sigma) for f in (_entry, _square, _product))
+    return column(mean, (square - mean * mean) * d, product * d)
 
 
 ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")
 ALPHA_EXACT.mutant("d_in dropped", "d * d_in -> d")
 
 DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance",
-    label="Section A.4.1, text after Eq. (19)",
-    statement=r"""\text{(The default initialization is equivalent to }\beta=0\text{ and }\alpha=\mathcal{O}(1/d)\text{,
-        usually around }0.04.)\text{ All the values in the attention map are mean }0\text{ with a variance much smaller
-        than }1\text{, which satisfy the diffuse condition}""",
+    label="Section A.4.1, text after Eq. (19)", name="variance of the default logits",
+    statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
+        initialization) and }\alpha=\mathcal{O}(\tfrac1d)\text{ (usually around }0.04)\text{. All the values in the
+        attention map are mean }0\text{ with a variance much smaller than }1\text{, which satisfy the diffuse condition}
+        """,
     assumptions=[
         "X ~ N(0, I), C = alpha X Z X^T",
         "d = 384 or 768, as in the experiments",
@@ -126,10 +148,13 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.logit-moments",),
     correction="skipless.a4.1-default-variance-exact",
-    note="""The means are 0. The variances are alpha^2 (d + 2) and alpha^2 d: 0.62 at d = 384, 1.23 at d = 768, by the
-        paper's own Eq. (18). For alpha = O(1/d) they would vanish as d grows, but 0.04 is far above 1/d. Nor are the
-        rows diffuse for a softmax without temperature: their range is 4 to 6 (skipless.default-row-range); over 8 =
-        sqrt(64) it is below 1.""",
+    consequence=r"""Default attention at the printed sizes is not diffuse without a scale factor, so that near-uniform
+        rows are no explanation of its conditioning; use $\mathrm{Var}(C_{ij}) = \sigma^4 d_{in}d^2$
+        (skipless.a4.1-default-variance-exact).""",
+    note=r"""The means are 0. The variances are $\alpha^2(d + 2)$ and $\alpha^2 d$: 0.62 at $d = 384$, 1.23 at $d =
+        768$, by the paper's own Eq. (18). For $\alpha = O(1/d)$ they would vanish as $d$ grows, but 0.04 is far above
+        $1/d$. Nor are the rows diffuse for a softmax without temperature: their range is 4 to 6
+        (skipless.default-row-range); over $8 = \sqrt{64}$ it is below 1.""",
 )  # fmt: skip
 
 
@@ -157,23 +182,29 @@ DEFAULT_VARIANCE.mutant("at most 1/10", lambda value: value / 10)
 DEFAULT_VARIANCE.mutant("at most 2", lambda alpha: 0 * alpha + 2)
 
 VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
-    label="Variance of the logits at default initialisation",
+    label="Variance of the logits at default initialisation", name="variance of the default logits, corrected",
     statement=r"""
         \mathrm{Var}(\mathbf{C}_{ii})=\sigma^4d_{in}d(d+2),\ \mathrm{Var}(\mathbf{C}_{ij})=\sigma^4d_{in}d^2\quad(i\ne
         j)""",
     assumptions=[
-        "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), entries of standard deviation sigma",
+        "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), independent normal entries of mean 0 and"
+        " standard deviation sigma, independent of X",
     ],
-    relation=Equal(), sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
+    relation=Equal(), all_sizes=True, sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
+    hypotheses=(
+        normal_entries("X", stated="X ~ N(0, I)"),
+        *(normal_entries(W, stated="W_Q and W_K of shape (d, d_in), independent normal entries") for W in ("W_Q", "W_K")),
+    ),
     corrects="skipless.a4.1-default-variance",
-    note="""alpha^2 (d + 2) and alpha^2 d with alpha^2 = sigma^4 d d_in. At sigma = 0.02 and heads of 64: 1.5 at d =
-        384, 6.0 at d = 768; over 8 (a temperature not printed): 0.02 and 0.09.""",
+    note=r"""$\alpha^2(d + 2)$ and $\alpha^2 d$ with $\alpha^2 = \sigma^4 d\,d_{in}$. At $\sigma = 0.02$ and heads of
+        64: 1.5 at $d = 384$, 6.0 at $d = 768$; over 8 (a temperature not printed): 0.02 and 0.09.""",
 )  # fmt: skip
 
 
-def _default_logit(i: str, j: str, d: int, d_in: int) -> Polynomial:
-    terms = [((i, k), ("k", l, m), ("q", k, m), (j, l)) for k in range(d) for l in range(d) for m in range(d_in)]
-    return Polynomial(tuple(sorted(term, key=str)) for term in terms)
+def _squared_logits(X: Any, W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    """C_ii^2 and C_ij^2 for two tokens X, shape (1, 2)."""
+    row = (X @ (W_Q * sigma) @ (W_K * sigma).T @ X.T)[:1]
+    return row * row
 
 
 @VARIANCE_EXACT.formula
@@ -184,25 +215,23 @@ def default_variances(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 
 
 @VARIANCE_EXACT.oracle
-def default_variances_enumerated(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    fourth = sigma * sigma * sigma * sigma
-    squares = [
-        expectation_by_power(product_of(entry, entry)).get(0, 0)
-        for entry in (_default_logit("i", "i", d, d_in), _default_logit("i", "j", d, d_in))
-    ]
-    return column(fourth * squares[0], fourth * squares[1])
+def default_variances_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
+    """The means are 0: W_Q enters the logits once."""
+    weights = {"W_Q": Normal(d, d_in), "W_K": Normal(d, d_in)}
+    squares = expectation(_squared_logits, X=Normal(2, d), **weights)(sigma=sigma)
+    return column(squares[:, :1], squares[:, 1:2])
 
 
 VARIANCE_EXACT.mutant("diagonal without the 2", "d + 2 -> d")
 VARIANCE_EXACT.mutant("d for d^2 off the diagonal", "d_in * d * d -> d_in * d")
 
 ROW_RANGE = Claim(AT_PRINTED_DIMENSIONS, "skipless.default-row-range",
-    label="Range of a row of logits at default initialisation",
+    label="Range of a row of logits at default initialisation", name="range of the default logits",
     statement=r"P\Big(\max_j\mathbf{C}_{ij}-\min_j\mathbf{C}_{ij}>3\Big)\ge\tfrac9{10}\quad\text{at }\alpha=0.04,\ "
     r"\beta=0,\ d=384\text{ and }768",
     assumptions=[f"X ~ N(0, I) with n = {LENGTH} rows, the diagonal left out"],
     relation=FollowsLaw(samples=400, instances=2), of_project=True,
-    note="So the range is not small beside a temperature of 1. A mutant takes alpha = 1/d, for which it is.",
+    note=r"So the range is not small beside a temperature of 1. A mutant takes $\alpha = 1/d$, for which it is.",
 )  # fmt: skip
 
 

@@ -23,18 +23,19 @@ Positive = Annotated[Any, Real(0.25, 8.0)]
 Tolerance = Annotated[Any, Real(1.0, 64.0)]
 
 PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta", label="Text after Eq. (20)",
-    statement=r"\gamma\text{ of Eq. (20) satisfies the diagonal dominant condition with a proper }\beta",
+    statement=r"""\gamma\sim\mathcal{N}(\beta d,\alpha^2(d+3)+\beta^2(3d))\ (20) \dots\text{, which satisfy the diagonal
+        dominant condition with a proper }\beta""",
     assumptions=["X ~ N(0, I)", "diagonal dominance as in Proposition 1, for all rows"],
-    relation=FollowsLaw(samples=60, instances=2), expects="reading",
+    name="dominance of the logits by scale", relation=FollowsLaw(samples=60, instances=2), expects="reading",
     uses=("skipless.dominance-probability", "skipless.a4.1-dominance-criterion"),
     reading=Reading(
         "satisfy the diagonal dominant condition with a proper",
-        f"all rows are dominated with probability 9/10 at least; {PAPER}. It is the dimension, not beta, that does it: at alpha ="
-        " 0 the probability does not depend on beta (skipless.dominance-probability), and for given X no beta may serve"
-        " (skipless.a4.1-dominance-every-x)",
+        f"all rows are dominated with probability 9/10 at least; {PAPER}. It is the dimension, not $\\beta$, that does it: at"
+        r" $\alpha = 0$ the probability does not depend on $\beta$ (skipless.dominance-probability), and for given $X$"
+        r" no $\beta$ may serve (skipless.a4.1-dominance-every-x)",
     ),
-    note="""The ratio of mean and standard deviation of gamma, beta d / sqrt(alpha^2 (2d + 2) + 3 beta^2 d), tends to
-        sqrt(d / 3) as beta grows, and no further.""",
+    note=r"""The ratio of mean and standard deviation of $\gamma$, $\beta d/\sqrt{\alpha^2(2d + 2) + 3\beta^2 d}$, tends
+        to $\sqrt{d/3}$ as $\beta$ grows, and no further.""",
 )  # fmt: skip
 
 PROPER_BETA.formula(query_key_product)
@@ -48,14 +49,14 @@ def laws_of_dominance(formula: Callable[..., Any], generator: torch.Generator, s
 
 
 PROBABILITY = Claim(SKIPLESS, "skipless.dominance-probability",
-    label="Probability that one logit is dominated, alpha = 0",
+    label="Probability that one logit is dominated, alpha = 0", name="probability of a dominated logit",
     statement=r"""P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with
         }d\text{ degrees of freedom}""",
     assumptions=["X ~ N(0, I)", "gamma = C_ii - C_ij with C = beta X X^T, i and j different rows"],
     relation=FollowsLaw(samples=20_000, instances=4), sizes={"d": (1, 8)}, of_project=True,
-    note="""gamma > 0 says that the component of the other token along x is below |x|. It is 3/4 at d = 1 and at least 1
-        - 2^(-d/2 - 1), whence all rows of n tokens are dominated with probability 1 - n (n - 1) 2^(-d/2 - 1) at least.
-        """,
+    note=r"""$\gamma > 0$ says that the component of the other token along $x$ is below $|x|$. It is 3/4 at $d = 1$ and
+        at least $1 - 2^{-d/2 - 1}$, whence all rows of $n$ tokens are dominated with probability $1 - n(n - 1)2^{-d/2 -
+        1}$ at least.""",
 )  # fmt: skip
 
 
@@ -84,8 +85,9 @@ CRITERION = Claim(SKIPLESS, "skipless.a4.1-dominance-criterion", label="Dominanc
         \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})=\beta\,\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
         \mathbf{x}_j)\quad\text{for }\mathbf{M}=\beta\mathbf{X}\mathbf{X}^\top,\ \beta>0""",
     assumptions=["beta > 0, alpha = 0"],
-    relation=Equal(), sizes={"n": (2, 4), "d": (1, 3)}, of_project=True, corrects="skipless.a4.1-dominance-every-x",
-    note="So X alone decides whether the diagonal dominates; beta > 0 scales the gap.",
+    name="dominance of the Gram matrix", relation=Equal(), sizes={"n": (2, 4), "d": (1, 3)}, of_project=True,
+    corrects="skipless.a4.1-dominance-every-x",
+    note=r"So $X$ alone decides whether the diagonal dominates; $\beta > 0$ scales the gap.",
 )  # fmt: skip
 
 
@@ -106,10 +108,10 @@ EVERY_X = Claim(SKIPLESS, "skipless.a4.1-dominance-every-x", label="Text after E
         which }\beta\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
         \mathbf{x}_j)\ge0""",
     assumptions=["rows of X are different"],
-    relation=AtMost(signed=True), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
-    of_project=True, correction="skipless.a4.1-dominance-criterion",
-    note="""Tokens 1 and 2 on a line: the shorter one prefers the longer at every beta > 0, the more so the larger beta
-        is.""",
+    name="dominance of the logits, any tokens", relation=AtMost(signed=True), sizes={"n": (2, 3), "d": (1, 2)},
+    expects="refuted", severity="error", of_project=True, correction="skipless.a4.1-dominance-criterion",
+    note=r"""Tokens 1 and 2 on a line: the shorter one prefers the longer at every $\beta > 0$, the more so the larger
+        $\beta$ is.""",
 )  # fmt: skip
 
 

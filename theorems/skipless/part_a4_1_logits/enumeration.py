@@ -1,9 +1,10 @@
-"""What Eqs. (14)-(20) assume of tokens and noise, and expectations of polynomials in the logits, by enumeration
-(Isserlis) and by simulation."""
+"""What Eqs. (14)-(20) assume of tokens and noise, and expectations of polynomials in the logits, exact and by
+simulation."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable
 from math import prod, sqrt
@@ -13,8 +14,10 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.sampling import normal
-from verify.matrix import column, ones
+from verify.matrix import column, rational
+from verify.oracles import Normal, expectation
 from verify.vocabulary import Setting, Shape
+from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
     import torch
@@ -29,97 +32,62 @@ def gaussian_moment(factors: Term) -> int:
 
 
 Scale = Annotated[Any, Shape("1", "1")]
-#: A polynomial in independent standard normals: coefficients by the sorted names of the factors.
-Polynomial = Counter[tuple[tuple[str | int, ...], ...]]
 
 TOKENS = "X of shape (n, d) with independent standard normal entries, i and j different rows"
 NOISE = "Z of shape (d, d) independent of X, entries independent normal of mean 0 and variance 1/d (Eq. (11))"
-LOGITS = Setting(
-    SKIPLESS,
-    "Section A.4.1",
-    assumptions=[TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"],
-    sizes={"d": (1, 3)},
-    exact=True,
-)
+LOGITS = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"],
+    hypotheses=(normal_entries("X", stated=TOKENS), normal_entries("Z", stated=NOISE)), sizes={"d": (1, 3)}, exact=True,
+)  # fmt: skip
 
-# -- expectations by enumeration ---------------------------------------------------------------------------------------
+# -- expectations over X and Z -----------------------------------------------------------------------------------------
 
 
-def product_of(p: Polynomial, q: Polynomial) -> Polynomial:
-    """p q, term by term."""
-    result: Polynomial = Counter()
-    for a, x in p.items():
-        for b, y in q.items():
-            result[tuple(sorted(a + b, key=str))] += x * y
-    return result
+def logits(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
+    """C = alpha X Z X^T + beta X X^T for the rows X = [x_i; x_j], shape (2, 2)."""
+    return X @ Z @ X.T * alpha + X @ X.T * beta
 
 
-def difference_of(p: Polynomial, q: Polynomial) -> Polynomial:
-    """p - q."""
-    result: Polynomial = Counter(p)
-    result.subtract(q)
-    return result
+def own_logit(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
+    """C_ii, shape (1, 1)."""
+    return logits(X, Z, alpha, beta)[:1, :1]
 
 
-@functools.cache
-def logit(i: str, j: str, d: int) -> Polynomial:
-    """C_ij for rows named i and j, at alpha = beta = 1 and unit variance of Z: sums of x_ik z_kl x_jl and of x_ik x_jk."""
-    noisy = [((i, k), ("z", k, l), (j, l)) for k in range(d) for l in range(d)]
-    plain = [((i, k), (j, k)) for k in range(d)]
-    return Counter(tuple(sorted(term, key=str)) for term in [*noisy, *plain])
+def other_logit(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
+    """C_ij, shape (1, 1)."""
+    return logits(X, Z, alpha, beta)[:1, 1:2]
 
 
-def expectation_by_power(p: Polynomial) -> dict[int, int]:
-    """E p, split by the number of factors z, which is the power of alpha / sqrt(d) that goes with a term (Isserlis)."""
-    result: dict[int, int] = {}
-    for term, coefficient in p.items():
-        power = sum(name[0] == "z" for name in term)
-        result[power] = result.get(power, 0) + coefficient * gaussian_moment(term)
-    return {power: value for power, value in result.items() if value}
+def gap(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
+    """gamma = C_ii - C_ij, shape (1, 1)."""
+    return own_logit(X, Z, alpha, beta) - other_logit(X, Z, alpha, beta)
 
 
 @functools.cache
-def expectations(d: int) -> dict[str, dict[int, int]]:
-    """Raw moments of C_ii, C_ij and gamma = C_ii - C_ij, split by powers of alpha / sqrt(d)."""
-    own, other = logit("i", "i", d), logit("i", "j", d)
-    gap = difference_of(own, other)
-    square = product_of(gap, gap)
-    products = {
-        "own": own,
-        "other": other,
-        "own own": product_of(own, own),
-        "other other": product_of(other, other),
-        "own other": product_of(own, other),
-        "gap": gap,
-        "gap^2": square,
-        "gap^3": product_of(square, gap),
-    }
-    return {name: expectation_by_power(p) for name, p in products.items()}
+def product_of(*entries: Callable[..., Any]) -> Callable[..., Any]:
+    """The product of some of these entries, one function for each choice of them."""
+
+    def product(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
+        return math.prod(entry(X, Z, alpha, beta) for entry in entries)
+
+    return product
 
 
-def raw_moment(name: str, degree: int, alpha: Any, beta: Any, d: int) -> Any:
-    """A raw moment at the given alpha and beta, shape (1, 1); odd powers of Z have mean zero, so d enters rationally."""
-    value = 0 * alpha
-    for power, coefficient in expectations(d)[name].items():
-        term = ones(1, 1) * coefficient / d ** (power // 2)
-        for _ in range(power):
-            term = alpha * term
-        for _ in range(degree - power):
-            term = beta * term
-        value = value + term
-    return value
+def raw_moment(alpha: Any, beta: Any, d: int, *entries: Callable[..., Any]) -> Any:
+    """The expectation of a product of these entries, shape (1, 1)."""
+    rows, noise = Normal(2, d), Normal(d, d, rational(1, d))
+    return expectation(product_of(*entries), X=rows, Z=noise)(alpha=alpha, beta=beta)
 
 
-def enumerated_covariance(alpha: Any, beta: Any, d: int) -> Any:
+def covariance(alpha: Any, beta: Any, d: int) -> Any:
     """Cov(C_ii, C_ij), shape (1, 1)."""
-    means = [raw_moment(name, 1, alpha, beta, d) for name in ("own", "other")]
-    return raw_moment("own other", 2, alpha, beta, d) - means[0] * means[1]
+    own, other = (raw_moment(alpha, beta, d, entry) for entry in (own_logit, other_logit))
+    return raw_moment(alpha, beta, d, own_logit, other_logit) - own * other
 
 
-def enumerated_mean_and_variance(name: str, alpha: Any, beta: Any, d: int) -> Any:
-    """Mean and variance of C_ii ("own") or C_ij ("other"), shape (2, 1)."""
-    mean = raw_moment(name, 1, alpha, beta, d)
-    return column(mean, raw_moment(f"{name} {name}", 2, alpha, beta, d) - mean * mean)
+def mean_and_variance(entry: Callable[..., Any], alpha: Any, beta: Any, d: int) -> Any:
+    """Mean and variance of an entry, shape (2, 1)."""
+    mean = raw_moment(alpha, beta, d, entry)
+    return column(mean, raw_moment(alpha, beta, d, entry, entry) - mean * mean)
 
 
 # -- samples, the second oracle ----------------------------------------------------------------------------------------

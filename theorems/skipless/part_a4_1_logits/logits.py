@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.skipless.part_a4_1_logits.enumeration import (
-    LOGITS, Scale, enumerated_covariance, enumerated_mean_and_variance, raw_moment, sampled_pair,
+    LOGITS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment, sampled_pair,
 )  # fmt: skip
 from theorems.skipless.sampling import near_law, standard_normal
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES, Dimension, dimension_alone
@@ -28,9 +28,9 @@ LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second 
     statement=r"""\mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ \mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ii})=
         \alpha^2(d+2)+2\beta^2d,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d,\ \mathrm{Cov}(\mathbf{C}_{ii},
         \mathbf{C}_{ij})=0\quad(i\ne j)""",
-    relation=Equal(), of_project=True,
-    note="""(alpha, beta) = (0, 1) gives A, (1, 0) gives B. Cross terms of A and B are odd in Z, and C_ij is odd in row
-        j.""",
+    name="moments of the logits", relation=Equal(), all_sizes=True, of_project=True,
+    note=r"""$(\alpha, \beta) = (0, 1)$ gives $A$, $(1, 0)$ gives $B$. Cross terms of $A$ and $B$ are odd in $Z$, and
+        $C_{ij}$ is odd in row $j$.""",
 )  # fmt: skip
 
 
@@ -42,10 +42,10 @@ def logit_moments_exactly(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 
 @LOGIT_MOMENTS.oracle
-def logit_moments_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    own = enumerated_mean_and_variance("own", alpha, beta, d)
-    other = enumerated_mean_and_variance("other", alpha, beta, d)
-    return column(own[:1], other[:1], own[1:], other[1:], enumerated_covariance(alpha, beta, d))
+def logit_moments_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    own = mean_and_variance(own_logit, alpha, beta, d)
+    other = mean_and_variance(other_logit, alpha, beta, d)
+    return column(own[:1], other[:1], own[1:], other[1:], covariance(alpha, beta, d))
 
 
 LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", "d + 2 -> d")
@@ -53,11 +53,11 @@ LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)", "(a + b) * d -> a +
 LOGIT_MOMENTS.mutant("entries of a row correlated", "0 * b -> a")
 
 SAMPLED = Claim(LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimension_alone), "skipless.logit-moments-sampled",
-    label="First and second moments of the logits, by simulation",
+    label="First and second moments of the logits, by simulation", name="moments of the logits by simulation",
     statement=LOGIT_MOMENTS.statement,
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
     relation=FollowsLaw(samples=4_000, instances=3), of_project=True, uses=("skipless.logit-moments",),
-    note="A second oracle that shares nothing with the enumeration.",
+    note="A second oracle that shares nothing with the expectations.",
 )  # fmt: skip
 
 
@@ -89,11 +89,12 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 SAMPLED.mutant("off-diagonal variance as in Eq. (19)", "(alpha ** 2 + beta ** 2) * d -> alpha ** 2 + beta ** 2 * d")
 SAMPLED.mutant("covariance beta^2 d", "0.0 -> beta ** 2 * d")
 
-EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)",
-    statement=r"\text{For }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}:\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\ "
-    r"\mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)",
-    relation=Equal(), uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
-    note="Exact, not approximate: the covariance of A_ii and B_ii is odd in Z and vanishes.",
+EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)", name="variance of diagonal logits",
+    statement=r"""\text{For the combined matrix (attention map) }\mathbf{C}=\alpha\mathbf{B}+\beta\mathbf{A}\text{, we
+        have Diagonal entries }(i=j):\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\
+        \mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)""",
+    relation=Equal(), all_sizes=True, uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
+    note="Exact, not approximate: the covariance of $A_{ii}$ and $B_{ii}$ is odd in $Z$ and vanishes.",
 )  # fmt: skip
 
 
@@ -104,19 +105,22 @@ def diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(beta * d, a * (d + 2) + b * (2 * d))
 
 
-EQ_18.oracle(lambda alpha, beta, d: enumerated_mean_and_variance("own", alpha, beta, d))
+EQ_18.oracle(lambda alpha, beta, d: mean_and_variance(own_logit, alpha, beta, d))
 
 EQ_18.mutant("standard deviations added instead of variances", "b * (2 * d) -> (b + alpha * beta) * (2 * d)")
 EQ_18.mutant("alpha and beta exchanged", "a * (d + 2) + b * (2 * d) -> b * (d + 2) + a * (2 * d)")
 EQ_18.mutant("mean beta, as if A were divided by d", "beta * d -> beta * 1")
 
-EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)",
-    statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d\quad(i\ne j)",
+EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)", name="variance of off-diagonal logits",
+    statement=r"""\text{Off-diagonal entries }(i\ne j):\ \mathbb{E}[\mathbf{C}_{ij}]=0,\
+        \mathrm{Var}(\mathbf{C}_{ij})\approx\alpha^2+\beta^2d""",
     relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-15", "skipless.eq-17"),
     correction="skipless.eq-19-corrected",
-    note="""Inherited from Eq. (17). The variance is (alpha^2 + beta^2) d; what is printed is short of it by alpha^2 (d
-        - 1), which is no small part of it unless alpha is small beside beta: at alpha = 2, beta = 3/5, d = 768 it is
-        280 against 3348. No reading of the sign saves it.""",
+    consequence=r"""The spread of the logits is underestimated, at the printed $\alpha = 2$, $\beta = 0.6$ by a factor
+        12 in the variance; use $(\alpha^2+\beta^2)d$ (skipless.eq-19-corrected).""",
+    note=r"""Inherited from Eq. (17). The variance is $(\alpha^2 + \beta^2)d$; what is printed is short of it by
+        $\alpha^2(d - 1)$, which is no small part of it unless $\alpha$ is small beside $\beta$: at $\alpha = 2$, $\beta
+        = 3/5$, $d = 768$ it is 280 against 3348. No reading of the sign saves it.""",
 )  # fmt: skip
 
 
@@ -128,8 +132,8 @@ def printed_off_diagonal_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any
 
 
 @EQ_19.oracle
-def off_diagonal_logit_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return enumerated_mean_and_variance("other", alpha, beta, d)
+def off_diagonal_logit_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    return mean_and_variance(other_logit, alpha, beta, d)
 
 
 EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3", alpha=[[1]], beta=[[1]], d=2)
@@ -141,7 +145,9 @@ EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 
 EQ_19_CORRECTED = Claim(LOGITS, "skipless.eq-19-corrected", label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
-    relation=Equal(), of_project=True, corrects="skipless.eq-19", uses=("skipless.logit-moments-sampled",),
+    name="variance of off-diagonal logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-19",
+    uses=("skipless.logit-moments-sampled",),
 )  # fmt: skip
 
 
@@ -152,16 +158,16 @@ def off_diagonal_logit_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(0 * alpha, (a + b) * d)
 
 
-EQ_19_CORRECTED.oracle(off_diagonal_logit_enumerated)
+EQ_19_CORRECTED.oracle(off_diagonal_logit_expected)
 EQ_19_CORRECTED.mutant("as printed", printed_off_diagonal_moments)
 EQ_19_CORRECTED.mutant("covariance of the two terms not zero", "a + b -> (alpha + beta) * (alpha + beta)")
 
 EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis after Eq. (20)",
     statement=r"""\text{The covariance between }\mathbf{C}_{ii}\text{ and }\mathbf{C}_{ij}\text{ is close to 0 when
         }d\text{ is large}""",
-    relation=Equal(), uses=("skipless.logit-moments-sampled",),
-    note="""It is 0, at every d, because C_ij is odd in row j and C_ii does not contain that row: close in any sense.
-        Uncorrelated, not independent: both contain row i.""",
+    name="covariance of logits in a row", relation=Equal(), all_sizes=True, uses=("skipless.logit-moments-sampled",),
+    note="""It is 0, at every $d$, because $C_{ij}$ is odd in row $j$ and $C_{ii}$ does not contain that row: close in
+        any sense. Uncorrelated, not independent: both contain row $i$.""",
 )  # fmt: skip
 
 
@@ -178,26 +184,30 @@ def covariance_of_row(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 
 @EQ_20_COVARIANCE.oracle
-def covariance_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    own = enumerated_mean_and_variance("own", alpha, beta, d)[1:]
-    other = enumerated_mean_and_variance("other", alpha, beta, d)[1:]
-    return _with_covariance(own, enumerated_covariance(alpha, beta, d), other)
+def covariance_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    own = mean_and_variance(own_logit, alpha, beta, d)[1:]
+    other = mean_and_variance(other_logit, alpha, beta, d)[1:]
+    return _with_covariance(own, covariance(alpha, beta, d), other)
 
 
 EQ_20_COVARIANCE.mutant("covariance beta^2 d, as between C_ij and C_ji", "0 * a -> b * d")
 EQ_20_COVARIANCE.mutant("covariance falling like 1/d", "0 * a -> (a + b) / d")
 
-EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)",
-    statement=r"\text{When }\beta>0,\ \gamma=\mathbf{C}_{ii}-\mathbf{C}_{ij}\text{ follows }\gamma\sim\mathcal{N}("
-    r"\beta d,\ \alpha^2(d+3)+\beta^2(3d))",
+EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)", name="law of the gap of logits",
+    statement=r"""\text{When }\beta>0\text{, the difference between the diagonal elements and an off-diagonal element
+        }\gamma=\mathbf{C}_{ii}-\mathbf{C}_{ij}\text{ follows }\gamma\sim\mathcal{N}(\beta d,\alpha^2(d+3)+\beta^2(3d))
+        """,
     assumptions=["beta > 0"],
     relation=Equal(), expects="refuted", severity="error",
     uses=("skipless.eq-18", "skipless.eq-19", "skipless.eq-20-covariance"), correction="skipless.eq-20-corrected",
-    note="""The variance adds Eqs. (18) and (19), so it inherits the error of the latter: alpha^2 (2d + 2) + 3 beta^2 d
-        is right. Nor is gamma normal at any d: its third central moment 14 beta^3 d + 12 alpha^2 beta (2d + 3) is
-        positive. Its standardised law tends to the normal one, with the variance corrected
-        (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio (2 alpha^2
-        + 3 beta^2) / (alpha^2 + 3 beta^2), 1.79 at (2, 0.6) and 1.52 at (1.8, 1).""",
+    consequence=r"""Probabilities of dominance computed from Eq. (20) are too large; use the variance $\alpha^2(2d+2) +
+        3\beta^2 d$, with which the law is normal in the limit (skipless.eq-20-corrected, skipless.eq-20-normal-limit).
+        """,
+    note=r"""The variance adds Eqs. (18) and (19), so it inherits the error of the latter: $\alpha^2(2d + 2) + 3\beta^2
+        d$ is right. Nor is $\gamma$ normal at any $d$: its third central moment $14\beta^3 d + 12\alpha^2\beta(2d + 3)$
+        is positive. Its standardised law tends to the normal one, with the variance corrected
+        (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio $(2\alpha^2
+        + 3\beta^2)/(\alpha^2 + 3\beta^2)$, 1.79 at $(2, 0.6)$ and 1.52 at $(1.8, 1)$.""",
 )  # fmt: skip
 
 
@@ -208,9 +218,9 @@ def printed_gap_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
 
 
 @EQ_20.oracle
-def gap_enumerated(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    """Mean, variance and third central moment of gamma, by enumeration."""
-    m1, m2, m3 = (raw_moment(name, k, alpha, beta, d) for k, name in ((1, "gap"), (2, "gap^2"), (3, "gap^3")))
+def gap_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
+    """Mean, variance and third central moment of gamma, by expectations of its powers."""
+    m1, m2, m3 = (raw_moment(alpha, beta, d, *[gap] * k) for k in (1, 2, 3))
     return column(m1, m2 - m1 * m1, m3 - 3 * m1 * m2 + 2 * m1 * m1 * m1)
 
 
@@ -225,7 +235,9 @@ EQ_20.mutant("variances subtracted", "3 -> 1; 3 * d -> d")
 EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), corrected",
     statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
+    name="moments of the gap of logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-20",
+    uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
 
 
@@ -237,7 +249,7 @@ def gap_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(beta * d, a * (2 * d + 2) + b * (3 * d), third)
 
 
-EQ_20_CORRECTED.oracle(gap_enumerated)
+EQ_20_CORRECTED.oracle(gap_expected)
 EQ_20_CORRECTED.mutant("as printed", printed_gap_moments)
 EQ_20_CORRECTED.mutant("d instead of 2d in the variance", "2 * d + 2 -> d + 2")
 EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment", "2 * d + 3 -> 2 * d + 2")
@@ -250,13 +262,13 @@ AT_LARGE_DIMENSIONS = LOGITS.extended(
 )
 
 NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
-    label="Eq. (20), the law of gamma at the sizes of the paper",
+    label="Eq. (20), the law of gamma at the sizes of the paper", name="normal limit of the gap",
     statement=r"""\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le
         t\Big)-\Phi(t)\right|\le\tfrac1{50} \quad\text{at }d=384\text{ and }768""",
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
     relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
-    note="""A mutant has the printed variance. As beta part and noise are sums of d terms, each less dependent on the
-        others than on itself, the law is normal in the limit.""",
+    note=r"""A mutant has the printed variance. As $\beta$ part and noise are sums of $d$ terms, each less dependent on
+        the others than on itself, the law is normal in the limit.""",
 )  # fmt: skip
 
 

@@ -57,14 +57,17 @@ def by_reading(formula: Callable[..., Any], generator: torch.Generator, samples:
 FIG_5 = Setting(SKIPLESS, "Section A.4.1 and Fig. 5", inputs=lambda: {})
 
 PEAK = Claim(FIG_5, "skipless.fig-5-peak", label="Section A.4.1 and Fig. 5, peaked case",
-    statement=r"""\text{For square }\mathbf{M}\in\mathbb{R}^{10\times10}\text{ with }\alpha=0.1,\beta=5\text{ the
-        softmax produces a near identity matrix with }\kappa\approx1.1""",
+    statement=r"""\text{We choose a square matrix }\mathbf{M}\in\mathbb{R}^{10\times10}\text{ and set
+        }\alpha=0.1,\beta=5\text{ for the “peak” case and }\alpha=0.1,\beta=0\text{ for the “diffuse” case. Empirically,
+        we can see that when choosing large }\beta\text{ (ensuring diagonal dominance), the softmax produces a near
+        identity matrix with }\kappa\approx1.1""",
     assumptions=["M = alpha Z + beta I"],
-    relation=FollowsLaw(samples=10_000, instances=1), expects="empirical",
-    observed="""10 000 draws under each of four laws of Z: N(0, 1/10), N(0, 1), and both cut at two deviations; the
-        paper states neither the law nor the seed. kappa rounds to 1.1, and the entries of A - I are at most 1/10, in at
-        least 999 of 1000 draws under each. 1.1 is the rounding of 1.07 to 1.08: the median is 1.071 for N(0, 1/10) and
-        1.080 for N(0, 1), and (e^5 + 9) / (e^5 - 1) = 1.068 without noise.""",
+    name="softmax of a peaked matrix", relation=FollowsLaw(samples=10_000, instances=1), expects="empirical",
+    observed=r"""10 000 draws under each of four laws of $Z$: $\mathcal{N}(0, 1/10)$, $\mathcal{N}(0, 1)$, and both cut
+        at two deviations; the paper states neither the law nor the seed. $\kappa$ rounds to 1.1, and the entries of $A
+        - I$ are at most 1/10, in at least 999 of 1000 draws under each. 1.1 is the rounding of 1.07 to 1.08: the median
+        is 1.071 for $\mathcal{N}(0, 1/10)$ and 1.080 for $\mathcal{N}(0, 1)$, and $(e^5 + 9)/(e^5 - 1) = 1.068$ without
+        noise.""",
 )  # fmt: skip
 
 
@@ -93,17 +96,16 @@ PEAK.mutant("beta = 4", beta=4.0)
 PEAK.mutant("alpha = 1", lambda Z: softmax_of_noise(Z / ALPHA, 5.0))
 
 DIFFUSE = Claim(FIG_5, "skipless.fig-5-diffuse", label="Section A.4.1 and Fig. 5, diffuse case",
-    statement=r"""
-        \text{For }\mathbf{M}\in\mathbb{R}^{10\times10}\text{ truncated-normal initialised }(\alpha=0.1,\beta=0)\text{
-        each row of the softmax output is near uniform and the output is ill-conditioned with }\kappa\approx730.1""",
-    assumptions=["M = alpha Z"],
-    relation=FollowsLaw(samples=10_000, instances=1), expects="empirical",
-    observed="""10 000 draws under each law of Z; the paper states neither the law nor the seed. 730.1 is the 0.13
-        quantile of kappa for N(0, 1/10), as in Eq. (11), 0.62 for N(0, 1), 0.09 and 0.58 for these cut at two
-        deviations, as 'truncated normal' would have it (quantiles to 0.015). So it is an ordinary draw under each, and
-        tells little of the typical one: the medians are 1690 and 540, the largest 1 % above 100 000 and 29 000, and the
-        chance of exceeding k falls only like 1/k, so there is no mean. Rows: all entries between 1/20 and 1/5 in at
-        least 999 of 1000 draws.""",
+    statement=r"""\text{However, if }\mathbf{M}\text{ is truncated normal initialized, each row of the softmax output is
+        near uniform and the output is ill-conditioned with }\kappa\approx730.1""",
+    assumptions=["M = alpha Z of shape (10, 10), alpha = 0.1, beta = 0"],
+    name="softmax of a diffuse matrix", relation=FollowsLaw(samples=10_000, instances=1), expects="empirical",
+    observed=r"""10 000 draws under each law of $Z$; the paper states neither the law nor the seed. 730.1 is the 0.13
+        quantile of $\kappa$ for $\mathcal{N}(0, 1/10)$, as in Eq. (11), 0.62 for $\mathcal{N}(0, 1)$, 0.09 and 0.58 for
+        these cut at two deviations, as 'truncated normal' would have it (quantiles to 0.015). So it is an ordinary draw
+        under each, and tells little of the typical one: the medians are 1690 and 540, the largest 1 % above 100 000 and
+        29 000, and the chance of exceeding $k$ falls only like $1/k$, so there is no mean. Rows: all entries between
+        1/20 and 1/5 in at least 999 of 1000 draws.""",
 )  # fmt: skip
 
 

@@ -56,22 +56,19 @@ def collinear_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
         W[:, k, k] += rng.integers(1, 5, len(W))
 
 
-ATTENTION = Setting(
-    SKIPLESS,
-    "Section A.4.2",
-    assumptions=["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"],
-    sizes={"n": (1, 3), "d": (1, 3)},
-    special_domains={"separated tokens": separated_tokens, "collinear tokens": collinear_tokens},
-)
+ATTENTION = Setting(SKIPLESS, "Section A.4.2",
+    assumptions=["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"], sizes={"n": (1, 3), "d": (1, 3)},
+    special_domains={"separated tokens": separated_tokens, "collinear tokens": collinear_tokens})  # fmt: skip
 
 ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the gap of the logits",
     statement=r"""
         \mathbf{A}_{ij}\le1-\mathbf{A}_{ii}\le\frac{(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}},\quad\gamma=\min_i\min_{j\ne
         i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
-    relation=AtMost(), sizes={"n": (1, 5)}, of_project=True, corrects="skipless.eq-23",
-    note="""1/A_ii = 1 + sum over j of e^(M_ij - M_ii). Attained where all logits off the diagonal are equal, so the
-        factor n - 1 cannot be dropped. For alpha = 0 the gap is beta min x_i.(x_i - x_j): the exponent is not beta, and
-        alpha is no factor.""",
+    name="attention off the diagonal, by gap", relation=AtMost(), sizes={"n": (1, 5)}, of_project=True,
+    corrects="skipless.eq-23",
+    note=r"""$1/A_{ii} = 1 + \sum_{j\ne i}e^{M_{ij} - M_{ii}}$. Attained where all logits off the diagonal are equal, so
+        the factor $n - 1$ cannot be dropped. For $\alpha = 0$ the gap is $\beta\min x_i\cdot(x_i - x_j)$: the exponent
+        is not $\beta$, and $\alpha$ is no factor.""",
 )  # fmt: skip
 
 ATTENTION_LOST.formula(attention_lost)
@@ -102,9 +99,11 @@ ATTENTION_LOST.mutant("half the exponent's decay too much: e^(-2 gamma)", lambda
 
 ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le1-\mathbf{A}_{ii}\quad\text{for all }i,j,k",
-    relation=AtMost(), of_project=True, corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
-    note="""Every entry has a factor among A_ij (j not i) and 1 - A_ii; the constant 1 is reached in the limit A_ii ->
-        1. Eq. (25), the case j not i, prints the indices of Eq. (24) again; the entry is A_ij (1 - A_ij).""",
+    name="diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), of_project=True,
+    corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
+    note=r"""Every entry has a factor among $A_{ij}$ ($j \ne i$) and $1 - A_{ii}$; the constant 1 is reached in the
+        limit $A_{ii} \to 1$. Eq. (25), the case $j \ne i$, prints the indices of Eq. (24) again; the entry is $A_{ij}(1
+        - A_{ij})$.""",
 )  # fmt: skip
 
 
@@ -127,8 +126,9 @@ ENTRIES.mutant("half of it", lambda value: value * rational(1, 2))
 OFF_DIAGONAL_ENTRIES = Claim(SOFTMAX, "skipless.eq-26-entries", label="Eq. (26), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }j\ne k,\ i\in\{j,k"
     r"\},\quad|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\tfrac14(1-\mathbf{A}_{ii})^2\text{ for the other }j\ne k",
-    relation=AtMost(), sizes={"n": (2, 3)}, of_project=True, corrects="skipless.eq-26", uses=("skipless.eq-22",),
-    note="Both are attained: for n = 2, and for n = 3 with equal attention to the two others.",
+    name="off-diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), sizes={"n": (2, 3)},
+    of_project=True, corrects="skipless.eq-26", uses=("skipless.eq-22",),
+    note="Both are attained: for $n = 2$, and for $n = 3$ with equal attention to the two others.",
 )  # fmt: skip
 
 
@@ -158,9 +158,10 @@ BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), b
     statement=r"""
         \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F\le\mathrm{tr}\,\mathbf{J}_{\mathbf{A},i}=1-
         \sum_j\mathbf{A}_{ij}^2\le2(1-\mathbf{A}_{ii})""",
-    relation=AtMost(), of_project=True, corrects="skipless.eq-27-28", uses=("skipless.eq-22",),
-    note="""The block is positive semidefinite, and 1 - sum A_ij^2 <= 1 - A_ii^2. No factor n or d: the constant 2
-        serves all sizes, and is reached for n = 2 in the limit A_ii -> 1.""",
+    name="norms of the softmax Jacobian, bounded", relation=AtMost(), of_project=True, corrects="skipless.eq-27-28",
+    uses=("skipless.eq-22",),
+    note=r"""The block is positive semidefinite, and $1 - \sum_j A_{ij}^2 \le 1 - A_{ii}^2$. No factor $n$ or $d$: the
+        constant 2 serves all sizes, and is reached for $n = 2$ in the limit $A_{ii} \to 1$.""",
 )  # fmt: skip
 
 
@@ -189,8 +190,10 @@ CHAIN_RULE = Claim(ATTENTION, "skipless.eq-21-chain-rule", label="Eq. (21), with
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|\frac{
         \partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2\left(\|\mathbf{X}\mathbf{W}\|_2+\|
         \mathbf{X}\mathbf{W}^\top\|_2\right)""",
-    relation=AtMost(), of_project=True, corrects="skipless.eq-21", uses=("skipless.eq-29-logits",),
-    note="dM = dX W X^T + X W dX^T, hence |dM|_F <= (|X W^T|_2 + |X W|_2) |dX|_F.",
+    name="derivative of attention by tokens, corrected", relation=AtMost(), of_project=True, corrects="skipless.eq-21",
+    uses=("skipless.eq-29-logits",),
+    note=r"""$\partial M = \partial X\,WX^\top + XW\,\partial X^\top$, hence $\|\partial M\|_F \le (\|XW^\top\|_2 +
+        \|XW\|_2)\|\partial X\|_F$.""",
 )  # fmt: skip
 
 
@@ -210,11 +213,11 @@ BY_GAP = Claim(ATTENTION, "skipless.lemma-1-gap", label="Lemma 1, by the gap of 
         \gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=
         \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=["gamma of either sign; the bound is small where the diagonal dominates by far"],
-    relation=AtMost(), of_project=True, corrects="skipless.lemma-1",
+    name="derivative of attention by the gap", relation=AtMost(), of_project=True, corrects="skipless.lemma-1",
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),
-    note="""Under Eq. (11) with alpha = 0: 4 beta (n - 1) |X|_2 e^(-beta g) at most, g = min x_i.(x_i - x_j). It decays
-        in beta only if g > 0, at the rate g, not 1, and does not vanish with alpha. The factor n - 1 is needed, see
-        eq-23-gap.""",
+    note=r"""Under Eq. (11) with $\alpha = 0$: $4\beta(n - 1)\|X\|_2 e^{-\beta g}$ at most, $g = \min x_i\cdot(x_i -
+        x_j)$. It decays in $\beta$ only if $g > 0$, at the rate $g$, not 1, and does not vanish with $\alpha$. The
+        factor $n - 1$ is needed, see skipless.eq-23-gap.""",
 )  # fmt: skip
 
 
@@ -240,9 +243,10 @@ LEMMA_AT_SIZE = Claim(AT_PRINTED_DIMENSIONS, "skipless.lemma-1-at-size",
         f"X ~ N(0, I) with n = {FEW} rows, d = 384 and 768, W = alpha Z + beta I",
         "(alpha, beta) = (2, 0.6), (1.8, 1) and (0, 0.5)",
     ],
-    relation=FollowsLaw(samples=6, instances=2), of_project=True, uses=("skipless.lemma-1-gap",),
-    note="""The statement is certain, not probable: every draw must satisfy it. A mutant has 10^6 alpha e^-beta: no
-        bound at alpha = 0.""",
+    name="derivative of attention at printed sizes", relation=FollowsLaw(samples=6, instances=2), of_project=True,
+    uses=("skipless.lemma-1-gap",),
+    note=r"""The statement is certain, not probable: every draw must satisfy it. A mutant has $10^6\alpha e^{-\beta}$:
+        no bound at $\alpha = 0$.""",
 )  # fmt: skip
 
 

@@ -24,21 +24,18 @@ Alpha = Annotated[Any, Real(0.0, 2.0)]
 Beta = Annotated[Any, Real(0.0, 8.0)]
 Constant = Annotated[Any, Real(1.0, 64.0)]
 
-AT_INITIALISATION = Setting(
-    SKIPLESS,
-    "Lemma 1",
+AT_INITIALISATION = Setting(SKIPLESS, "Lemma 1",
     assumptions=[
         "A = softmax(M), M = X W X^T, W = W_Q W_K^T = alpha Z + beta I (Eq. (11)), Z of shape (d, d) with normal entries",
         "nothing is assumed of X; at alpha = 0 what is printed fails for the Gaussian tokens of Section A.4.1 with probability 1",
     ],
-    sizes={"n": (1, 3), "d": (1, 2)},
-)
+    sizes={"n": (1, 3), "d": (1, 2)})  # fmt: skip
 ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
 OF_ORDER = AT_INITIALISATION.extended(assumptions=[ORDER])
 WHY = (
-    "At alpha = 0, the choice of Section A.8, the right-hand side is 0 for every constant and every X, well separated tokens"
-    " included, and the left-hand side is not: it does not tend to 0 with alpha. For alpha > 0 it does not decay like e^-beta"
-    " either: equal tokens attend to each other equally at any beta."
+    r"At $\alpha = 0$, the choice of Section A.8, the right-hand side is 0 for every constant and every $X$, well"
+    r" separated tokens included, and the left-hand side is not: it does not tend to 0 with $\alpha$. For $\alpha > 0$ it does not"
+    r" decay like $e^{-\beta}$ either: equal tokens attend to each other equally at any $\beta$."
 )
 
 
@@ -84,41 +81,45 @@ def refuted_order(claim: Claim, formula: Callable[..., Any] = printed_order) -> 
     claim.mutant("polynomial in beta: alpha / (1 + beta)", "exp(-beta) -> 1 / (1 + beta)")
 
 
-LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1",
-    statement=r"""
-        \text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M}),\ \mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K\top}
-        \mathbf{X}^\top.\text{ With the proposed initialization (see in Eq. (11)), we can show
-        that the 2-norm of the derivative scales, }\left\|\partial\mathrm{vec}(\mathbf{A})/\partial
-        \mathrm{vec}(\mathbf{X})\right\|_2=O(\alpha e^{-\beta})""",
+LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1", name="derivative of attention at initialisation",
+    statement=r"""\text{Let }\mathbf{A}=\mathrm{softmax}(\mathbf{M})\text{, where
+        }\mathbf{M}=\mathbf{X}\mathbf{W}^Q\mathbf{W}^{K^\top}\mathbf{X}^\top\text{. With the proposed initialization
+        (see in Eq. (11)), we can show that the 2-norm of the derivative scales,
+        }\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=O(\alpha e^{-\beta})
+        """,
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.lemma-1-gap",
     proof=(
         "skipless.eq-21", "skipless.eq-22-structure", "skipless.eq-22", "skipless.eq-23", "skipless.eq-24-25",
         "skipless.eq-26", "skipless.eq-27-28", "skipless.eq-29",
     ),
+    consequence=r"""A large $\beta$ does not make attention insensitive to its input, and $\alpha \to 0$ does not
+        either: what counts is the smallest gap $\gamma$ of the logits, in the bound
+        $2(n-1)e^{-\gamma}(\|XW\|_2+\|XW^\top\|_2)$ (skipless.lemma-1-gap).""",
     note=WHY
-    + " For equal tokens the norm even grows, like beta. What does hold has the smallest gap of the logits in the exponent; for"
-    " Gaussian tokens of large dimension that is near beta d, so the norm is then far smaller than e^-beta, but alpha is still no"
-    " factor of it. In the paper's favour: at a fixed alpha > 0, where that factor is a constant, and for given tokens with"
-    " x_i.(x_i - x_j) > 1, as Gaussian ones of large dimension have, the norm is O(e^-beta) as beta grows. The Lemma states"
-    " neither.",
+    + r""" For equal tokens the norm even grows, like $\beta$. What does hold has the smallest gap of the logits in the
+        exponent; for Gaussian tokens of large dimension that is near $\beta d$, so the norm is then far smaller than
+        $e^{-\beta}$, but $\alpha$ is still no factor of it. In the paper's favour: at a fixed $\alpha > 0$, where that
+        factor is a constant, and for given tokens with $x_i\cdot(x_i - x_j) > 1$, as Gaussian ones of large dimension have,
+        the norm is $O(e^{-\beta})$ as $\beta$ grows. The Lemma states neither.""",
 )  # fmt: skip
 
 refuted_order(LEMMA_1)
 LEMMA_1.oracle(lambda X, Z, alpha, beta: norm_by_tokens(X, initial_product(Z, alpha, beta)))
 
-EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)",
+EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)", name="attention off the diagonal at initialisation",
     statement=r"""\text{Obviously, using our proposed initialization (larger }\beta\text{ leads to more diagonally
         dominant), we have: }\mathbf{A}_{ii}=1-\mathcal{O}(\alpha
         e^{-\beta})\quad\text{and}\quad\mathbf{A}_{ij}=\mathcal{O}(\alpha e^{-\beta})""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-23-gap",
     note=WHY
-    + " Nor does larger beta always lead to more dominance: where x_i.x_j > |x_i|^2 it takes attention away from the diagonal.",
+    + r""" Nor does larger $\beta$ always lead to more dominance: where $x_i\cdot x_j > |x_i|^2$ it takes attention away from
+        the diagonal.""",
 )  # fmt: skip
 
 refuted_order(EQ_23)
 EQ_23.oracle(lambda X, Z, alpha, beta: attention_given_away(initial_logits(X, Z, alpha, beta)))
 
-EQ_24_25 = Claim(OF_ORDER, "skipless.eq-24-25", label="Eqs. (24)-(25)",
+EQ_24_25 = Claim(OF_ORDER, "skipless.eq-24-25", label="Eqs. (24)-(25)", name="diagonal entries of the softmax Jacobian",
     statement=r"""
         \text{In the case of }j=k:\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})=\mathcal{O}(\alpha
         e^{-\beta})\text{ if }i=j;\ (\mathbf{J}_{\mathbf{A},i})_{ii}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})=\mathcal{O}(
@@ -145,10 +146,11 @@ IN_CASE = "(J_{A,i})_{jj} for all i and j != i: the case j = k, 'if i != j'"
 EQ_25_INDEX = Claim(OF_LOGITS, "skipless.eq-25-index", label="Eq. (25), its indices",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }i\ne j",
     assumptions=[IN_CASE],
-    relation=Equal(), expects="refuted", severity="slip", of_project=True, correction="skipless.eq-25-index-corrected",
-    note="""As labelled, the entry is A_ij (1 - A_ij): for A_1 = (1/2, 1/3, 1/6) it is 2/9 at j = 2, and A_11 (1 - A_11)
-        is 1/4. Taken as it stands, (J_{A,i})_{ii} on the left, the line is Eq. (24) again and nothing is said of j !=
-        i. For two tokens the two agree.""",
+    name="indices of the diagonal entries", relation=Equal(), expects="refuted", severity="slip", of_project=True,
+    correction="skipless.eq-25-index-corrected",
+    note=r"""As labelled, the entry is $A_{ij}(1 - A_{ij})$: for $A_1 = (1/2, 1/3, 1/6)$ it is 2/9 at $j = 2$, and
+        $A_{11}(1 - A_{11})$ is 1/4. Taken as it stands, $(J_{A,i})_{ii}$ on the left, the line is Eq. (24) again and
+        nothing is said of $j \ne i$. For two tokens the two agree.""",
 )  # fmt: skip
 
 
@@ -177,7 +179,8 @@ EQ_25_INDEX_CORRECTED = Claim(OF_LOGITS, "skipless.eq-25-index-corrected", label
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ij}(1-\mathbf{A}_{ij})\text{ for all }i,j,\ \mathbf{A}="
     r"\mathrm{softmax}(\mathbf{M}),\ (\mathbf{J}_{\mathbf{A},i})_{jk}=\partial\mathbf{A}_{ij}/\partial\mathbf{M}_{ik}",
     assumptions=[IN_CASE],
-    relation=Equal(), of_project=True, corrects="skipless.eq-25-index", uses=("skipless.eq-22",),
+    name="indices of the diagonal entries, corrected", relation=Equal(), at_sizes=True, of_project=True,
+    corrects="skipless.eq-25-index", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 
@@ -192,7 +195,7 @@ EQ_25_INDEX_CORRECTED.oracle(other_diagonals_of_blocks)
 EQ_25_INDEX_CORRECTED.mutant("as printed", diagonal_as_printed)
 EQ_25_INDEX_CORRECTED.mutant("rank-one term dropped", "1 - A[i, j] -> 1")
 
-EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)",
+EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)", name="off-diagonal entries of the softmax Jacobian",
     statement=r"""
         \text{In the case of }j\ne k:\ (\mathbf{J}_{\mathbf{A},i})_{jk}=-\mathbf{A}_{ij}\mathbf{A}_{ik}=\mathcal{O}(\alpha
         e^{-\beta})""",
@@ -217,10 +220,10 @@ EQ_27_28 = Claim(AT_INITIALISATION, "skipless.eq-27-28", label="Eqs. (27)-(28)",
         \alpha e^{-\beta}),\qquad \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F=\mathcal{O}(\alpha
         e^{-\beta})""",
     assumptions=[ORDER + "; the factor d of Eq. (27) is granted to both"],
-    relation=AtMost(ascent=False), expects="refuted", severity="error", presumes=("skipless.eq-27-index",),
-    correction="skipless.eq-27-28-norms",
-    note="The order fails even with the factor d that Eq. (28) drops. The sum runs to d, but the block has n rows"
-    " (skipless.eq-27-index). |J|_2 <= |J|_F holds. " + WHY,
+    name="norms of the softmax Jacobian's blocks", relation=AtMost(ascent=False), expects="refuted", severity="error",
+    presumes=("skipless.eq-27-index",), correction="skipless.eq-27-28-norms",
+    note=r"""The order fails even with the factor $d$ that Eq. (28) drops. The sum runs to $d$, but the block has $n$ rows
+        (skipless.eq-27-index). $\|J\|_2 \le \|J\|_F$ holds. """ + WHY,
 )  # fmt: skip
 
 refuted_order(EQ_27_28, printed_order_with_dimension)
@@ -232,17 +235,15 @@ def frobenius_norms_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -
     return column(*map(frobenius_norm, differentiated_blocks(initial_logits(X, Z, alpha, beta))))
 
 
-BLOCK_OF_TOKENS = Setting(
-    SKIPLESS,
-    "Eq. (27)",
+BLOCK_OF_TOKENS = Setting(SKIPLESS, "Eq. (27)",
     assumptions=["A = softmax(X W X^T), X of shape (n, d), so J_{A,i} has n rows and columns"],
-    sizes={"n": (1, 4), "d": (1, 3)},
-)
+    sizes={"n": (1, 4), "d": (1, 3)})  # fmt: skip
 
 INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the range of its sum",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    relation=Equal(), expects="refuted", severity="slip", of_project=True, correction="skipless.eq-27-index-corrected",
-    note="For d > n the sum has terms that do not exist, which are left out here.",
+    name="range of the Frobenius sum", relation=Equal(), expects="refuted", severity="slip", of_project=True,
+    correction="skipless.eq-27-index-corrected",
+    note="For $d > n$ the sum has terms that do not exist, which are left out here.",
 )  # fmt: skip
 
 
@@ -268,7 +269,8 @@ INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
 INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    relation=Equal(), of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
+    name="range of the Frobenius sum, corrected", relation=Equal(), at_sizes={"n": 2, "d": 1},
+    of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 
@@ -285,24 +287,23 @@ INDEX_CORRECTED.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.
 
 # -- the derivative of the logits, left out ----------------------------------------------------------------------------
 
-SCALED = Setting(
-    SKIPLESS,
-    "Eq. (21), proof of Lemma 1",
+SCALED = Setting(SKIPLESS, "Eq. (21), proof of Lemma 1",
     assumptions=[
         "A = softmax(M), M = X W X^T, W = alpha Z + beta I; alpha = 0 and any beta are among the choices of Eq. (11)"
     ],
-    sizes=AT_INITIALISATION.sizes,
-)
+    sizes=AT_INITIALISATION.sizes)  # fmt: skip
 LEFT_OUT = (
-    "The factor d vec M / d vec X is missing: W -> W / s^2, X -> s X leaves M and the right-hand side as they are and"
-    " multiplies the left-hand side by 1 / s."
+    r"The factor $\partial\mathrm{vec}(M)/\partial\mathrm{vec}(X)$ is missing: $W \to W/s^2$,"
+    r" $X \to sX$ leaves $M$ and the right-hand side as they are and multiplies the left-hand side by"
+    r" $1/s$."
 )
 
 EQ_21 = Claim(SCALED, "skipless.eq-21", label="Eq. (21), proof of Lemma 1",
     statement=r"""
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|\frac{
         \partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2""",
-    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-21-chain-rule",
+    name="derivative of attention by tokens and logits", relation=AtMost(ascent=False), expects="refuted",
+    severity="error", correction="skipless.eq-21-chain-rule",
     note=LEFT_OUT + " Eq. (12), cited for it, says nothing of this derivative.",
 )  # fmt: skip
 
@@ -319,7 +320,7 @@ EQ_21.counterexample("two tokens 1 of dimension 1, alpha = 0, beta = 4: 2 sqrt(2
 EQ_21.mutant("with the factor |X W|_2 + |X W^T|_2", lambda value, X, W: value * weights_norm(X, W))
 EQ_21.mutant("with the factor |X|_2 alone", lambda value, X: value * spectral_norm(X))
 
-EQ_29 = Claim(SCALED, "skipless.eq-29", label="Eq. (29)",
+EQ_29 = Claim(SCALED, "skipless.eq-29", label="Eq. (29)", name="norm of the derivative by blocks",
     statement=r"""
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=\max_i\|\mathbf{J}_{
         \mathbf{A},i}\|_2=\mathcal{O}(\alpha e^{-\beta})""",

@@ -105,7 +105,7 @@ def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
 
 # -- the blocks --------------------------------------------------------------------------------------------------------
 
-EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)",
+EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)", name="softmax Jacobian, row by row",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
     assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
     relation=Equal(), all_sizes=True,
@@ -132,12 +132,12 @@ STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq.
     statement=r"""\text{Since softmax is a row normalization, the Jacobian
         }\mathbf{J}_{\mathbf{A}}=\partial\mathrm{vec}(
         \mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\in\mathbb{R}^{n^2\times n^2}\text{ is a block diagonal matrix}""",
-    relation=Equal(), expects="refuted", severity="slip", uses=("skipless.eq-22",),
-    correction="skipless.eq-22-structure-rows",
-    note="""Under the column-major vec of Eqs. (10)-(13) the entries of one row are n places apart, and no entry (i, j),
-        (i, k) lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar by a
-        permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere but
-        by these equations.""",
+    name="softmax Jacobian as a block diagonal", relation=Equal(), expects="refuted", severity="slip",
+    uses=("skipless.eq-22",), correction="skipless.eq-22-structure-rows",
+    note="""Under the column-major vec of Eqs. (10)-(13) the entries of one row are $n$ places apart, and no entry $(i,
+        j)$, $(i, k)$ lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar
+        by a permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere
+        but by these equations.""",
 )  # fmt: skip
 
 
@@ -161,7 +161,8 @@ BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before 
     statement=r"""\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top=
         \mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the
         commutation matrix: row-major order}""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
+    name="softmax Jacobian, row-major", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 
@@ -178,7 +179,7 @@ BY_ROWS.mutant("blocks in reverse order", "softmax_block(A, i) -> softmax_block(
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")
 
 NORM_OF_BLOCKS = Claim(IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False), "skipless.eq-29-logits",
-    label="Eq. (29), by the logits",
+    label="Eq. (29), by the logits", name="norm of the softmax Jacobian",
     statement=r"""
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2=\max_i\|\mathbf{J}_{
         \mathbf{A},i}\|_2""",

@@ -16,7 +16,7 @@ from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_1_logits.dominance import Positive, Tolerance
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Logits, smallest_gap
 from theorems.skipless.sampling import drawn_logits, query_key_product, wrong_products
-from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PAPER
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, GAUSSIAN_TOKENS
 from verify.matrix import exp, singular_values, softmax
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
     import torch
 
 KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4.3, first sentence of the proof",
-    statement=r"""\text{With the proposed initialisation }\mathbf{A}\text{ is well conditioned such that
+    statement=r"""\text{We show that, with proposed initialization, }\mathbf{A}\text{ is well conditioned such that
         }\kappa(\mathbf{A})\approx1""",
     assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "kappa near 1: at most 1.01"],
-    relation=FollowsLaw(samples=60, instances=2), expects="gap", presumes=("skipless.a4.3-kappa-every-x",),
-    uses=("skipless.a4.1-dominance-proper-beta", "skipless.a4.3-kappa-gap"),
-    missing=f"""
-        the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10; {PAPER}""",
-    note="""None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' X ~ N(0, I) for its
-        moments. Two equal tokens make A singular at any alpha and beta. It is the dimension that counts: of 60 draws at
-        n = d = 8 with (1.8, 1) none had all rows dominated, and the median of kappa was about 800; at n = 197, d = 64
-        with (2, 0.6) A was singular to double precision. For given tokens use skipless.a4.3-kappa-gap.""",
+    name="condition number of the attention matrix", relation=FollowsLaw(samples=60, instances=2), expects="gap",
+    presumes=("skipless.a4.3-kappa-every-x",), correction="skipless.a4.3-kappa-gap",
+    uses=("skipless.a4.1-dominance-proper-beta",),
+    missing=GAUSSIAN_TOKENS,
+    note=r"""None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' $X \sim
+        \mathcal{N}(0, I)$ for its moments. Two equal tokens make $A$ singular at any $\alpha$ and $\beta$. It is the
+        dimension that counts: of 60 draws at $n = d = 8$ with $(1.8, 1)$ none had all rows dominated, and the median of
+        $\kappa$ was about 800; at $n = 197$, $d = 64$ with $(2, 0.6)$ $A$ was singular to double precision. For given
+        tokens use skipless.a4.3-kappa-gap.""",
 )  # fmt: skip
 
 KAPPA.formula(query_key_product)
@@ -54,15 +55,15 @@ def laws_of_condition(formula: Callable[..., Any], generator: torch.Generator, s
 
 
 KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
-    label="Section A.4.3, first sentence of the proof, for every X",
+    label="Section A.4.3, first sentence of the proof, for every X", name="condition number of attention, any tokens",
     statement=r"""
         \kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ \mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+
         \beta\mathbf{I})\mathbf{X}^\top)""",
     assumptions=["alpha = 0, beta > 0; C any number given"],
     relation=AtMost(ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
-    of_project=True, correction="skipless.a4.3-kappa-gap",
-    note="""Equal tokens give equal rows, at any alpha, beta and Z; nearly equal ones an A as ill-conditioned as one
-        likes.""",
+    of_project=True,
+    note=r"""Equal tokens give equal rows, at any $\alpha$, $\beta$ and $Z$; nearly equal ones an $A$ as ill-conditioned
+        as one likes.""",
 )  # fmt: skip
 
 
@@ -85,8 +86,9 @@ KAPPA_GAP = Claim(SKIPLESS, "skipless.a4.3-kappa-gap", label="Condition number o
         \delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i
         \min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=["A = softmax(M)", Assumption(r"\delta < 1", positive=lambda M: 1 - _delta(M))],
-    relation=AtMost(), sizes={"n": (2, 4)}, of_project=True, corrects="skipless.a4.3-kappa-every-x",
-    note="Rows and columns of A - I have absolute sums of at most delta, so |A - I|_2 <= delta.",
+    name="condition number of attention by gap", relation=AtMost(), sizes={"n": (2, 4)}, of_project=True,
+    corrects="skipless.a4.3-kappa-a",
+    note=r"Rows and columns of $A - I$ have absolute sums of at most $\delta$, so $\|A - I\|_2 \le \delta$.",
 )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ BY_WEIGHTS = SECTION_A4_3.extended(
     inputs=tokens_and_factors, special_domains={"separated tokens": separated_tokens, "tokens far apart": far_apart}
 )
 
-EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)",
+EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)", name="norm of the perturbation at initialisation",
     statement=r"\|\mathbf{W}_\ell^0\mathbf{W}_\ell^V\|_2\le\mathcal{O}(\alpha e^{-\beta})",
     assumptions=[
         "A = softmax(X W X^T), W = alpha Z + beta I (Eq. (11))",
@@ -57,10 +57,10 @@ EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)",
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     uses=("skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one"), correction="skipless.eq-31-gap",
-    note="""|E|_2 is meant on the left, as the next sentence has it, and the statement is false of either: the smaller
-        of |W_O W_V|_2 and |E|_2 is compared, so that a counterexample breaks both. The printed left-hand side is c^2
-        whatever alpha and beta. For |E|_2 the bound fails with Lemma 1 that it is drawn from: at alpha = 0 it would say
-        E = 0, for Gaussian tokens as for any others.""",
+    note=r"""$\|E\|_2$ is meant on the left, as the next sentence has it, and the statement is false of either: the
+        smaller of $\|W^OW^V\|_2$ and $\|E\|_2$ is compared, so that a counterexample breaks both. The printed left-hand
+        side is $c^2$ whatever $\alpha$ and $\beta$. For $\|E\|_2$ the bound fails with Lemma 1 that it is drawn from:
+        at $\alpha = 0$ it would say $E = 0$, for Gaussian tokens as for any others.""",
 )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
         \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, SPLIT],
-    relation=AtMost(), of_project=True, corrects="skipless.eq-31",
+    name="norm of the perturbation by gap", relation=AtMost(), of_project=True, corrects="skipless.eq-31",
     proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"),
 )  # fmt: skip
 
@@ -130,9 +130,10 @@ SHARE = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-share", label="Conditioning 
         \mathbf{A})\frac{1+q}{1-q\,\kappa(\mathbf{A})},\quad\mathbf{W}^V\mathbf{W}^O=c^2\,\mathbf{U}\mathbf{V}^\top
     """,
     assumptions=[SPLIT, ANY_TOKENS, Assumption(r"\|E\|_2 \kappa(A) < \|B\|_2", positive=_room)],
-    relation=AtMost(), sizes={"n": (2, 3), "d": (1, 2)}, of_project=True,
-    note="""sigma_min(B) = |B|_2 / kappa(A), and Weyl's inequalities. The bound tends to 1 with kappa(A) -> 1 and q ->
-        0, which is what the last sentences of the proof would need beside a small E.""",
+    name="conditioning by the perturbation's share", relation=AtMost(), sizes={"n": (2, 3), "d": (1, 2)},
+    of_project=True,
+    note=r"""$\sigma_{\min}(B) = \|B\|_2/\kappa(A)$, and Weyl's inequalities. The bound tends to 1 with $\kappa(A) \to
+        1$ and $q \to 0$, which is what the last sentences of the proof would need beside a small $E$.""",
 )  # fmt: skip
 
 
@@ -171,18 +172,20 @@ CONCLUSION = Claim(OF_ORDER, "skipless.a4.3-conclusion", label="Section A.4.3, l
         Assumption(r"\|E\|_2 \le \|B\|_2 / 1000, for '<<'", nonnegative=_small_perturbation),
         "kappa near 1 is taken as generously as kappa <= C, any number given",
     ],
-    relation=AtMost(ascent=False), expects="refuted", severity="error",
+    name="conclusion from a small perturbation", relation=AtMost(ascent=False), expects="refuted", severity="error",
     presumes=("skipless.a4.3-norm-one", "skipless.eq-31"),
     uses=("skipless.a4.3-kappa-a", "skipless.a4.3-conclusion-share"), correction="skipless.a4.3-conclusion-gap",
-    note="""|E| << |B| says nothing about the small singular values of B + E; E must be small beside the smallest
-        singular value of B. Such alpha and beta always exist: alpha = beta = 0 gives E = 0, and B = K is singular for n
-        >= 2. Large beta does not help for every X: with tokens 1 and 2 both attend to the longer one, E falls like beta
-        e^-beta, and so does the smallest singular value; at alpha = 0, beta = 20, c = 3 |E| = 3.7e-7, |B| = 12.7 and
-        kappa(K) = 9.7e8. The two bounds that the sentence combines do not hold either: |B| is c^2 |A|, between c^2 and
-        c^2 sqrt(n), which kappa does not feel (an example has c = 1), and |E| has no factor alpha. With kappa(A) near
-        1, the first sentence of the proof, a small share of E is enough (skipless.a4.3-conclusion-share); that alpha
-        and beta exist for which both are so is true of Gaussian tokens of large dimension (skipless.prop-2-gaussian),
-        and of no alpha and beta for tokens 1 and 2, where kappa(K) is above 4 throughout.""",
+    note=r"""$\|E\| \ll \|B\|$ says nothing about the small singular values of $B + E$; $E$ must be small beside the
+        smallest singular value of $B$. Such $\alpha$ and $\beta$ always exist: $\alpha = \beta = 0$ gives $E = 0$, and
+        $B = K$ is singular for $n \ge 2$. Large $\beta$ does not help for every $X$: with tokens 1 and 2 both attend to
+        the longer one, $E$ falls like $\beta e^{-\beta}$, and so does the smallest singular value; at $\alpha = 0$,
+        $\beta = 20$, $c = 3$ $\|E\| = 3.7\cdot10^{-7}$, $\|B\| = 12.7$ and $\kappa(K) = 9.7\cdot10^8$. The two bounds
+        that the sentence combines do not hold either: $\|B\|$ is $c^2\|A\|$, between $c^2$ and $c^2\sqrt n$, which
+        $\kappa$ does not feel (an example has $c = 1$), and $\|E\|$ has no factor $\alpha$. With $\kappa(A)$ near 1,
+        the first sentence of the proof, a small share of $E$ is enough (skipless.a4.3-conclusion-share); that $\alpha$
+        and $\beta$ exist for which both are so is true of Gaussian tokens of large dimension
+        (skipless.prop-2-gaussian), and of no $\alpha$ and $\beta$ for tokens 1 and 2, where $\kappa(K)$ is above 4
+        throughout.""",
 )  # fmt: skip
 
 
@@ -229,27 +232,22 @@ def deviation_from_identity(X: Any, W: Any, power: int = 1, perturbed: int = 1) 
     return leak * (1 + perturbed * spectral_norm(X) * weights_norm(X, W))
 
 
-WELL_CONDITIONED = Claim(
-    BY_WEIGHTS,
-    "skipless.a4.3-conclusion-gap",
-    label="Proposition 2, under a gap of the logits",
+# three tokens on a line have a gap below 0; the domains left out have equal tokens, or none apart enough
+WELL_CONDITIONED = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-gap", label="Proposition 2, under a gap of the logits",
     statement=r"""
         \delta=2(n-1)e^{-\gamma}\left(1+\|\mathbf{X}\|_2(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2)
         \right)<1\ \Rightarrow\ \kappa(\mathbf{K})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i\min_{j\ne
         i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, Assumption(r"\delta < 1", positive=lambda X, W: 1 - deviation_from_identity(X, W))],
-    relation=AtMost(),
-    sizes={"n": (2, 3), "d": (1, 3)},
-    where=lambda sizes: sizes["n"] <= sizes["d"] + 1,  # three tokens on a line have a gap below 0
-    domains=("generic", "large logits", "huge"),  # the others have equal tokens, or none apart enough
-    of_project=True,
-    corrects="skipless.a4.3-conclusion",
-    uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
-    note="""|A - I|_2 <= 2 (n - 1) e^-gamma, as its rows and columns have absolute sums of at most that, and |E|_2 <=
-        c^2 |X|_2 2 (n - 1) e^-gamma (...); so every singular value of K / c^2 is within delta of 1 (Weyl). The scaling
-        c cancels. The factor n - 1 and the norm of X are needed in this form: the bound cannot be free of n, and there
-        is no assumption on W alone, such as a large beta, under which it is small for all X.""",
-)
+    name="conditioning by the gap of logits", relation=AtMost(), sizes={"n": (2, 3), "d": (1, 3)},
+    where=lambda sizes: sizes["n"] <= sizes["d"] + 1, domains=("generic", "large logits", "huge"), of_project=True,
+    corrects="skipless.a4.3-conclusion", uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
+    note=r"""$\|A - I\|_2 \le 2(n - 1)e^{-\gamma}$, as its rows and columns have absolute sums of at most that, and
+        $\|E\|_2 \le c^2\|X\|_2\,2(n - 1)e^{-\gamma}(\|XW\|_2 + \|XW^\top\|_2)$; so every singular value of $K/c^2$ is
+        within $\delta$ of 1 (Weyl). The scaling $c$ cancels. The factor $n - 1$ and the norm of $X$ are needed in this
+        form: the bound cannot be free of $n$, and there is no assumption on $W$ alone, such as a large $\beta$, under
+        which it is small for all $X$.""",
+)  # fmt: skip
 
 
 @WELL_CONDITIONED.formula

@@ -67,17 +67,14 @@ def initial_values(U: Any, V: Any, c: Any) -> Any:
     return U @ V.T * (c * c)
 
 
-EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)",
+EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)", name="norm of the perturbation by submultiplicativity",
     statement=r"""
         \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial
         \,\mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1}))}{\partial\mathbf{x}^{\ell-1}}\right\|_2""",
     assumptions=[ANY_TOKENS, SPLIT],
     relation=AtMost(), sizes=SIZES,
-    doubt=Doubt(
-        r"\mathbf{W}_\ell^0",
-        "the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10) and (13) print these weights with O, which"
-        " is taken.",
-    ),
+    doubt=Doubt(r"\mathbf{W}_\ell^0", """the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10)
+        and (13) print these weights with $O$, which is taken."""),
 )  # fmt: skip
 
 
@@ -107,10 +104,10 @@ FACTORS = Setting(SKIPLESS, "Section 5.1", assumptions=[ORTHONORMAL], sizes={"d"
 NORM_ONE = Claim(FACTORS, "skipless.a4.3-norm-one", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{W}_\ell^0\mathbf{W}_\ell^V\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2=1",
     assumptions=["W^0 is W^O, as in skipless.eq-30", "any scaling constant c > 0; c = 3 in Sections 6.1-6.2"],
-    relation=Equal(), expects="refuted", severity="error", correction="skipless.a4.3-norm-scaled",
-    uses=("skipless.sec5.1-svd-init",),
-    note="""The inequality holds; the product of norms is c^2, which is 9 in the paper's experiments and 1 only at c =
-        1. kappa(K) does not depend on c, so that c = 1 would have lost nothing; it is not said.""",
+    name="norm of the value-output product", relation=Equal(), expects="refuted", severity="error",
+    correction="skipless.a4.3-norm-scaled", uses=("skipless.sec5.1-svd-init",),
+    note=r"""The inequality holds; the product of norms is $c^2$, which is 9 in the paper's experiments and 1 only at $c
+        = 1$. $\kappa(K)$ does not depend on $c$, so that $c = 1$ would have lost nothing; it is not said.""",
 )  # fmt: skip
 
 
@@ -129,7 +126,8 @@ NORM_ONE.mutant("d", lambda U, c: 0 * c + 2 * U.shape[0])
 
 NORM_SCALED = Claim(FACTORS, "skipless.a4.3-norm-scaled", label="Section A.4.3, text after Eq. (30), corrected",
     statement=r"\|\mathbf{W}_\ell^O\mathbf{W}_\ell^V\|_2=\|\mathbf{W}_\ell^O\|_2\|\mathbf{W}_\ell^V\|_2=c^2",
-    relation=Equal(), of_project=True, corrects="skipless.a4.3-norm-one",
+    name="norm of the value-output product, corrected", relation=Equal(), of_project=True,
+    corrects="skipless.a4.3-norm-one",
 )  # fmt: skip
 
 
@@ -151,12 +149,14 @@ NORM_SCALED.mutant("c", lambda c: column(c, c))
 BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{X}\|_2\text{ is bounded}",
     assumptions=["X of shape (n, d) is the output of layer normalisation, rows of mean 0 and squared norm d"],
-    relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap", presumes=("skipless.a4.3-x-bounded-any",),
-    missing="X is the output of a layer normalisation of unit gain",
-    note="""Then |X|_2 <= sqrt(n d). Fig. 6 shows tokens 'after the pre-layer norm'; no layer normalisation is in the
-        transformers of Section 2 or in the proof. Equal tokens attain the bound, so none is free of n and d: 389 at n =
-        197, d = 768. For Gaussian tokens, the model of Section A.4.1, no constant bounds |X|_2 with certainty, and
-        sqrt(n) + sqrt(d) + t does with probability 1 - e^(-t^2/2) (skipless.a4.3-x-gaussian).""",
+    name="norm of the tokens", relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap",
+    presumes=("skipless.a4.3-x-bounded-any",), correction="skipless.a4.3-x-gaussian",
+    missing="$X$ is the output of a layer normalisation of unit gain",
+    note=r"""Then $\|X\|_2 \le \sqrt{nd}$, which is what to use. Fig. 6 shows tokens 'after the pre-layer norm'; no
+        layer normalisation is in the transformers of Section 2 or in the proof. Equal tokens attain the bound, so none
+        is free of $n$ and $d$: 389 at $n = 197$, $d = 768$. For Gaussian tokens, the model of Section A.4.1, no
+        constant bounds $\|X\|_2$ with certainty, and $\sqrt n + \sqrt d + t$ does with probability $1 - e^{-t^2/2}$
+        (skipless.a4.3-x-gaussian).""",
 )  # fmt: skip
 
 
@@ -193,9 +193,9 @@ BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
 ANY = Claim(SKIPLESS, "skipless.a4.3-x-bounded-any", label="Section A.4.3, text after Eq. (30), for any tokens",
     statement=r"\text{There is a }C\text{ with }\|\mathbf{X}\|_2\le C\text{ for all }\mathbf{X}\in\mathbb{R}^{n\times d}",
     assumptions=["C any number given"],
-    relation=AtMost(ascent=False), sizes={"n": (1, 4), "d": (1, 4)}, expects="refuted", severity="error",
-    of_project=True, correction="skipless.a4.3-x-gaussian",
-    note="""Gaussian tokens exceed any C with positive probability. No layer of Eqs. (1)-(2) bounds its output either:
+    name="norm of any tokens", relation=AtMost(ascent=False), sizes={"n": (1, 4), "d": (1, 4)}, expects="refuted",
+    severity="error", of_project=True,
+    note="""Gaussian tokens exceed any $C$ with positive probability. No layer of Eqs. (1)-(2) bounds its output either:
         the weights scale it.""",
 )  # fmt: skip
 
@@ -211,15 +211,15 @@ ANY.counterexample("two tokens of dimension 2, C = 4", X=[[3, 4], [4, -3]], C=Fr
 ANY.mutant("C / 2", lambda value: value / 2)
 ANY.mutant("C less the number of tokens", lambda value, X: value - X.shape[0])
 
-GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens",
+GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens", name="norm of Gaussian tokens",
     statement=r"""P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
         e^{-\max(n,d)/16}""",
     assumptions=["X of shape (n, d), entries independent standard normal", "tested at t = 1"],
     relation=FollowsLaw(samples=2_000, instances=4), sizes={"n": (5, 35), "d": (5, 35)},
     where=lambda sizes: sizes["n"] % 15 == 5 and sizes["d"] % 15 == 5 and sizes["n"] != sizes["d"], of_project=True,
-    corrects="skipless.a4.3-x-bounded-any",
-    note="""Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a
-        chi-squared law with max(n, d) degrees, the largest row or column. So the norm grows with either size.""",
+    corrects="skipless.a4.3-x-bounded",
+    note=r"""Gordon's bound of the mean and concentration of a 1-Lipschitz function; the lower bound is that of a
+        chi-squared law with $\max(n, d)$ degrees, the largest row or column. So the norm grows with either size.""",
 )  # fmt: skip
 
 

@@ -92,32 +92,31 @@ def borderline(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gen
     arrays["B"][:, 0, 0] = 1.0
 
 
-SECTION_A4_4 = Setting(
-    SKIPLESS,
-    "Section A.4.4",
+SECTION_A4_4 = Setting(SKIPLESS, "Section A.4.4",
     assumptions=[
         r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))",
         r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
         "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
     ],
-    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)},
-)
+    sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)})  # fmt: skip
 BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
 ANY_BLOCKS = SECTION_A4_4.extended(special_domains={"rho = s_min^2": borderline, **BLOCKS})
 
-EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)",
+EQ_37 = Claim(ANY_BLOCKS, "skipless.eq-37", label="Eq. (37)", name="condition number of two blocks",
     statement=r"""
         \kappa(\mathbf{M})=\frac{\sigma_{\max}(\mathbf{M})}{\sigma_{\min}(\mathbf{M})}\le\sqrt{\frac{s_{\max}^2+
         \rho}{s_{\min}^2-\rho}}\le\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le
         \tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\,\kappa_{\max}""",
-    relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",), missing=r"\rho < s_min^2",
+    relation=AtMost(), expects="gap", presumes=("skipless.eq-37-defined",), missing=r"$\rho < s_{\min}^2$",
     proof=("skipless.eq-32-34", "skipless.eq-35", "skipless.eq-36"), correction="skipless.eq-37-incoherent",
-    note=r"""Nothing is printed about \rho against s_min^2. Where \rho < s_min^2 every link holds; where \rho >= s_min^2
-        the second to fourth terms are not real numbers, and nothing is said about kappa(M), finite or not. The step
-        from Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The printed 'mild incoherence
-        condition', rho close to 0, is named after the chain only. The checks of this page cover the inputs with \rho <
-        s_min^2 alone, about a third of those drawn (635 of 1984), none of the generic domain; elsewhere there is
-        nothing to compare.""",
+    consequence=r"""The bound says nothing unless $\|A^\top B\|_2 < s_{\min}^2$, and attention blocks never satisfy that
+        (skipless.sec4.2-coherence); check it before using the chain (skipless.eq-37-incoherent).""",
+    note=r"""Nothing is printed about $\rho$ against $s_{\min}^2$. Where $\rho < s_{\min}^2$ every link holds; where
+        $\rho \ge s_{\min}^2$ the second to fourth terms are not real numbers, and nothing is said about $\kappa(M)$,
+        finite or not. The step from Eq. (36) to Eq. (37) takes the root of a lower bound that may be negative. The
+        printed 'mild incoherence condition', $\rho$ close to 0, is named after the chain only. The checks of this page
+        cover the inputs with $\rho < s_{\min}^2$ alone, about a third of those drawn (635 of 1984), none of the generic
+        domain; elsewhere there is nothing to compare.""",
 )  # fmt: skip
 
 
@@ -146,8 +145,9 @@ EQ_37_DEFINED = Claim(ANY_BLOCKS, "skipless.eq-37-defined", label="Eq. (37), tha
     statement=r"""
         \rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ \text{is
         real}""",
-    relation=AtMost(), expects="refuted", severity="error", of_project=True,
-    note=r"At the counterexample \rho = 2 and s_min = 1, while \kappa(M) = 3 + 2\sqrt{2} is finite.",
+    name="existence of the concatenation bound", relation=AtMost(), expects="refuted", severity="error",
+    of_project=True,
+    note=r"At the counterexample $\rho = 2$ and $s_{\min} = 1$, while $\kappa(M) = 3 + 2\sqrt2$ is finite.",
 )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ EQ_37_INCOHERENT = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-incoherent", label="
         \text{If}\ \rho<s_{\min}^2:\ \kappa(\mathbf{M})\le\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+
         \rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-
         \rho/s_{\min}^2}}\,\kappa_{\max}""",
-    relation=AtMost(), of_project=True, corrects="skipless.eq-37",
+    name="condition number of incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.eq-37",
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
     note="""The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are.
         Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""",
@@ -213,7 +213,7 @@ MIDDLE = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-middle", label="Eq. (37), midd
     statement=r"""
         \sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{
         \max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2""",
-    relation=Equal(), of_project=True,
+    name="middle link of the concatenation bound", relation=Equal(), of_project=True,
 )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
 )
 
 FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
-    label="Section A.4.4, last sentence, at a fixed s_min",
+    label="Section A.4.4, last sentence, at a fixed s_min", name="concatenation limit at fixed scale",
     statement=r"""
         \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
         \frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0""",
@@ -268,7 +268,7 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
     ],
     relation=AtMost(), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
-    note="rho has to be small beside s_min^2, as the two fractions of Eq. (37) show.",
+    note=r"$\rho$ has to be small beside $s_{\min}^2$, as the two fractions of Eq. (37) show.",
 )  # fmt: skip
 
 
@@ -297,20 +297,24 @@ FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
 
 LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sentence",
-    statement=r"""
-        \text{Under a mild block-incoherence condition (i.e. }\rho\to0)\text{ and balanced blocks }(\tau\to1),\text{ the
-        concatenated condition number is controlled by the worst block condition number }\kappa_{\max}""",
+    statement=r"""\text{Under a mild block-incoherence condition (i.e., }\rho\to0)\text{, and balanced blocks
+        }(\tau\to1)\text{, the concatenated condition number is controlled by the worst block condition number
+        }\kappa_{\max}""",
     assumptions=[
         NEARLY,
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
         Assumption("tau <= 1 + delta", nonnegative=lambda A, B, delta: 1 + delta - blocks(A, B).tau),
     ],
-    relation=AtMost(ascent=False), sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted",
-    severity="error", uses=("skipless.eq-37",), correction="skipless.a4.4-relative",
-    note="""At a fixed s_min, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale). rho is not
-        normalised: A, B -> sA, sB takes rho to s^2 rho and leaves tau and every condition number alone, so rho can be
-        made as small as one likes for nearly parallel blocks. Two columns s(1, 0) and s(1, e) have kappa_max = 1, rho =
-        s^2, tau = sqrt(1 + e^2) and kappa(M) > 1/e: no delta and no C serve.""",
+    name="limit of incoherent balanced blocks", relation=AtMost(ascent=False),
+    sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted", severity="error", uses=("skipless.eq-37",),
+    correction="skipless.a4.4-relative",
+    consequence=r"""A small $\rho$ may only mean small blocks; ask for $\rho/s_{\min}^2$ to be small, with $\kappa(M)
+        \le \tau\sqrt{(1+r)/(1-r)}\,\kappa_{\max}$ for $\rho \le r\,s_{\min}^2$ (skipless.a4.4-relative).""",
+    note=r"""At a fixed $s_{\min}$, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale).
+        $\rho$ is not normalised: $A, B \to sA, sB$ takes $\rho$ to $s^2\rho$ and leaves $\tau$ and every condition
+        number alone, so $\rho$ can be made as small as one likes for nearly parallel blocks. Two columns $s(1, 0)$ and
+        $s(1, e)$ have $\kappa_{\max} = 1$, $\rho = s^2$, $\tau = \sqrt{1 + e^2}$ and $\kappa(M) > 1/e$: no $\delta$ and
+        no $C$ serve.""",
 )  # fmt: skip
 
 
@@ -342,8 +346,10 @@ RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
             positive=lambda A, B: blocks(A, B).s_min,
         ),
     ],
-    relation=AtMost(), of_project=True, corrects="skipless.a4.4-limit", proof=("skipless.eq-37-incoherent",),
-    note="rho / s_max^2 <= rho / s_min^2 <= r in the last term of Eq. (37). The constants do not depend on the sizes.",
+    name="limit of relatively incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.a4.4-limit",
+    proof=("skipless.eq-37-incoherent",),
+    note=r"""$\rho/s_{\max}^2 \le \rho/s_{\min}^2 \le r$ in the last term of Eq. (37). The constants do not depend on
+        the sizes.""",
 )  # fmt: skip
 
 Ratio = Annotated[Any, Real(0.0, 0.9375)]

@@ -22,11 +22,8 @@ Lower = Annotated[Any, Shape("d_2", "1")]
 
 NONZERO = Assumption("x and y are not zero", positive=lambda x, y: column(total(x * x), total(y * y)))
 RAYLEIGH = Setting(SKIPLESS, "Section A.4.4", sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)})
-CHAINS = RAYLEIGH.extended(
-    assumptions=SECTION_A4_4.assumptions[:1],
-    sizes={"d_1": (1, 2)},
-    special_domains={**BLOCKS, "rho = s_min^2": borderline},
-)
+CHAINS = RAYLEIGH.extended(assumptions=SECTION_A4_4.assumptions[:1], sizes={"d_1": (1, 2)},
+    special_domains={**BLOCKS, "rho = s_min^2": borderline})  # fmt: skip
 
 
 def quotient(A: Any, B: Any, x: Any, y: Any) -> Any:
@@ -35,17 +32,14 @@ def quotient(A: Any, B: Any, x: Any, y: Any) -> Any:
     return (total(Ax * Ax) + total(By * By) + 2 * total(Ax * By)) / (total(x * x) + total(y * y))
 
 
-QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)",
-    statement=r"""
-        \rho:=\|\mathbf{A}^\top\mathbf{B}\|_2,\quad \tau:=\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|
-        \mathbf{A}\|_2,\|\mathbf{B}\|_2\}};\quad\frac{\|\mathbf{M}[\mathbf{x};\mathbf{y}]\|^2}{\|[\mathbf{x};\mathbf{y}]
-        \|^2}=\frac{[\mathbf{x};\mathbf{y}]^\top\mathbf{M}^\top\mathbf{M}[\mathbf{x};\mathbf{y}]}{\|\mathbf{x}\|^2+\|
-        \mathbf{y}\|^2}=\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},
-        \mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}""",
+QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)", name="Rayleigh quotient of two blocks",
+    statement=r"""\rho:=\|\mathbf{A}^\top\mathbf{B}\|_2,\quad
+        \tau:=\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}=\frac{\max\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}};\quad\frac{\|\mathbf{M}[\mathbf{x};\mathbf{y}]\|^2}{\|[\mathbf{x};\mathbf{y}]\|^2}=\frac{[\mathbf{x};\mathbf{y}]^\top\mathbf{M}^\top\mathbf{M}[\mathbf{x};\mathbf{y}]}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}=\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}
+        """,
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
     relation=Equal(), all_sizes=True, exact=True,
-    note="""Eqs. (32) and (33) define; the second form of tau replaces a spectral norm by the largest singular value,
-        which is its value, and is judged in skipless.eq-33-norms.""",
+    note=r"""Eqs. (32) and (33) define; the second form of $\tau$ replaces a spectral norm by the largest singular
+        value, which is its value, and is judged in skipless.eq-33-norms.""",
 )  # fmt: skip
 
 
@@ -72,7 +66,7 @@ QUOTIENT.mutant("cross term once", lambda A, B, x, y: _changed_quotient(A, B, x,
 QUOTIENT.mutant("cross term dropped", lambda A, B, x, y: _changed_quotient(A, B, x, y, 2))
 QUOTIENT.mutant("cross term with the wrong sign", lambda A, B, x, y: _changed_quotient(A, B, x, y, 4))
 
-BALANCE = Claim(RAYLEIGH, "skipless.eq-33-norms", label="Eq. (33), its two forms",
+BALANCE = Claim(RAYLEIGH, "skipless.eq-33-norms", label="Eq. (33), its two forms", name="balance of two blocks",
     statement=r"""
         \frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}=\frac{\max\{\sigma_{
         \max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}""",
@@ -121,7 +115,7 @@ def squared_stretch(A: Any, B: Any, which: int) -> Any:
     return value * value
 
 
-LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)",
+LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)", name="largest singular value of two blocks",
     statement=r"""
         \sigma_{\max}(\mathbf{M})^2=\max_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
         \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
@@ -131,10 +125,10 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)",
         s_{\max}^2+\rho""",
     assumptions=["maxima over x, y not both zero", NONZERO],
     relation=AtMost(), uses=("skipless.eq-32-34",),
-    note="""
-        The maximum in the second term is the larger eigenvalue of [[sigma_max(A)^2, rho], [rho, sigma_max(B)^2]]; that
-        of 2 rho st / (s^2 + t^2) is rho, so the last link is an equality. Over x and y both nonzero, as the text says,
-        the first maximum need not be attained (orthogonal blocks of different norms); the supremum is the same.""",
+    note=r"""The maximum in the second term is the larger eigenvalue of $\begin{pmatrix}\sigma_{\max}(A)^2 & \rho\\ \rho
+        & \sigma_{\max}(B)^2\end{pmatrix}$; that of $2\rho st/(s^2 + t^2)$ is $\rho$, so the last link is an equality.
+        Over $\mathbf{x}$ and $\mathbf{y}$ both nonzero, as the text says, the first maximum need not be attained
+        (orthogonal blocks of different norms); the supremum is the same.""",
 )  # fmt: skip
 
 
@@ -156,7 +150,7 @@ LARGEST.mutant("rho dropped", "q.rho -> 0 * q.rho; q.s_max * q.s_max + q.rho -> 
 LARGEST.mutant("half of rho: the factor 2 of the cross term lost", "q.rho -> q.rho / 2")
 LARGEST.mutant("rho with the wrong sign", "q.s_max * q.s_max + q.rho -> q.s_max * q.s_max - q.rho")
 
-SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
+SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)", name="smallest singular value of two blocks",
     statement=r"""
         \sigma_{\min}(\mathbf{M})^2=\min_{\mathbf{x},\mathbf{y}\ne0}\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}
         \mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
@@ -166,15 +160,14 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)",
         s_{\min}^2-\rho""",
     assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
-    reading=Reading(
-        "minimal singular values",
-        "sigma_min is the minimum of |Mx| over unit vectors, as the first equality has it: 0 for more columns than rows. With the"
-        " last of the min(rows, columns) singular values, which a finite kappa of wide Jacobians (Section 4.1) needs, the chain"
-        " fails for M with more columns than rows",
-    ),
-    note="""With the last singular value, positive for wide blocks, the first equality is false for wide M and the
-        second link for wide A: A = (1 0) has |Ax| = 0 at x = (0, 1). The shapes of A, B and M are not restricted. Eq.
-        (37) is the same in both, for rho < s_min^2 leaves M no more columns than rows.""",
+    reading=Reading("minimal singular values", r"""$\sigma_{\min}$ is the minimum of $\|M\mathbf{x}\|$ over unit
+        vectors, as the first equality has it: 0 for more columns than rows. With the last of the $\min(\text{rows},
+        \text{columns})$ singular values, which a finite $\kappa$ of wide Jacobians (Section 4.1) needs, the chain fails
+        for $M$ with more columns than rows"""),
+    note=r"""With the last singular value, positive for wide blocks, the first equality is false for wide $M$ and the
+        second link for wide $A$: $A = (1\ 0)$ has $\|A\mathbf{x}\| = 0$ at $\mathbf{x} = (0, 1)$. The shapes of $A$,
+        $B$ and $M$ are not restricted. Eq. (37) is the same in both, for $\rho < s_{\min}^2$ leaves $M$ no more columns
+        than rows.""",
 )  # fmt: skip
 
 

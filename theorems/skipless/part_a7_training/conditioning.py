@@ -19,21 +19,20 @@ TABLE_6_SKIP = (105, 149, 135, 104, 106, 154, 125, 125, 103, 157, 121, 137, 102,
 TABLE_6_SKIPLESS_INIT = (1000, 270, 750, 1250, 625, 370, 854, 1920, 625, 384, 1110, 2170, 344, 357, 1430, 2020)
 
 KERNEL = Claim(SKIPLESS, "skipless.a7-kernel-condition", label="Section A.7, text and Tables 5-6",
-    statement=r"""\text{We tracked the condition numbers of the full Jacobian (}\kappa(\mathbf{J}\mathbf{J}^\top)\text{)
-        as well as the per-layer Jacobian kernels, }\kappa(\mathbf{K}_\ell\mathbf{K}_\ell^\top)\text{ and
-        }\kappa((\mathbf{K}_ \ell+\mathbf{I})(\mathbf{K}_\ell+\mathbf{I})^\top)\text{. Our skipless + init variant
-        maintains a condition number of the same order of magnitude as the residual (skip) baseline throughout the
-        entire optimization trajectory}""",
+    statement=r"""\text{We tracked the condition numbers of the full Jacobian }(\kappa(\mathbf{J}\mathbf{J}^\top))\text{
+        as well as the per-layer Jacobian kernels during DINO ViT-Small training. }\dots\text{ our skipless + init
+        variant maintains a condition number of the same order of magnitude as the residual (skip) baseline throughout
+        the entire optimization trajectory. }\dots\ \kappa(\mathbf{K}_\ell\mathbf{K}_\ell^\top)\text{ for skipless
+        models and }\kappa((\mathbf{K}_\ell+\mathbf{I})(\mathbf{K}_\ell+\mathbf{I})^\top)\text{ for residual models}""",
     assumptions=["J of shape (m, p) with m <= p and full rank"],
-    relation=Equal(), sizes={"m": (1, 4), "p": (1, 5)}, where=lambda sizes: sizes["m"] <= sizes["p"], expects="reading",
+    name="conditioning of Jacobian kernels in training", relation=Equal(), sizes={"m": (1, 4), "p": (1, 5)},
+    where=lambda sizes: sizes["m"] <= sizes["p"], expects="reading",
     uses=("skipless.a7-table-5", "skipless.a7-table-6"),
-    reading=Reading(
-        ("condition numbers of the full Jacobian", "of the same order of magnitude"),
-        "kappa(J J^T) = kappa(J)^2 for the kappa of Section 4.1, so the tables show squares, 11.3 and 14.0 for J at epoch 20; and"
-        " within a factor of 10, as the ratios of Table 5 are, of squares or roots (skipless.a7-table-5)",
-    ),
-    note="""The algebra is checked here. Table 5 has 72 to 144 with skips and 160 to 340 for skipless + init. For m > p
-        the kernel is singular and J^T J takes its place. Layer by layer see skipless.a7-table-6.""",
+    reading=Reading(("condition numbers of the full Jacobian", "of the same order of magnitude"), r"""$\kappa(JJ^\top) =
+        \kappa(J)^2$ for the $\kappa$ of Section 4.1, so the tables show squares, 11.3 and 14.0 for $J$ at epoch 20; and
+        within a factor of 10, as the ratios of Table 5 are, of squares or roots (skipless.a7-table-5)"""),
+    note=r"""The algebra is checked here. Table 5 has 72 to 144 with skips and 160 to 340 for skipless + init. For $m >
+        p$ the kernel is singular and $J^\top J$ takes its place. Layer by layer see skipless.a7-table-6.""",
 )  # fmt: skip
 
 
@@ -55,7 +54,7 @@ TABLE_5 = Claim(SKIPLESS, "skipless.a7-table-5", label="Section A.7, Table 5, 't
         \tfrac{1}{10}\,\kappa_{\mathrm{skip}}\le\kappa_{\mathrm{skipless+init}}\le10\,\kappa_{\mathrm{skip}}\text{ at
         every printed epoch}""",
     assumptions=["numbers as extracted from Table 5"],
-    relation=AtMost(), of_project=True, expects="empirical",
+    name="network conditioning in training", relation=AtMost(), of_project=True, expects="empirical",
     observed="""six epochs of one run; seeds, batch and how the Jacobian was formed are not stated. The ratios are 1.5,
         4.7, 3.2, 1.7, 1.6 and 1.4, so a factor 5 suffices.""",
 )  # fmt: skip
@@ -81,7 +80,7 @@ TABLE_5.mutant("no larger than with skips", times=1)
 TABLE_6 = Claim(SKIPLESS, "skipless.a7-table-6", label="Section A.7, Table 6, layer by layer",
     statement=r"\kappa_{\mathrm{skipless+init}}\le20\,\kappa_{\mathrm{skip}}\text{ at every printed layer and epoch}",
     assumptions=["numbers as extracted from Table 6"],
-    relation=AtMost(), of_project=True, expects="empirical",
+    name="layer conditioning in training", relation=AtMost(), of_project=True, expects="empirical",
     observed="""four layers at four epochs of one run. Layer by layer a factor 10 does not suffice: the last layer has
         ratios of 12, 15, 16 and 13, and L7 one of 11 at epoch 300. The sentence about the order of magnitude speaks of
         Table 5.""",

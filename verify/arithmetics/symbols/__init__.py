@@ -4,7 +4,17 @@ A matrix is a sum of (coefficient) x (product of named tensors, Kronecker deltas
 are symbols.  Importing this package teaches the primitives of `verify.matrix` to work on it.
 """
 
-from verify.arithmetics.symbols import derivatives, exponential_rules, primitives, rules
+from verify.arithmetics.symbols import derivatives, expectation, exponential_rules, exponentials, primitives, rules
 from verify.arithmetics.symbols.operand import Index, Indexed, named
 
-__all__ = ["Index", "Indexed", "derivatives", "exponential_rules", "named", "primitives", "rules"]
+__all__ = [
+    "Index",
+    "Indexed",
+    "derivatives",
+    "expectation",
+    "exponential_rules",
+    "exponentials",
+    "named",
+    "primitives",
+    "rules",
+]

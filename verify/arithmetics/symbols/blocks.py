@@ -174,7 +174,10 @@ class Blocks(Formal):
         return _single(Blocks([row[columns] for row in self.grid[rows]]))
 
     def reshape(self, *dims: Any) -> Any:
-        """As one column, where the blocks are on top of each other."""
+        """As one column, or rows of other lengths, where the blocks are on top of each other."""
+        if len(dims) == 2 and dims[0] == -1 and dims[1] != 1 and len(self.grid[0]) == 1:
+            self._require_plain("a reshape")
+            return Blocks([[block.reshape(*dims)] for (block,) in self.grid])
         if tuple(dims) == (-1, 1):
             if len(self.grid[0]) == 1:
                 return Blocks([[block.reshape(-1, 1)] for (block,) in self.grid], self.tags)

@@ -38,7 +38,7 @@ def canonical(factors: Sequence[Factor], slots: int) -> tuple[Key, int]:
 def _canonical(factors: Key, slots: int) -> tuple[Key, int]:
     """The same for summed indices that are numbered in the order in which they occur: products recur."""
     sign, parts = 1, []
-    for component in _components(factors, slots):
+    for component in components(factors, slots):
         found, its_sign = _component(component, slots)
         if not its_sign:
             return (), 0
@@ -80,7 +80,7 @@ def _settled(factor: Factor) -> tuple[Factor, int]:
     return (head, least), 0 if (least, -sign) in forms else sign
 
 
-def _components(factors: Sequence[Factor], slots: int) -> list[list[Factor]]:
+def components(factors: Sequence[Factor], slots: int) -> list[list[Factor]]:
     """Factors that share summed indices, directly or through others."""
     owner: dict[int, int] = {}
     groups: dict[int, list[Factor]] = {}

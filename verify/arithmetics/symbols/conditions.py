@@ -13,12 +13,15 @@ import sympy
 
 @dataclass(frozen=True)
 class Condition:
-    """`expression` is at least `least`, or without one: is not zero."""
+    """`expression` is at least `least`; or without one: is a whole number where `whole`, is not zero elsewhere."""
 
     expression: sympy.Expr
     least: int | None = None
+    whole: bool = False
 
     def __str__(self) -> str:
+        if self.whole:
+            return f"{self.expression} is a whole number"
         return f"{self.expression} is not 0" if self.least is None else f"{self.expression} >= {self.least}"
 
     def holds(self, values: dict[Any, int]) -> bool | None:
@@ -26,6 +29,8 @@ class Condition:
         found = self.expression.subs(values)
         if not found.is_number:
             return None
+        if self.whole:
+            return bool(found.is_integer)
         return bool(found != 0) if self.least is None else bool(found >= self.least)
 
 
@@ -58,6 +63,13 @@ def rely_on_at_least(expression: Any, least: int) -> None:
     if difference.is_nonnegative or (grows and floor.is_number and floor >= 0):
         return
     _note(Condition(sympy.sympify(expression), least))
+
+
+def rely_on_whole(size: Any) -> None:
+    """Note that a quotient of sizes is a whole number, unless that is certain."""
+    found = sympy.sympify(size)
+    if not found.is_integer:
+        _note(Condition(found, whole=True))
 
 
 def rely_on_nonzero(expression: Any) -> None:

@@ -12,7 +12,7 @@ from verify.arithmetics.symbols.blocks import Blocks, joined
 from verify.arithmetics.symbols.calculus import derivative, substituted
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.operand import Indexed, lifted
-from verify.arithmetics.symbols.sums import Sum, contract, single
+from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 _numbers = itertools.count()
@@ -46,6 +46,15 @@ def _flattened(operand: Indexed, order: str) -> list[int]:
     return [slot for group in (groups if order == "row-major" else reversed(groups)) for slot in group]
 
 
+def _without_squares(made: Head) -> tuple[str, frozenset[str], Rule]:
+    """The rule that a product with two factors `made` vanishes."""
+
+    def apply(product: Product, slots: int) -> list[Product] | None:
+        return [] if sum(head is made for head, _ in product[1]) > 1 else None
+
+    return "terms of second order have no slope at 0", frozenset({"tensor"}), apply
+
+
 def jacobian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layout: Any) -> Any:
     """d vec f / d vec wrt, the indices of f in the rows and those of the argument in the columns."""
     if isinstance(arguments[wrt], Blocks):
@@ -64,7 +73,9 @@ def jacobian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layo
         value = slope.permuted([*rows, *columns, *bound])
         return Indexed(value, (len(rows), len(columns)), result.bound, ("d", result.tree, wrt))
 
-    result = lifted(f(**{**arguments, wrt: x}))
+    # at 0 nothing of second order has a slope, so that it need not be written out
+    with extra_rules([] if point.value.terms else [_without_squares(made)]):
+        result = lifted(f(**{**arguments, wrt: x}))
     if isinstance(result, Blocks):
         if layout.value != "row-major" or len(result.grid[0]) > 1:
             raise ArithmeticUnsupported("the Jacobian of blocks that are not on top of each other")

@@ -62,6 +62,8 @@ class Point:
         if made.kind == "selection":
             start = int(sympy.sympify(made.parameter).subs(self.scalars))
             return np.eye(shape[0])[:, start : start + shape[1]]
+        if made.kind == "grouping":
+            return np.eye(shape[0]).reshape(shape)
         if made.kind == "tensor":
             if made.name not in self.arrays:
                 raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.symbols.canonical import Factor, canonical
+from verify.arithmetics.symbols.canonical import Factor, canonical, components
 from verify.arithmetics.symbols.heads import Head, head
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
 from verify.arithmetics.symbols.sums import Sum, constant, contract, single
@@ -192,9 +192,11 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
             continue
         parts.append(contract([(found, indices)], labels, dict(enumerate(inner.slots))))
     if left:
-        kept, sign = canonical(left, len(inner.slots))
-        remaining = Sum(inner.slots, {kept: coefficient if sign > 0 else -coefficient})
-        parts.append(_entrywise("power", remaining, exponent))
+        # a whole power of a product is the product of the powers of what shares no summed index
+        for component in components(left, len(inner.slots)) if whole else [left]:
+            kept, sign = canonical(component, len(inner.slots))
+            remaining = Sum(inner.slots, {kept: coefficient if sign > 0 else -coefficient})
+            parts.append(_entrywise("power", remaining, exponent))
     elif not coefficient.is_one:
         parts.append(constant(coefficient.power(exponent), inner.slots))
     return product_of_sums(parts, inner.slots).times(outside)

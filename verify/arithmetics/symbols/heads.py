@@ -113,3 +113,8 @@ def generated_group(generators: Sequence[Symmetry], slots: int) -> list[Symmetry
 def selection(size: Size, start: Size, length: Size) -> Head:
     """The matrix (size, length) of the columns start, ..., start + length - 1 of the identity, all of which exist."""
     return head("selection", "S", (size, length), parameter=start)
+
+
+def grouping(whole: Size, first: Size, rest: Size) -> Head:
+    """G (whole, first, rest): 1 where an index of size `whole` = first * rest is that of its two, row-major; 0 elsewhere."""
+    return head("grouping", "G", (whole, first, rest))

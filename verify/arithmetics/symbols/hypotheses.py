@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import sympy
+
 from verify.arithmetics.symbols.canonical import Key
 from verify.arithmetics.symbols.heads import Size, delta, head, tensor
+from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
 from verify.arithmetics.symbols.rules import instance, match, numbers_of, occurrences
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,20 @@ def skew(name: str) -> Hypothesis:
     return _hypothesis(f"{name} is skew", _with_symmetry(name, -1))
 
 
+def normal_entries(name: str) -> Hypothesis:
+    """Leave to pair equal entries in an expectation over W; nothing is rewritten by it."""
+    return _hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None)
+
+
 def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
+    if wanted == NORMAL_ENTRIES:
+        return normal_entries(name)
     if len(sizes) != 2:
         raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
+    if wanted.startswith(UNIT_PARTS):
+        width = sympy.Symbol(wanted.removeprefix(UNIT_PARTS), positive=True, integer=True)
+        return _hypothesis(f"{name} {wanted}", unit_parts_rule(name, width))
     if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:
         raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {tuple(sizes)}")
     known: dict[str, Callable[[], Hypothesis]] = {
@@ -140,6 +154,7 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
         "is symmetric": lambda: symmetric(name),
         "is skew": lambda: skew(name),
         "is idempotent": lambda: idempotent(name),
+        "has skew blocks": lambda: _hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
     }
     if wanted not in known:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")

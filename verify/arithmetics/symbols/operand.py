@@ -16,9 +16,9 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.conditions import rely_on_at_least
+from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.symbols.functions import power
-from verify.arithmetics.symbols.heads import Size, delta, selection, tensor, unit
+from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
 from verify.arithmetics.symbols.sums import Sum, collected, constant, contract, single
@@ -127,6 +127,7 @@ class Indexed(Formal):
         """The index of size `first` * rest in two, of sizes `first` and rest, with every index that a delta joins to it."""
         whole = self.value.slots[slot]
         rest = sympy.sympify(whole) / first
+        rely_on_whole(rest)
         linked = {slot}
         while True:
             more = {
@@ -139,6 +140,9 @@ class Indexed(Formal):
             if more <= linked:
                 break
             linked |= more
+        factors = (factor for key in self.value.terms for factor in key)
+        if any(made.kind != "delta" and linked & set(indices) for made, indices in factors):
+            return self._grouped_at(slot, first, rest)
         place: dict[int, tuple[int, ...]] = {}
         sizes: list[Size] = []
         for old, size in enumerate(self.value.slots):
@@ -147,24 +151,30 @@ class Indexed(Formal):
             sizes += parts
         count, products = len(self.value.slots), []
         for key, coefficient in self.value.terms.items():
-            factors, summed = [], {}
+            renamed, summed = [], {}
             for made, indices in key:
                 if not linked & set(indices):
                     moved = tuple(place[i][0] if i < count else len(sizes) + i for i in indices)
-                    factors.append((made, moved))
+                    renamed.append((made, moved))
                     summed.update({index: made.sizes[k] for k, index in enumerate(moved) if index >= len(sizes)})
-                elif made.kind == "delta":
-                    for half, size in enumerate((first, rest)):
-                        factors.append((delta(size), (place[indices[0]][half], place[indices[1]][half])))
                 else:
-                    raise InputError(
-                        "indices", f"an index of size {first} times others", f"one of size {whole} of {made}"
-                    )
-            products.append((coefficient, factors, summed))
+                    for half, size in enumerate((first, rest)):
+                        renamed.append((delta(size), (place[indices[0]][half], place[indices[1]][half])))
+            products.append((coefficient, renamed, summed))
         axes = [sum(len(place[slot]) for slot in group) for group in self.groups]
         if any(old in linked for old in range(sum(self.axes), count)):
             raise InputError("indices", "a summation index of one size", str(whole))
         return Indexed(collected(products, sizes), axes, self.bound, self.tree)
+
+    def _grouped_at(self, slot: int, first: Size, rest: Size) -> Indexed:
+        """The index in two where a tensor carries it: joined to the two by what says which entry is which."""
+        made = grouping(self.value.slots[slot], first, rest)
+        count = len(self.value.slots)
+        out = [label for old in range(count) for label in ((-1, -2) if old == slot else (old,))]
+        value = contract([(self.value, range(count)), (single(made, (0, 1, 2), made.sizes), [slot, -1, -2])], out)
+        return Indexed(
+            value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound, self.tree
+        )
 
     # -- products, sums ------------------------------------------------------------------------------------------------
 
@@ -320,7 +330,7 @@ class Indexed(Formal):
             if start + count >= sum(found.axes):
                 raise InputError("shape", "as many entries as the matrix has", f"{wanted} more")
             size = found.value.slots[start + count]
-            if not divides(size, wanted):
+            if not divides(size, wanted) and not _cancels(size, wanted):
                 if not divides(wanted, size):
                     raise InputError("shape", f"a multiple of the index size {size}", str(wanted))
                 found = found.split(start + count, wanted)
@@ -363,6 +373,12 @@ class Indexed(Formal):
                 axes.append(0)
             if not group:
                 continue
+            if at == 0 and not isinstance(at, Index):  # the first of an axis is the first in each of its indices
+                sizes = [self.value.slots[slot] for slot in group]
+                extra += [
+                    (single(unit(size, 0), (0,), (size,)), [slot]) for size, slot in zip(sizes, group, strict=True)
+                ]
+                continue
             if len(group) > 1:
                 raise ArithmeticUnsupported(f"one row of an axis that groups {len(group)} indices")
             if isinstance(at, Index):
@@ -378,6 +394,12 @@ class Indexed(Formal):
         order = sorted(bound)
         value = contract([(self.value, labels), *extra], [*out, *(own[number] for number in order)])
         return Indexed(value, axes, [bound[number] for number in order], ("[]", self.tree, key))
+
+
+def _cancels(size: Size, wanted: Size) -> bool:
+    """Whether `wanted`, a quotient of sizes, holds `size` as a factor, so that what remains is one of those that follow."""
+    remains = sympy.sympify(wanted) / size
+    return bool(sympy.denom(wanted) == sympy.denom(remains) != 1 != sympy.numer(remains))
 
 
 def _selection(item: Any, size: Size) -> Any:
@@ -416,52 +438,6 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
     return at, keeps
 
 
-class Family(Formal):
-    """A matrix for each value of a summation index: what a list of matrices is for sizes that are numbers."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, index: Index, entry: Indexed) -> None:
-        self.index, self.entry = index, entry
-
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over {self.index.size} matrices of shape {self.entry.shape}")
-
-    def __getitem__(self, item: Any) -> Indexed:
-        if not isinstance(item, Index):
-            raise ArithmeticUnsupported(f"the entry {item!r} of {self.index.size} matrices")
-        if item.size != self.index.size:
-            raise InputError("index", f"one of size {self.index.size}", f"one of size {item.size}")
-        return renamed(self.entry, self.index, item)
-
-    def __repr__(self) -> str:
-        return f"Family({self.index.size} of shape {self.entry.shape})"
-
-
-def renamed(operand: Indexed, old: Index, new: Index) -> Indexed:
-    """The operand with one summation index in place of another."""
-    if old not in operand.bound or old is new:
-        return operand
-    start, count = sum(operand.axes), len(operand.value.slots)
-    labels = {index.number: start + k for k, index in enumerate(operand.bound)}
-    moved = [labels.get(new.number, start + k) if index is old else start + k for k, index in enumerate(operand.bound)]
-    kept = {(new if index is old else index).number: label for index, label in zip(operand.bound, moved, strict=True)}
-    indices = {index.number: index for index in (*operand.bound, new)}
-    order = sorted(kept)
-    value = contract([(operand.value, [*range(start), *moved])], [*range(start), *(kept[number] for number in order)])
-    assert count == start + len(moved)
-    return Indexed(value, operand.axes, [indices[number] for number in order], _tree_at(operand.tree, old, new))
-
-
-def _tree_at(tree: Tree, old: Index, new: Index) -> Tree:
-    """An expression with one summation index in place of another."""
-    if tree is old:
-        return new
-    if isinstance(tree, slice):
-        return slice(_tree_at(tree.start, old, new), tree.stop)
-    return tuple(_tree_at(part, old, new) for part in tree) if isinstance(tree, tuple) else tree
-
-
 # -- two operands ------------------------------------------------------------------------------------------------------
 
 
@@ -476,9 +452,9 @@ def common(left: Indexed, axis: int, right: Indexed, other: int) -> tuple[Indexe
             break
         a, b = one[position], two[position]
         if a != b:
-            if divides(b, a):
+            if divides(b, a) or sympy.Mul(*two[position:]) == a:
                 left = left.split(left.groups[axis][position], b)
-            elif divides(a, b):
+            elif divides(a, b) or sympy.Mul(*one[position:]) == b:
                 right = right.split(right.groups[other][position], a)
             else:
                 break

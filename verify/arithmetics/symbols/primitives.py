@@ -19,6 +19,7 @@ from verify.arithmetics.symbols.block_functions import (
     matrix_inverse,
 )
 from verify.arithmetics.symbols.blocks import Blocks, joined
+from verify.arithmetics.symbols.families import Family, over
 from verify.arithmetics.symbols.functions import (
     absolute_of,
     exponential,
@@ -29,7 +30,7 @@ from verify.arithmetics.symbols.functions import (
     step_of,
 )
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.operand import Family, Index, Indexed, common, entrywise, filled, identity, lifted
+from verify.arithmetics.symbols.operand import Index, Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Sum, contract, single
@@ -198,21 +199,7 @@ def summed(n: Any, term: Callable[[Any], Any]) -> Any:
     index = Index(size_of("n", n))
     if index.size == 1:
         return term(0)
-    return _over(term(index), index, "summed")
-
-
-def _over(found: Any, index: Index, primitive: str) -> Any:
-    """The sum of an operand over one of its summation indices."""
-    if isinstance(found, Blocks):
-        return found.each(lambda block: _over(block, index, primitive))
-    found = _matrix(primitive, found)
-    count = len(found.value.slots)
-    kept = [item for item in found.bound if item is not index]
-    if len(kept) == len(found.bound):
-        return found * index.size
-    out = [slot for slot in range(count) if slot < sum(found.axes) or found.bound[slot - sum(found.axes)] is not index]
-    value = contract([(found.value, range(count))], out)
-    return Indexed(value, found.axes, kept, ("sum over", index, found.tree))
+    return over(term(index), index)
 
 
 @form

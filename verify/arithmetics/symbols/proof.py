@@ -138,6 +138,9 @@ def prove(
         proof.conditions = sorted(conditions, key=str)
         if proof.proved:
             _tell_apart(proof, inputs, mutants or {})
+            told_apart = any(remains.is_told_apart for remains in proof.mutants.values())
+            if proof.proved and not told_apart and _is_zero(proof.left, proof.right):
+                proof.proved, proof.reason = False, "both sides are the number 0, and no wrong variant is anything else"
     proof.seconds = time.perf_counter() - start
     return proof
 
@@ -147,7 +150,7 @@ def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, A
         prepared = inputs()
         left = from_numbers(formula(prepared))
         right = from_numbers(oracle(prepared))
-        if not _symbols_in(left) and not _symbols_in(right):
+        if not _symbols_in(left) and not _symbols_in(right) and not _is_zero(left, right):
             raise ArithmeticUnsupported("neither side depends on a size or a matrix")
         remaining = _terms_left(difference(left, right))
         proof = Proof(not remaining, None, _terms(left), _terms(right), remaining, left=left, right=right)
@@ -172,6 +175,11 @@ def _symbols_in(value: Any) -> bool:
         part.value.slots or any(key or value.expression.free_symbols for key, value in part.value.terms.items())
         for part in parts_of(value)
     )
+
+
+def _is_zero(*sides: Any) -> bool:
+    """Whether the sides are scalars that reduce to 0: what depended on sizes and matrices is gone."""
+    return not any(part.value.slots or part.value.terms for side in sides for part in parts_of(side))
 
 
 def _mutant(mutant: Side, prepared: Mapping[str, Any], right: Any) -> Remains:

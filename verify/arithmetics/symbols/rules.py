@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor, canonical
-from verify.arithmetics.symbols.functions import _entrywise, exponential, of_entries, power
+from verify.arithmetics.symbols.functions import _entrywise, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
@@ -39,42 +39,6 @@ def softmax_row_sum(product: Product, slots: int) -> list[Product] | None:
         if all(index in summed and counts[index] == 1 for index in over):
             kept = {index: size for index, size in summed.items() if index not in over}
             return [(coefficient, factors[:position] + factors[position + 1 :], kept)]
-    return None
-
-
-@rule("softmax times its normaliser is the exponential", "softmax")
-def softmax_and_exponential(product: Product, slots: int) -> list[Product] | None:
-    """A_ij sum_k exp(T_ik) = exp(T_ij) for the softmax A of T, where exp(T) is one product.
-
-    A_ij exp(T_ik) = A_ik exp(T_ij), whichever comes first in the order of normal forms.
-    """
-    coefficient, factors, summed = product
-    if not any(made.kind == "exp" for made, _ in factors):
-        return None
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "softmax" or made.parameter != 1:
-            continue
-        assert made.inner is not None
-        found = exponential(made.inner)
-        if len(found.terms) != 1:
-            continue
-        (key,) = found.terms
-        last = len(indices) - 1
-        bound = dict(enumerate(indices[:last]))
-        others = factors[:position] + factors[position + 1 :]
-        matched = match(key, bound, others, summed, len(indices), [(made, indices)], (last,))
-        if matched is None or last not in bound:
-            continue
-        used, gone, sign = matched
-        other = bound[last]
-        rest = [factor for k, factor in enumerate(others) if k not in used]
-        here = [(head, tuple(indices[slot] for slot in at)) for head, at in key]
-        if other in summed and not occurrences([*rest, (made, indices)])[other]:
-            kept = {index: size for index, size in summed.items() if index not in gone | {other}}
-            return [(coefficient * sign, [*rest, *here], kept)]
-        swapped = [*rest, (made, (*indices[:last], other)), *here]
-        if other != indices[last] and not gone and numbers_of(swapped, slots) < numbers_of(factors, slots):
-            return [(coefficient * sign, swapped, summed)]
     return None
 
 
@@ -148,6 +112,29 @@ def selections(product: Product, slots: int) -> list[Product] | None:
             if ends[0] == made.parameter or ends[1] == other.parameter:
                 return []
         seen[whole] = (position, made, part)
+    return None
+
+
+@rule("an index is its two parts", "grouping")
+def groupings(product: Product, slots: int) -> list[Product] | None:
+    """G(i, p, q) G(i, r, s) = delta_pr delta_qs G(i, p, q), G(i, p, q) G(j, p, q) = delta_ij G(i, p, q),
+    sum_i G(i, p, q) = 1 = sum_pq G(i, p, q): each i is one pair (p, q)."""
+    coefficient, factors, summed = product
+    own = [position for position, (made, _) in enumerate(factors) if made.kind == "grouping"]
+    counts = occurrences(factors)
+    for position in own:
+        made, (whole, *parts) = factors[position]
+        rest = factors[:position] + factors[position + 1 :]
+        for alone in ([whole], parts):
+            if len(set(alone)) == len(alone) and all(index in summed and counts[index] == 1 for index in alone):
+                return [(coefficient, rest, {name: size for name, size in summed.items() if name not in alone})]
+        for later in own:
+            other, (its_whole, *its_parts) = factors[later]
+            if later <= position or other is not made or (whole != its_whole and parts != its_parts):
+                continue
+            pairs = zip(made.sizes, factors[position][1], factors[later][1], strict=True)
+            deltas = [(delta(size), (one, two)) for size, one, two in pairs if one != two]
+            return [(coefficient, [f for k, f in enumerate(factors) if k != later] + deltas, summed)]
     return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.conditions import rely_on_at_least
+from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.symbols.heads import Size
 from verify.vocabulary.errors import InputError
 
@@ -16,9 +16,15 @@ def is_size(value: Any) -> bool:
     """Whether `value` can be the size of an axis: an integer, or a sympy expression that is a positive integer."""
     if isinstance(value, sympy.Expr):
         return bool(value.is_integer and value.is_positive is not False and not value.is_number) or bool(
-            value.is_Integer and value >= 0
+            (value.is_Integer and value >= 0) or _is_quotient(value)
         )
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def _is_quotient(value: sympy.Expr) -> bool:
+    """Whether `value` is a quotient of sizes, such as D / H, which its user takes for a whole number."""
+    numerator, denominator = value.as_numer_denom()
+    return not value.is_number and all(part.is_integer and part.is_positive for part in (numerator, denominator))
 
 
 def size_of(argument: str, value: Any) -> Size:
@@ -28,6 +34,7 @@ def size_of(argument: str, value: Any) -> Size:
     size = sympy.sympify(int(value) if isinstance(value, np.integer) else value)
     if not size.is_number:
         rely_on_at_least(size, 1)
+        rely_on_whole(size)
     return size
 
 

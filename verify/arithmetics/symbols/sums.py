@@ -75,6 +75,11 @@ def extra_rules(rules: Sequence[tuple[str, frozenset[str], Rule]]) -> Iterator[N
             _rules.remove(item)
 
 
+def is_rule(name: str) -> bool:
+    """Whether a rule or hypothesis of this name is in force."""
+    return any(known == name for known, _, _ in _rules)
+
+
 class Sum:
     """Terms over `slots`; immutable."""
 

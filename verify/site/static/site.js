@@ -1,21 +1,63 @@
 "use strict";
 // Filters of the front page, copy buttons, and maps that fit the window.  Without scripts every claim is listed and every snippet can be selected.
 
+// An address of the front page that meant its table of claims leads to the page that has it now.
+if (document.getElementById("lookup") && location.hash.startsWith("#claims")) location.replace(`claims.html${location.hash}`);
+
+const GREEK = {
+  α: "alpha", β: "beta", γ: "gamma", δ: "delta", ε: "epsilon", ϵ: "epsilon", ζ: "zeta", η: "eta", θ: "theta", κ: "kappa",
+  λ: "lambda", μ: "mu", ν: "nu", ξ: "xi", π: "pi", ρ: "rho", σ: "sigma", τ: "tau", φ: "phi", ϕ: "phi", χ: "chi", ψ: "psi", ω: "omega",
+};
+// As `searchable` in content.py writes the words of claims: one kind of dash, Greek letters and LaTeX by name, no braces.
+const searchable = (text) => [...text.toLowerCase().normalize("NFKD").replace(/[\u0300-\u036f]/g, "")]
+  .map((letter) => GREEK[letter] ?? letter).join("")
+  .replace(/[\u2010-\u2015\u2212]/g, "-").replace(/_\{?\\/g, "_").replace(/[{}]/g, "").replace(/[\\$,;:()[\]“”"']+/g, " ");
+
+const lookup = document.getElementById("lookup");
+if (lookup) {
+  lookup.hidden = false;
+  lookup.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.href = `claims.html#claims?${new URLSearchParams({ q: lookup.elements.q.value })}`;
+  });
+}
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !event.target.closest("input, select, textarea")) {
+    const field = document.querySelector("input[name=q]");
+    if (field) { event.preventDefault(); field.focus(); }
+  }
+});
+
 const form = document.getElementById("filters");
 if (form) {
   const rows = [...document.querySelectorAll("#table tbody tr")];
   const found = document.getElementById("found");
-  const words = rows.map((row) => `${row.textContent} ${row.dataset.text}`.toLowerCase());
+  const words = rows.map((row) => `${searchable(row.textContent)} ${window.claimWords[row.dataset.id]}`);
   const names = [...form.elements].map((field) => field.name).filter((name) => name && name !== "q");
 
+  // Behind each option stands how many claims it would leave, given the search and the other filters.
+  const count = (hits) => {
+    for (const name of names) {
+      const others = names.filter((other) => other !== name);
+      const left = rows.filter((row, place) => hits[place] && fits(row, others));
+      for (const option of form.elements[name].options) {
+        if (!option.value) continue;
+        const number = left.filter((row) => row.dataset[name] === option.value).length;
+        option.textContent = `${option.dataset.words} (${number})`;
+      }
+    }
+  };
+  const fits = (row, chosen) => chosen.every((name) => !form.elements[name].value || row.dataset[name] === form.elements[name].value);
+
   const apply = () => {
-    const wanted = form.elements.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = searchable(form.elements.q.value).split(/\s+/).filter(Boolean);
+    const hits = words.map((text) => wanted.every((word) => text.includes(word)));
     let shown = 0;
     rows.forEach((row, place) => {
-      const chosen = names.every((name) => !form.elements[name].value || row.dataset[name] === form.elements[name].value);
-      row.hidden = !(chosen && wanted.every((word) => words[place].includes(word)));
+      row.hidden = !(hits[place] && fits(row, names));
       shown += !row.hidden;
     });
+    count(hits);
     found.textContent = shown === rows.length ? `${shown} claims` : `${shown} of ${rows.length} claims`;
   };
 
@@ -40,12 +82,6 @@ if (form) {
   form.addEventListener("reset", () => setTimeout(() => { apply(); remember(); }));
   form.addEventListener("submit", (event) => event.preventDefault());
   window.addEventListener("hashchange", recall);
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !event.target.closest("input, select, textarea")) {
-      event.preventDefault();
-      form.elements.q.focus();
-    }
-  });
   recall();
   apply();
 }

@@ -1,0 +1,83 @@
+"""What is looked for on every page in a browser: nothing cut off, no letter lost, no source where mathematics should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+#: Runs in the page and returns one line per problem.
+SCAN = r"""
+() => {
+  const problems = [];
+  const say = (what, text) => problems.push(`${what}: ${text.trim().slice(0, 90)}`);
+  document.querySelectorAll("details").forEach((item) => { item.open = true; });
+  if (document.documentElement.scrollWidth > innerWidth) say("scrolls sideways", `${document.documentElement.scrollWidth}`);
+  // painted against measured: text must end where its box does, or where its box can be scrolled to
+  for (const box of document.querySelectorAll(".formula")) {
+    const edge = box.getBoundingClientRect().left + box.scrollWidth + 4;  // italics lean out of their boxes
+    const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const painted = range.getBoundingClientRect();
+      if (painted.right + box.scrollLeft > edge) { say("painted beyond its box", node.textContent); break; }
+    }
+  }
+  for (const item of document.querySelectorAll("mtext, mi, mn")) {
+    const range = document.createRange();
+    range.selectNodeContents(item);
+    const [painted, measured] = [range, item].map((part) => part.getBoundingClientRect().width);
+    if (painted > measured + 4) say("painted beyond its box", item.textContent);
+  }
+  for (const item of document.querySelectorAll("math [mathvariant]")) {
+    if (item.getAttribute("mathvariant") !== "normal") say("a style that browsers ignore", item.outerHTML);
+  }
+  for (const item of document.querySelectorAll("code.latex")) say("LaTeX source", item.textContent);
+  for (const chart of document.querySelectorAll("svg.chart")) {
+    const frame = chart.getBoundingClientRect();
+    for (const text of chart.querySelectorAll("text")) {
+      const box = text.getBoundingClientRect();
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1) {
+        say("clipped in a picture", text.textContent);
+      }
+    }
+    if (/NaN|Infinity/.test(chart.outerHTML)) say("no number in a picture", chart.getAttribute("aria-label"));
+  }
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("pre, code, script, style, svg title")) continue;
+    const text = node.textContent;
+    if (/\\[A-Za-z]+/.test(text)) say("LaTeX in words", text);
+    if (/[^.]\.\.(\s|$)/.test(text)) say("two stops", text);
+    if (/\b1 (claims|inputs|checks|formulas|errors)\b/.test(text)) say("one of several", text);
+    if (/\{'\w+':/.test(text)) say("a Python dict", text);
+  }
+  return problems;
+}
+"""
+#: For pages of refuted claims: whether the violation, with both sides named, is on the first screen.
+FIRST_SCREEN = r"""
+() => {
+  const shown = document.querySelector(".verdict .violated");
+  if (!shown) return "no violation";
+  const names = [...shown.querySelectorAll(".name")].map((item) => item.textContent.trim());
+  if (names.length < 2 || names.some((name) => !name)) return "a side without a name";
+  return shown.getBoundingClientRect().bottom > innerHeight ? "the violation is below the first screen" : "";
+}
+"""
+
+
+def scan(browser: Browser, site: Path, names: list[str], width: int) -> list[str]:
+    """The problems of every page, each with the page's name."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page: Page = context.new_page()
+    problems = []
+    for name in names:
+        page.goto((site / name).as_uri(), wait_until="load")
+        refuted = name.startswith("claims/") and page.locator(".verdict.refuted-box").count() > 0
+        if refuted and width > 1000 and (problem := page.evaluate(FIRST_SCREEN)):
+            problems.append(f"{name}: {problem}")
+        problems += [f"{name}: {problem}" for problem in page.evaluate(SCAN)]
+    context.close()
+    return problems

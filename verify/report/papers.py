@@ -1,0 +1,101 @@
+"""A paper as its readers know it: its parts in their order, what is written about it, and what to rely on."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from verify.report.errata import Erratum
+from verify.report.model import Report
+from verify.report.weights import WEIGHTS, package_of
+from verify.vocabulary.claims import Claim, Paper
+
+#: Verdicts whose statement may be used as printed; a reading under the meaning that is given.
+USABLE = ("holds", "reading")
+#: The table of modules that closes a paper's page in the docs; the site has its own.
+_TABLE = re.compile(r"## Where a label lives.*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a paper: what it is about, and its claims in the order of the listing."""
+
+    title: str
+    claims: list[Claim]
+
+
+def parts(report: Report, paper: Paper) -> list[Part]:
+    """The parts of a paper in its order, each with the claims that are shown."""
+    found: dict[str, list[Claim]] = {}
+    for claim in sorted(report.chosen(paper.key), key=lambda claim: claim.module.rpartition(".")[0]):
+        found.setdefault(claim.module.rpartition(".")[0], []).append(claim)
+    return [Part(_summary(package), claims) for package, claims in found.items()]
+
+
+def _summary(package: str) -> str:
+    """The first line of a package's docstring."""
+    text = (importlib.import_module(package).__doc__ or package).strip()
+    return text.splitlines()[0].rstrip(".")
+
+
+def about(report: Report, paper: Paper) -> str:
+    """What the docs say of a paper, as Markdown without title and table of modules; empty where there are no docs."""
+    packages = {package_of(claim) for claim in report.chosen(paper.key)}
+    for package in packages:
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        path = Path(spec.origin).parents[1] / "docs" / "papers" / f"{paper.key}.md"
+        if path.is_file():
+            text = _TABLE.sub("", path.read_text(encoding="utf-8"))
+            return re.sub(r"\A# .*\n", "", text).strip()
+    return ""
+
+
+def reliable(report: Report, paper: Paper) -> list[Claim]:
+    """Core statements that may be used as printed."""
+    return [
+        claim
+        for claim in report.chosen(paper.key, own=False, weight="core")
+        if report.verdicts[claim.id].status in USABLE
+    ]
+
+
+def replaced(items: list[Erratum]) -> list[Erratum]:
+    """Errata with a correction that holds, steps of proofs aside: use this, not that."""
+    return [
+        item
+        for item in items
+        if item.weight != WEIGHTS[-1]
+        and item.claim.correction is not None
+        and any(c.id == item.claim.correction and verdict.status in USABLE for c, verdict in item.corrections)
+    ]
+
+
+def findings(items: list[Erratum], papers: list[Paper], number: int) -> list[Erratum]:
+    """The gravest errata across papers, in turns: with a consequence before those without, then by gravity."""
+    queues = [
+        sorted(
+            (item for item in items if item.claim.paper.key == paper.key and item.verdict.status == "refuted"),
+            key=lambda item: (not item.claim.consequence, item.gravity),
+        )
+        for paper in papers
+    ]
+    found: list[Erratum] = []
+    for turn in range(max(map(len, queues), default=0)):
+        found += sorted((queue[turn] for queue in queues if turn < len(queue)), key=lambda item: item.gravity)
+    return found[:number]
+
+
+def bibtex(paper: Paper, commit: str | None) -> str:
+    """How to cite a paper's edition here, as BibTeX; no identifier that the text does not give."""
+    note = f"Machine-checked claims of ``{paper.title}'' ({paper.citation})"
+    version = f", commit {commit[:12]}" if commit else ""
+    return (
+        f"@misc{{attention-theorems-{paper.key},\n"
+        "  title = {The machine-checked edition of attention theory},\n"
+        f"  note = {{{note}{version}}}\n}}"
+    )

@@ -1,0 +1,65 @@
+"""Where a report comes from: code, libraries, machine, and the options of the runs that its evidence is from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from verify.checks.record import Record
+
+#: Distributions whose versions matter to the numbers.
+LIBRARIES = ("torch", "python-flint", "numpy", "sympy", "mpmath", "hypothesis")
+
+
+def provenance(records: Iterable[Record], package: str | None) -> dict[str, Any]:
+    """Commit, versions, platform, and what the evidence was gathered with; null where something is not known."""
+    found = list(records)
+    times = [record.when for record in found if record.when]
+    return {
+        "commit": _commit(package),
+        "python": platform.python_version(),
+        "libraries": {name: _version(name) for name in LIBRARIES},
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "efforts": sorted({record.effort for record in found if record.effort}),
+        "seeds": sorted({record.seed for record in found}),
+        "devices": sorted({record.device for record in found}),
+        "evidence": [_utc(min(times)), _utc(max(times))] if times else None,
+        "checks": len(found),
+        "seconds": round(sum(record.duration for record in found), 1),
+    }
+
+
+def _utc(moment: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _commit(package: str | None) -> str | None:
+    """The commit of the package's folder, with a plus sign where files have changed since; None outside a repository."""
+    spec = importlib.util.find_spec(package) if package else None
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent
+    try:
+        head, changed = (
+            subprocess.run(
+                ["git", "-C", str(folder), *command], capture_output=True, text=True, timeout=10, check=True
+            ).stdout.strip()
+            for command in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return head + "+" * bool(changed)

@@ -1,0 +1,119 @@
+"""Sentences that several forms of the report share: titles, counts, and how sure a verdict is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from verify.checks.record import CERTIFIED, UPHELD, Record
+from verify.evidence.verdicts import Verdict
+from verify.vocabulary.claims import Claim
+
+#: A kind of verdict as a column of a table for readers.
+KIND_NAMES = {
+    "refuted (error)": "false", "refuted (slip)": "misprint", "gap": "gap", "open": "undecided", "reading": "reading",
+    "empirical": "observed", "holds": "hold",
+}  # fmt: skip
+#: Checks whose examples are no inputs tried.
+_NO_INPUTS = ("proved", "counterexample")
+_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def titled(claim: Claim) -> str:
+    """A claim's label with its name, where it has one: "Eq. (17): variance of off-diagonal logits"."""
+    return f"{claim.label}: {claim.name}" if claim.name else claim.label
+
+
+def sentence(text: str) -> str:
+    """Text that ends as a sentence does, with one stop."""
+    text = text.rstrip()
+    return text if text.endswith(("!", "?", "…")) else text.rstrip(".") + "."
+
+
+def capital(text: str) -> str:
+    """Text that begins as a sentence does."""
+    return text[:1].upper() + text[1:]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 claim", "2,054 inputs"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def in_words(number: int) -> str:
+    """A small number as a word."""
+    return _SMALL[number] if number < len(_SMALL) else f"{number:,}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """ "a, b and c"."""
+    *first, last = list(items) or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def does_not_hold(verdicts: Iterable[Verdict]) -> str:
+    """How many errata there are: what is refuted apart from what stands with a gap."""
+    found = list(verdicts)
+    errors = sum(verdict.status == "refuted" and verdict.severity != "slip" for verdict in found)
+    slips = sum(verdict.status == "refuted" and verdict.severity == "slip" for verdict in found)
+    gaps = sum(verdict.status == "gap" for verdict in found)
+    if not found:
+        return "No printed claim is refuted."
+    parts = [
+        f"{counted(errors, 'printed claim')} {'is' if errors == 1 else 'are'} false" if errors else "",
+        f"{counted(slips, 'printed claim')} {'is a misprint' if slips == 1 else 'are misprints'}" if slips else "",
+        f"{counted(gaps, 'printed claim')} {'stands' if gaps == 1 else 'stand'} with a gap" if gaps else "",
+    ]
+    return sentence(listed(part for part in parts if part))
+
+
+def resting(number: int) -> str:
+    """ "3 claims rest on it"."""
+    return f"{counted(number, 'claim')} {'rests' if number == 1 else 'rest'} on it"
+
+
+def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
+    """One honest sentence or two: proved for all sizes, certain by counterexample, or how much was tried."""
+    if verdict.status == "open":
+        return "Undecided."
+    wrong = _variants(claim, records)
+    certified = [record for record in records if record.outcome == CERTIFIED]
+    if verdict.status == "refuted" and certified:
+        inputs = sum(record.satisfied for record in certified)
+        where = "At one explicit input" if inputs == 1 else f"At each of {in_words(inputs)} explicit inputs"
+        exact = all(record.arithmetic == "exact" for record in certified)
+        how = "computed in rational numbers" if exact else "enclosed away from zero by balls"
+        return f"Certain. {where} every assumption holds, and the violation is {how}."
+    tried = _tried(claim, records)
+    if any(record.check == "proved" and record.outcome == UPHELD for record in records):
+        return f"Proved for all sizes: both sides reduce to one normal form. Besides, {tried}{wrong}."
+    kind = "An observation, no theorem" if verdict.status == "empirical" else "Not a proof"
+    return f"{kind}: {tried}{wrong}."
+
+
+def _tried(claim: Claim, records: list[Record]) -> str:
+    """How many inputs the checks tried, and in which arithmetic."""
+    used = [record for record in records if record.check not in _NO_INPUTS]
+    total = sum(record.satisfied for record in used)
+    if claim.relation.kind == "follows law":
+        return f"tested on {counted(total, 'random sample')}"
+    verb = {"order": "counted", "tends to": "followed along growing scales"}.get(claim.relation.kind, "checked")
+    if claim.relation.kind == "tends to" and all(record.arithmetic != "ball" for record in used):
+        return f"followed along growing scales in {counted(total, 'random run')}"
+    text = f"{verb} at {counted(total, 'input')}"
+    exact = sum(record.satisfied for record in used if record.arithmetic == "exact")
+    balls = sum(record.satisfied for record in used if record.arithmetic == "ball")
+    parts = [
+        f"{exact:,} of them in exact arithmetic" if exact else "",
+        f"{balls:,} {'' if exact else 'of them '}in balls" if balls else "",
+    ]
+    return ", ".join([text, *(part for part in parts if part)])
+
+
+def _variants(claim: Claim, records: list[Record]) -> str:
+    dead = {name for record in records for name, result in record.mutants.items() if result["killed"]}
+    killed = sum(mutant.name in dead for mutant in claim.mutants)
+    if not claim.mutants:
+        return ""
+    if killed < len(claim.mutants):
+        return f"; {killed} of {counted(len(claim.mutants), 'wrong variant')} detected"
+    return f"; {'both' if killed == 2 else f'all {killed}' if killed > 1 else 'the one'} wrong variant{'s' * (killed > 1)} detected"

@@ -1,0 +1,286 @@
+"""What pages are made of: errata and counterexamples typeset, sources with their helpers, links, filters, search words."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+import unicodedata
+from collections import Counter
+from typing import Any
+
+from markupsafe import Markup
+
+from verify.checks.record import Record
+from verify.evidence.failure import replay_call
+from verify.evidence.verdicts import GRADES
+from verify.report.errata import Erratum, Witness
+from verify.report.model import KINDS_OF_VERDICT, Report, status_of
+from verify.report.proofs import grade_without_proof, headline, headline_at_sizes
+from verify.report.sides import violation
+from verify.report.weights import WEIGHTS
+from verify.report.wording import counted, in_words, listed, titled
+from verify.site import code, mathematics
+from verify.site.byhand import by_hand
+from verify.site.comparison import compared
+from verify.vocabulary.claims import Claim
+
+#: Violations shown on a claim's first screen; the others stand with their counterexamples.
+MOST_VIOLATIONS = 1
+GREEK = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ϵ": "epsilon", "ζ": "zeta", "η": "eta",
+    "θ": "theta", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma",
+    "τ": "tau", "φ": "phi", "ϕ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega",
+}  # fmt: skip
+
+
+class Content:
+    """Parts of pages, computed from one report."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.typesetter = mathematics.Typesetter()
+
+    # -- statements and errata -----------------------------------------------------------------------------------------
+
+    def erratum(self, item: Erratum) -> dict[str, Any]:
+        """An erratum with its formulas typeset; its own correction beside it, those of what it rests on apart."""
+        others = [(c, verdict) for c, verdict in item.corrections if c.id != item.claim.correction]
+        return {
+            "item": item,
+            "statement": self.typesetter.display(item.claim.statement),
+            "pair": self.pair(item.claim, item.claim.correction),
+            "violation": next(iter(self.report.violations.get(item.claim.id, [])), None),
+            "witnesses": [self.witness(witness) for witness in item.witnesses],
+            "corrections": [(c, v, self.typesetter.display(c.statement)) for c, v in item.corrections],
+            "others": [(c, v, self.typesetter.display(c.statement)) for c, v in others],
+        }
+
+    def pair(self, claim: Claim, correction: str | None) -> tuple[Markup, Markup] | None:
+        """A statement and its correction, differences marked; None where there is none in this report."""
+        if correction is None or correction not in self.report.claims:
+            return None
+        return compared(self.typesetter, claim.statement, self.report.claims[correction].statement)
+
+    def beside(self, claim: Claim) -> dict[str, Any]:
+        """For a claim's page: its correction with both statements, or what it corrects."""
+        found: dict[str, Any] = {"correction": None, "corrects": None}
+        claims = self.report.claims
+        if (pair := self.pair(claim, claim.correction)) and claim.correction is not None:
+            found["correction"] = {"claim": claims[claim.correction], "pair": pair}
+        elif claim.corrects in claims and claim.corrects is not None:
+            pair = compared(self.typesetter, claims[claim.corrects].statement, claim.statement)
+            found["corrects"] = {"claim": claims[claim.corrects], "pair": pair}
+        return found
+
+    def witness(self, witness: Witness) -> dict[str, Any]:
+        """A counterexample as equations to check by hand, as plain numpy, and as a call of this project."""
+        return {
+            "witness": witness,
+            "inputs": self.typesetter.inputs(witness.certificate["inputs"]),
+            "snippet": code.highlighted(witness.snippet),
+            "by_hand": by_hand(witness.claim, witness.certificate),
+        }
+
+    def violation(self, claim: Claim, record: Record) -> dict[str, Any]:
+        """A violation that a search found and shrank, without a certificate."""
+        return {"record": record, "snippet": code.highlighted(replay_call(claim, record.details["inputs"]))}
+
+    # -- evidence ------------------------------------------------------------------------------------------------------
+
+    def for_all_sizes(self, records: list[Record]) -> dict[str, Any] | None:
+        """The proof for all sizes, if there is one: its headline, and the formulas typeset."""
+        record = next((record for record in records if record.check == "proved"), None)
+        if record is None or not {"terms", "entries"} & record.details.keys():
+            return None
+        formulas = {
+            title: self.typesetter.display(record.details[name])
+            for title, name in (("The formula, read back from the code", "formula"), ("Normal form", "normal form"))
+            if record.details.get(name)
+        }
+        return {"headline": headline(record), "details": record.details, "formulas": formulas, "record": record}
+
+    def at_given_sizes(self, records: list[Record]) -> dict[str, Any] | None:
+        """The proof at given sizes, if there is one: its headline, and the grade of the evidence without it."""
+        record = next((record for record in records if record.check == "proved at sizes"), None)
+        if record is None or "proved at" not in record.details:
+            return None
+        return {"headline": headline_at_sizes(record), "otherwise": grade_without_proof(records), "record": record}
+
+    def mutants(self, claim: Claim, records: list[Record]) -> list[dict[str, Any]]:
+        """Per mutant: what each check measured, and the checks that killed it."""
+        rows = []
+        for mutant in claim.mutants:
+            results = [(record, record.mutants[mutant.name]) for record in records if mutant.name in record.mutants]
+            killers = [record for record, result in results if result["killed"]]
+            rows.append({"mutant": mutant, "results": results, "killers": killers})
+        return rows
+
+    def ratio_of(self, claim: Claim, record: Record) -> float | None:
+        """The ratio that a check found: for a counterexample that of its violation."""
+        found = [violation(claim, item).ratio for item in record.details.get("certificates", [])]
+        known = [ratio for ratio in found if ratio is not None]
+        return max(known) if known and claim.relation.kind == "at most" else record.tightest_ratio
+
+    # -- sources and links ---------------------------------------------------------------------------------------------
+
+    def sources(self, claim: Claim) -> list[dict[str, Any]]:
+        """The formula, then what it is compared with, each followed by the functions that it consists of."""
+        rows, shown = [], set()
+        for name, function in claim.named_functions().items():
+            title = {"formula": "The formula", "oracle": "What it is compared with", "inputs": "How inputs are made"}
+            rows.append((title.get(name, name.capitalize()), function, True))
+            for helper in code.helpers([function]):
+                if helper not in shown:
+                    shown.add(helper)
+                    rows.append((f"{helper.__name__}, used there", helper, False))
+        return [
+            {"title": title, "source": code.source(part), "place": code.place(part), "open": own and position < 1}
+            for position, (title, part, own) in enumerate(rows)
+        ]
+
+    def variants(self, claim: Claim) -> list[dict[str, Any]]:
+        """Mutants as code: the replacement where there is one, else the function."""
+        rows = []
+        for mutant in claim.mutants:
+            change = mutant.variant.text
+            shown = code.source(mutant.function) if change is None else code.highlighted(change)
+            place = code.place(mutant.function if change is None else claim.the_formula)
+            rows.append({"title": mutant.name, "source": shown, "place": place})
+        return rows
+
+    def links(self, claim: Claim) -> list[tuple[str, list[str]]]:
+        """Ids of the claims linked, by kind of link."""
+        proves = [other for other in self.report.used_by[claim.id] if claim.id in self.report.claims[other].proof]
+        users = [other for other in self.report.used_by[claim.id] if other not in proves]
+        links = [
+            ("Correction", [claim.correction] if claim.correction else []),
+            ("Corrects", [claim.corrects] if claim.corrects else []),
+            ("Presupposes", list(claim.presumes)),
+            ("Steps of its proof", list(claim.proof)),
+            ("Step in the proof of", proves),
+            ("Uses", list(claim.uses)),
+            ("Used by", users),
+        ]
+        return [(name, found) for name, found in links if found]
+
+    # -- the front page ------------------------------------------------------------------------------------------------
+
+    def opening(self) -> dict[str, str]:
+        """Three sentences: what this is, how it was checked, what was found."""
+        report = self.report
+        printed, own = report.chosen(own=False), report.chosen(own=True)
+        inputs = sum(record.satisfied for record in report.records if record.check not in ("proved", "counterexample"))
+        proved = sum(verdict.grade == "all sizes" for verdict in report.verdicts.values())
+        papers = len(report.papers)
+        what = (
+            f"{in_words(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"
+            " about attention: derivatives, identities, bounds, limits, laws. Each is encoded here as printed"
+        )
+        what += f", and {counted(len(own), 'claim')} of this project correct or sharpen them." if own else "."
+        proofs = (
+            f"; {counted(proved, 'identity', 'identities')} {'is' if proved == 1 else 'are'} proved for all sizes"
+            * (proved > 0)
+        )
+        how = (
+            f"Programs compared each with an independent computation, in floating point, exact rational and interval arithmetic, at"
+            f" {inputs:,} inputs in all{proofs}; planted mistakes had to be detected; and"
+            " whatever is called refuted comes with a counterexample that anyone can recompute."
+        )
+        return {"what": what, "how": how, "found": self._found()}
+
+    def _found(self) -> str:
+        core, every = self.report.kinds(own=False, weight="core"), self.report.kinds(own=False)
+        parts = [
+            f"{core['holds']} hold as printed",
+            f"{core['reading'] + core['empirical']} hold under a stated reading or as an observation"
+            if core["reading"] + core["empirical"]
+            else "",
+            f"{core['gap']} stand with a gap" if core["gap"] else "",
+            f"{core['refuted (slip)']} are misprinted" if core["refuted (slip)"] else "",
+            f"{core['refuted (error)']} are false" if core["refuted (error)"] else "",
+            f"{core['open']} are undecided" if core["open"] else "",
+        ]
+        text = f"Of {counted(sum(core.values()), 'core statement')}, {listed(part for part in parts if part)}"
+        return (
+            f"{text}; of all {counted(sum(every.values()), 'printed claim')}, {every['holds'] + every['reading']} hold,"
+            f" {every['refuted (slip)']} are misprints and {every['refuted (error)']} are false."
+        )
+
+    def provenance(self) -> list[tuple[str, str]]:
+        """Where the report comes from, for readers."""
+        found = self.report.provenance
+        versions = [f"{name} {version}" for name, version in found["libraries"].items() if version]
+        rows = [
+            ("Code", f"commit {found['commit']}" if found["commit"] else ""),
+            ("Software", ", ".join([f"Python {found['python']}", *versions])),
+            ("Machine", found["platform"]),
+            (
+                "Runs",
+                f"{counted(found['checks'], 'check')}, {found['seconds']:,.0f} s of checking; effort {listed(found['efforts'])};"
+                f" seed {listed(map(str, found['seeds']))}; device {listed(found['devices'])}",
+            ),
+        ]
+        return [(name, words) for name, words in rows if words]
+
+    # -- the list of claims --------------------------------------------------------------------------------------------
+
+    def filters(self) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
+        """Fields to filter by: label, name, and the options (value, words, number of claims)."""
+        claims, verdicts = self.report.claims.values(), self.report.verdicts
+        values = {
+            ("Paper", "paper"): [(c.paper.key, c.paper.key) for c in claims],
+            ("Verdict", "verdict"): [(status_of(verdicts[c.id]),) * 2 for c in claims],
+            ("Weight", "weight"): [(self.report.weights.get(c.id, "text"),) * 2 for c in claims],
+            ("Strength", "grade"): [(verdicts[c.id].grade or "none",) * 2 for c in claims],
+            ("Kind", "kind"): [(c.relation.kind,) * 2 for c in claims],
+            ("Stated by", "origin"): [
+                ("project", "this project") if c.of_project else ("paper", "the paper") for c in claims
+            ],
+        }
+        orders = {"verdict": KINDS_OF_VERDICT, "weight": WEIGHTS, "grade": (*GRADES, "none")}
+        found = []
+        for (label, name), given in values.items():
+            number = Counter(given)
+            known = orders.get(name)
+            options = sorted(number, key=lambda pair: known.index(pair[0]) if known else 0)
+            found.append((label, name, [(value, words, number[value, words]) for value, words in options]))
+        return found
+
+    def search_words(self, claim: Claim) -> str:
+        """Every word under which a claim is found, once, as the script compares them."""
+        verdict = self.report.verdicts[claim.id]
+        texts = [
+            claim.id, titled(claim), claim.paper.title, claim.paper.citation, claim.relation.kind, claim.statement,
+            verdict.why, status_of(verdict), claim.note, claim.missing, claim.consequence, claim.observed, *claim.assumption_texts,
+            str(claim.reading or ""), str(claim.doubt or ""), sys.modules[claim.module].__doc__,
+        ]  # fmt: skip
+        for function in map(inspect.unwrap, claim.named_functions().values()):
+            texts += [function.__name__.replace("_", " "), function.__doc__]
+        words = " ".join(searchable(text) for text in texts if text)
+        return " ".join(dict.fromkeys(words.split()))
+
+
+def searchable(text: str) -> str:
+    """Text as the search compares it: one kind of dash, Greek letters and LaTeX by name, no braces, small letters."""
+    text = unicodedata.normalize("NFKD", text.lower())
+    text = "".join(GREEK.get(letter, letter) for letter in text if not unicodedata.combining(letter))
+    text = re.sub(r"[\u2010-\u2015\u2212]", "-", text).replace("_{\\", "_").replace("_\\", "_")
+    return re.sub(
+        r"[\\{}$,;:()\[\]“”\"']+", " ", re.sub(r"\\(?:text|mathrm|operatorname|mathbf|mathcal|mathbb)|[{}]", "", text)
+    )
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for a table cell; a dash where there is none."""
+    if value is None:
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value + 0.0:.{digits}g}"  # + 0.0: no negative zero
+
+
+def dtype(record: Record) -> str:
+    """The dtype of floating-point checks; other arithmetics have none."""
+    return record.arithmetic if record.arithmetic.startswith("float") else "–"

@@ -1,0 +1,400 @@
+"""The engine's matrix functions in a few lines of numpy each: what snippets of counterexamples are made from.
+
+Read as text by `byhand`, without docstrings.  Derivatives are central differences.
+"""
+
+# mypy: ignore-errors
+
+import numpy as np
+
+ROW = "row"
+COLUMN = "column"
+
+
+def rational(a, b=1):
+    """a / b."""
+    return a / b
+
+
+def exact_scalar(x):
+    """A number."""
+    return float(x)
+
+
+def is_tensor(x):
+    """Whether it is a torch tensor, which no array here is."""
+    return False
+
+
+def sqrt(x):
+    """Entrywise square root."""
+    return np.sqrt(x)
+
+
+def exp(x):
+    """Entrywise exponential."""
+    return np.exp(x)
+
+
+def log(x):
+    """Entrywise logarithm."""
+    return np.log(x)
+
+
+def absolute(x):
+    """Entrywise absolute value."""
+    return np.abs(x)
+
+
+def relu(x):
+    """Entrywise max(x, 0)."""
+    return np.maximum(x, 0.0)
+
+
+def step(x):
+    """Entrywise derivative of relu, 0 at 0."""
+    return (np.asarray(x) > 0).astype(float)
+
+
+def maximum(x):
+    """The largest entry."""
+    return np.max(x)
+
+
+def total(x):
+    """The sum of all entries."""
+    return np.sum(x)
+
+
+def eye(n):
+    """The identity matrix."""
+    return np.eye(n)
+
+
+def zeros(m, n):
+    """The zero matrix."""
+    return np.zeros((m, n))
+
+
+def ones(m, n):
+    """The matrix of ones."""
+    return np.ones((m, n))
+
+
+def basis_vector(n, i):
+    """A unit vector as a column."""
+    return np.eye(n)[:, i : i + 1]
+
+
+def basis_matrix(m, n, i, j):
+    """The matrix with a single one."""
+    return np.eye(m)[:, i : i + 1] @ np.eye(n)[j : j + 1]
+
+
+def transpose(A):
+    """The transpose."""
+    return A.T
+
+
+def vec_r(A):
+    """Rows stacked."""
+    return A.reshape(-1, 1)
+
+
+def vec_c(A):
+    """Columns stacked."""
+    return A.T.reshape(-1, 1)
+
+
+def unvec_r(v, m, n):
+    """The matrix whose rows are stacked in v."""
+    return v.reshape(m, n)
+
+
+def commutation_matrix(n, m):
+    """K vec_r(A) = vec_r(A^T)."""
+    return np.eye(m * n)[np.arange(m * n).reshape(m, n).T.reshape(-1)]
+
+
+def row_sums(A):
+    """Sums over each row, a column."""
+    return A.sum(1).reshape(-1, 1)
+
+
+def row_norms(A):
+    """Norms of the rows, a column."""
+    return np.sqrt((A * A).sum(1)).reshape(-1, 1)
+
+
+def normalize_rows(A):
+    """Rows divided by their norms."""
+    return A / np.sqrt((A * A).sum(1)).reshape(-1, 1)
+
+
+def softmax(T):
+    """Row softmax."""
+    weights = np.exp(T - T.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def expm(A):
+    """The matrix exponential, by scaling, a power series and squaring."""
+    B, term = A / 1024, np.eye(len(A))
+    result = term
+    for k in range(1, 20):
+        term = term @ B / k
+        result = result + term
+    for _ in range(10):
+        result = result @ result
+    return result
+
+
+def kron(*factors):
+    """The Kronecker product."""
+    result = factors[0]
+    for factor in factors[1:]:
+        result = np.kron(result, factor)
+    return result
+
+
+def kron_matmul(factors, M):
+    """(A_1 (x) ... (x) A_r) M."""
+    return kron(*factors) @ M
+
+
+def hadamard(A, B):
+    """The entrywise product."""
+    return A * B
+
+
+def concatenate(blocks, axis):
+    """Blocks joined, members of lists among them."""
+    flat = [part for block in blocks for part in (block if isinstance(block, (list, tuple)) else [block])]
+    return np.concatenate(flat, axis=axis)
+
+
+def stack_rows(rows):
+    """One-dimensional rows as a matrix."""
+    return np.array([np.ravel(row) for row in rows])
+
+
+def khatri_rao(A_blocks, B_blocks):
+    """Block by block Kronecker products."""
+    return np.concatenate([np.kron(A, B) for A, B in zip(A_blocks, B_blocks)])  # noqa: B905
+
+
+def block_diag(blocks):
+    """The block-diagonal matrix."""
+    result = np.zeros((sum(B.shape[0] for B in blocks), sum(B.shape[1] for B in blocks)))
+    i = j = 0
+    for B in blocks:
+        result[i : i + B.shape[0], j : j + B.shape[1]] = B
+        i, j = i + B.shape[0], j + B.shape[1]
+    return result
+
+
+def diag(v):
+    """The diagonal matrix of a vector."""
+    return np.diag(np.ravel(v))
+
+
+def diag_part(A):
+    """The diagonal."""
+    return np.diagonal(A)
+
+
+def trace(A):
+    """The trace."""
+    return np.trace(A)
+
+
+def column(*scalars):
+    """Scalars on top of each other."""
+    return np.array([float(np.ravel(x)[0]) for x in scalars]).reshape(-1, 1)
+
+
+def each(n, entry):
+    """entry(0), ..., entry(n - 1)."""
+    return [entry(i) for i in range(n)]
+
+
+def summed(n, term):
+    """term(0) + ... + term(n - 1)."""
+    return sum(term(i) for i in range(n))
+
+
+def indexed(pattern, *operands):
+    """A sum of products over indices: "il,ij->(i j)(l)" groups those of the result into rows and columns."""
+    inputs, output = pattern.replace(" ", "").split("->")
+    groups = output.replace("(", " ").replace(")", " ").split()
+    sizes = {i: n for names, A in zip(inputs.split(","), operands) for i, n in zip(names, A.shape)}  # noqa: B905
+    result = np.einsum(inputs + "->" + "".join(groups), *operands)
+    return result.reshape([int(np.prod([sizes[i] for i in group])) for group in groups])
+
+
+def parts_of_width(M, width, axis):
+    """The parts of this width along an axis."""
+    return np.split(M, M.shape[axis] // width, axis)
+
+
+def parts(M, count, axis):
+    """So many parts of equal width along an axis."""
+    return np.split(M, count, axis)
+
+
+def mapped(function, *families):
+    """A function of the matrices of some lists."""
+    return [function(*matrices) for matrices in zip(*families)]  # noqa: B905
+
+
+def added(family):
+    """The sum of a list of matrices."""
+    return sum(family)
+
+
+def Normal(rows, columns, variance=1):
+    """A matrix of independent normal entries of mean 0."""
+    return rows, columns, variance
+
+
+def expectation(f, **normals):
+    """E f by the moments of the monomials in f: E g^m = (m - 1)!! variance^(m / 2)."""
+
+    class Polynomial:
+        def __init__(self, terms):
+            self.terms = terms
+
+        def __add__(self, other):
+            found = dict(self.terms)
+            for key, x in getattr(other, "terms", {(): other}).items():
+                found[key] = found.get(key, 0.0) + x
+            return Polynomial(found)
+
+        def __mul__(self, other):
+            found = {}
+            for a, x in self.terms.items():
+                for b, y in getattr(other, "terms", {(): other}).items():
+                    key = tuple(sorted(a + b))
+                    found[key] = found.get(key, 0.0) + x * y
+            return Polynomial(found)
+
+        def __sub__(self, other):
+            return self + other * -1.0
+
+        def mean(self):
+            total = 0.0
+            for key, x in self.terms.items():
+                for g in set(key):
+                    m = key.count(g)
+                    x *= 0 if m % 2 else np.prod(np.arange(1, m, 2)) * normals[g[0]][2] ** (m // 2)
+                total += x
+            return total
+
+        __radd__, __rmul__ = __add__, __mul__
+
+    matrices = {}
+    for name, (rows, columns, _) in normals.items():
+        matrices[name] = np.empty((rows, columns), dtype=object)
+        for i, j in np.ndindex(rows, columns):
+            matrices[name][i, j] = Polynomial({((name, i, j),): 1.0})
+
+    def mean(**given):
+        value = f(**matrices, **given)
+        return np.array([[entry.mean() for entry in row] for row in value])
+
+    return mean
+
+
+def frobenius_norm(A):
+    """The root of the sum of squares."""
+    return np.sqrt((A * A).sum())
+
+
+def symmetric_eigenvalues(B):
+    """Eigenvalues, ascending."""
+    return np.linalg.eigvalsh(B)
+
+
+def singular_values(A):
+    """Singular values, descending."""
+    return np.linalg.svd(A, compute_uv=False)
+
+
+def spectral_norm(A):
+    """The largest singular value."""
+    return np.linalg.svd(A, compute_uv=False)[0]
+
+
+def smallest_singular_value(A):
+    """The smallest singular value."""
+    return np.linalg.svd(A, compute_uv=False)[-1]
+
+
+def condition_number(A):
+    """Largest over smallest singular value."""
+    s = np.linalg.svd(A, compute_uv=False)
+    return s[0] / s[-1]
+
+
+def effective_condition_number(A, rank):
+    """Largest over smallest nonzero singular value."""
+    s = np.linalg.svd(A, compute_uv=False)
+    return s[0] / s[rank - 1]
+
+
+def inverse(A):
+    """The inverse."""
+    return np.linalg.inv(A)
+
+
+def determinant(A):
+    """The determinant."""
+    return np.linalg.det(A)
+
+
+def _slopes(f, x):
+    """Central differences of f at x, one column per entry of x."""
+    columns = []
+    for i in range(x.size):
+        h = np.zeros(x.size)
+        h[i] = 1e-5
+        h = h.reshape(x.shape)
+        columns.append(np.ravel(np.asarray(f(x + h)) - np.asarray(f(x - h))) / 2e-5)
+    return np.array(columns).T
+
+
+def jacobian(f, wrt, layout="row", by=""):
+    """d vec f / d vec wrt, by central differences."""
+    import inspect
+
+    def differentiated(*args, **kwargs):
+        given = {**dict(zip(inspect.signature(f).parameters, args)), **kwargs}  # noqa: B905
+        x = np.asarray(given[wrt], dtype=float)
+        J = _slopes(lambda y: f(**{**given, wrt: y}), x)
+        if layout == "column":
+            out = np.asarray(f(**given)).shape
+            J = J[np.arange(J.shape[0]).reshape(out).T.ravel()][:, np.arange(x.size).reshape(x.shape).T.ravel()]
+        return J
+
+    return differentiated
+
+
+def hessian(f, wrt, layout="row", by=""):
+    """d^2 f / d vec W_i d vec W_j of a scalar f, by central differences of central differences."""
+    import inspect
+
+    def differentiated(*args, **kwargs):
+        given = {**dict(zip(inspect.signature(f).parameters, args)), **kwargs}  # noqa: B905
+        a, b = (np.asarray(given[name], dtype=float) for name in wrt)
+        H = np.zeros((a.size, b.size))
+        for i in range(a.size):
+            for j in range(b.size):
+                for s in (1, -1):
+                    for t in (1, -1):
+                        moved = dict(given)
+                        moved[wrt[0]] = moved[wrt[0]] + s * 1e-3 * np.eye(a.size)[i].reshape(a.shape)
+                        moved[wrt[1]] = moved[wrt[1]] + t * 1e-3 * np.eye(b.size)[j].reshape(b.shape)
+                        H[i, j] += s * t * float(np.ravel(f(**moved))[0]) / 4e-6
+        return H
+
+    return differentiated
