@@ -65,8 +65,9 @@ PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition"
     statement=r"""E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN
         (updates (7)-(8)) approximately decreases}""",
     assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
-    name="pseudo-energy decreased by AKOrN", relation=AtMost(signed=True, ascent=False), expects="refuted",
-    severity="slip", correction="dynamics.sec-6.3-pseudo-drive",
+    relation=AtMost(signed=True, ascent=False, left="E_pseudo after the step", right="E_pseudo before, less a trifle"),
+    name="pseudo-energy decreased by AKOrN", expects="refuted", severity="slip",
+    correction="dynamics.sec-6.3-pseudo-drive",
     reading=Reading("approximately decreases", r"""falls in steps that move the state: $E(t+1) \le E(t) -
             \kappa\|X^{(t+1)}-X^{(t)}\|_F^2$ for some $\kappa > 0$, tested at $2^{-20}$"""),
     consequence=r"""Computed with the $\Delta X$ of AKOrN the pseudo-energy is 0 at every state and monitors nothing;
@@ -270,8 +271,7 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
     assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True,
-    of_project=True,
-    corrects="dynamics.sec-6.3-quadratic",
+    of_project=True, corrects="dynamics.sec-6.3-quadratic",
     note=r"""How good the approximation is: dynamics.b.5-alignment gives $Jx - \operatorname{vec}(
         \operatorname{MSA}(X))$ exactly.""")  # fmt: skip
 

@@ -88,7 +88,9 @@ def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, 
     whole = {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
     found = []
     for name, slope in whole.items():
-        own = each(H, functools.partial(lambda h, name: vec_r(jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])), name=name))
+        own = each(
+            H, functools.partial(lambda h, name: vec_r(jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])), name=name)
+        )
         found += [mapped(vec_r, parts(slope, H, 1)), own]
     return concatenate(found, axis=0)
 
