@@ -59,7 +59,7 @@ def _skew_inverse(G: Any) -> Any:
     return inverse(eye(G.shape[0]) + G - G.T)
 
 
-def _corner(M: Any, E: Any, N: Any) -> Any:
+def corner(M: Any, E: Any, N: Any) -> Any:
     """The integral of exp(s M) E exp((1 - s) N) over s in [0, 1], as a corner of exp [[M, E], [0, N]]."""
     m, n = M.shape[0], N.shape[0]
     upper, lower = concatenate([M, E], axis=1), concatenate([E.T * 0, N], axis=1)
@@ -120,13 +120,19 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "push-through on the left": lambda X, G: X.T @ expm(X @ G @ X.T - X @ G.T @ X.T) @ X,
     "opposite exponentials": lambda X, T: expm(X @ X.T @ T) @ X @ X.T @ expm(-(T @ X @ X.T)) + expm(T) @ X @ X.T @ expm(-T),
     "exponential and its matrix": lambda G, H: expm(G @ H) @ (G @ H) - G @ H @ expm(G @ H) + expm(G) @ G,
-    "mean exponential": lambda G, H: G @ _corner(G, eye(G.shape[0]), G * 0) + _corner(H - G, G, G * 0) @ H,
-    "mean exponential of a sum": lambda G, H: (G - H) @ _corner(G - H, H, G * 0) + _corner(G * 0, G - H, G - H) @ G,
-    "exponential of blocks": lambda G, X: _corner(G, G @ X.T, X @ X.T) @ X - G @ _corner(G, X.T, X @ X.T) @ X,
-    "integral of two exponentials": lambda G, H: G @ _corner(G, G, H) @ H - _corner(G, G, H) @ H @ H + _corner(H, H, G) @ G,
-    "integral of one exponential": lambda G, H: _corner(G, eye(G.shape[0]), G) @ H + _corner(2 * G, 2 * G, 2 * G),
-    "integral of a sum": lambda G, H: _corner(G + H, G + H, G + H) - 2 * _corner(G + H, eye(G.shape[0]), G + H),
-    "integral pushed through": lambda X, G: X @ _corner(G @ X.T @ X, G @ X.T, X @ X.T) @ X,
+    "mean exponential": lambda G, H: G @ corner(G, eye(G.shape[0]), G * 0) + corner(H - G, G, G * 0) @ H,
+    "mean exponential of a sum": lambda G, H: (G - H) @ corner(G - H, H, G * 0) + corner(G * 0, G - H, G - H) @ G,
+    "exponential of blocks": lambda G, X: corner(G, G @ X.T, X @ X.T) @ X - G @ corner(G, X.T, X @ X.T) @ X,
+    "exponential of a column times a row": lambda X, G, H: expm(concatenate(
+        [concatenate([X @ H @ X.T, X @ G], axis=1), concatenate([H @ X.T, G], axis=1)], axis=0
+    )) @ concatenate([X, G], axis=0),
+    "exponential of equal rows": lambda G, H: expm(
+        concatenate([concatenate([G, H], axis=1)] * 2, axis=0)
+    ) @ concatenate([H, G], axis=0),
+    "integral of two exponentials": lambda G, H: G @ corner(G, G, H) @ H - corner(G, G, H) @ H @ H + corner(H, H, G) @ G,
+    "integral of one exponential": lambda G, H: corner(G, eye(G.shape[0]), G) @ H + corner(2 * G, 2 * G, 2 * G),
+    "integral of a sum": lambda G, H: corner(G + H, G + H, G + H) - 2 * corner(G + H, eye(G.shape[0]), G + H),
+    "integral pushed through": lambda X, G: X @ corner(G @ X.T @ X, G @ X.T, X @ X.T) @ X,
     "exponential beside an identity": lambda G, W: expm(kron(eye(W.shape[1]), G)) @ kron(W.T, G) + kron(W.T, expm(G)),
     "inverse of blocks": lambda X, T: inverse(concatenate(
         [concatenate([eye(X.shape[1]), X.T], axis=1), concatenate([T @ X, -(T @ T.T)], axis=1)], axis=0

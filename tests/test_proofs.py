@@ -11,7 +11,7 @@ import pytest
 from tests.claims_that_fail import toy
 from verify.arithmetics.symbols import calculus
 from verify.arithmetics.symbols.sums import contract
-from verify.checks import checks_of
+from verify.checks import checks_of, proofs
 from verify.checks.proofs import inputs_of, proved
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
@@ -372,6 +372,22 @@ def test_proved_claims_are_sampled_less() -> None:
     effort = EFFORTS["ci"]
     assert effort.tying(effort.examples, proved=True) * 4 == effort.examples
     assert effort.tying(effort.examples, proved=False) == effort.examples
+
+
+def test_a_mutant_that_is_right_at_some_sizes_is_told_apart_at_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = toy("transpose", Equal(), all_sizes=True, sizes={"n": (1, 3)})
+    claim.formula(_itself)
+    claim.oracle(lambda A: A)
+    claim.mutant("transposed", lambda A: A.T)
+    claim.mutant("doubled", lambda value: 2 * value)
+    monkeypatch.setattr(proofs, "spot_sizes", lambda claim, seed: [{"n": 1}] * 3)
+    record = check_of(claim)
+    assert record.outcome == UPHELD, record.message
+    assert [spot["sizes"] for spot in record.details["spots"]] == [{"n": 1}] * 3 + [{"n": 3}]
+
+
+def _itself(A: Square) -> Any:
+    return A
 
 
 def test_only_the_spot_check_depends_on_the_seed() -> None:

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, disagreement, slope_disagreement
+from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, corner, disagreement, slope_disagreement
 from verify.arithmetics.symbols import calculus, named, sums
 from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.exponential import frechet_derivative, mean_exponential
 from verify.arithmetics.symbols.hypotheses import Hypothesis, vanishing
+from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.proof import float_values, parts_of, prove
 from verify.arithmetics.symbols.scalars import rational_scalar
-from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax
+from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax, total
 from verify.oracles.derivatives import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -114,6 +115,24 @@ def test_a_zero_in_the_frechet_derivative_gives_the_mean_exponential() -> None:
     assert mean_exponential(nothing).key == eye(d).value.key
 
 
+def test_the_adjoint_of_the_derivative_is_that_of_the_transpose() -> None:
+    """<Y, D(M, E)> = <D(M^T, Y), E>, and D(M, E)^T = D(M^T, E^T); of rectangular E with a matrix on either side too."""
+    M, N, E, Y = named("M", n, n), named("N", d, d), named("E", n, d), named("Y", n, d)
+    inner = total(Y * corner(M, E, N)) - total(corner(M.T, Y, N.T) * E)
+    assert not inner.value
+    assert (total(Y * corner(M, E, N)) - total(corner(M, Y, N.T) * E)).value
+    assert not (corner(M, E, N).T - corner(N.T, E.T, M.T)).value
+    assert not (corner(M, 2 * E + Y, N) - 2 * corner(M, E, N) - corner(M, Y, N)).value
+
+
+def test_a_derivative_is_shown_by_its_exponentials() -> None:
+    shown = sum_latex((jacobian(expm, "A")(named("G", d, d))).value)
+    assert (
+        r"\int_0^1 [\operatorname{expm}([G]_{a b})^{s}]_{a c}\, [\operatorname{expm}([G]_{a b})^{1-s}]_{d b}\,ds"
+        in shown
+    )
+
+
 def test_the_second_derivative_is_refused() -> None:
     with pytest.raises(ArithmeticUnsupported, match="the derivative of an integral of matrix exponentials"):
         hessian(expm, ("A", "A"))(named("G", d, d))
@@ -123,8 +142,10 @@ def test_exponentials_that_have_no_form_are_named() -> None:
     G, W = named("G", d, d), named("W", d, k)
     with pytest.raises(ArithmeticUnsupported, match="whose rows group several indices"):
         expm(kron(G, G))
-    full = concatenate([concatenate([G, G], axis=1), concatenate([G, G], axis=1)], axis=0)
-    with pytest.raises(ArithmeticUnsupported, match="neither diagonal nor two and upper triangular"):
+    full = concatenate([concatenate([G, W], axis=1), concatenate([W.T, eye(k)], axis=1)], axis=0)
+    with pytest.raises(
+        ArithmeticUnsupported, match="neither diagonal, two and upper triangular, nor a column times a row"
+    ):
         expm(full)
     with pytest.raises(ValueError, match="A: expected a square matrix"):
         expm(W)
@@ -139,6 +160,7 @@ ASSUMPTIONS: dict[str, Callable[..., Any]] = {
     "image": lambda B, X, P, Q: _skew(X, P, Q) - B @ (B.T @ _skew(X, P, Q)),
     "symmetric product": lambda P, Q: P @ Q.T - Q @ P.T,
     "skew": lambda S: S + S.T,
+    "made of others": lambda C, B, H: C - B @ H,
 }
 
 
@@ -166,6 +188,16 @@ CONSEQUENCES: dict[str, tuple[list[str], Callable[..., Any], Callable[..., Any]]
         lambda B, X, P, Q: B @ B.T @ _skew(X, P, Q) @ B @ B.T @ _skew(X, P, Q) @ B @ B.T,
         lambda B, X, P, Q: _skew(X, P, Q) @ _skew(X, P, Q),
     ),
+    "conjugated exponential": (
+        ["orthonormal"],
+        lambda B, H: expm(B @ H @ B.T),
+        lambda B, H: eye(B.shape[0]) + B @ (expm(H) - eye(H.shape[0])) @ B.T,
+    ),
+    "an input made of others": (
+        ["made of others", "orthonormal"],
+        lambda C, S, H: C.T @ S @ C @ H + C.T @ C,
+        lambda B, S, H: H.T @ B.T @ S @ B @ H @ H + H.T @ H,
+    ),
     "derivative in the span": (
         ["spanned"],
         lambda B, X, G: jacobian(lambda G: _reduced(X @ G @ X.T, B), "G")(G),
@@ -184,6 +216,7 @@ def _operands() -> dict[str, Any]:
     return {
         "B": named("B", n, k), "X": named("X", n, d), "G": named("G", d, d), "S": named("S", n, n),
         "P": named("P", d, d), "Q": named("Q", d, d),
+        "H": named("H", k, k), "C": named("C", n, k),
     }  # fmt: skip
 
 
@@ -199,6 +232,8 @@ def _point(seed: int) -> tuple[Point, dict[str, torch.Tensor]]:
         "P": (symmetric + symmetric.T) @ np.linalg.inv(Q.T), "S": rng.standard_normal((4, 4)),
     }  # fmt: skip
     arrays["S"] = arrays["S"] - arrays["S"].T
+    arrays["H"] = rng.standard_normal((2, 2))
+    arrays["C"] = B @ arrays["H"]
     return Point(sizes, arrays), {name: torch.as_tensor(array) for name, array in arrays.items()}
 
 
@@ -232,6 +267,19 @@ def test_an_assumption_proves_its_consequence_and_nothing_without_it(name: str) 
         for function, value in ((left, proof.left), (right, proof.right)):
             floats = np.asarray(function(**{own: tensors[own] for own in _names(function)})).reshape(-1)
             assert np.abs(float_values(value, point) - floats).max() < 1e-8 * max(1.0, np.abs(floats).max())
+
+
+def test_a_factor_two_in_conjugation_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "exp(V M V^T) = I + V (exp(M) - I) V^T where V^T V = I", doubled)
+    proof = prove(
+        lambda given: expm(given["B"] @ given["H"] @ given["B"].T),
+        lambda given: expm(given["B"] @ given["H"] @ given["B"].T),
+        _operands,
+        hypotheses=lambda given: _given(["orthonormal"], dict(given)),
+    )
+    point, tensors = _point(0)
+    floats = expm(tensors["B"] @ tensors["H"] @ tensors["B"].T).numpy().reshape(-1)
+    assert np.abs(float_values(proof.left, point) - floats).max() > 1e-3
 
 
 def test_a_wrong_projection_rule_is_caught_at_inputs_that_satisfy_the_assumption(

@@ -41,7 +41,7 @@ PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
     statement=r"""\text{``the functional Hessian has a block-hollow structure (zero diagonal blocks), which also extends
         to any piecewise nonlinearity in the sense of almost everywhere''}""",
     assumptions=["three layers with an elementwise nonlinearity after the first two", AWAY],
-    name="block-hollow functional Hessian, piecewise linear activations", relation=HasStructure(),
+    name="block-hollow functional Hessian, piecewise linear activations", relation=HasStructure(), all_sizes=True,
     sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)}, expects="reading", exact=True,
     reading=Reading("piecewise nonlinearity", r"""piecewise means piecewise linear, like ReLU: on each cell of fixed
             signs $F$ is linear in every $W_i$, and where units stay at their kink on an open set of weights, $F$ does

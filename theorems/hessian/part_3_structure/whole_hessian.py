@@ -306,8 +306,8 @@ FOOTNOTES = Claim(ATTENTION_LOSS, "hessian.fn-1-2", label="Footnotes 1 and 2",
         Hessian formulas over the data points''; ``Theorems 3.1 and 3.2 directly generalize to the last layer of any
         deep self-attention network if we replace the data matrix } X \text{ with the output from the penultimate
         layer''}""",
-    name="batches and deep networks, last layer", relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
-    where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
+    name="batches and deep networks, last layer", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)}, where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 6,
     uses=tuple(f"hessian.thm-3.{n}-{block}" for n in (1, 2) for block in ("vv", "qq", "vq", "qk")),
     note="""Both at once: two sequences of a batch through two layers, whose first shares the weights of the second
         transposed in their roles; the blocks $(V,V)$, $(Q,Q)$, $(V,Q)$, $(Q,K)$ in the weights of the second layer.""",

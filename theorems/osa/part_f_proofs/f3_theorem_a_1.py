@@ -17,10 +17,17 @@ from verify.matrix import (
     absolute, concatenate, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, vec_r,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary.hypotheses import orthonormal_rows
 
 LEFT_ORTHOGONAL = Assumption("U in R^{N x N} is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0]))
 RIGHT_ORTHOGONAL = Assumption("V in R^{2 d_v x 2 d_v} is orthogonal", zero=lambda V: V.T @ V - eye(V.shape[0]))
-DECOMPOSITION = "B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal"
+
+
+def _apart_from_product(B: Factor, U: TokenFrame, Sigma: Factor, V: Square) -> Any:
+    return B - U @ Sigma @ V.T
+
+
+DECOMPOSITION = Assumption("B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal", zero=_apart_from_product)
 
 
 def all_of(*matrices: Any) -> Any:
@@ -137,8 +144,9 @@ def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: Tok
 
 
 DECOMPOSED = Setting(OSA, "Appendix F.3, B = U Sigma V^T",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW], sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)},
-    where=smallest_dimension, inputs=decomposed_factor)  # fmt: skip
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
+    hypotheses=[DECOMPOSITION, LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, orthonormal_rows("V", stated="2 d_v} is orthogonal"), SKEW],
+    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, inputs=decomposed_factor)  # fmt: skip
 WITHIN_THE_UNIT_BALL = Setting(OSA, "Appendix F.3, ||Sigma||_2 <= 1",
     assumptions=[
         LEFT_ORTHOGONAL,
@@ -158,7 +166,7 @@ EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
         \text{ where } \hat{\mathbf{E}}=\Sigma^\top\Sigma-\mathbf{I}_{2d_v}. \quad
         \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\hat\Delta^\top\hat{\mathbf{E}}\hat\Delta\Sigma^\top\mathbf{U}^\top
         """,
-    name="orthogonality error in singular vectors", relation=Equal(), proof=("osa.eq-28",),
+    name="orthogonality error in singular vectors", relation=Equal(), all_sizes=True, proof=("osa.eq-28",),
 )  # fmt: skip
 
 
@@ -199,7 +207,7 @@ EQUATION_39 = Claim(DECOMPOSED, "osa.eq-39", label="Eq. (39), F.3", name="orthog
     statement=r"""
         \mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N=\mathbf{U}\Sigma\Sigma^\top\Psi^\top\Sigma\hat{\mathbf{E}}\Sigma^\top\Psi
         \Sigma\Sigma^\top\mathbf{U}^\top""",
-    relation=Equal(), proof=("osa.eq-31-34", "osa.eq-38"),
+    relation=Equal(), all_sizes=True, proof=("osa.eq-31-34", "osa.eq-38"),
 )  # fmt: skip
 
 

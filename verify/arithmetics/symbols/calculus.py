@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.exponential import (
     exponential_of_matrix,
     frechet_derivative,
@@ -14,8 +13,9 @@ from verify.arithmetics.symbols.exponential import (
 )
 from verify.arithmetics.symbols.functions import inverse_of, of_entries, power, softmax_of
 from verify.arithmetics.symbols.heads import Head, delta
+from verify.arithmetics.symbols.rules import instance
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
-from verify.arithmetics.symbols.sums import Sum, contract, note_rule, single
+from verify.arithmetics.symbols.sums import Product, Sum, collected, contract, note_rule, single
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 
@@ -25,36 +25,20 @@ def derivative(value: Sum, by: Head) -> Sum:
 
 
 def _derivative(value: Sum, by: Head, known: dict[Head, Sum | None]) -> Sum:
-    slots = (*value.slots, *by.sizes)
-    found = Sum(slots, {})
-    count = len(value.slots)
+    count, more = len(value.slots), len(by.sizes)
+    ends = tuple(range(count, count + more))
+    products: list[Product] = []
     for key, coefficient in value.terms.items():
-        for position, (made, indices) in enumerate(key):
+        factors = [(made, tuple(i if i < count else i + more for i in indices)) for made, indices in key]
+        summed = {i: made.sizes[k] for made, indices in factors for k, i in enumerate(indices) if i >= count + more}
+        for position, (made, indices) in enumerate(factors):
             if made not in known:
                 known[made] = _of_head(made, by, known)
             slope = known[made]
-            if slope is None or not slope:
-                continue
-            rest = list(key[:position] + key[position + 1 :])
-            opened, labels = _opened(rest)
-            ends = [-1 - k for k in range(len(by.sizes))]
-            sizes = {**dict(enumerate(value.slots)), **{end: size for end, size in zip(ends, by.sizes, strict=True)}}
-            term = contract([(opened, labels), (slope, [*indices, *ends])], [*range(count), *ends], sizes)
-            found = found.plus(term, coefficient)
-    return found
-
-
-def _opened(factors: list[Factor]) -> tuple[Sum, list[int]]:
-    """A product with all its indices open, and the labels they had."""
-    sizes = {index: made.sizes[k] for made, indices in factors for k, index in enumerate(indices)}
-    labels = sorted(sizes)
-    place = {label: k for k, label in enumerate(labels)}
-    whole = contract(
-        [(single(made, range(len(made.sizes)), made.sizes), [place[i] for i in indices]) for made, indices in factors],
-        list(range(len(labels))),
-        {place[label]: size for label, size in sizes.items()},
-    )
-    return whole, labels
+            if slope is not None:
+                rest = factors[:position] + factors[position + 1 :]
+                products += instance(slope, (*indices, *ends), coefficient, rest, summed)
+    return collected(products, (*value.slots, *by.sizes))
 
 
 def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:

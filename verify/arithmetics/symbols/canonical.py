@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from verify.arithmetics.symbols.heads import Head
@@ -13,6 +14,8 @@ Numbers = tuple[tuple[int, tuple[int, ...]], ...]
 
 #: A product with more symmetric orderings than this is refused rather than searched.
 MOST_LEAVES = 5000
+#: So many products are remembered with their canonical form.
+MOST_KEPT = 16384
 
 
 def canonical(factors: Sequence[Factor], slots: int) -> tuple[Key, int]:
@@ -23,6 +26,17 @@ def canonical(factors: Sequence[Factor], slots: int) -> tuple[Key, int]:
     if len(factors) == 1 and all(i < slots for i in factors[0][1]):  # the commonest case
         (head, indices), sign = _settled(factors[0])
         return ((head, indices),), sign
+    names: dict[int, int] = {}
+    numbered = tuple(
+        (head, tuple(i if i < slots else names.setdefault(i, slots + len(names)) for i in indices))
+        for head, indices in factors
+    )
+    return _canonical(numbered, slots)
+
+
+@functools.lru_cache(maxsize=MOST_KEPT)
+def _canonical(factors: Key, slots: int) -> tuple[Key, int]:
+    """The same for summed indices that are numbered in the order in which they occur: products recur."""
     sign, parts = 1, []
     for component in components(factors, slots):
         found, its_sign = _component(component, slots)
@@ -119,8 +133,8 @@ def _refined(factors: Sequence[Factor], colours: dict[int, int], slots: int) -> 
         found = {index: (colours[index], tuple(sorted(signatures[index]))) for index in colours}  # type: ignore[type-var]
         order = {signature: rank for rank, signature in enumerate(sorted(set(found.values())))}
         refined = {index: order[signature] for index, signature in found.items()}
-        if len(order) == len(set(colours.values())):
-            return refined
+        if len(order) == len(colours) or len(order) == len(set(colours.values())):
+            return refined  # all told apart, or none more than before
         colours = refined
 
 

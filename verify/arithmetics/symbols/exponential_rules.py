@@ -13,7 +13,7 @@ from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
 
 #: At most so many matrices are looked for between two exponentials.
-LONGEST_CHAIN = 2
+LONGEST_CHAIN = 4
 
 
 def _readings(factor: Factor) -> Iterator[tuple[int, Sum, int, int]]:
@@ -40,7 +40,7 @@ def _without(summed: dict[int, Size], gone: set[int]) -> dict[int, Size]:
 
 @rule("exp(M) C exp(-N) = C where M C = C N", "expm")
 def opposite_exponentials(product: Product, slots: int) -> list[Product] | None:
-    """Two exponentials, one after the other or with one or two matrices C between them; C = I of opposite ones."""
+    """Two exponentials, one after the other or or with a few matrices C between them; C = I of opposite ones."""
     coefficient, factors, summed = product
     places = [k for k, (made, _) in enumerate(factors) if made.kind == "expm"]
     if len(places) < 2:
@@ -68,7 +68,7 @@ def opposite_exponentials(product: Product, slots: int) -> list[Product] | None:
 def _chains(
     factors: Sequence[Factor], start: int, j: int, summed: dict[int, Size]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
-    """No, one and two matrices that follow the factor `start` at its index j, by position, and the index they end at."""
+    """No, one and more matrices that follow the factor `start` at its index j, by position, and the index they end at."""
     counts = occurrences(list(factors))
     path: tuple[int, ...] = ()
     while j in summed and counts[j] == 2:
@@ -94,7 +94,7 @@ def _intertwined(first: Sum, second: Sum, chain: list[Factor], j: int, k: int) -
 # -- push-through ------------------------------------------------------------------------------------------------------
 
 
-def _without_left(inner: Sum, made: Head, place: int) -> Sum | None:
+def without_left(inner: Sum, made: Head, place: int) -> Sum | None:
     """R where the matrix is A R for the tensor A whose row index is its slot `place`; slots: columns of A, columns of R."""
     found = Sum((made.sizes[1 - place], inner.slots[1]), {})
     for key, coefficient in inner.terms.items():
@@ -134,7 +134,7 @@ def push_through(product: Product, slots: int) -> list[Product] | None:
             if tensor.kind != "tensor" or len(others) != 2:
                 continue
             place = others.index(j)
-            rest = _without_left(inner, tensor, place)
+            rest = without_left(inner, tensor, place)
             if rest is None:
                 continue
             own = single(tensor, (0, 1), tensor.sizes)
@@ -293,6 +293,38 @@ def commuted(product: Product, slots: int) -> list[Product] | None:
             instance(leg.matrix, (indices[0], middle), at.scale, [*at.rest, (made, (middle, at.ends[1]))], at.summed)
         )
         return results + at.remainder(factor, lead)
+    return None
+
+
+@rule("exp(V M V^T) = I + V (exp(M) - I) V^T where V^T V = I", "expm")
+def conjugated(product: Product, slots: int) -> list[Product] | None:
+    """Matrices with orthonormal columns are taken out of an exponential."""
+    coefficient, factors, summed = product
+    for position, (made, indices) in enumerate(factors):
+        if made.kind != "expm":
+            continue
+        matrix = legs_of(made)[0].matrix
+        first = next((factor for key in matrix.terms for factor in key if 0 in factor[1]), None)
+        if first is None or first[0].kind != "tensor" or len(first[1]) != 2:
+            continue
+        tensor, place = first[0], first[1].index(0)
+        right = without_left(matrix, tensor, place)
+        inside = None if right is None else without_left(right.permuted([1, 0]), tensor, place)
+        own, size = single(tensor, (0, 1), tensor.sizes), tensor.sizes[1 - place]
+        columns = [[5, 0], [5, 1]] if place == 0 else [[0, 5], [1, 5]]
+        gram = contract([(own, columns[0]), (own, columns[1])], [0, 1])
+        if inside is None or gram.key != single(delta(size), (0, 1), (size, size)).key:
+            continue
+        (i, j), (a, b) = indices, (fresh(), fresh())
+        rest = factors[:position] + factors[position + 1 :]
+        at_i, at_j = ((tensor, (end, k) if place == 0 else (k, end)) for end, k in ((i, a), (j, b)))
+        alone = (tensor, (j, a) if place == 0 else (a, j))
+        moved = exponential_of_matrix(inside.permuted([1, 0]))
+        return [
+            (coefficient, [*rest, (delta(matrix.slots[0]), (i, j))], summed),
+            (-coefficient, [*rest, at_i, alone], {**summed, a: size}),
+            *instance(moved, (a, b), coefficient, [*rest, at_i, at_j], {**summed, a: size, b: size}),
+        ]
     return None
 
 

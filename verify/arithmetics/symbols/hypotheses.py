@@ -167,9 +167,10 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
 def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
     """What an assumption says of its inputs, as matrices that vanish: in each the longest product gives way to the rest.
 
-    That a product T is symmetric or skew gives it a name with that symmetry.  Where several products are longest, as in
-    P (T - T^T) = T - T^T, T gives way to its symmetric and skew part first; if several are longest still, any of them
-    gives way where that leaves products that come first in the order of normal forms, so that rewriting ends.
+    One input that is made of others gives way to them, and that a product T is symmetric or skew gives it a name with
+    that symmetry.  Where several products are longest, as in P (T - T^T) = T - T^T, T gives way to its symmetric and skew
+    part first; if several are longest still, any of them gives way where that leaves products that come first in the
+    order of normal forms, so that rewriting ends.
     """
     rules: list[tuple[str, Rule]] = []
     for part in parts:
@@ -181,6 +182,10 @@ def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
 
 def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
     """The rules that a vanishing matrix stands for, each with its name in the record."""
+    made_of_others = _made_of_others(part)
+    if made_of_others is not None:
+        others = Sum(part.slots, {key: value for key, value in part.terms.items() if key != made_of_others})
+        return [(name, _in_place_of(made_of_others, part.terms[made_of_others], others, ()))]
     leading = _longest(part)
     if len(leading) == len(part.terms) == 2 and (sign := _own_transpose(part)) is not None:
         (made, *others), value = leading[0], part.terms[leading[0]]
@@ -208,6 +213,17 @@ def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
 #: The rule that names the two parts of a product in the record of a proof.
 SPLIT = "a product is the sum of its symmetric and its skew part"
 HALF = rational_scalar(Fraction(1, 2))
+
+
+def _made_of_others(part: Sum) -> Key | None:
+    """The term that is one input alone, where the others are made of different inputs: B in B = U Sigma V^T."""
+    for key in part.terms:
+        others = {made for other in part.terms if other != key for made, _ in other}
+        if len(key) != 1 or not others or key[0][0] in others or set(key[0][1]) != set(range(len(part.slots))):
+            continue
+        if all(made.kind == "tensor" for made in (key[0][0], *others)):
+            return key
+    return None
 
 
 def _longest(part: Sum) -> list[Key]:

@@ -138,9 +138,9 @@ def _head_latex(made: Head, indices: list[str]) -> str:
         return f"[{name_latex(made.name)}]{below}"
     assert made.inner is not None
     if made.kind == "dexpm":
-        first, second = (sum_latex(leg.matrix) for leg in legs_of(made))
+        first, second = (rf"\operatorname{{expm}}({sum_latex(leg.matrix)})" for leg in legs_of(made))
         one, two = " ".join(indices[:2]), " ".join(indices[2:])
-        return rf"\int_0^1 \exp(s\,({first}))_{{{one}}} \exp((1-s)\,({second}))_{{{two}}}\,ds"
+        return rf"\int_0^1 [{first}^{{s}}]_{{{one}}}\, [{second}^{{1-s}}]_{{{two}}}\,ds"
     inner = sum_latex(made.inner)
     if made.kind == "named":
         return rf"\left({inner}\right){below}"

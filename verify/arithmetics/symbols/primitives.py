@@ -12,13 +12,17 @@ from verify.arithmetics import functions as plain
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.patterns import groups_of
+from verify.arithmetics.symbols.block_functions import (
+    exponential_of_blocks,
+    inverse_of_blocks,
+    matrix_exponential,
+    matrix_inverse,
+)
 from verify.arithmetics.symbols.blocks import Blocks, joined
-from verify.arithmetics.symbols.exponential import exponential_of_matrix, frechet_derivative
 from verify.arithmetics.symbols.families import Family, over
 from verify.arithmetics.symbols.functions import (
     absolute_of,
     exponential,
-    inverse_of,
     logarithm,
     power,
     relu_of,
@@ -343,82 +347,12 @@ def softmax(T: Any) -> Indexed:
 
 @form
 def expm(A: Any) -> Any:
-    if isinstance(A, Blocks):
-        return _of_triangular_blocks(A)
-    A = _square("expm", A)
-    if not A.axes[0]:
-        return entrywise(exponential, A, "exp")
-    return Indexed(exponential_of_matrix(A.value), A.axes, (), ("expm", A.tree))
-
-
-def _square(primitive: str, A: Any) -> Indexed:
-    """The operand as a square matrix, its rows and columns grouped alike."""
-    A = _matrix(primitive, A)
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise InputError("A", "a square matrix", f"shape {A.shape}")
-    if A.bound:
-        raise ArithmeticUnsupported(f"{primitive} of a matrix that depends on a summation index")
-    return common(A, 0, A.T, 0)[0]
-
-
-def _of_triangular_blocks(A: Blocks) -> Blocks:
-    """exp [[M, E], [0, N]], whose corner is D(M, N) E; of blocks on the diagonal alone, block by block."""
-    rows, columns = A.partition
-    if rows != columns:
-        raise ArithmeticUnsupported("expm of blocks whose rows and columns are split differently")
-    count = len(rows)
-    full = [(i, j) for i in range(count) for j in range(count) if i != j and A.grid[i][j].value]
-    if full not in ([], [(0, 1)]) or (full and count > 2):
-        raise ArithmeticUnsupported("expm of blocks, neither diagonal nor two and upper triangular")
-    grid = [list(row) for row in A.grid]
-    for k in range(count):
-        grid[k][k] = expm(A.grid[k][k])
-    if full:
-        grid[0][1] = _corner(A.grid[0][0], A.grid[0][1], A.grid[1][1])
-    return Blocks(grid)
-
-
-def _corner(M: Indexed, E: Indexed, N: Indexed) -> Indexed:
-    """The integral of exp(s M) E exp((1 - s) N) over s in [0, 1]."""
-    M, N = _square("expm", M), _square("expm", N)
-    if not M.axes[0] or not N.axes[0]:
-        raise ArithmeticUnsupported("expm of blocks of a single row")
-    M, E = common(M, 1, E, 0)
-    E, N = common(E, 1, N, 0)
-    m, n = M.axes[1], N.axes[0]
-    M, N = _square("expm", M), _square("expm", N)
-    if E.bound or M.axes != (m, m) or N.axes != (n, n):
-        raise ArithmeticUnsupported("expm of blocks whose indices are grouped differently")
-    labels = list(range(2 * (m + n)))
-    a, b, c, d = labels[:m], labels[m : 2 * m], labels[2 * m : 2 * m + n], labels[2 * m + n :]
-    value = contract([(frechet_derivative(M.value, N.value), labels), (E.value, [*b, *c])], [*a, *d])
-    return Indexed(value, (m, n), (), ("expmcorner", M.tree, E.tree, N.tree))
+    return exponential_of_blocks(A) if isinstance(A, Blocks) else matrix_exponential(_matrix("expm", A))
 
 
 @form
 def inverse(A: Any) -> Any:
-    if isinstance(A, Blocks):
-        return _inverse_of_blocks(A)
-    A = _square("inverse", A)
-    if not A.axes[0]:
-        return A.raised(Fraction(-1))
-    return Indexed(inverse_of(A.value, A.axes[0]), A.axes, (), ("inv", A.tree))
-
-
-def _inverse_of_blocks(A: Blocks) -> Blocks:
-    """The inverse of blocks on the diagonal, and of [[I, B], [C, D]] by its Schur complement D - C B."""
-    rows, columns = A.partition
-    count = len(rows)
-    if rows != columns:
-        raise ArithmeticUnsupported("the inverse of blocks whose rows and columns are split differently")
-    if not any(A.grid[i][j].value for i in range(count) for j in range(count) if i != j):
-        return Blocks([[inverse(x) if i == j else x for j, x in enumerate(row)] for i, row in enumerate(A.grid)])
-    first = A.grid[0][0]
-    if count != 2 or (first - identity(rows[0])).value:
-        raise ArithmeticUnsupported("the inverse of blocks, neither diagonal nor two by two with an identity first")
-    (_, B), (C, D) = A.grid
-    last = inverse(D - C @ B)
-    return Blocks([[first + B @ last @ C, -(B @ last)], [-(last @ C), last]])
+    return inverse_of_blocks(A) if isinstance(A, Blocks) else matrix_inverse(_matrix("inverse", A))
 
 
 def exact_number(value: Any) -> Any:
