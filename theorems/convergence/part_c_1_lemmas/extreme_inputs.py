@@ -119,6 +119,7 @@ def across_a_kink(arrays: Arrays, sizes: Sizes, rng: np.random.Generator) -> Non
         equal_ends(arrays)
         arrays["W_V"][:, 0, 1], arrays["W_V_0"][:, 0, 1] = e, -e
     else:  # each token turns from the other one to itself
+        arrays["X"][..., 2:, 0] = 2.0**-32  # a token of length zero would sit on its kink
         arrays["W_K"][:, 0, 0] = arrays["W_Q"][:, 0, 0] = 1.0
         equal_ends(arrays)
         for chosen, name in ((of_queries, "W_Q"), (~of_queries, "W_K")):
