@@ -26,6 +26,7 @@ from verify.matrix import (
     expm,
     eye,
     hadamard,
+    indexed,
     kron,
     ones,
     relu,
