@@ -26,7 +26,6 @@ from verify.matrix import (
     expm,
     eye,
     hadamard,
-    indexed,
     kron,
     ones,
     relu,

@@ -140,7 +140,9 @@ def _with_roots(value: Any) -> Any:
     changes = {}
     for power in value.atoms(sympy.Pow):
         squares = power.base.is_Add and all(
-            term.as_coeff_Mul()[1].is_Pow and term.as_coeff_Mul()[1].exp == 2 and term.as_coeff_Mul()[1].base in world().atoms
+            term.as_coeff_Mul()[1].is_Pow
+            and term.as_coeff_Mul()[1].exp == 2
+            and term.as_coeff_Mul()[1].base in world().atoms
             for term in power.base.args
         )
         if squares and power.exp == sympy.Rational(1, 2):

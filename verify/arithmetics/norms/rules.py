@@ -304,9 +304,9 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
             p = A.parts[0]
             if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
                 yield "covariance of a softmax row", abs(c) * HALF
-        if kind == SPECTRAL and A.kind == "rows as diagonals" and B.kind == "rows as outer products":
-            if A.parts[0] is B.parts[0] and A.parts[0].kind == "softmax":
-                yield "covariance of a softmax row", abs(c) * HALF
+        rows = A.kind == "rows as diagonals" and B.kind == "rows as outer products" and A.parts[0] is B.parts[0]
+        if kind == SPECTRAL and rows and A.parts[0].kind == "softmax":
+            yield "covariance of a softmax row", abs(c) * HALF
         if A.kind == "exponential" and B.kind == "identity":
             if nodes.is_skew(A.parts[0]):
                 yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
