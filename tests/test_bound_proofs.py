@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -253,3 +255,17 @@ def test_quantities_of_a_derivation_are_symbols_of_their_own() -> None:
     proof = prove_bound_claim(REGISTRY["dynamics.eq-94-logits"])
     (entry,) = proof.entries
     assert isinstance(entry.bound, sympy.Expr) and proof.rules == ["softmax is 1/2-Lipschitz"]
+
+
+def test_the_page_on_bounds_lists_every_bound_once() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "bounds.md").read_text(encoding="utf-8")
+    bounds = {c.id: c for c in REGISTRY.values() if isinstance(c.relation, AtMost) and c.expects != "refuted"}
+    assert f"Of the {len(bounds)} claims" in page and f"{len(MARKED)} are proved" in page
+    proved, papers, *missing = re.split(r"(?m)^## ", page)[1:]
+    assert papers.startswith("What the derivations say")
+    ids = re.compile(r"`([a-z]+\.[^`]+)`")
+    assert sorted(ids.findall(proved)) == MARKED
+    listed = [claim_id for part in missing for claim_id in ids.findall(part)]
+    assert sorted(listed) == sorted(set(bounds) - set(MARKED))
+    for part in missing:
+        assert f"({len(ids.findall(part))})" in part.splitlines()[0]

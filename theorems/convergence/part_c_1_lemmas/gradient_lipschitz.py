@@ -108,7 +108,8 @@ FIXED_PATTERN = Claim(WEIGHTS_MOVE, "convergence.lemma-14-fixed-pattern",
         +\tau_0^2\sum_{P\in\{K,Q\}}(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)
         +\bar\lambda_V\bar\lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big],\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
-    assumptions=[SAME_SIGNS], relation=AtMost(ascent=False), sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
+    assumptions=[SAME_SIGNS], relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
     corrects="convergence.lemma-14", of_project=True,
     uses=("convergence.eq-20-fixed-pattern", "convergence.eq-23-fixed-pattern", "convergence.eq-24-fixed-pattern"),
     note=r"""As Eqs. (15)-(24) with $\mathrm{relu}'$ constant, the factor $C_x^2 d_s$ kept in Eq. (22), tokens bounded

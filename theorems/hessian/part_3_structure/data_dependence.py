@@ -27,7 +27,7 @@ from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Reading, 
 JACOBIAN_GROWTH = Claim(ATTENTION, "hessian.sec3.1-jacobian-growth", label="Section 3.1, text (Noci et al. 2022)",
     statement=r"""\|\partial F/\partial W_V\|_F\in O(\|X\|_F),\quad \|\partial F/\partial W_K\|_F,\ \|\partial
         F/\partial W_Q\|_F\in O(\|X\|_F^3)""",
-    name="growth of the weight Jacobians with the data", exact=False, relation=AtMost(),
+    name="growth of the weight Jacobians with the data", exact=False, relation=AtMost(), all_sizes=True,
     sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 3)}, uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     note=r"""With these constants: $\|\partial F/\partial W_V\|_F \le \sqrt{Ld_V}\|X\|_F$, $\|\partial F/\partial
         W_Q\|_F \le \|W_V\|_F\|W_K\|_F\|X\|_F^3/(2\sqrt{d_K})$, and the same for $W_K$ with $\|W_Q\|_F$, for every $X$;

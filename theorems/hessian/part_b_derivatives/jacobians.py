@@ -8,7 +8,7 @@ from theorems.hessian.definitions import attention, attention_logits, attention_
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import block_diag, commutation_matrix, diag, each, eye, kron, softmax, sqrt
-from verify.oracles import jacobian
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import Claim, Equal, checked
 
 # -- Lemma B.1 ---------------------------------------------------------------------------------------------------------
@@ -86,6 +86,10 @@ def attention_jacobian_wrt_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
     d_V, d_K = W_K.shape
     return _through_logits(X, W_Q, W_K, W_V.T, kron(X @ W_Q, X) @ commutation_matrix(d_K, d_V))
 
+
+for _name, _form, _by in (("V", attention_jacobian_wrt_value, "lem-B.1"), ("Q", attention_jacobian_wrt_query, "lem-B.1"),
+                          ("K", attention_jacobian_wrt_key, "jacobian-key")):  # fmt: skip
+    closed_form(attention, f"W_{_name}", f"hessian.{_by}")(_form)
 
 JACOBIAN_KEY.oracle(lambda X, W_Q, W_K, W_V: jacobian(attention, "W_K")(X, W_Q, W_K, W_V))
 JACOBIAN_KEY.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")

@@ -308,7 +308,8 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
         key = frozenset(expanded(item.bound).items())
         if key not in distinct or (item.complete and not distinct[key].complete):
             distinct[key] = item
-    items = sorted(distinct.values(), key=lambda item: not item.complete)[: 4 * KEPT]
+    # a distance between two sets of weights, where the right-hand side has one, is what they are compared by: first
+    items = sorted(distinct.values(), key=lambda item: (not item.complete, not _has_root(item.bound)))[: 4 * KEPT]
     if any(item.complete for item in items):
         items = [item for item in items if item.complete]
     kept: list[Alternative] = []
@@ -317,6 +318,11 @@ def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
             continue
         kept = [other for other in kept if not _is_below(item.bound, other.bound)] + [item]
     return kept[:KEPT]
+
+
+def _has_root(value: Any) -> bool:
+    known = world().atoms
+    return any(symbol in known and known[symbol].kind == "root" for symbol in value.free_symbols)
 
 
 def _is_below(one: Any, other: Any) -> bool:

@@ -98,12 +98,15 @@ class Values:
             return np.concatenate(blocks, axis=0)
         if node.kind == "sum over":
             return np.sum([self.number(node.data[1], p) * b for p, b in zip(inner, blocks, strict=True)], axis=0)
-        rows = [[b if i == j else np.zeros_like(b) for j in range(len(blocks))] for i, b in enumerate(blocks)]
-        return np.block(rows)
+        return _block_diagonal(blocks)
 
 
 def _binds(node: Node) -> bool:
     return node.kind in ("stack", "sum over", "block diagonal")
+
+
+def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
+    return np.block([[b if i == j else np.zeros_like(b) for j in range(len(blocks))] for i, b in enumerate(blocks)])
 
 
 def _softmax(T: np.ndarray) -> np.ndarray:
@@ -128,6 +131,8 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "absolute": np.abs,
     "reciprocal": lambda A: 1 / A,
     "exponential": _exponential,
+    "rows as diagonals": lambda A: _block_diagonal([np.diag(row) for row in A]),
+    "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),
     "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),
     "concatenate": lambda *parts: np.concatenate(parts, axis=0),
 }

@@ -104,7 +104,9 @@ def transposed(node: Node) -> Node:
         return product([transposed(part) for part in reversed(node.parts)])
     if node.kind == "transpose":
         return node.parts[0]
-    if node.kind in ("identity", "diagonal") or _has(node, "is symmetric"):
+    if node.kind in ("identity", "diagonal", "rows as diagonals", "rows as outer products") or _has(
+        node, "is symmetric"
+    ):
         return node
     if _has(node, "is skew"):
         return scaled(-ONE, node)

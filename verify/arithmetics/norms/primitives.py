@@ -156,6 +156,18 @@ def each(n: Any, entry: Callable[[Any], Any]) -> Any:
         return Family(index, entry(index))
 
 
+@form
+def indexed(pattern: str, *operands: Any) -> Bounded:
+    """The two summands of the derivative of the row softmax, in terms of A = softmax(T)."""
+    parts = [lifted(operand).node for operand in operands]
+    A, size = parts[0], parts[0].shape[0] * parts[0].shape[1]
+    if pattern == "ij,jk->(i j)(i k)" and len(parts) == 2 and parts[1].kind == "identity":
+        return Bounded(nodes.of("rows as diagonals", A, shape=(size, size)))
+    if pattern == "ij,ik->(i j)(i k)" and len(parts) == 2 and parts[1] is A:
+        return Bounded(nodes.of("rows as outer products", A, shape=(size, size)))
+    raise ArithmeticUnsupported(f"the pattern {pattern!r} has no norm")
+
+
 # -- norms and scalars -------------------------------------------------------------------------------------------------
 
 

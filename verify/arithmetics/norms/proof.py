@@ -136,10 +136,16 @@ def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
 
 
 def _with_roots(value: Any) -> Any:
-    """Roots of sums as quantities of their own, each at least the root of every term."""
+    """Roots of sums of squares of quantities as quantities of their own, each at least every one of those."""
     changes = {}
     for power in value.atoms(sympy.Pow):
-        if power.base.is_Add and power.exp == sympy.Rational(1, 2):
+        squares = power.base.is_Add and all(
+            term.as_coeff_Mul()[1].is_Pow
+            and term.as_coeff_Mul()[1].exp == 2
+            and term.as_coeff_Mul()[1].base in world().atoms
+            for term in power.base.args
+        )
+        if squares and power.exp == sympy.Rational(1, 2):
             changes[power] = world().atom("root", (power.base,))
     return value.xreplace(changes)
 

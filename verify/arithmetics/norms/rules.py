@@ -38,7 +38,7 @@ STATEMENTS = {
     "block diagonal": "||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2",
     "softmax row": "a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1",
     "softmax is 1/2-Lipschitz": "||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2",
-    "covariance of a softmax row": "||diag(p) - p p^T||_2 <= 1/2",
+    "covariance of a softmax row": "||diag(p) - p p^T||_2 <= 1/2, and so for a block diagonal of several",
     "relu": "||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F",
     "gate": "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F",
     "entrywise product": "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
@@ -304,6 +304,9 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
             p = A.parts[0]
             if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
                 yield "covariance of a softmax row", abs(c) * HALF
+        rows = A.kind == "rows as diagonals" and B.kind == "rows as outer products" and A.parts[0] is B.parts[0]
+        if kind == SPECTRAL and rows and A.parts[0].kind == "softmax":
+            yield "covariance of a softmax row", abs(c) * HALF
         if A.kind == "exponential" and B.kind == "identity":
             if nodes.is_skew(A.parts[0]):
                 yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
