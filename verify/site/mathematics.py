@@ -59,6 +59,11 @@ _RUN = re.compile(
     r"(?:\\[A-Za-z]+|\\[|{}]|[_^{}()\[\]|+*/=<>'‖-]|\d|(?<![A-Za-z])[A-Za-zα-ω](?![A-Za-z])|(?<=[_{^])[A-Za-z]+"
     r"|[ ,](?=[\\\d_^{}()|+=<>-]))+"
 )
+#: A formula in running text that is longer than this may break into lines, at these relations.
+LONGEST_IN_LINE = 24
+_RELATIONS = frozenset(
+    {"=", "<", ">", "\\le", "\\leq", "\\ge", "\\geq", "\\ne", "\\neq", "\\to", "\\in", "\\sim", "\\approx", "\\equiv"}
+)
 #: What is still LaTeX after all that, shown as the source it is.
 _LEFT = re.compile(r"([^\s,;]*\\[A-Za-z]+[^\s,;]*)")
 #: Longest name that counts as a variable where it carries an index: f, Re, E, but not softmax_jacobian.
@@ -211,10 +216,32 @@ def prose(words: str) -> Markup:
     """Running text: `$...$` as MathML, code between backticks, and indices and exponents of variables raised and lowered."""
     shown, place = [], 0
     for match in _DOLLARS.finditer(words):
-        typeset = mathml(match[1], inline=True)
+        typeset = _in_line(match[1])
         shown += [_loose(words[place : match.start()]), text(match[1]) if typeset is None else typeset]
         place = match.end()
     return Markup("").join([*shown, _loose(words[place:])])
+
+
+@cache
+def _in_line(latex: str) -> Markup | None:
+    """A formula of running text; a long one in pieces before its relations and after its commas, where lines may break."""
+    if len(latex) <= LONGEST_IN_LINE:
+        return mathml(latex, inline=True)
+    pieces, depth = [""], 0
+    for token in _TOKEN.findall(latex):
+        depth += bool(_OPENING.match(token)) - bool(_CLOSING.match(token))
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        if depth == 0 and token in _RELATIONS and pieces[-1].strip():
+            pieces.append("")
+        pieces[-1] += token
+        if depth == 0 and token == ",":
+            pieces.append("")
+    typeset = [mathml(piece, inline=True) for piece in pieces if piece.strip()]
+    if None in typeset:
+        typeset = [mathml(latex, inline=True)]
+    if None in typeset:
+        return None
+    return Markup("<wbr>").join(Markup('<span class="piece">{}</span>').format(piece) for piece in typeset)
 
 
 def _loose(words: str) -> Markup:
