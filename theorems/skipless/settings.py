@@ -20,6 +20,12 @@ PAPER = (
     r"single head with the full product of Eq. (11), $d = 384$ with $(\alpha, \beta) = (1.8, 1)$ and $d = 768$ with $(2, 0.6)$,"
     rf" as printed; $n = {LENGTH}$ Gaussian tokens, which is not stated"
 )
+#: The hypothesis without which what is printed about such tokens is false.
+GAUSSIAN_TOKENS = (
+    "the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10 (checked at"
+    rf" $n = {LENGTH}$ for one head with the full product of Eq. (11), $d = 384$ with $(\alpha, \beta) = (1.8, 1)$ and"
+    r" $d = 768$ with $(2, 0.6)$)"
+)
 
 
 def dimension_alone(d: Dimension) -> dict[str, Any]:

@@ -297,7 +297,7 @@ FIXED_PATTERN = Claim(TWO_POINTS, "convergence.thm-3-remark-fixed-pattern",
         ),
     ],
     name="stability of the tangent kernel, fixed pattern", relation=AtMost(ascent=False),
-    corrects="convergence.thm-3-remark", of_project=True,
+    corrects="convergence.thm-3-remark", of_project=True, sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 6)},
     note=r"""$m_i$ is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the
         ball; the mean value theorem applies with the constant of Theorem 3 as $\epsilon \sqrt{d_m}$. For $d = 1$:
         positive tokens, and no entry of $w_V$ changes its sign.""",

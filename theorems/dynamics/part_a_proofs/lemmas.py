@@ -111,9 +111,10 @@ LEMMA_A3.mutant("gain in absolute value", lambda Y, gamma: rms_norm_jacobian(Y, 
 
 
 EQS_24_27 = Claim(DYNAMICS, "dynamics.eq-25-26", label="Eqs. (24)-(27)", name="gradient of a normalised row",
-    statement=r"""\frac{\partial(Y_{[i,:]}/\|Y_{[i,:]}\|)}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial
-        Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial\,1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}
-        \|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}""",
+    statement=r"""\frac{\partial\Pi(Y)_{[i,:]}}{\partial Y_{[i,:]}}=\frac{\partial Y_{[i,:]}/\|Y_{[i,:]}\|}{\partial
+        Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}\frac{\partial Y_{[i,:]}}{\partial Y_{[i,:]}}+Y_{[i,:]}\frac{\partial
+        1/\|Y_{[i,:]}\|}{\partial Y_{[i,:]}}=\frac1{\|Y_{[i,:]}\|}I_D-Y_{[i,:]}\frac{Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^3}=
+        \frac1{\|Y_{[i,:]}\|}\Big(I_D-\frac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\Big)""",
     assumptions=[NO_ZERO_ROW],
     relation=Equal(), all_sizes=True, sizes={"D": (1, 5)}, exact=True)  # fmt: skip
 
@@ -126,14 +127,14 @@ def row_of_rational_norm(direction: Row, radius: Radius) -> dict[str, Any]:
 
 @EQS_24_27.formula
 def direction_jacobian(Y: Row) -> Any:
-    """Eq. (25) above Eq. (26), shape (2 D, D)."""
+    """Eqs. (25), (26) and (27) on top of each other, shape (3 D, D)."""
     I, r = eye(Y.shape[1]), row_norms(Y)
     product_rule = I / r + Y.T @ jacobian(lambda Y: 1 / row_norms(Y), "Y")(Y)
-    return concatenate([product_rule, I / r - Y.T @ Y / (r * r * r)], axis=0)
+    return concatenate([product_rule, I / r - Y.T @ Y / (r * r * r), (I - Y.T @ Y / (r * r)) / r], axis=0)
 
 
-EQS_24_27.oracle(lambda Y: concatenate([jacobian(normalisation, "Y")(Y)] * 2, axis=0))
+EQS_24_27.oracle(lambda Y: concatenate([jacobian(normalisation, "Y")(Y)] * 3, axis=0))
 EQS_24_27.mutant("square instead of cube of the norm", "r * r * r -> r * r")
 EQS_24_27.mutant("sign of the rank-one term", "Y.T @ Y -> -Y.T @ Y")
 EQS_24_27.mutant("second summand of the product rule dropped",
-    lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 2, axis=0))  # fmt: skip
+    lambda Y: concatenate([eye(Y.shape[1]) / row_norms(Y)] * 3, axis=0))  # fmt: skip

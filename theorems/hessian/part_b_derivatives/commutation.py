@@ -59,11 +59,12 @@ LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
 
 @LEMMA_B3.formula
 def shuffled_square(A: MbyN) -> Any:
-    """The members of the chain on top of each other, shape (5 m^2 n, n) (Lemma B.3)."""
+    """The members of the chain on top of each other, shape (6 m^2 n, n) (Lemma B.3)."""
     (m, n), K, square = A.shape, commutation_matrix(*A.shape), commutation_matrix(A.shape[1], A.shape[1])
     diagonal = kron(vec_r(eye(n)), eye(n))
     members = [
         kron(eye(m), K) @ kron(vec_r(A), A),
+        kron(eye(m), K) @ kron(kron(A, eye(n)) @ vec_r(eye(n)), A),
         kron(eye(m), K) @ kron(A, eye(n), A) @ diagonal,
         kron(A, K @ kron(eye(n), A)) @ diagonal,
         kron(A, kron(A, eye(n)) @ square) @ diagonal,
@@ -75,7 +76,7 @@ def shuffled_square(A: MbyN) -> Any:
 @LEMMA_B3.oracle
 def products_of_entries(A: MbyN) -> Any:
     member = indexed("ik,jl->(i j k)(l)", A, A)
-    return concatenate([member] * 5, axis=0)
+    return concatenate([member] * 6, axis=0)
 
 
 LEMMA_B3.mutant("K_{n,m} instead of K_{m,n}", "K -> commutation_matrix(n, m)")

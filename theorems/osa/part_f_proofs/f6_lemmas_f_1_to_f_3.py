@@ -445,7 +445,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
     name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
-    note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}[S] & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
+    note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}{[S]} & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
 
 

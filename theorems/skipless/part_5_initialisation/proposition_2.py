@@ -23,7 +23,7 @@ from theorems.skipless.quantities import INVERSE, flatness, initial_product, inp
 from theorems.skipless.sampling import (
     batched_input_jacobian, conditions, gap_of_logits, normal, query_key_product, wrong_products,
 )  # fmt: skip
-from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, LENGTH, PAPER
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, GAUSSIAN_TOKENS, LENGTH
 from verify.arithmetics import Constant
 from verify.matrix import (
     column, condition_number, diag_part, exp, eye, kron, maximum, ones, rational, row_sums, spectral_norm, sqrt,
@@ -314,7 +314,7 @@ PROP_2 = Claim(AT_PRINTED_DIMENSIONS, "skipless.prop-2", label="Proposition 2",
     name="conditioning at the proposed initialisation", relation=FollowsLaw(samples=60, instances=2), expects="gap",
     presumes=("skipless.prop-2-every-x",), correction="skipless.prop-2-dominant-logits",
     uses=("skipless.prop-2-dominant-logits",),
-    missing=rf"""the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10; {PAPER}""",
+    missing=GAUSSIAN_TOKENS,
     proof=(
         "skipless.sec5.2-second-term", "skipless.prop-2-intuition", "skipless.a4.3-kappa-a", "skipless.lemma-1",
         "skipless.eq-30", "skipless.a4.3-norm-one", "skipless.a4.3-x-bounded", "skipless.eq-31", "skipless.a4.3-conclusion",

@@ -18,9 +18,9 @@ def tenths(unit: Any, *numbers: int) -> Any:
 
 
 TABLES = Claim(SKIPLESS, "skipless.tables-consistency", label="Tables 1-4 and Fig. 3, text of A.2 and 6.1",
-    statement=r"""\text{achieve 80.8\% accuracy, surpassing the skip-based ViT-Base baseline by 0.5\% (80.3\%); evaluate
-        using the checkpoint at 200 epochs: Tables 3 and 4, depth 12, AdamW (65.0, 28.2, 27.0 and 53.5, 36.5), beside
-        Table 2 (multiscale, AdamW: 300 epochs 65.4, 28.0, 26.3; 200 epochs 65.0, 28.2, 27.0) and Fig. 3 (AdamW: 300
+    statement=r"""\text{achieve }80.8\%\text{ accuracy, surpassing the skip-based ViT-Base baseline by }0.5\%\ (80.3\%)
+        \text{; evaluate using the checkpoint at 200 epochs: Tables 3 and 4, depth 12, AdamW (65.0, 28.2, 27.0 and 53.5, 36.5),
+        beside Table 2 (multiscale, AdamW: 300 epochs 65.4, 28.0, 26.3; 200 epochs 65.0, 28.2, 27.0) and Fig. 3 (AdamW: 300
         epochs 53.5, 36.5; 200 epochs 54.0, 38.5)}""",
     assumptions=["numbers as extracted from the tables"],
     name="tables compared with each other", relation=Equal(), exact=True, expects="empirical",

@@ -16,7 +16,7 @@ from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_1_logits.dominance import Positive, Tolerance
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Logits, smallest_gap
 from theorems.skipless.sampling import drawn_logits, query_key_product, wrong_products
-from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PAPER
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, GAUSSIAN_TOKENS
 from verify.matrix import exp, singular_values, softmax
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw
@@ -31,7 +31,7 @@ KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4
     name="condition number of the attention matrix", relation=FollowsLaw(samples=60, instances=2), expects="gap",
     presumes=("skipless.a4.3-kappa-every-x",), correction="skipless.a4.3-kappa-gap",
     uses=("skipless.a4.1-dominance-proper-beta",),
-    missing=rf"""the tokens are Gaussian, of large dimension, and 'is' means with probability 9/10; {PAPER}""",
+    missing=GAUSSIAN_TOKENS,
     note=r"""None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' $X \sim
         \mathcal{N}(0, I)$ for its moments. Two equal tokens make $A$ singular at any $\alpha$ and $\beta$. It is the
         dimension that counts: of 60 draws at $n = d = 8$ with $(1.8, 1)$ none had all rows dominated, and the median of
