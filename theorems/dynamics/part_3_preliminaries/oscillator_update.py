@@ -90,7 +90,9 @@ def parts_along_oscillators(value: Any, X: Tokens, N: Width) -> Any:
     return row_sums((both * value).reshape(-1, N))
 
 
-EQ_7.mutant("symmetric Omega_j^2", "Omega -> concatenate(mapped(lambda block: block @ block, blocks_of(Omega, N)), axis=0)")
+EQ_7.mutant(
+    "symmetric Omega_j^2", "Omega -> concatenate(mapped(lambda block: block @ block, blocks_of(Omega, N)), axis=0)"
+)
 EQ_7.mutant("projection dropped", "oscillator_projection(X, drive, N) -> drive")
 EQ_7.mutant("whole tokens projected",
     "oscillator_projection(X, drive, N) -> oscillator_projection(X, drive, X.shape[1])")  # fmt: skip

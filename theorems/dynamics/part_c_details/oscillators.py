@@ -143,9 +143,7 @@ def akorn_step_of_omega_alone(X: UnitTokens, Omega: Skew, eta: Step) -> Any:
 
 
 EQ_97_OSCILLATION.oracle(
-    lambda X, Omega, eta: concatenate(
-        each(X.shape[0], lambda i: normalised_step(X[i : i + 1], Omega, eta)), axis=0
-    )
+    lambda X, Omega, eta: concatenate(each(X.shape[0], lambda i: normalised_step(X[i : i + 1], Omega, eta)), axis=0)
 )
 EQ_97_OSCILLATION.mutant("Omega transposed", "turned -> -turned")
 EQ_97_OSCILLATION.mutant("state counted twice", "X + turned * eta -> 2 * X + turned * eta")

@@ -161,7 +161,9 @@ def products_of_three_entries(x: Token, X: Tokens) -> Any:
     return concatenate([members] * 4, axis=0)
 
 
-PROOF_STEP_CORRECTED.mutant("factors exchanged in the third member", "kron(x, X.T @ placed(i)) -> kron(X.T @ placed(i), x)")
+PROOF_STEP_CORRECTED.mutant(
+    "factors exchanged in the third member", "kron(x, X.T @ placed(i)) -> kron(X.T @ placed(i), x)"
+)
 PROOF_STEP_CORRECTED.mutant("another unit vector", "basis_vector(L, i) -> basis_vector(L, 0)")
 
 # -- N = M_3 -----------------------------------------------------------------------------------------------------------
