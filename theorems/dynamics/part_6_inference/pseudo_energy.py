@@ -270,19 +270,12 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
     assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True,
-    of_project=True,
-    corrects="dynamics.sec-6.3-quadratic",
+    of_project=True, corrects="dynamics.sec-6.3-quadratic",
     note=r"""How good the approximation is: dynamics.b.5-alignment gives $Jx - \operatorname{vec}(
         \operatorname{MSA}(X))$ exactly.""")  # fmt: skip
 
 
-@QUADRATIC_DRIVE.formula
-def pseudo_energy_as_quadratic_form(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    """-x^T (J + J^T) x / 2, shape (1, 1)."""
-    J, x = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H), vec_r(X)
-    return -(x.T @ (J + J.T) @ x) * rational(1, 2)
+QUADRATIC_DRIVE.formula(quadratic_form_of_the_jacobian)
 
 
 @QUADRATIC_DRIVE.oracle

@@ -5,7 +5,6 @@ The attention blocks of it are never of full column rank (`skipless.eq-5-null-di
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
     BRANCHES, AttentionWeights, Batch, FeedForwardWeights, Tokens, column, network, parameters,
 )  # fmt: skip
-from verify.matrix import COLUMN, basis_vector, concatenate, each, kron, vec_c
+from theorems.matrices import over_units
+from verify.matrix import COLUMN, basis_vector, concatenate, kron, vec_c
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, HasStructure, Setting, Shape
 
@@ -145,14 +145,9 @@ def gauge_directions(W: Any, sign: int = -1, output: int = 1) -> Any:
     def placed(k: int, M: Any) -> Any:
         return kron(basis_vector(4, k), column(M))
 
-    def along(direction: Callable[[Any], Any]) -> Any:
-        def of_unit(i: int, j: int) -> Any:
-            return direction(basis_vector(d, i) @ basis_vector(d, j).T)
-
-        return concatenate(each(d, lambda i: concatenate(each(d, lambda j: of_unit(i, j)), axis=1)), axis=1)
-
-    first = along(lambda S: placed(0, W[0] @ S) + placed(1, W[1] @ S.T * sign))
-    return concatenate([first, along(lambda R: placed(2, W[2] @ R) + placed(3, R @ W[3] * (sign * output)))], axis=1)
+    first = over_units(d, lambda S: placed(0, W[0] @ S) + placed(1, W[1] @ S.T * sign))
+    second = over_units(d, lambda R: placed(2, W[2] @ R) + placed(3, R @ W[3] * (sign * output)))
+    return concatenate([first, second], axis=1)
 
 
 @NULL_DIRECTIONS.formula
