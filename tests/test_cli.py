@@ -114,6 +114,24 @@ def test_only_what_is_missing_runs(folder: Path) -> None:
     assert "8 of 8" in verify(folder, "run", "--effort", "quick", "--jobs", "1").stderr
 
 
+def test_a_soak_names_what_fails_at_any_seed(folder: Path) -> None:
+    shaky = "import os; shift = int(os.environ.get('SHIFT', '0'))"
+    write_claim(folder / "demo_claims", "shaky", before=shaky, formula="B.T @ A.T * (1 + shift)")
+    sound = verify(folder, "soak", "--seeds", "1:2", "--jobs", "1")
+    assert sound.returncode == 0 and "0 checks fail at a seed of 1:2, effort quick" in sound.stdout
+    again = verify(folder, "soak", "--seeds", "2:3", "--jobs", "1", SHIFT="1")
+    assert "seed 2: 0 checks" in again.stderr and "seed 3: 8 checks" in again.stderr
+    assert again.returncode == 1
+    assert "demo.shaky sampled float64 at seeds 3: residual" in again.stdout
+    assert "demo.sound" not in again.stdout
+
+
+@pytest.mark.parametrize("seeds", ["3:1", "-1:2", "one", "1:", "1:2:3", "1.5"])
+def test_bad_seeds_are_named(folder: Path, seeds: str) -> None:
+    result = verify(folder, "soak", f"--seeds={seeds}")
+    assert result.returncode == 2 and "--seeds: expected a seed, or two as FIRST:LAST" in result.stderr
+
+
 def test_what_failed_runs_again_and_fails_again(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     for _ in range(2):

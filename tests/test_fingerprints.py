@@ -16,6 +16,7 @@ from verify.evidence.fingerprints import fingerprint
 from verify.vocabulary import Claim, Equal, load
 
 PROVED = toy.toy("proved-identity", Equal(), all_sizes=True)
+AT_SIZES = toy.toy("identity-at-sizes", Equal(), at_sizes=True)
 
 
 @pytest.fixture
@@ -80,6 +81,9 @@ def test_layout_and_comments_change_nothing(engine: Path, text: str) -> None:
         ("checks/limits.py", toy.RIGHT_LIMIT, True),
         ("checks/equality.py", toy.RIGHT_LIMIT, False),
         ("arithmetics/symbols/rules.py", toy.TRUE_IDENTITY, False),
+        ("arithmetics/polynomials.py", toy.TRUE_IDENTITY, False),
+        ("checks/fixed_sizes.py", AT_SIZES, True),
+        ("arithmetics/symbols/rules.py", AT_SIZES, False),
         ("checks/proofs.py", PROVED, True),
         ("arithmetics/symbols/rules.py", PROVED, True),
     ],

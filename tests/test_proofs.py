@@ -413,9 +413,11 @@ def test_the_list_of_what_is_not_proved_agrees_with_the_registry() -> None:
     assert set(listed) == {claim.id for claim in identities if not claim.all_sizes}
     proved = sum(claim.all_sizes for claim in identities)
     assert f"Of the {len(identities)} claims" in page and f"{proved} are proved for all sizes" in page
+    assert f"{sum(claim.proved_at_sizes for claim in identities)} of them are proved at given sizes" in page
     for paper in sorted({claim.paper.key for claim in identities}):
         own = [claim for claim in identities if claim.paper.key == paper]
-        assert f"| {paper} | {sum(claim.all_sizes for claim in own)} | {len(own)} |" in page
+        everywhere, somewhere = sum(claim.all_sizes for claim in own), sum(claim.proved_at_sizes for claim in own)
+        assert f"| {paper} | {everywhere} | {somewhere} | {len(own)} |" in page
     for heading, count in re.findall(r"## (.*) \((\d+)\)", page):
         section = page.split(f"## {heading} (")[1].split("\n## ")[0]
         assert len(re.findall(r"`(\w+\.[^`]+)`[,.]", section)) == int(count)

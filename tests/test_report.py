@@ -53,7 +53,9 @@ def test_json_follows_its_schema(report: Report) -> None:
 
 def test_markdown_shows_the_counterexample_and_its_correction(report: Report) -> None:
     text = as_markdown(report)
-    assert "| `skipless.eq-17` | Eq. (17): variance of off-diagonal noise logits | **refuted (error)** | exact |" in text
+    assert (
+        "| `skipless.eq-17` | Eq. (17): variance of off-diagonal noise logits | **refuted (error)** | exact |" in text
+    )
     assert "Correction `skipless.eq-17-corrected` (holds)" in text
     assert "1 line of evidence was rejected (first: foreign.jsonl, line 1:" in text
 

@@ -31,10 +31,12 @@ from verify.matrix import (
     effective_condition_number,
     eye,
     frobenius_norm,
+    inverse,
     kron,
     ones,
     singular_values,
     smallest_singular_value,
+    spectral,
     spectral_norm,
     symmetric_eigenvalues,
     zeros,
@@ -107,6 +109,64 @@ def test_eigenvalues_of_wide_balls_enclose_those_of_every_matrix_inside():
     for signs in itertools.product([-1, 0, 1], repeat=3):
         inside = sorted(m + s * r * 0.999 for m, s, r in zip(middles, signs, radii, strict=True))
         assert all(ball.contains(value) for ball, value in zip(enclosures, inside, strict=True))
+
+
+def rotated(spectrum):
+    """A symmetric matrix of balls with this spectrum, its eigenvectors those of a Cayley transform of rationals."""
+    n = len(spectrum)
+    G = np.array([[flint.fmpq((3 * i + 5 * j) % 7 - 3, 4) for j in range(n)] for i in range(n)], dtype=object)
+    Q = (eye(n) - G + G.T) @ inverse(eye(n) + G - G.T)
+    return np.array([flint.arb(x) for x in (Q @ (Q.T * np.array(spectrum, dtype=object)[:, None])).flat]).reshape(n, n)
+
+
+SPECTRA_IN_BALLS = {
+    "separate": [flint.fmpq(k * k, 3) for k in range(6)],
+    "repeated": [flint.fmpq(2)] * 3 + [flint.fmpq(-1)] * 2,
+    "rank one": [flint.fmpq(0)] * 4 + [flint.fmpq(7)],
+    "1e-9 apart": [flint.fmpq(1), 1 + flint.fmpq(1, 10**9), flint.fmpq(3)],
+    "1e-20 apart": [flint.fmpq(1), 1 + flint.fmpq(1, 10**20), flint.fmpq(3)],
+    "of all sizes": [flint.fmpq(10**20), flint.fmpq(1), flint.fmpq(1, 10**20)],
+    "tiny": [flint.fmpq(k, 10**400) for k in (1, 2, 5)],
+    "huge": [flint.fmpq(k * 10**400) for k in (1, 2, 5)],
+}
+
+
+@pytest.mark.parametrize("bits", [24, 53, 300, 1000])
+@pytest.mark.parametrize("name", SPECTRA_IN_BALLS)
+def test_eigenvalues_are_as_narrow_as_from_eigenvectors_of_full_precision(name, bits, monkeypatch):
+    spectrum = SPECTRA_IN_BALLS[name]
+    with precision(bits):
+        B = rotated(spectrum)
+        found = symmetric_eigenvalues(B)
+        assert all(ball.contains(number) for ball, number in zip(found, sorted(spectrum), strict=True))
+        monkeypatch.setattr(spectral, "_nearly_diagonal", lambda B: None)
+        known = symmetric_eigenvalues(B)
+        widest = [max((ball.rad() for ball in balls), key=float) for balls in (found, known)]
+        assert bool(widest[0] <= 8 * widest[1]) or bool(widest[0] == widest[1])
+
+
+@pytest.mark.parametrize("name", ["separate", "repeated", "rank one", "1e-9 apart"])
+def test_refined_eigenvectors_suffice(name, monkeypatch):
+    monkeypatch.setattr(spectral, "_eigenvectors_in_full", None)  # not called
+    for bits in (53, 300, 1000):
+        with precision(bits):
+            found = symmetric_eigenvalues(rotated(SPECTRA_IN_BALLS[name]))
+            assert all(ball.contains(x) for ball, x in zip(found, sorted(SPECTRA_IN_BALLS[name]), strict=True))
+
+
+def test_eigenvectors_that_are_wrong_widen_the_enclosure_and_do_not_shift_it(monkeypatch):
+    spectrum = SPECTRA_IN_BALLS["separate"]
+    wrong = flint.arb_mat([[flint.fmpq(int(i == j)) + flint.fmpq((i * j) % 3, 10) for j in range(6)] for i in range(6)])
+    monkeypatch.setattr(spectral, "_refined", lambda S, V: ((V * wrong).mid(), flint.arb(0)))
+    monkeypatch.setattr(spectral, "_eigenvectors_in_full", lambda B: wrong)
+    found = symmetric_eigenvalues(rotated(spectrum))
+    assert all(ball.contains(x) for ball, x in zip(found, sorted(spectrum), strict=True))
+    assert float(found[0].rad()) > 1e-3
+
+
+def test_entries_without_a_value_have_no_eigenvalues():
+    values = symmetric_eigenvalues(np.array([[flint.arb("nan"), flint.arb(1)], [flint.arb(1), flint.arb(2)]]))
+    assert not any(value.is_finite() for value in values)
 
 
 def test_wide_entries_off_the_diagonal_split_a_repeated_eigenvalue():

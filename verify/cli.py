@@ -1,4 +1,4 @@
-"""The command line: list, show, contents, run, prove, witnesses, report; subjects and check for other people's implementations.
+"""The command line: list, show, contents, run, soak, prove, witnesses, report; subjects and check for implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -19,6 +19,7 @@ from verify.gate.command import add_gate_commands
 from verify.vocabulary.claims import PROVABLE, VERDICTS, Claim
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.registry import Registry, load
+from verify.vocabulary.relations import AtMost
 
 if TYPE_CHECKING:
     from verify.evidence.store import Rejected
@@ -76,7 +77,16 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     running.set_defaults(command=_run)
 
-    proving = commands.add_parser("prove", help="prove an identity for all sizes, or say what stops the proof")
+    soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
+    soaking.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
+    soaking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
+    soaking.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    soaking.set_defaults(command=_soak)
+
+    proving = commands.add_parser(
+        "prove", help="prove an identity or a bound for all sizes, or say what stops the proof"
+    )
     proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
     proving.set_defaults(command=_prove)
 
@@ -125,7 +135,7 @@ def _list(options: argparse.Namespace) -> int:
         mark = " " if verdict.status == claim.expects else "!"
         grade = verdict.grade or ""
         print(
-            f"{mark} {verdict.status:9s} {grade:9s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
+            f"{mark} {verdict.status:9s} {grade:10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
         )
     return 0
 
@@ -254,19 +264,72 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if wrong or failures else 0
 
 
+def _soak(options: argparse.Namespace) -> int:
+    from verify.checks.settings import settings_for
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.parallel import already_found, run_tasks, tasks_of
+    from verify.evidence.runner import judge
+    from verify.evidence.store import Recorder, current, read, standing
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
+    failing: dict[tuple[str, str], dict[int, str]] = {}
+    for seed in _seeds(options.seeds):
+        settings = settings_for(options.effort, seed)
+        records = current(read(options.evidence)[0], fingerprints)
+        own = standing(record for record in records if record.seed == seed)
+        tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
+        tasks = [task for task in tasks if task not in already_found(chosen, own, settings)]
+        print(f"seed {seed}: {len(tasks)} checks", file=sys.stderr)
+        run_tasks(options.package, chosen, tasks, settings, Recorder(options.evidence), options.jobs, sys.stderr)
+        records = [record for record in current(read(options.evidence)[0], fingerprints) if record.seed == seed]
+        for record in standing(records):
+            judgement = judge(registry[record.claim], record)
+            if not judgement.ok:
+                failing.setdefault((record.claim, record.check), {})[seed] = judgement.why
+    for (claim_id, check), seeds in sorted(failing.items()):
+        why = next(iter(seeds.values())).splitlines()[0]
+        print(f"{claim_id} {check} at seeds {', '.join(map(str, seeds))}: {why}")
+    print(f"{len(failing)} checks fail at a seed of {options.seeds}, effort {options.effort}")
+    return 1 if failing else 0
+
+
+def _seeds(text: str) -> range:
+    first, colon, last = text.partition(":")
+    numbers = [first, last if colon else first]
+    if not all(number.isdecimal() for number in numbers) or int(numbers[0]) > int(numbers[1]):
+        raise InputError("--seeds", "a seed, or two as FIRST:LAST, none negative", repr(text))
+    return range(int(numbers[0]), int(numbers[1]) + 1)
+
+
 def _prove(options: argparse.Namespace) -> int:
-    from verify.checks.proofs import proved
-    from verify.checks.record import UPHELD
+    from verify.checks.bound_proofs import proved_bound
+    from verify.checks.fixed_sizes import proved_at_sizes
+    from verify.checks.proofs import proved as proved_identity
+    from verify.checks.record import UPHELD, Record
     from verify.checks.settings import Settings
-    from verify.report.proofs import headline, proof_text
+    from verify.report.proofs import headline, proof_text, text_at_sizes
+
+    def proved(claim: Claim, settings: Settings) -> Record:
+        return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
 
     registry = load(options.package)
     if options.claims in registry:
         claim = registry[options.claims]
+        if claim.relation.kind not in PROVABLE:
+            raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
         record = proved(claim, Settings())
         print(proof_text(claim, record))
+        if claim.proved_at_sizes:
+            record = proved_at_sizes(claim, Settings())
+            print(f"\n{text_at_sizes(record)}")
         return 0 if record.outcome == UPHELD else 1
-    chosen = [claim for claim in registry.matching(options.claims) if claim.relation.kind in PROVABLE]
+    # of bounds those that are marked: what is said of all sizes has to be proved, and most others have no derivation yet
+    chosen = [
+        claim for claim in registry.matching(options.claims)
+        if claim.relation.kind in PROVABLE and (claim.all_sizes or not isinstance(claim.relation, AtMost))
+    ]  # fmt: skip
     if not chosen:
         raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(options.claims))
     number, seconds = 0, 0.0

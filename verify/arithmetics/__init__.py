@@ -5,6 +5,7 @@ A matrix is one of
 * a ``torch.Tensor`` (*float*), on any device;
 * a numpy object array whose entries are ``flint.fmpq`` or integers (*exact*), ``flint.arb`` (*ball*),
   sympy expressions (*symbolic*), or `Jet` over any of those;
+* such an array with entries in a `Field`, rational functions of indeterminates (*polynomial*);
 * an `Indexed` of the package `symbols`: a matrix whose sizes are symbols;
 * a `Constant`: an integer matrix such as an identity, which takes on the arithmetic of whatever it meets.
 
@@ -15,6 +16,7 @@ kinds         which arithmetic operands are in        adaptable     operands tha
 constants     constant matrices and exact scalars     conversions   the same numbers in every arithmetic
 balls         precision, midpoints, radii             jets          Taylor numbers over any scalar
 exponentials  exp as a free function of rationals     functions     exp, log, sqrt, relu, ... of every entry
+polynomials   rational functions of indeterminates    spectra       where expm of them is interpolated
 formal        operands with a form of every primitive symbols       matrices of symbolic sizes
 
 A new arithmetic is one more `Kind` with its scalar functions; nothing else in the engine enumerates them.
@@ -23,7 +25,13 @@ A new arithmetic is one more `Kind` with its scalar functions; nothing else in t
 from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
 from verify.arithmetics.constants import Constant, Surd, rational
 from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
-from verify.arithmetics.exponentials import exponentials_are_free, free_exponentials, free_rational
+from verify.arithmetics.exponentials import (
+    exponentials_are_free,
+    free_exponentials,
+    free_rational,
+    polynomial_for_expm,
+    series_coefficients,
+)
 from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
 from verify.arithmetics.functions import absolute, exp, log, maximum, relu, sign_of, sqrt, step, total
 from verify.arithmetics.jets import Jet
@@ -53,6 +61,7 @@ __all__ = [
     "maximum",
     "midpoint",
     "midpoints",
+    "polynomial_for_expm",
     "precision",
     "primitive",
     "radius",
@@ -60,6 +69,7 @@ __all__ = [
     "register_forms",
     "relu",
     "scalar_kind",
+    "series_coefficients",
     "sign_of",
     "simplified",
     "sqrt",

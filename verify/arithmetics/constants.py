@@ -14,6 +14,7 @@ from verify.arithmetics.adaptable import Adaptable, settled
 from verify.arithmetics.balls import midpoints
 from verify.arithmetics.formal import Formal, primitive
 from verify.arithmetics.kinds import Kind, kind_of
+from verify.arithmetics.polynomials import active_field
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import is_tensor
 
@@ -126,6 +127,9 @@ class Surd(Adaptable):
             return sympy.Rational(numerator, denominator) * sympy.sqrt(self.radicand)
         if kind is Kind.FLOAT:
             return float(self.coefficient) * math.sqrt(self.radicand)
+        if kind is Kind.POLYNOMIAL:
+            field = active_field()
+            return field.constant(self.coefficient) * field.root_of_rational(flint.fmpq(self.radicand))
         if self.radicand != 1:
             raise ArithmeticUnsupported(
                 f"sqrt({self.radicand}) is irrational: exact arithmetic needs a perfect square here"

@@ -32,8 +32,10 @@ def exact_scalar(value: Any) -> flint.fmpq:
         return value.as_scalar(Kind.EXACT)
     if isinstance(value, (flint.fmpq, flint.fmpz)):
         return flint.fmpq(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InputError("value", "a finite number", repr(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError("value", "a finite number", repr(value))
+        return flint.fmpq(*value.as_integer_ratio())
     fraction = Fraction(value)
     return flint.fmpq(int(fraction.numerator), int(fraction.denominator))
 

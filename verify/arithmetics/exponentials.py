@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import flint
 
+#: The degree of the polynomial that stands for the exponential of a matrix where exponentials are free.
+FREE_DEGREE = 5
+
+_series: contextvars.ContextVar[Sequence[Any] | None] = contextvars.ContextVar("series", default=None)
 _free: contextvars.ContextVar[int | None] = contextvars.ContextVar("free_exponentials", default=None)
 
 
@@ -25,6 +30,24 @@ def free_exponentials(seed: int) -> Iterator[None]:
         yield
     finally:
         _free.reset(token)
+
+
+@contextlib.contextmanager
+def polynomial_for_expm(coefficients: Sequence[Any]) -> Iterator[None]:
+    """Inside the block, exp(A) of a matrix of rationals or balls is I + c_1 A + c_2 A^2 + ... with these coefficients."""
+    token = _series.set(coefficients)
+    try:
+        yield
+    finally:
+        _series.reset(token)
+
+
+def series_coefficients() -> Sequence[Any] | None:
+    """The coefficients c_1, c_2, ... of the polynomial that stands for the exponential of a matrix, None where none does."""
+    given = _series.get()
+    if given is None and exponentials_are_free():
+        return [free_rational(f"power series {k}") for k in range(1, FREE_DEGREE + 1)]
+    return given
 
 
 def free_rational(label: str) -> flint.fmpq:

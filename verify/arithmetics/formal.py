@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
+
+import numpy as np
 
 from verify.arithmetics.kinds import is_symbolic
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -22,28 +26,42 @@ class Formal:
         raise NotImplementedError
 
 
-_forms: dict[str, Callable[..., Any]] = {}
+_forms: dict[str, dict[str, Callable[..., Any]]] = {"symbols": {}}
+_active: contextvars.ContextVar[str] = contextvars.ContextVar("forms", default="symbols")
 
 
-def register_forms(forms: Mapping[str, Callable[..., Any]]) -> None:
+def register_forms(forms: Mapping[str, Callable[..., Any]], arithmetic: str = "symbols") -> None:
     """Give primitives, by name, the form they have for `Formal` operands and for sizes that are sympy expressions."""
-    _forms.update(forms)
+    _forms.setdefault(arithmetic, {}).update(forms)
+
+
+@contextlib.contextmanager
+def forms_of(arithmetic: str) -> Iterator[None]:
+    """Within the block the primitives have the forms of this arithmetic; everywhere else those of `symbols`."""
+    token = _active.set(arithmetic)
+    try:
+        yield
+    finally:
+        _active.reset(token)
 
 
 def _is_formal(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_formal, value))
+    if isinstance(value, np.ndarray) and value.dtype == object and _active.get() != "symbols":
+        return any(map(_is_formal, value.flat))
     return isinstance(value, Formal) or is_symbolic(value)
 
 
 def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
     """The form that the primitive `name` has for its operands, None where they are numbers."""
-    if not _forms or not any(map(_is_formal, operands)):
+    forms = _forms[_active.get()]
+    if not forms or not any(map(_is_formal, operands)):
         return None
-    if name not in _forms:
+    if name not in forms:
         operand = next(filter(_is_formal, operands))
         raise ArithmeticUnsupported(f"{name} of {operand!r} has no form for all sizes")
-    return _forms[name]
+    return forms[name]
 
 
 def primitive(function: F) -> F:

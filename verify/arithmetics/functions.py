@@ -15,6 +15,7 @@ from verify.arithmetics.exponentials import exponentials_are_free, free_rational
 from verify.arithmetics.formal import primitive
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
+from verify.arithmetics.polynomials import Quotient
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.shapes import is_tensor
 
@@ -115,7 +116,7 @@ def _exp_scalar(x: Any) -> Any:
         return x.chain(value, value, value)
     if isinstance(x, float):
         return math.exp(x)
-    if isinstance(x, flint.arb):
+    if isinstance(x, (flint.arb, Quotient)):
         return x.exp()
     if is_symbolic(x):
         import sympy
@@ -132,7 +133,7 @@ def _exp_scalar(x: Any) -> Any:
 
 def _log_scalar(x: Any) -> Any:
     if not isinstance(x, flint.arb):
-        raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
+        raise ArithmeticUnsupported("logarithms are irrational: evaluate in balls")
     return x.log()
 
 
@@ -151,7 +152,7 @@ def _sqrt_scalar(x: Any) -> Any:
         return x.chain(root, first, -first / (2 * x.value))
     if isinstance(x, float):
         return math.sqrt(x)
-    if isinstance(x, flint.arb):
+    if isinstance(x, (flint.arb, Quotient)):
         return x.sqrt()
     if is_symbolic(x):
         import sympy

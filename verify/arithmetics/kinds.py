@@ -12,6 +12,7 @@ import numpy as np
 
 from verify.arithmetics.adaptable import Adaptable
 from verify.arithmetics.jets import Jet
+from verify.arithmetics.polynomials import Quotient
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.shapes import is_tensor
 
@@ -20,9 +21,20 @@ class Kind(enum.IntEnum):
     """Arithmetics in the order in which mixed operands are promoted."""
 
     EXACT = 0
-    SYMBOLIC = 1
-    BALL = 2
-    FLOAT = 3
+    POLYNOMIAL = 1
+    SYMBOLIC = 2
+    BALL = 3
+    FLOAT = 4
+
+
+#: The arithmetic of an entry of these types; others have to be looked at.
+_BY_TYPE = {
+    int: Kind.EXACT,
+    flint.fmpz: Kind.EXACT,
+    flint.fmpq: Kind.EXACT,
+    Quotient: Kind.POLYNOMIAL,
+    flint.arb: Kind.BALL,
+}
 
 
 def is_symbolic(value: Any) -> bool:
@@ -38,6 +50,8 @@ def scalar_kind(value: Any) -> Kind:
         return Kind.BALL
     if isinstance(value, (int, np.integer, flint.fmpq, flint.fmpz, Fraction)):
         return Kind.EXACT
+    if isinstance(value, Quotient):
+        return Kind.POLYNOMIAL
     if is_symbolic(value):
         return Kind.SYMBOLIC
     raise InputError(
@@ -54,14 +68,26 @@ def kind_of(*operands: Any) -> Kind:
         if is_tensor(operand):
             return Kind.FLOAT
         if isinstance(operand, np.ndarray):
-            for entry in operand.flat:
-                if type(entry) is not int:
-                    kind = max(kind, scalar_kind(entry))
+            kind = max(kind, _kind_of_entries(list(operand.flat)))
         elif not isinstance(operand, Adaptable):
             kind = max(kind, scalar_kind(operand))
     return kind
 
 
+def _kind_of_entries(entries: list[Any]) -> Kind:
+    """The arithmetic of a list of scalars, by the types that occur; an entry at a time would cost more than the arithmetic."""
+    kind = Kind.EXACT
+    for found in set(map(type, entries)):
+        known = _BY_TYPE.get(found)
+        if known is None and found is Jet:
+            values = [entry.value for entry in entries if type(entry) is Jet]
+            known = Kind.FLOAT if any(isinstance(value, float) for value in values) else _kind_of_entries(values)
+        elif known is None:
+            known = max(scalar_kind(entry) for entry in entries if type(entry) is found)
+        kind = max(kind, known)
+    return kind
+
+
 def has_jets(array: Any) -> bool:
     """Whether any entry of an object array is a jet."""
-    return isinstance(array, np.ndarray) and any(isinstance(entry, Jet) for entry in array.flat)
+    return isinstance(array, np.ndarray) and Jet in set(map(type, array.flat))

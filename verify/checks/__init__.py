@@ -2,7 +2,7 @@
 
 equality, bounds, limits, laws, growth   the attacks on relations, one module each
 counterexamples                          declared ones, certified
-proofs                                   identities proved for all sizes
+proofs, bound_proofs, fixed_sizes        identities and bounds proved for all sizes, identities at given ones
 evaluation, units, assumptions           a claim's functions at inputs, rounding units, assumptions tested
 search, settings, record                 draws examined, the run asked for, what a check returns
 independence                             whether an oracle shares code with its formula

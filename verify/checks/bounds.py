@@ -94,6 +94,8 @@ class BoundAttack(Attack[AtMost]):
         checks = [Check("attacked float64", "float64", self.attacked), Check("enclosed", "ball", self.enclosed)]
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
+        if claim.all_sizes:
+            checks.append(Check("proved", "norms", _proved))
         return checks
 
     # -- the attack ----------------------------------------------------------------------------------------------------
@@ -376,6 +378,14 @@ class BoundAttack(Attack[AtMost]):
             tightest_ratio=ratio,
             message=message,
         )
+
+
+def _proved(claim: Claim, settings: Settings) -> Record:
+    from verify.checks.bound_proofs import (
+        proved_bound,
+    )  # sympy and the forms of the primitives are loaded when asked for
+
+    return proved_bound(claim, settings)
 
 
 def _largest(score: Any, usable: Any, count: int = 3) -> list[int]:

@@ -22,6 +22,7 @@ from verify.checks.evaluation import (
     one_of,
     raw_tensors,
 )
+from verify.checks.fixed_sizes import proved_at_sizes
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
@@ -62,6 +63,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             checks.append(Check("exact", "exact", self.decided))
         if claim.all_sizes:
             checks.append(Check("proved", "symbols", _proved))
+        if claim.proved_at_sizes:
+            checks.append(Check("proved at sizes", "polynomials", proved_at_sizes))
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         return checks

@@ -28,8 +28,17 @@ from verify.vocabulary.claims import Claim
 #: The engine's folder, and what in it decides the outcome of a check.
 ENGINE = Path(__file__).parents[1]
 DECIDING = ("vocabulary", "arithmetics", "matrix", "oracles", "inputs", "checks", "evidence/runner.py")
-#: The part of it that only proofs for all sizes run through.
-PROVING = ("arithmetics/symbols", "checks/proofs.py")
+#: The parts of it that only proofs run through, by the attribute of the claims that have them.
+PROVING = {
+    "all_sizes": (
+        "arithmetics/symbols",
+        "arithmetics/norms",
+        "arithmetics/closed_forms.py",
+        "checks/proofs.py",
+        "checks/bound_proofs.py",
+    ),
+    "proved_at_sizes": ("arithmetics/polynomials.py", "checks/fixed_sizes.py"),
+}
 
 #: Libraries whose results checks compare, and the one that draws examples.
 LIBRARIES = ("torch", "python-flint", "mpmath", "numpy", "sympy", "hypothesis")
@@ -66,10 +75,9 @@ class Source:
 
 def fingerprint(claim: Claim) -> str:
     """A hash of the code that the evidence of `claim` is about."""
+    proofs = tuple(kind for kind in PROVING if getattr(claim, kind))
     reached = sorted(f"{module} {statement.digest}" for module, statement in reached_by(claim))
-    return _digest(
-        [claim.id, _engine(ATTACKS[type(claim.relation)].__module__, claim.all_sizes), _versions(), *reached]
-    )[:16]
+    return _digest([claim.id, _engine(ATTACKS[type(claim.relation)].__module__, proofs), _versions(), *reached])[:16]
 
 
 def forget() -> None:
@@ -216,7 +224,9 @@ def _bound_by(node: ast.stmt) -> set[str]:
 def _acted_on_by(node: ast.stmt) -> set[str]:
     """Names whose values a statement changes without binding them: `a.mutant(...)`, `f(a)`, `a[0] = ...`, decorators."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {base for item in node.decorator_list if (base := _base(item))} - {node.name}
+        given = [item for call in node.decorator_list if isinstance(call, ast.Call) for item in call.args]
+        named = {item.id for item in given if isinstance(item, ast.Name)}
+        return named | {base for item in node.decorator_list if (base := _base(item))} - {node.name}
     if isinstance(node, ast.Expr):
         arguments = (
             [*node.value.args, *(item.value for item in node.value.keywords)]
@@ -252,11 +262,11 @@ def _mentioned_by(node: ast.stmt) -> Iterator[str]:
 
 
 @functools.cache
-def _engine(attack: str, proved: bool) -> str:
+def _engine(attack: str, proofs: tuple[str, ...]) -> str:
     """The modules of the engine that the checks of such a claim run through; `attack` is the module of its attack."""
     attacks = {_path_of(each.__module__) for each in ATTACKS.values()}
     others = attacks - _imported_attacks(_path_of(attack), attacks)
-    left_out = {*others, *(() if proved else _files(PROVING))}
+    left_out = {*others, *_files(name for kind in PROVING if kind not in proofs for name in PROVING[kind])}
     return _digest(f"{path} {_digest_of_file(ENGINE / path)}" for path in _files(DECIDING) if path not in left_out)
 
 

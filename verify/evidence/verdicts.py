@@ -21,7 +21,7 @@ from verify.evidence.runner import CONFIRMING
 from verify.vocabulary.claims import Claim
 
 #: Grades of evidence, weakest first.
-GRADES = ("sampled", "enclosed", "exact", "all sizes")
+GRADES = ("sampled", "enclosed", "exact", "some sizes", "all sizes")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ class Verdict:
 
 def grade_of(arithmetic: str) -> str:
     """The grade that evidence in an arithmetic has."""
-    return {"ball": "enclosed", "exact": "exact", "symbols": "all sizes"}.get(arithmetic, "sampled")
+    known = {
+        "ball": "enclosed", "exact": "exact", "polynomials": "some sizes", "symbols": "all sizes", "norms": "all sizes",
+    }  # fmt: skip
+    return known.get(arithmetic, "sampled")
 
 
 def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[str, Verdict]:

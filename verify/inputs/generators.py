@@ -229,7 +229,7 @@ def systematic(claim: Claim, count: int, seed: int, domain: str | None = None) -
     """
     domains, admissible = [domain] if domain else applicable_domains(claim), _admissible_sizes(claim)
     rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
-    telling = _telling_sizes(claim)
+    telling = telling_sizes(claim)
     own = {i for i, name in enumerate(domains) if name in claim.special_domains}
     chosen = [
         telling[i // 2 % len(telling)] if i % 2 == 0 or i in own else admissible[int(rng.integers(len(admissible)))]
@@ -248,7 +248,7 @@ def at_scales(claim: Claim, count: int, seed: int) -> list[Draw]:
     ]
 
 
-def _telling_sizes(claim: Claim) -> list[tuple[tuple[str, int], ...]]:
+def telling_sizes(claim: Claim) -> list[tuple[tuple[str, int], ...]]:
     """Up to four size assignments with as many different values as possible and no 1 where that can be helped."""
     every = list(dict.fromkeys(_admissible_sizes(claim)))
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import flint
 import numpy as np
 
-from verify.arithmetics import (
-    Constant,
-    Kind,
-    exp,
-    exponentials_are_free,
-    free_rational,
-    has_jets,
-    is_tensor,
-    kind_of,
-    primitive,
-    sqrt,
-)
+from verify.arithmetics import Constant, Kind, exp, has_jets, is_tensor, kind_of, primitive, series_coefficients, sqrt
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
+from verify.arithmetics.polynomials import active_field
 from verify.matrix.layout import eye, require_matrix, require_square
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -56,7 +47,8 @@ def expm(A: Any) -> Any:
     """The matrix exponential, shape (n, n).
 
     Floats use torch.linalg.matrix_exp, balls a certified enclosure, symbols sympy; jets over balls the block-triangular
-    Frechet identity.  Rationals work only within `verify.arithmetics.free_exponentials`.
+    Frechet identity; indeterminates a polynomial that interpolates exp.  Rationals work only within
+    `verify.arithmetics.free_exponentials`.
     """
     require_square("A", A)
     if is_tensor(A):
@@ -66,8 +58,11 @@ def expm(A: Any) -> Any:
     if isinstance(A, Constant):
         A = A.array
     kind = kind_of(A)
-    if kind is Kind.EXACT:
-        return _free_power_series(A)
+    coefficients = series_coefficients()
+    if kind is Kind.EXACT or (kind is Kind.BALL and coefficients is not None):
+        return _power_series(A, coefficients)
+    if kind is Kind.POLYNOMIAL:
+        return _expm_of_jets(A) if has_jets(A) else active_field().matrix_exponential(A)
     if has_jets(A):
         return _expm_of_jets(A)
     if kind is Kind.BALL:
@@ -109,17 +104,17 @@ def _norm_bound(M: flint.arb_mat) -> flint.arb:
     return (rows * columns).sqrt().abs_upper()
 
 
-def _free_power_series(A: np.ndarray) -> np.ndarray:
-    """I + sum of c_k A^k with free c_k: an identity linear in a power series holds for exp if it holds for these."""
+def _power_series(A: np.ndarray, coefficients: Sequence[Any] | None) -> np.ndarray:
+    """I + sum of c_k A^k: an identity linear in a power series holds for exp if it holds for all c_k."""
     n = A.shape[0]
     if all(value_part(entry) == 0 and not isinstance(entry, Jet) for entry in A.flat):
         return eye(n).array
-    if not exponentials_are_free():
+    if coefficients is None:
         raise ArithmeticUnsupported("expm of rationals is irrational: evaluate in balls, or within free_exponentials")
     result, power = eye(n).array, eye(n).array
-    for k in range(1, 6):
+    for coefficient in coefficients:
         power = power @ A
-        result = result + power * free_rational(f"power series {k}")
+        result = result + power * coefficient
     return result
 
 

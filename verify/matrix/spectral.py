@@ -1,7 +1,7 @@
 """Norms, singular values and eigenvalues: floats through LAPACK, balls through rigorous enclosures.
 
-Ball eigenvalues of a symmetric B: an approximate eigenvector matrix V is computed in floating point of the same
-precision, then C = V^-1 B V is formed in balls.  C is similar to B, so Gershgorin's discs of C, merged where they
+Ball eigenvalues of a symmetric B: an approximate eigenvector matrix V is computed in float64 and refined to the
+precision asked for, then C = V^-1 B V is formed in balls.  C is similar to B, so Gershgorin's discs of C, merged where they
 overlap, enclose the spectrum of B whatever the quality of V.
 """
 
@@ -32,7 +32,7 @@ def _balls_only(name: str, A: Any) -> np.ndarray:
     if has_jets(A):
         raise ArithmeticUnsupported(f"{name} is not differentiable by jets; differentiate the matrix instead")
     kind = kind_of(A)
-    if kind is Kind.SYMBOLIC:
+    if kind in (Kind.SYMBOLIC, Kind.POLYNOMIAL):
         raise ArithmeticUnsupported(f"{name} of symbolic matrices is not supported; use balls or floats")
     return np.array([_ball(entry) for entry in A.flat], dtype=object).reshape(A.shape)
 
@@ -56,21 +56,87 @@ def symmetric_eigenvalues(B: Any) -> Any:
     for i, j in np.ndindex(n, n):
         if not B[i, j].overlaps(B[j, i]):
             raise InputError("B", "a symmetric matrix", f"entries {B[i, j]} and {B[j, i]} across the diagonal")
+    balls = flint.arb_mat(B.tolist())
+    C = _nearly_diagonal(balls)
+    if C is None:
+        V = _eigenvectors_in_full(B)
+        C = V.inv() * balls * V
+    discs = []
+    for i in range(n):
+        spread = sum((abs(C[i, j]) for j in range(n) if j != i), flint.arb(0))
+        discs.append((C[i, i] - spread).union(C[i, i] + spread))
+    return np.array(_merged(discs), dtype=object)
+
+
+#: Refinements of eigenvectors at most; each doubles the digits that are right.
+REFINEMENTS = 10
+#: How many roundings of the largest entry may be left off the diagonal.
+LEFT_OVER = 2**12
+
+
+def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
+    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart."""
+    n = B.nrows()
+    midpoint = B.mid()
+    if not all(entry.is_finite() for entry in midpoint.entries()):
+        return None
+    scale = max((abs(entry) for entry in midpoint.entries()), key=float)
+    if scale.is_zero():
+        return B
+    S = midpoint * (1 / scale)
+    S = ((S + S.transpose()) / 2).mid()
+    floats = np.array([float(entry) for entry in S.entries()]).reshape(n, n)
+    if float(scale) == 0.0 or not np.isfinite(floats).all():  # too small or too far apart for floats
+        return None
+    V = flint.arb_mat(np.linalg.eigh(floats)[1].tolist())
+    for _ in range(REFINEMENTS):
+        V, step = _refined(S, V)
+        if not float(step) < 0.1 or bool(step < flint.arb(2) ** -(flint.ctx.prec // 2 + 4)):
+            break  # it does not converge, or has: the error that is left is the square of the step
+    try:
+        C = V.inv() * B * V
+    except ZeroDivisionError:
+        return None
+    off = [C[i, j] for i in range(n) for j in range(n) if i != j]
+    allowed = scale * LEFT_OVER * flint.arb(2) ** -flint.ctx.prec + LEFT_OVER * max(
+        (entry.rad() for entry in off), key=float, default=flint.arb(0)
+    )
+    return C if all(entry.is_finite() and bool(abs(entry.mid()) < allowed) for entry in off) else None
+
+
+def _refined(S: flint.arb_mat, V: flint.arb_mat) -> tuple[flint.arb_mat, flint.arb]:
+    """Approximate eigenvectors V of a symmetric S (n, n) with twice as many right digits, and the relative step to them.
+
+    After Ogita and Aishima (2018).
+    """
+    n = S.nrows()
+    one = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
+    R = (one - V.transpose() * V).mid()
+    T = (V.transpose() * S * V).mid()
+    values = [(T[i, i] / (1 - R[i, i])).mid() for i in range(n)]
+    off = max((abs(T[i, j]) for i in range(n) for j in range(n) if i != j), key=float, default=flint.arb(0))
+    apart = 2 * n * (off + max((abs(entry) for entry in R.entries()), key=float))
+    X = flint.arb_mat(n, n)
+    for i in range(n):
+        for j in range(n):
+            gap = values[j] - values[i]
+            near = i == j or bool(abs(gap) <= apart)  # any basis of the space of equal eigenvalues will do
+            X[i, j] = (R[i, j] / 2 if near else (T[i, j] + values[j] * R[i, j]) / gap).mid()
+    return (V + V * X).mid(), max((abs(entry) for entry in X.entries()), key=float)
+
+
+def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:
+    """Approximate eigenvectors of B (n, n) in floating point of the precision of the balls."""
+    n = B.shape[0]
     with mpmath.workprec(flint.ctx.prec):
         approximation = mpmath.matrix([[mpmath.mpf(_decimal(entry)) for entry in row] for row in B])
         try:
             _, vectors = mpmath.eigsy((approximation + approximation.T) / 2)
         except RuntimeError:  # no convergence, seen where all entries are rounding noise; any V encloses
             vectors = mpmath.eye(n)
-        V = flint.arb_mat(
+        return flint.arb_mat(
             [[flint.arb(mpmath.nstr(vectors[i, j], mpmath.mp.dps + 5)) for j in range(n)] for i in range(n)]
         )
-    C = V.inv() * flint.arb_mat(B.tolist()) * V
-    discs = []
-    for i in range(n):
-        spread = sum((abs(C[i, j]) for j in range(n) if j != i), flint.arb(0))
-        discs.append((C[i, i] - spread).union(C[i, i] + spread))
-    return np.array(_merged(discs), dtype=object)
 
 
 def _decimal(x: flint.arb) -> str:
@@ -119,6 +185,7 @@ def _root_of_nonnegative(value: flint.arb) -> flint.arb:
     return clipped.upper().sqrt().union(clipped.lower().nonnegative_part().sqrt())
 
 
+@primitive
 def spectral_norm(A: Any) -> Any:
     """The largest singular value of A (m, n), a scalar; 0 for an empty matrix."""
     values = singular_values(A)
@@ -165,11 +232,21 @@ def inverse(A: Any) -> Any:
     elif kind is Kind.EXACT:
         solved = flint.fmpq_mat([[exact_scalar(entry) for entry in row] for row in A]).inv()
         rows = [[solved[i, j] for j in range(n)] for i in range(n)]
+    elif kind is Kind.POLYNOMIAL:
+        rows = _by_cofactors(A)
     else:
         import sympy
 
         rows = sympy.Matrix(A).inv().tolist()
     return np.array(rows, dtype=object).reshape(n, n)
+
+
+def _by_cofactors(A: np.ndarray) -> list[list[Any]]:
+    """The inverse (n, n) as cofactors over the determinant, which becomes one denominator of all entries."""
+    n = A.shape[0]
+    minors = [[determinant(np.delete(np.delete(A, j, 0), i, 1)) for j in range(n)] for i in range(n)]
+    reciprocal = 1 / sum(A[0, j] * minors[j][0] * (-1) ** j for j in range(n))
+    return [[reciprocal * minors[i][j] * (-1) ** (i + j) for j in range(n)] for i in range(n)]
 
 
 @primitive
@@ -181,7 +258,7 @@ def determinant(A: Any) -> Any:
             import torch
 
             return torch.linalg.det(A)
-        return flint.arb_mat(A.tolist()).det()
+        return flint.arb_mat(_balls_only("determinant", A).tolist()).det()
     if A.shape[0] <= 1:
         return A[0, 0] if A.shape[0] else 1
     determinants = [determinant(concatenate([A[1:, :j], A[1:, j + 1 :]], axis=1)) for j in range(A.shape[0])]

@@ -6,6 +6,7 @@ statistics    tests of laws, each of a stated false-alarm probability
 counting      operations and memory of an implementation, counted instead of timed
 """
 
+from verify.arithmetics.closed_forms import closed_form, closed_forms
 from verify.oracles.counting import Count, count
 from verify.oracles.derivatives import hessian, jacobian
 from verify.oracles.expectations import Normal, expectation
@@ -32,6 +33,8 @@ __all__ = [
     "Normal",
     "at_least_probability",
     "at_most_probability",
+    "closed_form",
+    "closed_forms",
     "count",
     "expectation",
     "hessian",

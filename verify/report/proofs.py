@@ -1,10 +1,12 @@
-"""A proof for all sizes as text: what was claimed, what the code says, what both sides reduce to, and by which rules."""
+"""Proofs as text: what was claimed, what the code says, what both sides reduce to, and by which rules; and at which sizes."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 
 from verify.checks.record import UPHELD, Record
+from verify.evidence.verdicts import GRADES, grade_of
 from verify.vocabulary.claims import Claim
 
 
@@ -12,6 +14,10 @@ def headline(record: Record) -> str:
     """One sentence: "both sides reduce to the same 14 terms", or what stopped the proof."""
     if record.outcome != UPHELD:
         return f"not proved: {record.message}"
+    if "entries" in record.details:
+        count = len(record.details["entries"])
+        entries = "the bound has" if count == 1 else f"each of its {count} inequalities has"
+        return f"proved for all inputs and sizes: {entries} a derivation by rules for norms"
     left, right = (record.details["terms"][side] for side in ("left", "right"))
     if left == right:
         terms = "the same term" if left == 1 else f"the same {left} terms" if left else "zero"
@@ -23,6 +29,8 @@ def headline(record: Record) -> str:
 def proof_text(claim: Claim, record: Record) -> str:
     """Everything that a record of the check `proved` holds, for the shell."""
     details = record.details
+    if "entries" in details:
+        return derivation_text(claim, record)
     lines = [f"{claim.label}  [{claim.id}]", textwrap.indent(claim.statement, "  "), "", headline(record)]
     if record.outcome != UPHELD and details.get("remains"):
         lines.append(f"  first term left: {details['remains'][0]}")
@@ -42,5 +50,58 @@ def proof_text(claim: Claim, record: Record) -> str:
         lines.append(f"normal forms against the functions at {sizes}: {float(spot['worst']):.1e} apart")
     for name, left in details.get("left by mutants", {}).items():
         lines.append(f"mutant {name}: {f'{left} terms left' if isinstance(left, int) else left}")
+    lines.append(f"{details['seconds']:.2f} s")
+    return "\n".join(lines)
+
+
+def sizes_text(sizes: dict[str, int]) -> str:
+    """ "L = 2, d = 3"."""
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def headline_at_sizes(record: Record) -> str:
+    """One sentence on a record of the check `proved at sizes`: at which sizes, and what both sides are there."""
+    if record.outcome != UPHELD:
+        return f"not proved at given sizes: {record.message}"
+    details = record.details
+    where = f"at {sizes_text(details['proved at'])}" if details["proved at"] else "at the only sizes there are"
+    left, right = (details["terms"][side] for side in ("left", "right"))
+    terms = f"{left} terms" if left == right else f"{left} and {right} terms"
+    what = f"the same functions, of {terms} in all" if left or right else "identically zero"
+    return f"proved {where}: with {details['indeterminates']} entries as indeterminates both sides are {what}"
+
+
+def grade_without_proof(records: Iterable[Record]) -> str:
+    """The grade that the checks other than the proof at given sizes give."""
+    others = [grade_of(record.arithmetic) for record in records if record.check != "proved at sizes"]
+    return max(others, key=GRADES.index, default="none")
+
+
+def text_at_sizes(record: Record) -> str:
+    """Everything that a record of the check `proved at sizes` holds, for the shell."""
+    lines = [headline_at_sizes(record)]
+    for name, left in record.details["left by mutants"].items():
+        lines.append(f"mutant {name}: {f'{left} entries differ' if isinstance(left, int) else left}")
+    return "\n".join([*lines, f"{record.details['seconds']:.2f} s"])
+
+
+def derivation_text(claim: Claim, record: Record) -> str:
+    """A derivation of a bound: for each inequality both sides, the steps in order, and what they come to."""
+    details = record.details
+    lines = [f"{claim.label}  [{claim.id}]", textwrap.indent(claim.statement, "  "), "", headline(record)]
+    for number, entry in enumerate(details["entries"], 1):
+        lines += [f"\ninequality {number}, {'derived' if entry['proved'] else 'not derived'}:"]
+        lines += [f"  to bound: {entry['left']}", f"  by:       {entry['right']}"]
+        lines += [f"    {step['quantity']}\n      <= {step['bound']}    ({step['rule']})" for step in entry["steps"]]
+        lines.append(f"  computed: {entry['bound']}")
+        if entry["slack"] not in (None, "1"):
+            lines.append(f"  the printed bound is {entry['slack']} times the computed one")
+    lines.append("")
+    for title in ("rules", "closed forms", "hypotheses"):
+        if details[title]:
+            lines.append(f"{title}: {'; '.join(details[title])}")
+    if details["spots"]:
+        lines.append(f"both sides against the functions at {details['spots']} inputs: {details['worst']:.1e} apart")
+    lines += [f"mutant {name}: {result}" for name, result in details["mutants"].items()]
     lines.append(f"{details['seconds']:.2f} s")
     return "\n".join(lines)

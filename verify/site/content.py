@@ -17,7 +17,7 @@ from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
 from verify.report.errata import Erratum, Witness
 from verify.report.model import KINDS_OF_VERDICT, Report, status_of
-from verify.report.proofs import headline
+from verify.report.proofs import grade_without_proof, headline, headline_at_sizes
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
 from verify.report.wording import counted, in_words, listed, titled
@@ -92,7 +92,7 @@ class Content:
     def for_all_sizes(self, records: list[Record]) -> dict[str, Any] | None:
         """The proof for all sizes, if there is one: its headline, and the formulas typeset."""
         record = next((record for record in records if record.check == "proved"), None)
-        if record is None or "terms" not in record.details:
+        if record is None or not {"terms", "entries"} & record.details.keys():
             return None
         formulas = {
             title: self.typesetter.display(record.details[name])
@@ -100,6 +100,13 @@ class Content:
             if record.details.get(name)
         }
         return {"headline": headline(record), "details": record.details, "formulas": formulas, "record": record}
+
+    def at_given_sizes(self, records: list[Record]) -> dict[str, Any] | None:
+        """The proof at given sizes, if there is one: its headline, and the grade of the evidence without it."""
+        record = next((record for record in records if record.check == "proved at sizes"), None)
+        if record is None or "proved at" not in record.details:
+            return None
+        return {"headline": headline_at_sizes(record), "otherwise": grade_without_proof(records), "record": record}
 
     def mutants(self, claim: Claim, records: list[Record]) -> list[dict[str, Any]]:
         """Per mutant: what each check measured, and the checks that killed it."""

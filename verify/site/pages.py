@@ -216,6 +216,7 @@ class Site:
             violations=[content.violation(claim, record) for record in records if record.details.get("inputs")],
             tracebacks=[record for record in records if record.details.get("traceback")],
             all_sizes=content.for_all_sizes(records),
+            at_sizes=content.at_given_sizes(records),
             mutants=content.mutants(claim, records),
             sources=content.sources(claim),
             variants=content.variants(claim),

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
-from verify.vocabulary.relations import Equal, HasStructure, Relation
+from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -46,8 +46,8 @@ def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
-#: Kinds of relation whose claims can be proved for all sizes: identities, and defects that vanish.
-PROVABLE = (Equal.kind, HasStructure.kind)
+#: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
+PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,10 @@ class Claim:
     doubt: glyphs that the extracted text may have damaged, and the form taken.
     missing: for a gap, the hypothesis that is nowhere in force and that the claim presupposes; `presumes` names the
         refuted claim without it.
-    all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form fails.
+    all_sizes: proved for all sizes; a run in which both sides no longer reduce to the same normal form, or in which a
+        bound no longer has a derivation, fails.
+    at_sizes: proved at these sizes, ``{"L": 2, "d_V": 3}``, the entries of the inputs being indeterminates; True stands for the
+        smallest sizes that tell all of them apart.  A run in which that fails, or is not finished in time, fails.
     hypotheses: what assumptions say of single inputs, or those with `zero` themselves, besides those of the setting, for the
         proof for all sizes.
     """
@@ -218,6 +221,7 @@ class Claim:
     name: str = ""
     consequence: str | None = None
     all_sizes: bool = False
+    at_sizes: bool | Mapping[str, int] = False
     hypotheses: Sequence[Hypothesis | Assumption] = ()
 
     def __post_init__(self) -> None:
@@ -258,8 +262,18 @@ class Claim:
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )
-        if self.all_sizes and self.relation.kind not in PROVABLE:
-            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
+        if (self.all_sizes or self.proved_at_sizes) and self.relation.kind not in PROVABLE:
+            raise RegistryError(
+                f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all or given sizes"
+            )
+        if self.all_sizes and self.proved_at_sizes:
+            raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
+        if isinstance(self.at_sizes, Mapping):
+            if set(self.at_sizes) - set(self.sizes):
+                raise RegistryError(
+                    f"{self.id}: at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}"
+                )
+            self._sizes_at("at_sizes", self.at_sizes)
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
         self._formula: Callable[..., Any] | None = None
         self._oracle: Callable[..., Any] | None = None
@@ -391,6 +405,11 @@ class Claim:
         if name not in self._parts:
             raise RegistryError(f"{self.id}: relation {self.relation.kind!r} needs a part called {name!r}")
         return self._parts[name]
+
+    @property
+    def proved_at_sizes(self) -> bool:
+        """Whether it is marked as proved at given sizes, be they none."""
+        return self.at_sizes is not False
 
     @property
     def prepares_inputs(self) -> bool:

@@ -147,7 +147,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
         "f = X w, w a scalar",
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
-    name="rank-one least squares", relation=Equal(), sizes={"N": (2, 4)}, exact=True, expects="gap",
+    name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True, expects="gap",
     presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
     missing=r"$X \ne 0$",
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which vanishes exactly where $[X, y]$ has rank at

@@ -16,7 +16,7 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from verify.arithmetics import is_tensor
-from verify.matrix import concatenate, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
+from verify.matrix import concatenate, each, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
 from verify.vocabulary import Real, Shape
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]
@@ -44,7 +44,8 @@ TINY = rational(1, 2**100)
 
 
 def stacked(scalars: list[Any]) -> Any:
-    """Scalars as a vector."""
+    """Scalars, and lists of them, as a vector."""
+    scalars = [x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])]
     if is_tensor(scalars[0]):
         import torch
 
@@ -54,7 +55,7 @@ def stacked(scalars: list[Any]) -> Any:
 
 def sample_bound(X: Samples) -> Any:
     """The smallest C_x with ||X_n||_F <= sqrt(d_s) C_x for all n (Assumption 1)."""
-    norms = stacked([frobenius_norm(X[n]) for n in range(X.shape[0])])
+    norms = stacked([each(X.shape[0], lambda n: frobenius_norm(X[n]))])
     return maximum(norms) / sqrt(X.shape[1])
 
 
@@ -193,12 +194,15 @@ def distance(theta: Weights, theta_0: Weights) -> Any:
 
 def pre_activations(X: Any, theta: Weights, tau_0: Any) -> Any:
     """W_V X_n^T beta_i for all n and i, in one row, for samples X (N, d_s, d) or one sample (d_s, d)."""
-    rows = [
-        (theta["W_V"] @ sample.T @ beta).reshape(1, -1)
-        for sample in X.reshape(-1, *X.shape[-2:])
-        for beta in attention_rows(sample, theta["W_Q"], theta["W_K"], tau_0)
-    ]
-    return concatenate(rows, axis=1)
+    X = X.reshape(-1, *X.shape[-2:])
+
+    def of_sample(n: int) -> Any:
+        betas = attention_rows(X[n], theta["W_Q"], theta["W_K"], tau_0)
+        return concatenate(
+            each(X.shape[1], lambda i: (theta["W_V"] @ X[n].T @ betas[i]).reshape(1, -1)), axis=1
+        )
+
+    return concatenate(each(X.shape[0], of_sample), axis=1)
 
 
 def same_signs(X: Any, theta: Any, theta_0: Any, tau_0: Any) -> Any:

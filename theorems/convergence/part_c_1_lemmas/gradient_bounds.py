@@ -12,10 +12,10 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
-    output_weight_gradient, query_gradient, value_gradient,
+    key_gradient, output_weight_gradient, query_gradient, value_gradient,
 )  # fmt: skip
-from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, total
-from verify.oracles import jacobian
+from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, summed, total
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
 
 Error = Annotated[Any, Shape("N", "1")]
@@ -45,6 +45,22 @@ def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWe
     return total(error * error) * rational(1, 2)
 
 
+def _of_all_samples(wrt: str, gradient: Callable[..., Any], by: str) -> None:
+    """sum_n (f(X_n) - y_n) grad f(X_n), by the chain rule, stands for the gradient of the loss in derivations of bounds."""
+
+    @closed_form(loss, wrt, by)
+    def row(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
+        error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+        at = (W_Q, W_K, W_V, tau_0, tau_1) if wrt == "w_O" else (W_Q, W_K, W_V, w_O, tau_0, tau_1)
+        return summed(X.shape[0], lambda n: gradient(X[n], *at) * error[n, 0]).reshape(1, -1)
+
+
+_of_all_samples("W_Q", query_gradient, "convergence.d1-gradients")
+_of_all_samples("W_K", key_gradient, "convergence.gradient-wk")
+_of_all_samples("W_V", value_gradient, "convergence.d1-gradients")
+_of_all_samples("w_O", output_weight_gradient, "convergence.d1-gradients")
+
+
 def _gradient_norms(names: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
     """Norms of the gradients of the loss by differentiation."""
     return {name: length(jacobian(loss, name)(*arguments), arguments[-1]) for name in names}
@@ -55,7 +71,7 @@ LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12", name="upper bou
         \lambda_Od_sC_x^2\|f^t-y\|_2,\ \|\nabla_{W_K}\ell(\theta^\top)\|_F\le2 \rho\tau_0\bar\lambda_Q\bar\lambda_V\bar
         \lambda_Od_sC_x^2\|f^t-y\|_2,\ \|\nabla_{W_V}\ell(\theta^\top)\|_F\le\rho\bar\lambda_O\|f^t-y\|_2,\
         \|\nabla_{w_O}\ell(\theta^\top)\|_2\le\rho\bar\lambda_V\|f^t-y\|_2""",
-    relation=AtMost(ascent=False), proof=("convergence.eq-7-8", "convergence.eq-9-10"),
+    relation=AtMost(ascent=False), all_sizes=True, proof=("convergence.eq-7-8", "convergence.eq-9-10"),
     doubt=Doubt((r"\|\boldsymbol{w}_Q^t\|_2 \leq \bar{\lambda}_Q", r"\ell(\boldsymbol{\theta}^{\top})"),
         r"""The hypotheses on $W_Q$ and $w_O$ are extracted alike; Lemma 13 has $\|w_O^t\| \le \lambda_O$. $\theta^\top$
             stands for $\theta^t$ throughout."""),
@@ -100,7 +116,7 @@ EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gra
         =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2
         \le\tau_1\sum_n|(f(X_n)-y_n)|d_s^{3/2}\bar\lambda_VC_x
         \le\tau_1\sqrt{N\textstyle\sum_n|(f(X_n)-y_n)|^2}d_s^{3/2}\bar\lambda_VC_x=\rho\bar\lambda_V\|f-y\|_2""",
-    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.lemma-8"),
+    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.lemma-8"),
     doubt=Doubt(
         r"\sqrt{N\sum_{n=1}^{N} \left|\left(f(\boldsymbol{X}_{n})-y_{n}\right)\right|^{2} d_{s}^{3/2} "
         r"\bar{\lambda}_{O} C_{x}}",
@@ -117,7 +133,7 @@ EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)", name="loss 
         \le2\tau_0\tau_1\sqrt{N\textstyle \sum_n|(f(X_n)-y_n)|^2}\,d_s\bar \lambda_K\bar\lambda_V\bar\lambda_O(C_x
         \sqrt{d_s})^3 =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2;\ \
         \|\nabla_{W_K}\ell(\theta)\|_F \le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
-    relation=AtMost(ascent=False), uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     doubt=Doubt((
         r"\boldsymbol{W}_{k} \boldsymbol{X}_{n}^{\top}",
         r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V} \boldsymbol{X}_{n}^{\top} "
@@ -148,7 +164,7 @@ def _lines_after(wrt: str, arguments: tuple[Any, ...], gate: Any = step,
         "W_Q": lambda x: query_gradient(x, W_Q, W_K, W_V, w_O, tau_0, tau_1, gate=gate),
         "w_O": lambda x: output_weight_gradient(x, W_Q, W_K, W_V, tau_0, tau_1),
     }
-    closed = length(sum(slopes[wrt](X[n]) * error[n, 0] for n in range(b.N)), tau_1)
+    closed = length(summed(b.N, lambda n: slopes[wrt](X[n]) * error[n, 0]), tau_1)
     return [closed, speed / sqrt(b.N) * total(absolute(error)), last]
 
 

@@ -22,7 +22,7 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     across_a_kink, close_pairs, dominating_token, equal_ends, opposite_tokens, value_crosses_zero,
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, gated_output_weights
-from verify.matrix import frobenius_norm, maximum, spectral_norm, sqrt
+from verify.matrix import each, frobenius_norm, maximum, spectral_norm, sqrt, summed
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
 
@@ -65,16 +65,21 @@ class Pair:
 
     def pre_activations(self) -> list[list[Any]]:
         """W_V X^T beta_i at t' and at t."""
-        return [
-            [W["W_V"] @ self.X.T @ beta for beta in betas] for W, betas in zip(self.ends, self.attention(), strict=True)
-        ]
+        return [self._each(lambda i, W=W, betas=betas: W["W_V"] @ self.X.T @ betas[i])
+                for W, betas in zip(self.ends, self.attention(), strict=True)]  # fmt: skip
 
     def gated(self) -> list[list[Any]]:
         """w_O o relu'(W_V X^T beta_i) at t' and at t."""
-        return [
-            [gated_output_weights(W["w_O"], a) for a in activations]
-            for W, activations in zip(self.ends, self.pre_activations(), strict=True)
-        ]
+        return [self._each(lambda i, W=W, a=a: gated_output_weights(W["w_O"], a[i]))
+                for W, a in zip(self.ends, self.pre_activations(), strict=True)]  # fmt: skip
+
+    def _each(self, entry: Callable[[Any], Any]) -> Any:
+        """One matrix or scalar for each token."""
+        return each(self.X.shape[0], entry)
+
+    def changes(self, ends: list[Any]) -> Any:
+        """||a_i - b_i||_F for each token, of two families of matrices."""
+        return self._each(lambda i: frobenius_norm(ends[0][i] - ends[1][i]))
 
     def gradient_change(self, name: str) -> Any:
         """||grad f^{t'} - grad f^t||_F in one weight, by differentiation, a scalar."""
@@ -107,7 +112,7 @@ EQ_16 = Claim(ONE_SAMPLE, "convergence.eq-16", label="Eq. (16)", name="change of
         +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\big)
         \le\tau_1C_xd_s^{3/2}(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t'}-\theta^t\|_2
         =\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2""",
-    relation=AtMost(ascent=False),
+    relation=AtMost(ascent=False), all_sizes=True,
     note="The left side comes from differentiation; both inequalities are decided.",
 )  # fmt: skip
 
@@ -146,7 +151,8 @@ EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
         -w_O^t\circ\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\big],\quad \|\beta_{i,n}^{t'}-\beta_{i,n}^t\|_2
         \le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2 +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2) \le
         z\|\theta^{t'}-\theta^t\|_2""",
-    name="change of the value gradient, split", relation=AtMost(ascent=False), uses=("convergence.lemma-7",),
+    name="change of the value gradient, split", relation=AtMost(ascent=False), all_sizes=True,
+    uses=("convergence.lemma-7",),
     doubt=Doubt((
         r"\boldsymbol{w}_{O}^{t'} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V}^{t'} "
         r"\boldsymbol{X}_{n}^{\top} \boldsymbol{\beta}_{i,n}^{t'} \right) \right) \boldsymbol{\beta}_{i,n}^{t'} "
@@ -163,14 +169,11 @@ EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
 
 
 def _lines_17_18(q: Pair, attention: Any = 1, gates: Any = 1, speed: Any = 1) -> list[Any]:
-    (after, before), (gated, gated_0) = q.attention(), q.gated()
-    moves = [frobenius_norm(a - b) for a, b in zip(after, before, strict=True)]
-    changes = [frobenius_norm(a - b) for a, b in zip(gated, gated_0, strict=True)]
-    first = sum(
-        frobenius_norm(g) * move * attention + frobenius_norm(b) * change * gates
-        for g, b, move, change in zip(gated, before, moves, changes, strict=True)
-    )
-    second = sum(q.b.O * move * attention + change * gates for move, change in zip(moves, changes, strict=True))
+    betas, gated, d_s = q.attention(), q.gated(), q.X.shape[0]
+    moves, changes = q.changes(betas), q.changes(gated)
+    first = summed(d_s, lambda i: frobenius_norm(gated[0][i]) * moves[i] * attention
+                   + frobenius_norm(betas[1][i]) * changes[i] * gates)  # fmt: skip
+    second = summed(d_s, lambda i: q.b.O * moves[i] * attention + changes[i] * gates)
     outer = q.tau_1 * q.root
     return [outer * first, outer * second, q.attention_speed() * speed, q.b.slope * q.distance * speed]
 
@@ -187,8 +190,8 @@ def value_gradient_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, t
     """What each of them bounds; of the attention rows the one that moves most."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
     lines = _lines_17_18(q)
-    moves = [frobenius_norm(a - b) for a, b in zip(*q.attention(), strict=True)]
-    return stacked([q.gradient_change("W_V"), lines[0], maximum(stacked(moves)), lines[2]])
+    moves = q.changes(q.attention())
+    return stacked([q.gradient_change("W_V"), lines[0], maximum(stacked([moves])), lines[2]])
 
 
 EQ_17_18.mutant("change of attention dropped in (17)", attention=0)
@@ -220,27 +223,23 @@ EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)", name="change of
 )  # fmt: skip
 
 
-def _gates(q: Pair) -> list[Any]:
-    return [frobenius_norm(a - b) for a, b in zip(*q.gated(), strict=True)]
-
-
-def _lines_19(q: Pair) -> list[Any]:
+def _lines_19(q: Pair) -> Any:
     """The second right-hand side of Eq. (19) for every token."""
-    moved = frobenius_norm(q.ends[0]["w_O"] - q.ends[1]["w_O"])
-    return [q.b.O * frobenius_norm(a - b) + moved for a, b in zip(*q.pre_activations(), strict=True)]
+    moved, changes = frobenius_norm(q.ends[0]["w_O"] - q.ends[1]["w_O"]), q.changes(q.pre_activations())
+    return each(q.X.shape[0], lambda i: q.b.O * changes[i] + moved)
 
 
 @EQ_19.formula
 def gate_change_bounds(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """For every token the second right-hand side, then for every token the last one, shape (2 d_s,)."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked(_lines_19(q) + [q.gate_constant() * q.distance] * X.shape[0])
+    return stacked([_lines_19(q), each(X.shape[0], lambda i: q.gate_constant() * q.distance)])
 
 
 @EQ_19.oracle
 def gate_change(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked(_gates(q) + _lines_19(q))
+    return stacked([q.changes(q.gated()), _lines_19(q)])
 
 
 EQ_19.domain("value crosses zero")(value_crosses_zero)
@@ -256,8 +255,8 @@ EQ_19_FIXED = Claim(ONE_SAMPLE, "convergence.eq-19-fixed-pattern", label="Eq. (1
     statement=r"""\text{If no pre-activation differs in sign,
         }\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'})-w_O^t
         \circ\dot\sigma_r(W_V^tX_n^\top\beta_{i,n}^t)\|_2\le\|w_O^{t'}-w_O^t\|_2""",
-    name="change of the gated output weights, fixed pattern", assumptions=[SAME_PATTERN], relation=AtMost(ascent=False),
-    corrects="convergence.eq-19", of_project=True,
+    name="change of the gated output weights, fixed pattern", assumptions=[SAME_PATTERN],
+    relation=AtMost(ascent=False), all_sizes=True, corrects="convergence.eq-19", of_project=True,
     note="Then both gates are the same 0/1 vector, which shortens no less than the identity.",
 )  # fmt: skip
 
@@ -266,12 +265,18 @@ EQ_19_FIXED = Claim(ONE_SAMPLE, "convergence.eq-19-fixed-pattern", label="Eq. (1
 def gate_change_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """||w_O^{t'} - w_O^t||_2 for every token, shape (d_s,)."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked([q.moved("w_O")] * X.shape[0])
+    return stacked([each(X.shape[0], lambda i: q.moved("w_O"))])
 
 
-EQ_19_FIXED.oracle(lambda X, theta, theta_0, tau_0, tau_1: stacked(_gates(Pair(X, theta, theta_0, tau_0, tau_1))))
+@EQ_19_FIXED.oracle
+def gate_change_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
+    q = Pair(X, theta, theta_0, tau_0, tau_1)
+    return stacked([q.changes(q.gated())])
+
+
+
 EQ_19_FIXED.mutant("change of the pre-activations instead",
-    '[q.moved("w_O")] * X.shape[0] -> [line - q.moved("w_O") for line in _lines_19(q)]')  # fmt: skip
+    'q.moved("w_O") -> _lines_19(q)[i] - q.moved("w_O")')  # fmt: skip
 EQ_19_FIXED.mutant("change of W_V instead", '"w_O" -> "W_V"')
 
 
@@ -308,7 +313,7 @@ EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (2
         \le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="Lipschitz bound of the value gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    relation=AtMost(ascent=False), all_sizes=True, sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
     uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"), corrects="convergence.eq-20", of_project=True,
 )  # fmt: skip
 

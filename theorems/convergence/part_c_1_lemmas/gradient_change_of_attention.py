@@ -14,7 +14,7 @@ from theorems.convergence.part_c_1_lemmas.constants import Theta, stacked
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import across_a_kink, equal_ends, opposite_tokens
 from theorems.convergence.part_c_1_lemmas.gradient_change import ONE_SAMPLE, SAME_PATTERN, Pair, gradient_change_in
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, softmax_covariance
-from verify.matrix import absolute, frobenius_norm, maximum, spectral_norm
+from verify.matrix import absolute, each, frobenius_norm, maximum, spectral_norm, summed
 from verify.vocabulary import AtMost, Claim, Doubt
 
 TWO_TOKENS = ONE_SAMPLE.extended()
@@ -26,29 +26,27 @@ class Factors(Pair):
     def __init__(self, X: Any, theta: Any, theta_0: Any, tau_0: Any, tau_1: Any) -> None:
         super().__init__(X, theta, theta_0, tau_0, tau_1)
         self.betas = self.attention()
-        self.covariances = [[softmax_covariance(beta) for beta in betas] for betas in self.betas]
-        self.outer = [
-            [W["W_K"] @ X.T @ D for D in covariances]
-            for W, covariances in zip(self.ends, self.covariances, strict=True)
-        ]
-        self.U = [[A @ X for A in rows] for rows in self.outer]
-        self.h = [[W["W_V"].T @ g for g in rows] for W, rows in zip(self.ends, self.gated(), strict=True)]
+        self.covariances = [self._each(lambda i, b=b: softmax_covariance(b[i])) for b in self.betas]
+        both, gated = (0, 1), self.gated()
+        self.outer = [self._each(lambda i, k=k: self.ends[k]["W_K"] @ X.T @ self.covariances[k][i]) for k in both]
+        self.U = [self._each(lambda i, k=k: self.outer[k][i] @ X) for k in both]
+        self.h = [self._each(lambda i, k=k: self.ends[k]["W_V"].T @ gated[k][i]) for k in both]
 
     def product_change(self, with_tokens: bool) -> Any:
         """||sum_i U'_i h'_i X^(i,:) - sum_i U_i h_i X^(i,:)||_F, or the same without the tokens."""
-        change = 0
-        for i in range(self.X.shape[0]):
-            moved = self.U[0][i] @ self.h[0][i] - self.U[1][i] @ self.h[1][i]
-            change = moved @ self.X[i : i + 1] + change if with_tokens else moved + change
-        return frobenius_norm(change)
+        def moved(i: int) -> Any:
+            change = self.U[0][i] @ self.h[0][i] - self.U[1][i] @ self.h[1][i]
+            return change @ self.X[i : i + 1] if with_tokens else change
+
+        return frobenius_norm(summed(self.X.shape[0], moved))
 
     def split_change(self, with_h: Any = 1, with_U: Any = 1) -> Any:
         """sum_i ||U'_i|| ||h'_i - h_i|| + ||h_i|| ||U'_i - U_i||, the last line of Eq. (21)."""
         (U, U_0), (h, h_0) = self.U, self.h
-        return sum(
-            spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
-            + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U
-            for i in range(self.X.shape[0])
+        return summed(
+            self.X.shape[0],
+            lambda i: spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
+            + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U,
         )
 
 
@@ -214,7 +212,7 @@ EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows
 EQ_22_ALL = Claim(TWO_TOKENS, "convergence.eq-22-all-factors", label="Eq. (22), with the factor C_x^2 d_s kept",
     statement=r"""\|U_{i,n}^{t'}-U_{i,n}^t\|_2 \le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
-    name="change of the attention covariance, corrected", relation=AtMost(ascent=False),
+    name="change of the attention covariance, corrected", relation=AtMost(ascent=False), all_sizes=True,
     sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-17-18",), corrects="convergence.eq-22",
     of_project=True,
 )  # fmt: skip
@@ -225,13 +223,13 @@ EQ_22_ALL.domain("steep attention")(steep_attention)
 def covariance_lipschitz_bound(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     """C_x^2 d_s (1 + 3 lambda_K z) ||theta' - theta||_2 for every token, shape (d_s,)."""
     q = Pair(X, theta, theta_0, tau_0, tau_1)
-    return stacked([q.root**2 * (1 + 3 * q.b.K * q.b.slope) * q.distance] * X.shape[0])
+    return stacked([each(X.shape[0], lambda i: q.root**2 * (1 + 3 * q.b.K * q.b.slope) * q.distance)])
 
 
 @EQ_22_ALL.oracle
 def change_of_covariances(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     q = Factors(X, theta, theta_0, tau_0, tau_1)
-    return stacked([_change_of_U(q, i) for i in range(X.shape[0])])
+    return stacked([each(X.shape[0], lambda i: _change_of_U(q, i))])
 
 
 EQ_22_ALL.mutant("factor C_x^2 d_s lost, as printed",
@@ -279,14 +277,15 @@ EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)", name="Lipschitz
 EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (23), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="Q", other="K"),
     name="Lipschitz bound of the query gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    relation=AtMost(ascent=False), all_sizes=True, sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
     uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"), corrects="convergence.eq-23",
     of_project=True,
 )  # fmt: skip
 EQ_24_FIXED = Claim(TWO_TOKENS, "convergence.eq-24-fixed-pattern", label="Eq. (24), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="K", other="Q"),
     name="Lipschitz bound of the key gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",),
+    relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",),
     corrects="convergence.eq-24", of_project=True,
 )  # fmt: skip
 

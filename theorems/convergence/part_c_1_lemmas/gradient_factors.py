@@ -17,7 +17,7 @@ from theorems.convergence.part_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     Tokens, attention_rows, gated_output_weights, softmax_covariance,
 )  # fmt: skip
-from verify.matrix import frobenius_norm, spectral_norm, sqrt
+from verify.matrix import each, frobenius_norm, spectral_norm, sqrt
 from verify.vocabulary import AtMost, Claim, Doubt, Setting
 
 ONE_SAMPLE = Setting(
@@ -42,7 +42,7 @@ U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14
     statement=r"""\|U_{i,n}^{t'}\|_2 \le\|W_K^{t'}\|_2\|X_n\|_2^2\| \mathrm{diag}(\beta_{i,n}^{t'})-
         \beta_{i,n}^{t'}\beta_{i,n}^{t'}\|_2\le2 \bar\lambda_Kd_sC_x^2,\qquad
         \|h_{i,n}^t\|_2\le\|W_V^t\|_2\|w_O^t\|_2\le\bar\lambda_V\bar\lambda_O""",
-    name="factors of the query gradient", relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
+    name="factors of the query gradient", relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.lemma-8",),
     doubt=Doubt((
         r"\boldsymbol{h}_{i,n}^{t} &= \boldsymbol{W}_{V}^{t^{\top}} \left( \boldsymbol{w}_{O}^{t} \circ "
         r"\boldsymbol{\sigma}_{r} \left(",
@@ -65,19 +65,19 @@ def _norm_product(X: Any, W_K: Any, beta: Any) -> Any:
 @U_AND_H.formula
 def bounds_of_u_and_h(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                       tau_0: PositiveScale) -> Any:  # fmt: skip
-    """For every token the product of norms and 2 lambda_K d_s C_x^2, then lambda_V lambda_O, shape (3 d_s,)."""
+    """For every token the product of norms, then 2 lambda_K d_s C_x^2, then lambda_V lambda_O, shape (3 d_s,)."""
     b = NormBounds(X.reshape(1, *X.shape), [by_name(W_Q, W_K, W_V, w_O)], tau_0, 1)
-    products = [_norm_product(X, W_K, beta) for beta in attention_rows(X, W_Q, W_K, tau_0)]
-    of_U = [side for product in products for side in (product, b.K * b.C_x**2 * (b.d_s * 2))]
-    return stacked([*of_U, *[b.V * b.O] * b.d_s])
+    betas, last = attention_rows(X, W_Q, W_K, tau_0), b.K * b.C_x**2 * (b.d_s * 2)
+    of_U = each(b.d_s, lambda i: _norm_product(X, W_K, betas[i]))
+    return stacked([of_U, each(b.d_s, lambda i: last), each(b.d_s, lambda i: b.V * b.O)])
 
 
 @U_AND_H.oracle
 def norms_of_u_and_h(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any) -> Any:
-    lines, betas = [], attention_rows(X, W_Q, W_K, tau_0)
-    for beta in betas:
-        lines += [spectral_norm(covariance_of_attention(X, W_K, beta)), _norm_product(X, W_K, beta)]
-    return stacked([*lines, *[frobenius_norm(gated_values(X, W_V, w_O, beta)) for beta in betas]])
+    betas, d_s = attention_rows(X, W_Q, W_K, tau_0), X.shape[0]
+    of_U = each(d_s, lambda i: spectral_norm(covariance_of_attention(X, W_K, betas[i])))
+    products = each(d_s, lambda i: _norm_product(X, W_K, betas[i]))
+    return stacked([of_U, products, each(d_s, lambda i: frobenius_norm(gated_values(X, W_V, w_O, betas[i])))])
 
 
 U_AND_H.mutant("C_x in place of its square", "b.C_x ** 2 -> b.C_x")
@@ -114,9 +114,12 @@ def printed_bound_of_h(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 def changes_of_h(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, W_Q_0: Any, W_K_0: Any, W_V_0: Any, w_O_0: Any,
                  tau_0: Any) -> Any:  # fmt: skip
     """||h_i - h_i^0||_2 for every token i."""
-    h = [gated_values(X, W_V, w_O, beta) for beta in attention_rows(X, W_Q, W_K, tau_0)]
-    h_0 = [gated_values(X, W_V_0, w_O_0, beta) for beta in attention_rows(X, W_Q_0, W_K_0, tau_0)]
-    return stacked([frobenius_norm(a - b) for a, b in zip(h, h_0, strict=True)])
+    betas, betas_0 = attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0)
+
+    def change(i: Any) -> Any:
+        return frobenius_norm(gated_values(X, W_V, w_O, betas[i]) - gated_values(X, W_V_0, w_O_0, betas_0[i]))
+
+    return stacked([each(X.shape[0], change)])
 
 
 H_DIFFERENCE.domain("value crosses zero")(value_crosses_zero)
@@ -150,7 +153,8 @@ H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-patte
     label="Bound on the h difference while no ReLU differs in state", name="change of the gated values, fixed pattern",
     statement=r"""\text{If no pre-activation differs in sign,
         }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}- \theta^t\|_2""",
-    assumptions=[NORMS, SAME_SIGNS], relation=AtMost(), sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff",
+    assumptions=[NORMS, SAME_SIGNS], relation=AtMost(), all_sizes=True,
+    sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff",
     of_project=True,
 )  # fmt: skip
 H_OF_FIXED_PATTERN.domain("close pairs", close_pairs)

@@ -20,8 +20,8 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     close_pairs, dominating_token, from_zero, zero_pre_activations,
 )  # fmt: skip
-from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
-from verify.matrix import frobenius_norm, rational, relu, spectral_norm, sqrt
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, output_weight_gradient
+from verify.matrix import each, frobenius_norm, rational, relu, spectral_norm, sqrt, summed
 from verify.vocabulary import AtMost, Claim, Doubt, Setting
 
 SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
@@ -48,7 +48,8 @@ def _moved(theta: Weights, theta_0: Weights) -> dict[str, Any]:
 LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7", name="Lipschitz bound of the attention weights",
     statement=r"""\|\beta_i^{t'}-\beta_i^t\|_2\le2\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
         \|W_Q^{t'}-W_Q^t\|_2\big)""",
-    relation=AtMost(), sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)}, proof=("convergence.lemma-7-edelman",),
+    relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)},
+    proof=("convergence.lemma-7-edelman",),
     note=r"""Far from tight: the sharp constant of the softmax is 1/2 of the one used in the 1-norm, and the largest
         products of two tokens are half of $d_s C_x^2$ where they differ. The scalar tokens 1 and $1 - \sqrt2$ at equal
         weights reach $(2 + \sqrt2)/16 = 0.213$ of the bound. A quarter of the bound holds: $\|\mathrm{diag}(\beta) -
@@ -86,8 +87,8 @@ def attention_moves_at_most(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0
 @LEMMA_7.oracle
 def movements_of_attention(X: Any, W_Q: Any, W_K: Any, W_Q_0: Any, W_K_0: Any, tau_0: Any) -> Any:
     """||beta_i^{t'} - beta_i^t||_2 for every token i."""
-    pairs = zip(attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0), strict=True)
-    return stacked([frobenius_norm(beta - beta_0) for beta, beta_0 in pairs])
+    betas, betas_0 = attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0)
+    return stacked([each(X.shape[0], lambda i: frobenius_norm(betas[i] - betas_0[i]))])
 
 
 LEMMA_7.mutant("a fifth of the bound", lambda value: value * rational(1, 5))
@@ -99,7 +100,8 @@ LEMMA_7.mutant("C_x in place of its square", power=1)
 LEMMA_9 = Claim(SUMMED, "convergence.lemma-9", label="Lemma 9", name="Lipschitz bound of the last hidden layer",
     statement=r"""\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho \Big(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2
         \tau_0C_x^2d_s(\bar\lambda_Q \|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)\Big)""",
-    relation=AtMost(), proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
+    relation=AtMost(), all_sizes=True,
+    proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
     note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,
         where one token carries the norm and all others attend to it.""",
 )  # fmt: skip
@@ -143,7 +145,7 @@ SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9,
     statement=r"""\le\tau_1\sum_{i=1}^{d_s} \Big(\|(W_V^{t'}-W_V^t)X^\top \beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-
         \beta_i^t)\|_2\Big)""",
     name="change of the hidden layer, split", assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
+    relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     doubt=Doubt(
         r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} (\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) "
         r"\right\|_{2}",
@@ -161,12 +163,13 @@ def _lines(X: Any, ends: tuple[Weights, Weights], tau_0: Any, tau_1: Any, transp
            start: bool = False) -> list[Any]:  # fmt: skip
     """The first three lines of the chain: the change of f_pre, the sum of changes, and the sum of both terms."""
     V, V_0 = (W["W_V"] for W in ends)
-    pairs = list(zip(*(attention_rows(X, W["W_Q"], W["W_K"], tau_0) for W in ends), strict=True))
-    first = frobenius_norm(sum(relu(V @ X.T @ b) - relu(V_0 @ X.T @ b_0) for b, b_0 in pairs))
-    second = sum(frobenius_norm(V @ X.T @ b - V_0 @ X.T @ b_0) for b, b_0 in pairs)
-    third = sum(
-        frobenius_norm((V - V_0) @ X.T @ (b_0 if start else b)) + frobenius_norm(V_0 @ transposed(X) @ (b - b_0))
-        for b, b_0 in pairs
+    bs, bs_0 = (attention_rows(X, W["W_Q"], W["W_K"], tau_0) for W in ends)
+    first = frobenius_norm(summed(X.shape[0], lambda i: relu(V @ X.T @ bs[i]) - relu(V_0 @ X.T @ bs_0[i])))
+    second = summed(X.shape[0], lambda i: frobenius_norm(V @ X.T @ bs[i] - V_0 @ X.T @ bs_0[i]))
+    third = summed(
+        X.shape[0],
+        lambda i: frobenius_norm((V - V_0) @ X.T @ (bs_0 if start else bs)[i])
+        + frobenius_norm(V_0 @ transposed(X) @ (bs[i] - bs_0[i])),
     )
     return [first * tau_1, second * tau_1, third * tau_1]
 
@@ -197,7 +200,7 @@ SPLIT.mutant("beta_i^t in both terms", start=True)
 
 LEMMA_10 = Claim(SUMMED, "convergence.lemma-10", label="Lemma 10", name="Lipschitz bound of the network output",
     statement=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|w_O^{t'}-w_O^t\|_2+\bar\lambda_O\|F_{pre}^{t'}-F_{pre}^t\|_F",
-    relation=AtMost(), proof=("convergence.lemma-10-fnorm",),
+    relation=AtMost(), all_sizes=True, proof=("convergence.lemma-10-fnorm",),
     doubt=Doubt(r"\max(\|\boldsymbol{w}_Q^t\|_2, \|\boldsymbol{w}_Q^{t'}\|_2) \leq \bar{\lambda}_O",
         r"$w_Q$ stands for $w_O$, whose bound $\lambda_O$ is."),
     note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side, $F_{pre}$ and $f$ taken
@@ -239,7 +242,8 @@ FROBENIUS = Claim(CONVERGENCE, "convergence.lemma-10-fnorm", label="Proof of Lem
     statement=r"""\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F =\Big\|\Big[\tau_1\sum_i \sigma_r(W_V^{t'}X_1^\top
         \beta_{i,1}^{t'}),\dots,\tau_1\sum_i \sigma_r(W_V^{t'}X_N^\top \beta_{i,N}^{t'})\Big]\Big\|_F \le\tau_1\sqrt
         Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2""",
-    name="Frobenius norm of the hidden layer", assumptions=[ASSUMPTION_1, SUM], relation=AtMost(), sizes=SIZES,
+    name="Frobenius norm of the hidden layer", assumptions=[ASSUMPTION_1, SUM], relation=AtMost(), all_sizes=True,
+    sizes=SIZES,
 )  # fmt: skip
 FROBENIUS.domain("all pre-activations zero", zero_pre_activations)
 FROBENIUS.domain("dominating token", dominating_token)
@@ -255,9 +259,9 @@ def larger_norms(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeigh
 
 @FROBENIUS.oracle
 def smaller_norms(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> Any:
-    rows = [sum(relu(W_V @ x.T @ beta) for beta in attention_rows(x, W_Q, W_K, tau_0)) * tau_1 for x in X]
+    rows = each(X.shape[0], lambda n: output_weight_gradient(X[n], W_Q, W_K, W_V, tau_0, tau_1))
     F = last_hidden_layer(X, W_Q, W_K, W_V, tau_0, tau_1, "sum")
-    return stacked([spectral_norm(F), sqrt(sum((row * row).sum() for row in rows))])
+    return stacked([spectral_norm(F), sqrt(summed(X.shape[0], lambda n: (rows[n] * rows[n]).sum()))])
 
 
 FROBENIUS.mutant("d_s in place of d_s^{3/2} in rho", "b.rho -> b.rho / sqrt(X.shape[1])")

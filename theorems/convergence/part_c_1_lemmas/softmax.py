@@ -20,7 +20,7 @@ SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes
 
 LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8", name="Euclidean norm of the softmax output",
     statement=r"v=\mathrm{Softmax}(u)\in\mathbb R^{d_s}\Rightarrow1/\sqrt{d_s}\le\|v\|_2\le1",
-    relation=AtMost(),
+    relation=AtMost(), all_sizes=True,
     note="""Equality on the left at equal logits; on the right at $d_s = 1$, and in the limit of one dominating logit.
         The inequality that the proof calls that of arithmetic and geometric means is the one of Cauchy and Schwarz.""",
 )  # fmt: skip

@@ -119,6 +119,7 @@ STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", l
     statement=r"""C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad
         C(4N)=4c_1c_2+8\cdot2c_3\ell( \theta^0)\ [\ell(\theta^0)\propto N]""",
     name="step size and number of samples, corrected", assumptions=["all lambdas fixed"], relation=Equal(),
+    at_sizes=True,
     sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
     note=r"So $C$ is of order $N$ for fixed $\ell(\theta^0)$, and of order $N^{3/2}$ for labels of fixed size.",
 )  # fmt: skip

@@ -251,7 +251,8 @@ EQ_36_WITH_O = Claim(OUTPUTS_MOVE, "convergence.eq-36-with-lambda-o", label="Eq.
         +\rho\bar\lambda_O(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2
         =\rho(\bar\lambda_V+\bar\lambda_O
         +\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2""",
-    name="Lipschitz constant of the outputs, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-36",
+    name="Lipschitz constant of the outputs, corrected", relation=AtMost(ascent=False), all_sizes=True,
+    corrects="convergence.eq-36",
     of_project=True,
 )  # fmt: skip
 

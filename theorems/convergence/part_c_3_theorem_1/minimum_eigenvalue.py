@@ -98,7 +98,7 @@ GRAM = Claim(DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewrit
     statement=r"""(\Phi\Phi^\top)^{(i,j)}=\mathrm{Trace}(B_{ij}^\top C_{ij}),\ B_{ij}=\beta_{1,i}\beta_{1,j}^\top,\
         C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}""",
     name="Gram matrix of attention features by traces", assumptions=["X_n in R^{d_s x d} full row rank"],
-    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
     note=r"""The second part is decided through $\det(X X^\top)$ as the sum of the squared minors of $X$ of order $d_s$
         (Cauchy and Binet): positive exactly where some minor is not zero. The identities hold at any rank.""",
 )  # fmt: skip

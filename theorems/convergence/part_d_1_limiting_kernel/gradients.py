@@ -13,7 +13,7 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs, pooling_weight,
 )  # fmt: skip
 from verify.matrix import basis_matrix, concatenate, diag, each, hadamard, relu, softmax, stack_rows, step, summed
-from verify.oracles import jacobian
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
@@ -108,6 +108,21 @@ def network_gradients(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueW
     """The gradients of f at one sample by name of the weight, each in the shape of its weight (Appendix D.1)."""
     weights = W_Q, W_K, W_V, w_O
     return {name: network_gradient(name, X, *weights, tau_0, tau_1, pooling) for name in WEIGHTS}
+
+
+def _for_all_samples(wrt: str, gradient: Callable[..., Any]) -> None:
+    """The gradients of the samples, as rows, stand for the Jacobian of the network in derivations of bounds."""
+
+    @closed_form(outputs, wrt, "convergence.gradient-wk" if wrt == "W_K" else "convergence.d1-gradients")
+    def rows(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str) -> Any:
+        weights = (W_Q, W_K, W_V) if wrt == "w_O" else (W_Q, W_K, W_V, w_O)
+        return stack_rows(each(X.shape[0], lambda n: gradient(X[n], *weights, tau_0, tau_1, pooling).reshape(1, -1)))
+
+
+for _wrt, _gradient in (
+    ("W_Q", query_gradient), ("W_K", key_gradient), ("W_V", value_gradient), ("w_O", output_weight_gradient),
+):  # fmt: skip
+    _for_all_samples(_wrt, _gradient)
 
 
 def network_jacobian(X: Any, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,

@@ -59,7 +59,8 @@ IN_THE_BALL = NTK.extended(
 
 BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text", name="Hessian norm by blocks",
     statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
-    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"], relation=AtMost(), sizes={"d_m": (1, 2)},
+    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"], relation=AtMost(), all_sizes=True,
+    sizes={"d_m": (1, 2)},
     note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
         once.""",
 )  # fmt: skip

@@ -219,7 +219,7 @@ ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No ener
     statement=r"""X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\
         \dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
     assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
-    name="closed orbit of four tokens, no energy", relation=Equal(), exact=True, of_project=True,
+    name="closed orbit of four tokens, no energy", relation=Equal(), at_sizes=True, exact=True, of_project=True,
     note=r"""The velocity is the same at every turned square, so the tokens turn rigidly, with the period $2\pi/\omega$
         where $c \ne 0$. A function that falls along every motion would be lower after one turn, at the state where it
         began. The weights satisfy condition (11) in both readings; $E_{\text{single}}$ is constant on the orbit.""",
@@ -259,8 +259,8 @@ LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposit
     statement=r"""\text{``In the multi-head scenario, a low-rank structure in the QK product is required'':
         }\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H""",
     assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
-    name="low rank of query-key products required", relation=HasStructure(), sizes={"D": (2, 6), "H": (1, 3)},
-    where=whole_blocks, exact=True, expects="gap", presumes=("dynamics.prop-4.2",),
+    name="low rank of query-key products required", relation=HasStructure(), at_sizes={"D": 2, "H": 1},
+    sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap", presumes=("dynamics.prop-4.2",),
     uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
     consequence="""An energy of several heads is no reason for a low rank: equal symmetric heads of any rank have one
         (dynamics.sec-4-equal-heads).""",

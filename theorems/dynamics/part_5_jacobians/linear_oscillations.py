@@ -243,7 +243,7 @@ EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2
         \|x^{(t)}\|^2=\sum_j(1+\eta^2\omega_j^2)^t\|\Pi_jx^{(0)}\|^2+\|\Pi_0x^{(0)}\|^2\text{ under (17), }\Pi_j\text{
         the projections onto the planes of }\Omega\text{ with frequencies }\omega_j,\ \Pi_0\text{ onto its kernel}""",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top"],
-    name="growth of discretised oscillations", relation=Equal(), exact=True, of_project=True,
+    name="growth of discretised oscillations", relation=Equal(), at_sizes={"D": 2, "m": 1}, exact=True, of_project=True,
     corrects="dynamics.sec-5.2-euler-unstable",
     note=r"""So every state off the kernel grows without bound when $\eta$ is not 0, and those in it rest. Checked for
         $t = 5$.""")  # fmt: skip
@@ -362,8 +362,8 @@ DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="S
         J=I_D+\eta(\Omega-\gamma I_D):\ \text{all }|\lambda_j|\le1\text{ exactly if }\eta(\gamma^2+\omega_j^2)\le2\gamma
         \text{ for all }j\ (\eta>0)""",
     assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top with frequencies \omega_j, 0 among them for odd D"],
-    name="eigenvalue moduli of a step with diffusion", relation=Equal(), exact=True, of_project=True,
-    corrects="dynamics.sec-5.2-diffusion",
+    name="eigenvalue moduli of a step with diffusion", relation=Equal(), at_sizes={"D": 2, "m": 1},
+    exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",
     note=r"""$J$ is normal, so that the step is stable exactly in that case; for $\eta\omega_j > 1$ no $\gamma$ is large
         or small enough (dynamics.sec-5.2-diffusion-limit). The best is $\gamma = 1/\eta$, with $|\lambda_j| =
         \eta\omega_j$.""")  # fmt: skip

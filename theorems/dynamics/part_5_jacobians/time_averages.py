@@ -103,7 +103,7 @@ SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
     statement=r"""\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots
         J_0)\le\frac1T\sum_t\log\sigma_{ \max}(J_t)""",
     assumptions=["T = 3, any Jacobians; compared without the logarithms"],
-    relation=AtMost(), of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv",
+    relation=AtMost(), all_sizes=True, of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv",
     note=r"""So $\lambda_{\max}$ is at most the time average of $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
         $\sigma_{\max}(J_t)$. Attained for a constant normal $J$.""")  # fmt: skip
 
@@ -217,7 +217,7 @@ SUM = Claim(THREE_STEPS, "dynamics.sec-5.3-average-sum", label="Section 5.3, sum
     statement=r"""\prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the
         time average of }\sum_i\ln\sigma_i(J)=\ln|\det J|""",
     assumptions=["T = 3 arbitrary Jacobians"],
-    name="sum of all Lyapunov exponents", relation=Equal(), exact=True, of_project=True)  # fmt: skip
+    name="sum of all Lyapunov exponents", relation=Equal(), at_sizes=True, exact=True, of_project=True)  # fmt: skip
 
 
 @SUM.formula

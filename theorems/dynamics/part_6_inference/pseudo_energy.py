@@ -297,7 +297,7 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
         \lambda_t^1\ge\cdots\ge\lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/
         \sum_{k=1}^{DS}(a_t^k)^2""",
     assumptions=["S_t symmetric", Assumption("x does not vanish", positive=lambda x: x.T @ x)],
-    name="contribution index of leading eigenvectors", relation=Equal(), sizes={"n": (1, 4)}, exact=True,
+    name="contribution index of leading eigenvectors", relation=Equal(), at_sizes=True, sizes={"n": (1, 4)}, exact=True,
     note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$, Parseval, and the index for every number of leading
         eigenvectors as the squared share of the projection of $x$; so it lies in $[0, 1]$. It depends on the
         eigenvalues alone, and not on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For

@@ -132,7 +132,7 @@ NORMALISED_SPECTRUM = Claim(TURNING_STATE, "dynamics.a.5-eigenvalues", label="A.
     statement=r"""J(J-\cos\theta\,I_D)(J^2-2\cos\theta\,J+I_D)=O,\ \operatorname{tr}J=(D-1)\cos\theta,\
         \theta=\arctan(\eta\omega): \ \text{the eigenvalues of }J(x)\text{ are }0,\ \cos\theta\text{ and }e^{\pm
         i\theta},\ (D-2)/2\text{ times each}""",
-    name="eigenvalues of the normalised oscillation step", relation=HasStructure(), of_project=True,
+    name="eigenvalues of the normalised oscillation step", relation=HasStructure(), at_sizes=True, of_project=True,
     uses=("dynamics.eq-82",),
     note=r"""So for $D = 2$ all eigenvalues lie strictly inside the unit circle unless $\eta\omega = 0$, and for $D \ge
         4$ the largest modulus is 1, at every state. $J = (I - yy^\top/\|y\|^2)Q$ with the rotation $Q = (I +

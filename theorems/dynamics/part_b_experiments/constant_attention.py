@@ -237,7 +237,8 @@ EQ_94_SEGMENT = Claim(TWO_STATES, "dynamics.eq-94-segment", label="Eq. (94), der
         \|X^{(t)}-X^{(0)}\|_F\le\tfrac12\beta\|A\|_2\big(\|X^{(t)}\|_2+\|X^{(0)}\|_2\big)\|X^{(t)}-X^{(0)}\|_F,\quad
         P(X)=\operatorname{softmax}(\beta XAX^\top),\ A=W^QW^{K\top}""",
     assumptions=["two states X^(0) and X^(t), one head; checked between the two ends"],
-    name="change of attention along a segment", relation=AtMost(), of_project=True, corrects="dynamics.eq-94",
+    name="change of attention along a segment", relation=AtMost(), all_sizes=True,
+    of_project=True, corrects="dynamics.eq-94",
     note=r"""The derivative has to be small on the segment between the states, not only at them; its average there is at
         most the constant on the right. Softmax is 1/2-Lipschitz, and $dL = dX\,AX^\top + XA\,dX^\top$; the bound is
         attained in the limit of small opposite tokens. Then $J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top$,
@@ -276,7 +277,7 @@ EQ_94_SEGMENT.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y
 
 EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
-    name="change of attention from the logits", relation=AtMost(), of_project=True,
+    name="change of attention from the logits", relation=AtMost(), all_sizes=True, of_project=True,
     note=r"""Uses both states and nothing between them. The Jacobian of softmax, $\operatorname{diag}(p) - pp^\top$, has
         norm at most 1/2, attained at two equal weights.""")  # fmt: skip
 

@@ -70,7 +70,7 @@ EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)", name="operators on o
         r"\Omega_j anti-symmetric",
         Assumption("no oscillator of Y vanishes", positive=lambda Y, N: row_sums(split(Y, N) * split(Y, N))),
     ],
-    relation=Equal(), sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
     note="With $J = D/N = 1$ the last two are the operators (5).")  # fmt: skip
 
 

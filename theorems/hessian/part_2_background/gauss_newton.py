@@ -27,7 +27,7 @@ EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decom
     assumptions=[
         "loss and layer are twice differentiable: checked for s + c s^2, s the square loss, whose Hessian is dense",
     ],
-    name="Gauss-Newton decomposition of the Hessian", relation=Equal(),
+    name="Gauss-Newton decomposition of the Hessian", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "all": 3},
     sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
     doubt=Doubt(

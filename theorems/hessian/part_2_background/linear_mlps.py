@@ -100,8 +100,8 @@ MLP_OUTER = Claim(LINEAR_MLP, "hessian.sec2-mlp-outer", label="Section 2, displa
     statement=r"""H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top,\ \Sigma_{xx} = E[xx^\top]""",
     assumptions=[LAYOUT],
-    name="outer-product Hessian of a linear MLP", relation=Equal(), expects="gap", uses=("hessian.eq-15",),
-    presumes=("hessian.mlp-outer-section-2-loss",),
+    name="outer-product Hessian of a linear MLP", relation=Equal(), at_sizes=True,
+    expects="gap", uses=("hessian.eq-15",), presumes=("hessian.mlp-outer-section-2-loss",),
     missing=r"the loss is half the mean of $\|F(x) - y\|^2$ over the data set",
     consequence="""With the square loss of Section 2 the display is short of the factor $2/h_D$; use
         hessian.mlp-outer-square-loss where blocks of MLP and attention are compared.""",
@@ -201,8 +201,8 @@ MLP_HOLLOW = Claim(LINEAR_MLP, "hessian.sec2-mlp-hollow", label="Section 2, text
         }H_f(W_i,W_j) = \big((W_{j-1}\cdots W_{i+1})^\top\otimes W_{i-1}\cdots W_1\Omega^\top W_D\cdots W_{j+1}\big)K,\
         i < j,\ \Omega = E[\delta_{x,y}x^\top]""",
     assumptions=["loss: half the mean of |F(x) - y|^2 over the data set"],
-    name="block-hollow functional Hessian of MLPs", relation=Equal(), sizes=WIDTHS | {"D": (2, 3), "h_4": (1, 1)},
-    uses=("hessian.eq-2", "hessian.eq-18"),
+    name="block-hollow functional Hessian of MLPs", relation=Equal(), at_sizes=True,
+    sizes=WIDTHS | {"D": (2, 3), "h_4": (1, 1)}, uses=("hessian.eq-2", "hessian.eq-18"),
     note=r"""The words are the paper's; the closed form, in $\Omega$ and the weights alone, is this project's and proves
         them. $K = K_{h_{j-1},h_j}$. $F$ is linear in every single $W_i$, hence the zero blocks. The dependence on the
         data is called quadratic, as $\Omega$ is in $x$ and $y$ together.""")  # fmt: skip

@@ -149,8 +149,8 @@ SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Sec
     statement=r"""\text{``[With data-independent attention scores,] sequences with more similar words will result in a
         lower contribution of the query-key block''}""",
     assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
-    name="similar words and the query-key block", relation=Equal(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)},
-    expects="reading", uses=("hessian.sec3.2-moment-dependence",),
+    name="similar words and the query-key block", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "d_K": 2},
+    sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading", uses=("hessian.sec3.2-moment-dependence",),
     reading=Reading(("more similar words", "lower contribution"), r"""tokens $x + \varepsilon e_i$ with $A$ and the
             residual fixed: the query-key part of $H_o$ is $\varepsilon^4$ times, its curvature in $H_f$ $\varepsilon^3$
             times and its product-rule term $\varepsilon^2$ times an expression that is affine or quadratic in the
@@ -323,7 +323,7 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
         row is a one-hot vector), the contribution of the query-key part of the Hessian diminishes because the second
         and third central moment matrices of such one-hot self-attention distributions equal zero''}""",
     assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
-    name="one-hot attention rows and the query-key block", relation=Equal(),
+    name="one-hot attention rows and the query-key block", relation=Equal(), at_sizes=True,
     sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
     reading=Reading("the contribution of the query-key part of the Hessian diminishes", """what diminishes is the share
@@ -379,7 +379,7 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
         " given",
     ],
-    name="one-hot row that enlarges the query-key part", relation=Equal(), sizes={},
+    name="one-hot row that enlarges the query-key part", relation=Equal(), at_sizes=True, sizes={},
     uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
     of_project=True,
     note="""Row 1 has variance $3/16$ and third moment $3/32$, as has row 2. The residual of row 1 does not matter once

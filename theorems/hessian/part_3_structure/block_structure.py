@@ -126,8 +126,8 @@ VALUE_BLOCK_MLP = Claim(ATTENTION_LOSS, "hessian.sec3-value-block-mlp", label="S
     statement=r"""\text{``We note that the value diagonal block is structurally identical to an MLP's outer-product
         Hessian, while the query diagonal and the mixed query-key blocks display similar Kronecker structures, but with
         varying weight matrices''}""",
-    name="Kronecker structure of attention and MLP blocks", relation=Equal(), expects="reading",
-    uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
+    name="Kronecker structure of attention and MLP blocks", relation=Equal(), at_sizes={"L": 2, "d_V": 2, "d_K": 2},
+    expects="reading", uses=("hessian.thm-3.1-vv", "hessian.thm-3.1-qq", "hessian.thm-3.1-qk"),
     reading=Reading(("structurally identical", "similar Kronecker structures"), r"""$H_o(V,V)$ is, for $W_V$ stacked by
             columns, the outer-product Hessian $(2/d_V) I \otimes \Sigma$ of the one-layer network $m \mapsto W_V^\top
             m$ on the $L$ inputs $m_i$, the rows of $M_1$, with $\Sigma = M_1^\top M_1/L$. The other two are sums over

@@ -149,7 +149,7 @@ OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
         "softmax as it is; attention is uniform for every sigma, as W_Q = 0",
         "the residual does not depend on sigma",
     ],
-    name="tokens for which the functional Hessian dominates", relation=Equal(), sizes={},
+    name="tokens for which the functional Hessian dominates", relation=Equal(), at_sizes=True, sizes={},
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
     note=r"""The two features are uncorrelated, and the third moment $E[x_1^2(x_2 - m_2)]$ is not zero.
         $\|H_f\|/\|H_o\|$ grows like $\sigma^3$, so no unconditional statement that $H_o$ dominates is true, residual

@@ -94,7 +94,8 @@ DEPTH_CHAIN = Claim(THREE_LAYERS, "hessian.sec4.1-depth-chain", label="Section 4
     statement=r"""\text{``a } D\text{-layer linear self-attention network, as well as its Jacobian w.r.t. any weight
         matrix, is a matrix chain involving } 3^D \text{ input sequence matrices } X\text{ due to the recurrence that
         the output of a layer is used three times by the consecutive layer''}""",
-    name="deep linear attention as a matrix chain", relation=Equal(), expects="reading",
+    name="deep linear attention as a matrix chain", relation=Equal(),
+    at_sizes={"L": 2, "d_V": 1, "wide": 3, "wide_V": 3, "D": 2}, expects="reading",
     reading=Reading("matrix chain", r"""the network and every entry of its weight Jacobians are homogeneous of degree
             $3^D$ in $X$: $F(\sigma X) = \sigma^{3^D}F(X)$, and the same for $\partial F/\partial W_Q$, $\partial
             F/\partial W_K$, $\partial F/\partial W_V$ of every layer. Only the network and the Jacobians of the last
@@ -240,7 +241,7 @@ MLP_DEPTH = Claim(mlp.LINEAR_MLP, "hessian.sec4.1-mlp-depth", label="Section 4.1
         and therefore a Hessian diagonal block contains only 2 data instances, independent of depth'': }
         H(W_i,W_i)(\sigma X) = \sigma^2 H(W_i,W_i)(X)""",
     assumptions=["square loss, labels fixed"],
-    name="depth of linear MLPs and Hessian blocks", relation=Equal(), uses=("hessian.sec2-mlp-hollow",),
+    name="depth of linear MLPs and Hessian blocks", relation=Equal(), at_sizes=True, uses=("hessian.sec2-mlp-hollow",),
     note=r"""The degree is exact, for every $\sigma$ and every layer, as the overlapping lines of Figure 8 show;
         Jacobian and diagonal blocks of the loss Hessian are scaled together.""")  # fmt: skip
 

@@ -63,8 +63,8 @@ FUNCTION_CLASS_CORRECTED = Claim(ANY_WIDTH, "hessian.sec4.2-function-class-corre
     statement=r"""\{W_Q W_K^\top/\sqrt{d_K}\} = \{W_{QK} : \operatorname{rk} W_{QK}\le d_K\},\text{ all matrices exactly
         if }d_K\ge d_V;\ 2 d_V d_K < d_V^2 \text{ exactly if } d_K < d_V/2;\text{ at the tokens }
         e_1,\dots,e_{d_V},0\text{ the map determines } W_{QK}""",
-    relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec4.2-function-class", of_project=True,
-    exact=True,
+    relation=Equal(), at_sizes=True,
+    sizes={"d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec4.2-function-class", of_project=True, exact=True,
     note=r"""Every matrix of rank at most $r = \min(d_K, d_V)$ is $PR^\top$ with $P, R \in \mathbb{R}^{d_V\times r}$;
         $W_Q = \sqrt{d_K}[P, 0]$ and $W_K = [R, 0]$ realise it. Conversely all minors of order $d_K + 1$ of
         $W_QW_K^\top$ vanish. The odds $A_{ij}/A_{i,d_V+1}$ at the tokens $e_1, \ldots, e_{d_V}, 0$ are $\exp(W_{ij})$,

@@ -167,7 +167,8 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
         This means that the Hessian blocks are fully defined by the outer-product Hessian, which ensures that they are
         positive-semidefinite''}""",
     assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
-    name="softmax and indefinite diagonal blocks", relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
+    name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     expects="reading", uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,
     reading=Reading("more indefinite", r"""without softmax the diagonal blocks are Gram matrices $\frac2{Ld_V}J^\top J$,
             never indefinite; with it the query block has a negative eigenvalue for some inputs: for $X = \sigma(-1, -1,

@@ -32,7 +32,7 @@ EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)", nam
     statement=r"""A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B =
         A\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) =
         (AC)\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top""",
-    assumptions=["sizes for which the operations exist"],
+    assumptions=["sizes for which the operations exist"], at_sizes=True,
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
     note="""$B$ and $B'$ have one shape, and so have $AC$ and $BD$ where they are multiplied. Left sides are assembled
         from blocks $a_{ij}B$ (Definition A.1).""")  # fmt: skip

@@ -76,7 +76,8 @@ JACOBIAN_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-jacobian-corrected",
     statement=r"""\frac{\partial A}{\partial T} = \begin{bmatrix}a_{1,1}-a_{1,1}^2&-a_{1,1}a_{1,2}&0&0
         \\-a_{1,1}a_{1,2}&a_{1,2}-a_{1,2}^2&0&0\\0&0&a_{2,1}-a_{2,1}^2&-a_{2,1}a_{2,2}
         \\0&0&-a_{2,1}a_{2,2}&a_{2,2}-a_{2,2}^2\end{bmatrix}""",
-    relation=Equal(), uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True)  # fmt: skip
+    relation=Equal(), at_sizes=True,
+    uses=("hessian.lem-B.1",), corrects="hessian.rem-C.1-jacobian", of_project=True)  # fmt: skip
 
 
 @JACOBIAN_CORRECTED.formula
@@ -140,7 +141,7 @@ SECOND_CORRECTED = Claim(TWO_TOKENS, "hessian.rem-C.1-second-corrected",
         \end{bmatrix} \text{ in rows 11, 12 and } \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in rows 15, 16, of columns 3, 4, and
         zeros elsewhere}""",
-    relation=Equal(), uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure-corrected"),
+    relation=Equal(), at_sizes=True, uses=("hessian.eq-4-layout", "hessian.lem-C.1-structure-corrected"),
     corrects="hessian.rem-C.1-second", of_project=True)  # fmt: skip
 
 

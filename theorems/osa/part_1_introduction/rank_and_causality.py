@@ -93,7 +93,7 @@ HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O
 NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text", name="causal orthogonal attention",
     statement=r"""
         \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
-    assumptions=["causal: A lower triangular"],
+    assumptions=["causal: A lower triangular"], at_sizes={"N": 3, "d": 2, "d_v": 2},
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
     reading=Reading("this does restricts the applicability", r"""this is the orthogonality of $A$. For orthogonal $A$,
         $\sum_{j>i} (j - i) A_{ij}^2 = \sum_{j<i} (i - j) A_{ij}^2$: attention weighted by distance looks ahead as much

@@ -70,7 +70,7 @@ SPECIAL_ORTHOGONAL.mutant("orthogonal with determinant -1", lambda value: concat
 
 EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("easy to see")',
     statement=r"\text{it is also easy to see that OSA is permutation equivariant with respect to the token positions}",
-    name="permutation equivariance in the tokens", relation=Equal(), exact=True,
+    name="permutation equivariance in the tokens", relation=Equal(), at_sizes={"N": 3, "d": 2, "d_v": 2}, exact=True,
     note=r"""$\mathrm{OSA}(PX) = P\,\mathrm{OSA}(X)$ for every permutation matrix $P$. Checked for the cycle $(1\ 2
         \dots N)$ and the exchange of the first two tokens, which generate all permutations.""",
 )  # fmt: skip
@@ -167,7 +167,7 @@ SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq.
     statement=r"""\text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in
         } \mathbb{R}^{d_v}""",
     assumptions=["no distribution is stated"],
-    relation=HasStructure(), expects="reading",
+    relation=HasStructure(), at_sizes=True, expects="reading",
     reading=Reading("normalising the dot-product", """for vectors with independent entries of mean 0 and variance 1 the
         scaled dot product has variance 1. Every such law with two values is enumerated"""),
     note="""What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see
@@ -211,7 +211,8 @@ SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the
     statement=r"""\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of }
         \mathbf{Q},\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}}
         \text{ would make it 1}""",
-    name="variance of the entries of the scores", relation=HasStructure(), sizes={"d_v": (1, 2)}, of_project=True,
+    name="variance of the entries of the scores", relation=HasStructure(), at_sizes=True,
+    sizes={"d_v": (1, 2)}, of_project=True,
 )  # fmt: skip
 
 

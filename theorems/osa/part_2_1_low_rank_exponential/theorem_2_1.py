@@ -208,7 +208,8 @@ def gram_matrix(Y: Any) -> Any:
 
 RANK = Claim(LAYER, "osa.rank-s", label="Section 2.1, text", name="rank of the scores",
     statement=r"\mathbf{S} \text{ has } r \leq 2d_v \text{ where } r = \operatorname{rank}\mathbf{S}",
-    relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
+    relation=HasStructure(), at_sizes={"N": 2, "d": 2, "d_v": 1},
+    sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
     note="Checked as: all minors of $S$ of order $2 d_v + 1$ vanish. The bound is attained: osa.rank-s-attained.",
 )  # fmt: skip
 
@@ -267,7 +268,8 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
         2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
-    relation=HasStructure(), sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
+    relation=HasStructure(), at_sizes={"N": 2, "d": 2},
+    sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
     note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
         $\operatorname{rank}\tilde{W}$, of size $d$ and skew. Checked as: all minors of $S$ of the next order vanish.
         The bound is attained: osa.rank-s-attained.""",
@@ -304,7 +306,7 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
         \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top\mathbf{S} =
         \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd } d""",
     assumptions=[SHAPES],
-    relation=Equal(), sizes={"d_v": (1, 6)}, exact=True, of_project=True,
+    relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
     note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$
         stands for $d$.""",

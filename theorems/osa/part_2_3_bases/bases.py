@@ -82,7 +82,8 @@ QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", n
     statement=r"""\text{QR always fixes the first column of } \mathbf{M} \text{ (up to some scaling) when constructing }
         \mathbf{B}(\mathbf{X})""",
     assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
-    relation=HasStructure(), sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
+    relation=HasStructure(), at_sizes=True,
+    sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
 )  # fmt: skip
 
 
@@ -235,7 +236,7 @@ UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text", name="Newton-S
     statement=r"""\text{we can unroll the repeated application of Newton-Schulz iterates to express } \mathbf{M}_K
         \text{ in terms of } \mathbf{M}h(\mathbf{M}^\top\mathbf{M}) \text{ where } h \text{ is some polynomial}""",
     assumptions=["fixed K", "M_0 = M (Eq. (9))"],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
+    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
     note=r"""$h$ has degree $(3^K - 1)/2$. After pre-normalisation its coefficients depend on $\|M\|_F$, so that $M$ is
         then $M_0$.""",
 )  # fmt: skip
@@ -328,8 +329,8 @@ NEAREST.mutant("M's component along V instead of V",
 UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis unbiased towards feature dimensions",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
-    relation=Equal(), sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",),
-    exact=True,
+    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2},
+    sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
     reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
         orthogonal change of the feature dimensions, permutations among them: $M_K(MR) = M_K(M)R$ for every $K$, hence
         in the limit $U(MR) = U(M)R$"""),

@@ -182,7 +182,7 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
     r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
     assumptions=[ORTHONORMAL],
-    name="layer in an orthonormal frame of the tokens", relation=Equal(),
+    name="layer in an orthonormal frame of the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1, "r": 1},
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
     of_project=True,

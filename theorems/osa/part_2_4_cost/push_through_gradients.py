@@ -55,8 +55,8 @@ def gradients_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: O
 
 GRADIENT_LOW_RANK = Claim(GRADIENTS, "osa.layer-gradient-low-rank", label="Gradients through phi(L^T X^T X U)",
     statement=GRADIENT_STATEMENT,
-    name="gradients of the low-rank push-through form", relation=Equal(), uses=("osa.push-through-low-rank",),
-    of_project=True,
+    name="gradients of the low-rank push-through form", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1},
+    uses=("osa.push-through-low-rank",), of_project=True,
 )  # fmt: skip
 GRADIENT_LOW_RANK.oracle(gradients_of_the_definition)
 
@@ -98,7 +98,7 @@ GRADIENT_LOW_RANK.mutant(
 GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a frame of the tokens held fixed",
     statement=GRADIENT_STATEMENT,
     assumptions=[ORTHONORMAL],
-    name="gradients in a fixed frame of the tokens", relation=Equal(),
+    name="gradients in a fixed frame of the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 1},
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",), of_project=True,
     note="$X = BC$, so $P = 0$ at the point; $r < d$ among the cases, where $X$ has deficient rank.",
 )  # fmt: skip

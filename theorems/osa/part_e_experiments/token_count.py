@@ -11,7 +11,7 @@ from verify.vocabulary import Claim, Equal, Shape, Size
 TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E", name="number of tokens",
     statement=r"""\text{we use a patch size of 4, we add the [cls] token for classification} \dots \text{ This results
         in } n=50 \text{ as images from MNIST are } 28\times28""",
-    relation=Equal(), sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
+    relation=Equal(), at_sizes=True, sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
 )  # fmt: skip
 Image = Annotated[Any, Shape("side", "side")]
 PatchSize = Annotated[int, Size("patch")]

@@ -56,7 +56,8 @@ PRODUCT_FORM.mutant("attention matrices all of the first layer's input",
 PRODUCTS_ORTHOGONAL = Claim(LAYERS, "osa.f2-orthogonality", label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",
     assumptions=["h = 1", ORTHOGONAL_WEIGHTS],
-    name="orthogonal factors of several layers", relation=HasStructure(), uses=("osa.so-n",),
+    name="orthogonal factors of several layers", relation=HasStructure(), at_sizes={"N": 2, "d": 1, "l": 2},
+    uses=("osa.so-n",),
 )  # fmt: skip
 PRODUCTS_ORTHOGONAL.inputs(skipless_transformer)
 

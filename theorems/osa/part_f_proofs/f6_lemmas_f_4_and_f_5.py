@@ -168,7 +168,7 @@ EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5"
         \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\partial\operatorname{tr}(\mathbf{M}^\top\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}
         """,
     assumptions=[NONZERO],
-    name="differential of the reciprocal norm", relation=Equal(), sizes={"N": (1, 4), "m": (1, 3)},
+    name="differential of the reciprocal norm", relation=Equal(), at_sizes=True, sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
 
 
@@ -218,8 +218,8 @@ EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemm
         \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\operatorname{vec}\mathbf{M}^\top
         """,
     assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
-    name="Jacobian of the normalisation by queries and keys", relation=Equal(), sizes={"N": (1, 3), "m": (1, 3)},
-    uses=("osa.eq-73",),
+    name="Jacobian of the normalisation by queries and keys", relation=Equal(), at_sizes=True,
+    sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
     note=r"As $M$ tends to 0 the second term vanishes and $I/\epsilon$ is left, the derivative at $M = 0$.",
 )  # fmt: skip
 EQUATION_76.inputs(matrix_and_direction)

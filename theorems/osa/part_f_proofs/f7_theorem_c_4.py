@@ -188,8 +188,8 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J", name="r
         \mathbf{I}_N\big)\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v
         \text{ of the } N d \text{ singular values of } \mathbf{J} \text{ are not zero}""",
     assumptions=[ORTHONORMAL_OUTPUTS],
-    relation=Equal(), sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True,
-    of_project=True,
+    relation=Equal(), at_sizes=True,
+    sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True, of_project=True,
     where=lambda sizes: (
         sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
     ),

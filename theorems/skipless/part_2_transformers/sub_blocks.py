@@ -71,7 +71,7 @@ EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
         \mathbf{A}_i=\eta(\mathbf{Q}_i\mathbf{K}_i^\top),\quad
         \mathrm{SA}(\mathbf{X})=\mathrm{Concat}(\mathbf{A}_1\mathbf{V}_1,\dots,\mathbf{A}_h\mathbf{V}_h)\mathbf{W}^O""",
     assumptions=["h divides d", "eta is the row-wise softmax", "no scale factor 1/sqrt(d_h)"],
-    name="self-attention with one and several heads", relation=Equal(),
+    name="self-attention with one and several heads", relation=Equal(), at_sizes=True,
     sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
     where=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"], exact=True,
     note=r"""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head $i$ filled up by zeros to $d

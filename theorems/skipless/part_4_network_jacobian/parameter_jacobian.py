@@ -126,9 +126,8 @@ NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null d
         \mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell
         \le2d^2\ \text{where}\ p_\ell=4d^2""",
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
-    name="null directions of the attention blocks", relation=HasStructure(), all_sizes=True, sizes={"n": (1, 3),
-    "d": (1, 2)},
-    exact=True, of_project=True, uses=("skipless.sec5-products-only",),
+    name="null directions of the attention blocks", relation=HasStructure(), all_sizes=True,
+    sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True, uses=("skipless.sec5-products-only",),
     note=r"""$f_{\mathrm{SA}}$ is a function of the two products, $2d^2$ numbers. So $\kappa(J_\ell)$, a quotient of the
         first and the last of $\min(mnd, 4d^2)$ singular values, is infinite for $mn > 2d$; with the blocks of the MLP
         at hand $J$ can only be of full rank while $mnd \le p - 2Ld^2$.""",

@@ -39,7 +39,7 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         layers, 12 heads, head dimension 64, token dimension 768)} \dots\text{ use the proposed initialization for the
         SA weights}""",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
-    name="query-key initialisation with several heads", relation=Equal(), exact=True, expects="reading",
+    name="query-key initialisation with several heads", relation=Equal(), at_sizes=True, exact=True, expects="reading",
     uses=("skipless.eq-11-multihead-logits",),
     reading=Reading(
         ("divided across h heads", "use the proposed initialization for the SA weights"),

@@ -52,7 +52,8 @@ PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5,
     statement=r"""\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both term and
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^K\text{ appears in the }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell""",
     assumptions=["single-head attention of Eq. (3)"],
-    name="products that determine the Jacobian", relation=Equal(), sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
+    name="products that determine the Jacobian", relation=Equal(), at_sizes={"n": 2, "d": 2},
+    sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
     doubt=Doubt(r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the", r"""a transpose on $W^K$ is missing; the heading
         of Section 5.2 and Eq. (11) print the product with it, $W^QW^{K\top}$, which is taken. $A$ is no function of
         $W^QW^K$: for $W^QG$, $G^{-1}W^K$ it changes."""),

@@ -273,8 +273,8 @@ INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
 INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    name="range of the Frobenius sum, corrected", relation=Equal(), of_project=True,
-    corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
+    name="range of the Frobenius sum, corrected", relation=Equal(), at_sizes={"n": 2, "d": 1},
+    of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 

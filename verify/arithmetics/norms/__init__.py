@@ -1,0 +1,11 @@
+"""Norms of matrices of symbolic sizes: proofs of bounds for all inputs and sizes at once.
+
+A matrix is an expression; a norm of it is a quantity, and is bounded by rules, each with a name.  Importing this package
+teaches the primitives of `verify.matrix` to work on such operands within `derivation`.
+"""
+
+from verify.arithmetics.norms import primitives
+from verify.arithmetics.norms.operand import Bounded, Family, input_matrix
+from verify.arithmetics.norms.world import derivation, world
+
+__all__ = ["Bounded", "Family", "derivation", "input_matrix", "primitives", "world"]

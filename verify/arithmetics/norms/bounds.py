@@ -1,0 +1,323 @@
+"""The search for a derivation: quantities of the left-hand side replaced by bounds until only those of the right are left."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
+from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, largest_over, norm, sum_over
+from verify.arithmetics.norms.rules import candidates
+from verify.arithmetics.norms.world import Index, world
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: Alternatives kept for one quantity, and combinations of them tried in one expression.
+KEPT, TRIED = 4, 24
+#: Quantities that one derivation may look at.
+MOST = 4000
+
+
+@dataclass(frozen=True)
+class Step:
+    """quantity <= bound, by a rule."""
+
+    rule: str
+    quantity: Any
+    bound: Any
+
+
+@dataclass
+class Alternative:
+    """A bound in the quantities of the right-hand side (`complete`), and the steps that lead to it."""
+
+    bound: Any
+    steps: tuple[Step, ...]
+    complete: bool
+
+
+@dataclass
+class Search:
+    """Bounds of quantities by those in `targets`; with `through` also by what these are bounded by in turn."""
+
+    targets: frozenset[Any]
+    through: bool = False
+    _known: dict[Any, list[Alternative]] = field(default_factory=dict)
+    _open: set[Any] = field(default_factory=set)
+    #: Quantities under a sum over an index that is a target: they are kept until the sum is taken.
+    inner: set[Any] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for target in list(self.targets):
+            atom = world().atoms.get(target)
+            if atom is not None and atom.kind == "sum over":
+                self.inner |= {symbol for symbol in atom.payload[1].free_symbols if symbol in world().atoms}
+        for target in self.targets | self.inner:
+            atom = world().atoms.get(target)
+            if atom is not None and atom.kind in NORMS and atom.payload[0].kind == "product":
+                for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
+                    world().pieces.add(tuple(part.number for part in nodes.factors_of(nodes.single(node)[1])))
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def of_expression(self, value: Any) -> list[Alternative]:
+        """Bounds of a scalar that is monotone in what is replaced."""
+        value = sympy.sympify(value)
+        replaceable = sorted(_replaceable(value), key=sympy.default_sort_key)
+        options = [self.of_quantity(item) for item in replaceable]
+        found = []
+        for choice in itertools.islice(itertools.product(*options), TRIED):
+            changes = dict(zip(replaceable, (item.bound for item in choice), strict=True))
+            moved = value.xreplace(changes)
+            steps = tuple(dict.fromkeys(step for item in choice for step in item.steps))
+            complete = all(item.complete for item in choice) and self._is_reached(moved)
+            found.append(Alternative(moved, steps, complete))
+        return _pruned(found)
+
+    def _is_reached(self, value: Any) -> bool:
+        return all(symbol in self.targets or symbol in self.inner or symbol not in world().atoms
+                   for symbol in value.free_symbols)  # fmt: skip
+
+    def reaches(self, value: Any) -> bool:
+        """Whether only quantities of the right-hand side are left."""
+        return all(symbol in self.targets or symbol not in world().atoms for symbol in value.free_symbols)
+
+    # -- quantities ----------------------------------------------------------------------------------------------------
+
+    def of_quantity(self, item: Any) -> list[Alternative]:
+        """Bounds of one quantity, or of the absolute value of an entry."""
+        if item in self._known:
+            return self._known[item]
+        if item in self._open:
+            return []
+        if len(self._known) > MOST:
+            raise ArithmeticUnsupported(f"more than {MOST} quantities")
+        self._open.add(item)
+        found = []
+        symbol = item.args[0] if isinstance(item, sympy.Abs) else item
+        if symbol in self.targets:
+            found.append(Alternative(item, (), True))
+        kept = [Alternative(item, (), True)] if symbol in self.inner and not found else []
+        if not found or self.through:
+            found += [
+                Alternative(bound, (Step("definition of the largest", item, bound),), True)
+                for bound in self._dominating(item)
+            ]
+        if not found or self.through:
+            found += self._by_rules(item)
+        found += kept
+        self._open.discard(item)
+        self._known[item] = _pruned(found) or [Alternative(item, (), False)]
+        return self._known[item]
+
+    def _by_rules(self, item: Any) -> list[Alternative]:
+        if isinstance(item, sympy.Abs):
+            return self._of_entry(item)
+        atom = world().atoms[item]
+        if atom.kind == "largest over":
+            return self._over_an_index(item, *atom.payload, of_sum=False)
+        if atom.kind == "sum over":
+            return self._over_an_index(item, *atom.payload, of_sum=True)
+        if atom.kind == "largest of":
+            return self._largest_of(item, atom.payload)
+        found = []
+        for rule, bound in candidates(item):
+            if rule == "rank" and not self.through:
+                continue  # seldom of use, and it doubles the alternatives
+            for inner in self.of_expression(bound):
+                step = Step(rule, item, bound)
+                found.append(Alternative(inner.bound, (step, *inner.steps), inner.complete))
+        return found
+
+    def _of_entry(self, item: Any) -> list[Alternative]:
+        atom = world().atoms[item.args[0]]
+        if atom.kind != "entry":
+            return []
+        node, _, _ = atom.payload
+        bound = norm("largest entry", node)
+        return [
+            Alternative(inner.bound, (Step("largest entry", item, bound), *inner.steps), inner.complete)
+            for inner in self.of_expression(bound)
+        ]
+
+    def _over_an_index(self, item: Any, index: Index, value: Any, of_sum: bool) -> list[Alternative]:
+        rule = "sum over an index" if of_sum else "largest of several"
+        found = []
+        entries, value = self._entries_at(index, value) if of_sum else (sympy.Integer(1), value)
+        for inner in self.of_expression(value):
+            if entries != 1 and index not in world().indices_of(inner.bound):
+                whole = self._uniform(index, inner.bound * entries)
+            else:
+                whole = (sum_over if of_sum else largest_over)(index, inner.bound * entries)
+            if whole == item or item in whole.free_symbols:
+                whole = self._uniform(index, inner.bound) if of_sum else None
+            if whole is None:
+                continue
+            for outer in self.of_expression(whole):
+                step = Step(rule, item, whole)
+                found.append(Alternative(outer.bound, (*inner.steps, step, *outer.steps), outer.complete))
+        return found
+
+    def _entries_at(self, index: Index, value: Any) -> tuple[Any, Any]:
+        """|e_i| and the other factors of a term of a sum over i, for a column e that does not depend on i."""
+        for factor in sympy.Mul.make_args(value):
+            atom = world().atoms.get(factor.args[0]) if isinstance(factor, sympy.Abs) else None
+            if atom is not None and atom.kind == "entry":
+                node, i, j = atom.payload
+                if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
+                    return factor, value / factor
+        return sympy.Integer(1), value
+
+    def _uniform(self, index: Index, value: Any) -> Any:
+        """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else."""
+        known, fixed, entries = world().atoms, sympy.Integer(1), []
+        for factor in sympy.Mul.make_args(value):
+            if index not in world().indices_of(factor):
+                fixed *= factor
+            elif isinstance(factor, sympy.Abs) and factor.args[0] in known and not entries:
+                entries.append(factor)
+            else:
+                fixed *= largest_over(index, factor)
+        if not entries:
+            return fixed * index.size if index not in world().indices_of(fixed) else None
+        node, i, j = known[entries[0].args[0]].payload
+        if index in world().indices_of(fixed):
+            return None
+        if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
+            total = world().atom("total", (nodes.of("absolute", node),))
+            return fixed * (total if total in self.targets else sympy.sqrt(index.size) * norm(FROBENIUS, node))
+        return fixed * index.size * largest_over(index, entries[0])
+
+    def _largest_of(self, item: Any, values: tuple[Any, ...]) -> list[Alternative]:
+        options = [self.of_expression(value) for value in values]
+        found = []
+        for choice in itertools.islice(itertools.product(*options), TRIED):
+            bound = choice[0].bound
+            for other in choice[1:]:
+                if at_most(bound, other.bound):
+                    bound = other.bound
+                elif not at_most(other.bound, bound):
+                    bound = bound + other.bound
+            steps = tuple(dict.fromkeys(step for part in choice for step in part.steps))
+            step = Step("largest of several", item, bound)
+            found.append(Alternative(bound, (*steps, step), all(part.complete for part in choice)))
+        return found
+
+    # -- what the right-hand side has that is larger by definition -----------------------------------------------------
+
+    def _dominating(self, item: Any) -> list[Any]:
+        """Targets that are at least `item` by what they are: the largest of several, the root of a sum of squares."""
+        found = []
+        for target in sorted(self.targets, key=sympy.default_sort_key):
+            atom = world().atoms.get(target)
+            if atom is None:
+                continue
+            if atom.kind == "largest of":
+                found += [bound for value in atom.payload if (bound := _scaled_to(value, item, target)) is not None]
+            if atom.kind == "largest over" and _is_member(item, *atom.payload):
+                found.append(target)
+            if atom.kind == "root":
+                for term in sympy.Add.make_args(atom.payload[0]):
+                    if term.is_nonnegative and (bound := _scaled_to(sympy.sqrt(term), item, target)) is not None:
+                        found.append(bound)
+        return list(dict.fromkeys(found))
+
+
+def _scaled_to(value: Any, item: Any, target: Any) -> Any:
+    """target / c where value = c item for a positive number c."""
+    if not item.free_symbols <= value.free_symbols:
+        return None
+    ratio = value / item
+    return target / ratio if ratio.is_number and ratio.is_positive else None
+
+
+def _is_member(item: Any, index: Index, moving: Any) -> bool:
+    """Whether `item` is `moving` at some value of the index."""
+    values = {value for value in _values_in(item) if value != index} | {index}
+    for value in values:
+        try:
+            if nodes.scalar_at(moving, index, value) == item:
+                return True
+        except ArithmeticUnsupported:
+            continue
+    return False
+
+
+def _values_in(item: Any) -> set[Any]:
+    """Indices and integers that a quantity speaks of."""
+    found: set[Any] = set()
+    todo: list[Any] = [world().atoms[symbol].payload for symbol in item.free_symbols if symbol in world().atoms]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            todo += part
+        elif hasattr(part, "parts"):
+            todo += [part.parts, part.data]
+        elif isinstance(part, Index) or (isinstance(part, int) and not isinstance(part, bool)):
+            found.add(part)
+    return found
+
+
+# -- monotone expressions ----------------------------------------------------------------------------------------------
+
+
+def _replaceable(value: Any) -> set[Any]:
+    """The quantities in which a scalar is certainly non-decreasing."""
+    every = {symbol for symbol in value.free_symbols if symbol in world().atoms}
+    bad = _not_increasing(value)
+    found = {symbol for symbol in every - bad if symbol.is_nonnegative}
+    for size in value.atoms(sympy.Abs):
+        inner = size.args[0]
+        if inner in every and not (value.xreplace({size: sympy.Dummy(nonnegative=True)}).free_symbols & {inner}):
+            found.add(size)
+    return found
+
+
+def _not_increasing(value: Any) -> set[Any]:
+    """Quantities in which a scalar might decrease."""
+    known = world().atoms
+    if not (value.free_symbols & known.keys()) or value.is_Symbol or isinstance(value, sympy.Abs):
+        return set()
+    inside = value.free_symbols & known.keys()
+    if value.is_Add:
+        return set().union(*(_not_increasing(part) for part in value.args))
+    if value.is_Mul:
+        if not all(_certainly_nonnegative(part) for part in value.args):
+            return inside
+        return set().union(*(_not_increasing(part) for part in value.args))
+    if value.is_Pow and value.exp.is_number and value.exp.is_positive and _certainly_nonnegative(value.base):
+        return _not_increasing(value.base)
+    if isinstance(value, sympy.exp):
+        return _not_increasing(value.args[0])
+    return inside
+
+
+def _certainly_nonnegative(value: Any) -> bool:
+    return value.is_nonnegative is True
+
+
+def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
+    """Alternatives without repetitions and without those that another one is below; complete ones where there are any."""
+    distinct: dict[Any, Alternative] = {}
+    for item in found:
+        key = frozenset(expanded(item.bound).items())
+        if key not in distinct or (item.complete and not distinct[key].complete):
+            distinct[key] = item
+    items = sorted(distinct.values(), key=lambda item: not item.complete)[: 4 * KEPT]
+    if any(item.complete for item in items):
+        items = [item for item in items if item.complete]
+    kept: list[Alternative] = []
+    for item in items:
+        if any(_is_below(other.bound, item.bound) for other in kept):
+            continue
+        kept = [other for other in kept if not _is_below(item.bound, other.bound)] + [item]
+    return kept[:KEPT]
+
+
+def _is_below(one: Any, other: Any) -> bool:
+    return has_no_negative_term(difference(other, one))

@@ -1,0 +1,107 @@
+"""Whether one expression is at most another for all non-negative values of the quantities, by exact means.
+
+Sizes are written (1 + t)^2 with t >= 0 and e^a as 1 + a + h with h >= 0; then every coefficient of the difference, over a
+common denominator, has to be at least 0.  Where roots of sums are left, squares are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms.polynomials import (
+    Polynomial,
+    add_to,
+    difference,
+    expanded,
+    has_no_negative_term,
+    times,
+)  # fmt: skip
+
+
+def at_most(left: Any, right: Any) -> bool:
+    """Whether left <= right is certain for all non-negative values of the symbols, positive integers for sizes."""
+    left, right = sympy.sympify(left), sympy.sympify(right)
+    if is_certain(difference(right, left)):
+        return True
+    if _has_quotients(left) or _has_quotients(right):
+        return _over_a_common_denominator(left, right)
+    if not (_roots(left) or _roots(right)) or not (is_certain(expanded(left)) and is_certain(expanded(right))):
+        return False
+    squares = [times(expanded(side), expanded(side)) for side in (left, right)]
+    if any(_roots(generator) for square in squares for monomial in square for generator, _ in monomial):
+        return False
+    gap = dict(squares[1])
+    add_to(gap, squares[0], Fraction(-1))
+    return is_certain(gap)
+
+
+def is_certain(polynomial: Polynomial) -> bool:
+    """Whether a polynomial is certainly not negative."""
+    return has_no_negative_term(polynomial) or has_no_negative_term(_lifted(polynomial))
+
+
+def _roots(value: Any) -> bool:
+    """Whether roots of sums occur."""
+    return any(power.base.is_Add and not power.exp.is_Integer for power in value.atoms(sympy.Pow))
+
+
+def _has_quotients(value: Any) -> bool:
+    return any(power.base.is_Add and power.exp.is_negative for power in value.atoms(sympy.Pow))
+
+
+def _over_a_common_denominator(left: Any, right: Any) -> bool:
+    numerator, denominator = sympy.fraction(sympy.together(right - left))
+    return (
+        is_certain(expanded(sympy.expand(denominator)))
+        and not _has_quotients(numerator)
+        and is_certain(expanded(sympy.expand(numerator)))
+    )
+
+
+def _lifted(polynomial: Polynomial) -> Polynomial:
+    """The polynomial times powers of sizes, in variables that are not negative: s = (1 + t)^2, e^a = 1 + a + h."""
+    generators = {generator for monomial in polynomial for generator, _ in monomial}
+    sizes = [g for g in generators if g.is_Symbol and g.is_integer and g.is_positive]
+    found = polynomial
+    for size in sizes:
+        found = _in_terms_of_root(found, size)
+    for generator in generators:
+        if isinstance(generator, sympy.exp) and generator.args[0].is_nonnegative:
+            instead = {frozenset({(sympy.Symbol(f"h({generator})", nonnegative=True), Fraction(1))}): Fraction(1)}
+            add_to(instead, expanded(1 + generator.args[0]))
+            found = _substituted(found, generator, instead)
+    return found
+
+
+def _in_terms_of_root(polynomial: Polynomial, size: Any) -> Polynomial:
+    """The polynomial times a power of a size s >= 1, with s = (1 + t)^2."""
+    least = min((dict(monomial).get(size, Fraction(0)) for monomial in polynomial), default=Fraction(0))
+    t = sympy.Symbol(f"root of {size} less 1", nonnegative=True)
+    found: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        exponents = dict(monomial)
+        count = 2 * (exponents.pop(size, Fraction(0)) - least)
+        if count.denominator != 1:
+            return polynomial
+        for k in range(int(count) + 1):
+            term = frozenset(exponents.items()) | (frozenset({(t, Fraction(k))}) if k else frozenset())
+            add_to(found, {term: coefficient * math.comb(int(count), k)})
+    return found
+
+
+def _substituted(polynomial: Polynomial, generator: Any, value: Polynomial) -> Polynomial:
+    found: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        exponents = dict(monomial)
+        count = exponents.pop(generator, Fraction(0))
+        if count.denominator != 1 or count < 0:
+            return polynomial
+        term: Polynomial = {frozenset(exponents.items()): coefficient}
+        for _ in range(int(count)):
+            term = times(term, value)
+        add_to(found, term)
+    return found

@@ -1,0 +1,133 @@
+"""Nodes and quantities in floats, at given sizes and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.norms.world import Index, Node, World
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+
+class Values:
+    """The values of nodes and quantities of one world; `scalars` for sizes and scalars, `arrays` for inputs by name."""
+
+    def __init__(self, known: World, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:
+        self.known, self.scalars, self.arrays = known, dict(scalars), dict(arrays)
+
+    def number(self, value: Any, at: Mapping[Index, int] | None = None) -> float:
+        """A scalar with its quantities evaluated."""
+        at = at or {}
+        value = sympy.sympify(value)
+        changes = {symbol: self._symbol(symbol, at) for symbol in value.free_symbols}
+        return float(value.xreplace({symbol: sympy.Float(number, 20) for symbol, number in changes.items()}))
+
+    def _symbol(self, symbol: Any, at: Mapping[Index, int]) -> float:
+        if symbol not in self.known.atoms:
+            return float(self.scalars[symbol])
+        atom = self.known.atoms[symbol]
+        first = atom.payload[0]
+        if atom.kind == "largest of":
+            return max(self.number(value, at) for value in atom.payload)
+        if atom.kind == "root":
+            return float(np.sqrt(self.number(first, at)))
+        if atom.kind in ("largest over", "sum over"):
+            values = [self.number(atom.payload[1], {**at, first: k}) for k in range(self.size(first.size))]
+            return max(values) if atom.kind == "largest over" else float(np.sum(values))
+        array = self.array(first, at)
+        if atom.kind == "entry":
+            return float(array[self._place(atom.payload[1], at), self._place(atom.payload[2], at)])
+        measures: dict[str, Callable[[np.ndarray], float]] = {
+            "spectral norm": lambda A: np.linalg.norm(A, 2),
+            "Frobenius norm": np.linalg.norm,
+            "largest entry": lambda A: np.abs(A).max(),
+            "largest value": lambda A: A.max(),
+            "total": lambda A: A.sum(),
+        }
+        return float(measures[atom.kind](array))
+
+    def size(self, size: Any) -> int:
+        return int(sympy.sympify(size).xreplace({s: sympy.Integer(v) for s, v in self.scalars.items() if s.is_integer}))
+
+    def _place(self, item: Any, at: Mapping[Index, int]) -> int:
+        return at[item] if isinstance(item, Index) else self.size(item)
+
+    def array(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
+        """A node as an array, with free indices at the given values."""
+        m, n = (self.size(size) for size in node.shape)
+        parts = [self.array(part, at) for part in node.parts] if not _binds(node) else []
+        if node.kind in SIMPLE:
+            return SIMPLE[node.kind](*parts)
+        if node.kind == "input":
+            name, *indices = node.data
+            return self.arrays[name][tuple(self._place(item, at) for item in indices)].reshape(m, n)
+        if node.kind == "zeros":
+            return np.zeros((m, n))
+        if node.kind == "ones":
+            return np.ones((m, n))
+        if node.kind == "identity":
+            return np.eye(m)
+        if node.kind == "numbers":
+            return np.array([float(item) for item in node.data]).reshape(m, n)
+        if node.kind == "unit":
+            return np.eye(m)[:, [self._place(node.data[0], at)]]
+        if node.kind == "sum":
+            return np.sum([self.number(c, at) * part for c, part in zip(node.data, parts, strict=True)], axis=0)
+        if node.kind == "product":
+            return parts[0] if len(parts) == 1 else np.linalg.multi_dot(parts)
+        if node.kind == "reshape":
+            return parts[0].reshape(m, n)
+        if node.kind == "rows":
+            start = self._place(node.data[0], at)
+            return parts[0][start : start + m]
+        if node.kind == "permutation":
+            a, b = (self.size(item) for item in node.data[1:])
+            return np.eye(a * b)[np.arange(a * b).reshape(b, a).T.reshape(-1)]
+        if _binds(node):
+            return self._over_an_index(node, at)
+        raise ArithmeticUnsupported(f"{node.kind} in floats")
+
+    def _over_an_index(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
+        index = node.data[0]
+        inner = [{**at, index: k} for k in range(self.size(index.size))]
+        blocks = [self.array(node.parts[0], place) for place in inner]
+        if node.kind == "stack":
+            return np.concatenate(blocks, axis=0)
+        if node.kind == "sum over":
+            return np.sum([self.number(node.data[1], p) * b for p, b in zip(inner, blocks, strict=True)], axis=0)
+        rows = [[b if i == j else np.zeros_like(b) for j in range(len(blocks))] for i, b in enumerate(blocks)]
+        return np.block(rows)
+
+
+def _binds(node: Node) -> bool:
+    return node.kind in ("stack", "sum over", "block diagonal")
+
+
+def _softmax(T: np.ndarray) -> np.ndarray:
+    weights = np.exp(T - T.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _exponential(A: np.ndarray) -> np.ndarray:
+    import torch
+
+    return torch.linalg.matrix_exp(torch.as_tensor(A)).numpy() if A.size else A
+
+
+SIMPLE: dict[str, Callable[..., np.ndarray]] = {
+    "transpose": lambda A: A.T,
+    "entrywise": lambda A, B: A * B,
+    "kronecker": np.kron,
+    "diagonal": lambda v: np.diag(v.reshape(-1)),
+    "softmax": _softmax,
+    "relu": lambda A: np.maximum(A, 0.0),
+    "step": lambda A: (A > 0).astype(float),
+    "absolute": np.abs,
+    "reciprocal": lambda A: 1 / A,
+    "exponential": _exponential,
+    "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),
+    "concatenate": lambda *parts: np.concatenate(parts, axis=0),
+}

@@ -1,0 +1,289 @@
+"""Matrices as expressions in a canonical form: sums of multiples of products, transposes and slices pushed inwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms.world import BINDING, Index, Node, world
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+ONE, ZERO = sympy.Integer(1), sympy.Integer(0)
+
+
+def leaf(name: str, shape: tuple[Any, Any], indices: tuple[Any, ...] = ()) -> Node:
+    """An input, or one matrix of a stack of them."""
+    return world().node("input", (), (name, *indices), shape)
+
+
+def zeros(shape: tuple[Any, Any]) -> Node:
+    return world().node("zeros", (), (), shape)
+
+
+def identity(n: Any) -> Node:
+    return world().node("identity", (), (), (n, n))
+
+
+def ones(m: Any, n: Any) -> Node:
+    return world().node("ones", (), (), (m, n))
+
+
+def of(kind: str, *parts: Node, data: tuple[Any, ...] = (), shape: tuple[Any, Any] | None = None) -> Node:
+    """A node without a canonical form of its own."""
+    return world().node(kind, parts, data, shape or parts[0].shape)
+
+
+# -- sums and products -------------------------------------------------------------------------------------------------
+
+
+def terms_of(node: Node) -> list[tuple[Any, Node]]:
+    """A node as a sum of multiples of nodes that are no sums."""
+    if node.kind == "zeros":
+        return []
+    return list(zip(node.data, node.parts, strict=True)) if node.kind == "sum" else [(ONE, node)]
+
+
+def sum_of(terms: Sequence[tuple[Any, Node]], shape: tuple[Any, Any] | None = None) -> Node:
+    """The sum of multiples; equal terms are added, zero ones dropped."""
+    shape = shape or terms[0][1].shape
+    found: dict[int, tuple[Any, Node]] = {}
+    for coefficient, node in terms:
+        for inner, part in terms_of(node):
+            before = found.get(part.number, (ZERO, part))[0]
+            found[part.number] = (sympy.expand(before + coefficient * inner), part)
+    kept = sorted((number for number, (value, _) in found.items() if value != 0))
+    if not kept:
+        return zeros(shape)
+    if len(kept) == 1 and found[kept[0]][0] == 1:
+        return found[kept[0]][1]
+    parts = tuple(found[number][1] for number in kept)
+    return world().node("sum", parts, tuple(found[number][0] for number in kept), shape)
+
+
+def scaled(coefficient: Any, node: Node) -> Node:
+    return sum_of([(sympy.sympify(coefficient), node)], node.shape)
+
+
+def minus(one: Node, other: Node) -> Node:
+    return sum_of([(ONE, one), (-ONE, other)], one.shape)
+
+
+def single(node: Node) -> tuple[Any, Node]:
+    """The coefficient and the node of a multiple; 1 and itself for anything else."""
+    if node.kind == "sum" and len(node.parts) == 1:
+        return node.data[0], node.parts[0]
+    return ONE, node
+
+
+def factors_of(node: Node) -> tuple[Node, ...]:
+    return node.parts if node.kind == "product" else (node,)
+
+
+def product(factors: Sequence[Node]) -> Node:
+    """The matrix product; multiples are taken out, identities dropped."""
+    shape = (factors[0].shape[0], factors[-1].shape[1])
+    coefficient, kept = ONE, []
+    for factor in factors:
+        multiple, core = single(factor)
+        coefficient = coefficient * multiple
+        if core.kind == "zeros":
+            return zeros(shape)
+        kept += [part for part in factors_of(core) if part.kind != "identity"]
+    made = world().node("product", tuple(kept), (), shape) if len(kept) > 1 else [*kept, identity(shape[0])][0]
+    return scaled(coefficient, made) if coefficient != 1 else made
+
+
+def transposed(node: Node) -> Node:
+    """The transpose, pushed to the inputs and functions."""
+    m, n = node.shape
+    if node.kind == "sum":
+        return sum_of([(c, transposed(part)) for c, part in terms_of(node)], (n, m))
+    if node.kind == "product":
+        return product([transposed(part) for part in reversed(node.parts)])
+    if node.kind == "transpose":
+        return node.parts[0]
+    if node.kind in ("identity", "diagonal") or _has(node, "is symmetric"):
+        return node
+    if _has(node, "is skew"):
+        return scaled(-ONE, node)
+    if node.kind in ("zeros", "ones"):
+        return world().node(node.kind, (), (), (n, m))
+    if node.kind in ("relu", "step", "absolute", "reciprocal"):
+        return of(node.kind, transposed(node.parts[0]), shape=(n, m))
+    if node.kind in ("kronecker", "entrywise"):
+        return of(node.kind, *map(transposed, node.parts), shape=(n, m))
+    if node.kind == "exponential":
+        return of("exponential", transposed(node.parts[0]))
+    return of("transpose", node, shape=(n, m))
+
+
+def _has(node: Node, which: str) -> bool:
+    return node.kind == "input" and (which, node.data[0]) in world().properties
+
+
+def is_skew(node: Node) -> bool:
+    """Whether the transpose of a node is certainly minus the node."""
+    return sum_of([(ONE, node), (ONE, transposed(node))], node.shape).kind == "zeros"
+
+
+def hadamard(A: Node, B: Node) -> Node:
+    """The entrywise product, multiples taken out."""
+    (a, A), (b, B) = single(A), single(B)
+    if A.kind == "zeros" or B.kind == "zeros":
+        return zeros(A.shape)
+    if A.kind == "ones" or B.kind == "ones":
+        return scaled(a * b, B if A.kind == "ones" else A)
+    first, second = sorted((A, B), key=lambda node: node.number)
+    return scaled(a * b, of("entrywise", first, second))
+
+
+def diagonal(v: Node) -> Node:
+    """diag(v) of a column or row."""
+    if v.shape[0] == 1 and v.shape[1] != 1:
+        v = transposed(v)
+    c, core = single(v)
+    return scaled(c, of("diagonal", core, shape=(v.shape[0], v.shape[0])))
+
+
+def kronecker(A: Node, B: Node) -> Node:
+    (a, A), (b, B) = single(A), single(B)
+    shape = (A.shape[0] * B.shape[0], A.shape[1] * B.shape[1])
+    if "zeros" in (A.kind, B.kind):
+        return zeros(shape)
+    if A.kind == B.kind == "identity":
+        return identity(shape[0])
+    return scaled(a * b, of("kronecker", A, B, shape=shape))
+
+
+# -- rearranging -------------------------------------------------------------------------------------------------------
+
+
+def reshaped(node: Node, shape: tuple[Any, Any]) -> Node:
+    """The same entries, row-major, in another shape."""
+    shape = (sympy.sympify(shape[0]), sympy.sympify(shape[1]))
+    if node.shape == shape:
+        return node
+    if node.kind == "zeros":
+        return zeros(shape)
+    if node.kind == "sum":
+        return sum_of([(c, reshaped(part, shape)) for c, part in terms_of(node)], shape)
+    if node.kind == "reshape":
+        return reshaped(node.parts[0], shape)
+    if 1 in node.shape and shape == node.shape[::-1]:
+        return transposed(node)
+    return of("reshape", node, shape=shape)
+
+
+def rows(node: Node, start: Any, stop: Any, count: Any) -> Node:
+    """Rows start to stop of a node; start may be an index, then it is one row."""
+    if node.kind == "product":
+        return product([rows(node.parts[0], start, stop, count), *node.parts[1:]])
+    if node.kind == "sum":
+        return sum_of([(c, rows(part, start, stop, count)) for c, part in terms_of(node)], (count, node.shape[1]))
+    if node.kind in ("softmax", "relu", "step", "entrywise"):
+        parts = [rows(part, start, stop, count) for part in node.parts]
+        return hadamard(*parts) if node.kind == "entrywise" else of(node.kind, *parts, shape=(count, node.shape[1]))
+    if start == 0 and stop == node.shape[0]:
+        return node
+    if node.kind == "concatenate":
+        first = ZERO
+        for part in node.parts:
+            if first == start and first + part.shape[0] == stop:
+                return part
+            first += part.shape[0]
+    return of("rows", node, data=(start, stop), shape=(count, node.shape[1]))
+
+
+def columns(node: Node, start: Any, stop: Any, count: Any) -> Node:
+    return transposed(rows(transposed(node), start, stop, count))
+
+
+def stack(index: Index, node: Node) -> Node:
+    """The matrices of a family on top of each other."""
+    if node.kind == "zeros":
+        return zeros((index.size * node.shape[0], node.shape[1]))
+    return of("stack", node, data=(index,), shape=(index.size * node.shape[0], node.shape[1]))
+
+
+def concatenated(parts: Sequence[Node], axis: int) -> Node:
+    if len(parts) == 1:
+        return parts[0]
+    if axis == 1:
+        return transposed(concatenated([transposed(part) for part in parts], 0))
+    if all(part.kind == "zeros" for part in parts):
+        return zeros((sympy.Add(*(part.shape[0] for part in parts)), parts[0].shape[1]))
+    return of("concatenate", *parts, shape=(sympy.Add(*(part.shape[0] for part in parts)), parts[0].shape[1]))
+
+
+def over(index: Index, node: Node) -> Node:
+    """The sum over an index."""
+    found = []
+    for coefficient, part in terms_of(node):
+        used = world().indices_of(coefficient) | part.indices
+        if index not in used:
+            found.append((coefficient * index.size, part))
+        elif index in world().indices_of(coefficient):
+            found.append((ONE, of("sum over", part, data=(index, coefficient))))
+        else:
+            found.append((coefficient, of("sum over", part, data=(index, ONE))))
+    return sum_of(found, node.shape)
+
+
+# -- indices -----------------------------------------------------------------------------------------------------------
+
+
+def at(item: Any, index: Index, value: Any) -> Any:
+    """A node, scalar or datum with an index replaced by another, or by an integer."""
+    if item == index:
+        return value
+    if isinstance(item, tuple):
+        return tuple(at(part, index, value) for part in item)
+    if isinstance(item, sympy.Basic):
+        return scalar_at(item, index, value)
+    if not isinstance(item, Node) or index not in item.indices:
+        return item
+    if item.kind in BINDING and item.data[0] == value:
+        raise ArithmeticUnsupported(f"{index} becomes {value}, which is bound inside")
+    return rebuilt(item, [at(part, index, value) for part in item.parts], at(item.data, index, value))
+
+
+def scalar_at(expression: Any, index: Index, value: Any) -> Any:
+    """A scalar with an index replaced, in the quantities that depend on it."""
+    known, changes = world().atoms, {}
+    for symbol in expression.free_symbols:
+        if symbol in known and index in known[symbol].indices:
+            atom = known[symbol]
+            if atom.payload and atom.payload[0] == value and atom.kind in ("largest over", "sum over"):
+                raise ArithmeticUnsupported(f"{index} becomes {value}, which is bound inside")
+            sign = "nonnegative" if symbol.is_nonnegative else "real"
+            changes[symbol] = world().atom(atom.kind, at(atom.payload, index, value), sign)
+    return expression.xreplace(changes)
+
+
+def rebuilt(node: Node, parts: Sequence[Node], data: tuple[Any, ...]) -> Node:
+    """The same operation on other operands, in canonical form."""
+    if node.kind == "sum":
+        return sum_of(list(zip(data, parts, strict=True)), node.shape)
+    if node.kind == "product":
+        return product(parts)
+    if node.kind == "transpose":
+        return transposed(parts[0])
+    if node.kind == "entrywise":
+        return hadamard(*parts)
+    if node.kind == "diagonal":
+        return diagonal(parts[0])
+    if node.kind == "kronecker":
+        return kronecker(*parts)
+    if node.kind == "reshape":
+        return reshaped(parts[0], node.shape)
+    if node.kind == "rows":
+        return rows(parts[0], data[0], data[1], node.shape[0])
+    if node.kind == "concatenate":
+        return concatenated(parts, 0)
+    if node.kind == "stack":
+        return stack(data[0], parts[0])
+    if node.kind == "sum over":
+        return over(data[0], scaled(data[1], parts[0]))
+    return world().node(node.kind, tuple(parts), data, node.shape)

@@ -1,0 +1,131 @@
+"""Sums of monomials with rational exponents, exactly: what expressions in quantities expand to.
+
+A monomial maps generators to exponents: symbols, square roots of numbers and of sums, exponentials, absolute values,
+reciprocals of sums.  Coefficients are fractions.
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+Monomial = frozenset[tuple[Any, Fraction]]
+Polynomial = dict[Monomial, Fraction]
+
+UNIT: Monomial = frozenset()
+HALF = Fraction(1, 2)
+
+
+@functools.lru_cache(maxsize=50_000)
+def expanded(value: Any) -> Polynomial:
+    """An expression as a polynomial in its generators; not to be changed by the caller."""
+    if value.is_Rational:
+        return {UNIT: Fraction(int(value.p), int(value.q))} if value != 0 else {}
+    if value.is_Add:
+        found: Polynomial = {}
+        for part in value.args:
+            add_to(found, expanded(part))
+        return found
+    if value.is_Mul:
+        product: Polynomial = {UNIT: Fraction(1)}
+        for part in value.args:
+            product = times(product, expanded(part))
+        return product
+    if value.is_Pow and value.exp.is_Rational:
+        exponent = Fraction(int(value.exp.p), int(value.exp.q))
+        if value.base.is_Add and exponent.denominator == 1 and exponent > 0:
+            return power(expanded(value.base), int(exponent))
+        if value.base.is_Add and exponent.denominator == 2 and exponent > HALF:
+            root = {frozenset({(sympy.sqrt(value.base), Fraction(1))}): Fraction(1)}
+            return times(power(expanded(value.base), int(exponent - HALF)), root)
+        if value.base.is_Integer and exponent.denominator == 2 and value.base > 0:
+            whole = exponent - HALF
+            root = {frozenset({(sympy.sqrt(value.base), Fraction(1))}): Fraction(int(value.base)) ** int(whole)}
+            return root
+        if value.base.is_Symbol or isinstance(value.base, (sympy.Abs, sympy.exp)):
+            return {frozenset({(value.base, exponent)}): Fraction(1)}
+        if value.base.is_Add and exponent < 0 and exponent.denominator == 1:
+            return {frozenset({(1 / value.base, -exponent)}): Fraction(1)}
+    return {frozenset({(value, Fraction(1))}): Fraction(1)}
+
+
+def add_to(found: Polynomial, other: Polynomial, factor: Fraction = Fraction(1)) -> None:
+    """found += factor * other."""
+    for monomial, coefficient in other.items():
+        total = found.get(monomial, Fraction(0)) + factor * coefficient
+        if total:
+            found[monomial] = total
+        else:
+            found.pop(monomial, None)
+
+
+def times(one: Polynomial, other: Polynomial) -> Polynomial:
+    """The product of two polynomials; squares of square roots are written out."""
+    found: Polynomial = {}
+    for a, x in one.items():
+        for b, y in other.items():
+            add_to(found, _monomials(a, b), x * y)
+    return found
+
+
+def _monomials(one: Monomial, other: Monomial) -> Polynomial:
+    if not one or not other:
+        return {one or other: Fraction(1)}
+    exponents = dict(one)
+    for generator, exponent in other:
+        exponents[generator] = exponents.get(generator, Fraction(0)) + exponent
+    rest: Polynomial = {UNIT: Fraction(1)}
+    for generator, exponent in list(exponents.items()):
+        if generator.is_Pow and generator.exp == sympy.Rational(1, 2) and exponent >= 2:  # the root of a number or sum
+            rest = times(rest, power(expanded(generator.base), int(exponent // 2)))
+            exponents[generator] = exponent % 2
+    monomial = frozenset((generator, exponent) for generator, exponent in exponents.items() if exponent)
+    return {monomial: Fraction(1)} if rest == {UNIT: Fraction(1)} else times({monomial: Fraction(1)}, rest)
+
+
+def power(base: Polynomial, exponent: int) -> Polynomial:
+    found: Polynomial = {UNIT: Fraction(1)}
+    for _ in range(exponent):
+        found = times(found, base)
+    return found
+
+
+def difference(one: Any, other: Any) -> Polynomial:
+    """one - other, expanded."""
+    found = dict(expanded(one))
+    add_to(found, expanded(other), Fraction(-1))
+    return found
+
+
+@functools.lru_cache(maxsize=50_000)
+def is_nonnegative_generator(generator: Any) -> bool:
+    """Whether a generator is certainly at least 0."""
+    return generator.is_nonnegative is True
+
+
+def has_no_negative_term(polynomial: Polynomial) -> bool:
+    """Whether every coefficient is at least 0, of monomials that are; of one that may have a sign, none is left."""
+    totals: dict[Monomial, list[tuple[Fraction, Any]]] = {}
+    for monomial, coefficient in polynomial.items():
+        numbers = [(generator, exponent) for generator, exponent in monomial if not generator.free_symbols]
+        rest = frozenset(item for item in monomial if item not in numbers)
+        if not all(is_nonnegative_generator(generator) or (exponent.denominator == 1 and exponent % 2 == 0)
+                   for generator, exponent in rest):  # fmt: skip
+            return False
+        totals.setdefault(rest, []).append((coefficient, numbers))
+    for parts in totals.values():
+        if all(coefficient >= 0 for coefficient, _ in parts):
+            continue
+        if len(parts) == 1:
+            return False
+        number = sympy.Add(*(
+            sympy.Rational(c.numerator, c.denominator)
+            * sympy.Mul(*(g ** sympy.Rational(e.numerator, e.denominator) for g, e in numbers))
+            for c, numbers in parts
+        ))  # fmt: skip
+        if number.is_nonnegative is not True:
+            return False
+    return True

@@ -1,0 +1,273 @@
+"""The form that each matrix primitive has for operands of which norms are asked, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.closed_forms import closed_form_of
+from verify.arithmetics.formal import register_forms
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar
+from verify.arithmetics.norms.quantities import (
+    FROBENIUS,
+    LARGEST,
+    SPECTRAL,
+    entry,
+    largest,
+    largest_over,
+    norm,
+    sum_over,
+)  # fmt: skip
+from verify.arithmetics.norms.world import Index, world
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+from verify.vocabulary.shapes import parameter_names
+
+FORMS: dict[str, Callable[..., Any]] = {}
+
+
+def form(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register the form of the primitive of the same name."""
+    FORMS[function.__name__.rstrip("_")] = function
+    return function
+
+
+# -- matrices made of sizes --------------------------------------------------------------------------------------------
+
+
+@form
+def eye(n: Any) -> Bounded:
+    return Bounded(nodes.identity(n))
+
+
+@form
+def zeros(m: Any, n: Any) -> Bounded:
+    return Bounded(nodes.zeros((m, n)))
+
+
+@form
+def ones(m: Any, n: Any) -> Bounded:
+    return Bounded(nodes.ones(m, n))
+
+
+@form
+def basis_vector(n: Any, i: Any) -> Bounded:
+    return Bounded(nodes.of("unit", data=(i,), shape=(n, 1)))
+
+
+@form
+def commutation_matrix(n: Any, m: Any) -> Bounded:
+    return Bounded(nodes.of("permutation", data=("commutation", n, m), shape=(n * m, n * m)))
+
+
+@form
+def rational(numerator: Any, denominator: Any = 1) -> Any:
+    return sympy.sympify(numerator) / sympy.sympify(denominator)
+
+
+# -- rearranging -------------------------------------------------------------------------------------------------------
+
+
+@form
+def unvec_r(v: Any, m: Any, n: Any) -> Bounded:
+    return Bounded(nodes.reshaped(lifted(v).node, (m, n)))
+
+
+@form
+def concatenate(blocks: Any, axis: int) -> Any:
+    if isinstance(blocks, Family):
+        blocks = [blocks]
+    flat = [part for item in blocks for part in (item if isinstance(item, list) else [item])]
+    parts = []
+    for item in flat:
+        if isinstance(item, Family):
+            node = lifted(item.entry).node
+            parts.append(
+                nodes.stack(item.index, node) if axis == 0
+                else nodes.transposed(nodes.stack(item.index, nodes.transposed(node)))
+            )  # fmt: skip
+        elif isinstance(item, np.ndarray) and not any(hasattr(x, "node") for x in item.flat):
+            return np.concatenate([np.asarray(part, dtype=object) for part in flat], axis=axis)
+        else:
+            parts.append(lifted(item).node)
+    return Bounded(nodes.concatenated(parts, axis))
+
+
+@form
+def stack_rows(rows: Any) -> Any:
+    if isinstance(rows, Family):
+        return Bounded(nodes.stack(rows.index, lifted(rows.entry).reshape(1, -1).node))
+    return concatenate([row.reshape(1, -1) for row in rows], axis=0)
+
+
+@form
+def kron(A: Any, B: Any, *more: Any) -> Any:
+    product = Bounded(nodes.kronecker(lifted(A).node, lifted(B).node))
+    return kron(product, *more) if more else product
+
+
+@form
+def kron_matmul(factors: Sequence[Any], M: Any) -> Any:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = kron(product, factor)
+    return product @ M
+
+
+@form
+def diag(v: Any) -> Bounded:
+    node = lifted(v).node
+    if 1 not in node.shape:
+        raise InputError("v", "a vector", f"shape {node.shape}")
+    return Bounded(nodes.diagonal(node))
+
+
+@form
+def block_diag(blocks: Any) -> Bounded:
+    if isinstance(blocks, Family):
+        node, index = lifted(blocks.entry).node, blocks.index
+        shape = (index.size * node.shape[0], index.size * node.shape[1])
+        return Bounded(nodes.of("block diagonal", node, data=(index,), shape=shape))
+    raise ArithmeticUnsupported("block_diag of a list has no norm")
+
+
+# -- over an index -----------------------------------------------------------------------------------------------------
+
+
+@form
+def summed(n: Any, term: Callable[[Any], Any]) -> Any:
+    if n == 1:
+        return term(0)
+    index = world().fresh(n)
+    with world().using(index):
+        found = term(index)
+    return sum_over(index, scalar(found)) if is_scalar(found) else Bounded(nodes.over(index, lifted(found).node))
+
+
+@form
+def each(n: Any, entry: Callable[[Any], Any]) -> Any:
+    if n == 1:
+        return [entry(0)]
+    index = world().fresh(n)
+    with world().using(index):
+        return Family(index, entry(index))
+
+
+# -- norms and scalars -------------------------------------------------------------------------------------------------
+
+
+@form
+def spectral_norm(A: Any) -> Any:
+    return norm(SPECTRAL, lifted(A).node)
+
+
+@form
+def sqrt(x: Any) -> Any:
+    if is_scalar(x):
+        return sympy.sqrt(scalar(x))
+    node = lifted(x).node
+    if node.kind == "product" and len(node.parts) == 2 and node.parts[1].kind == "ones":
+        inner = node.parts[0]
+        if inner.kind == "entrywise" and inner.parts[0] is inner.parts[1]:
+            return Bounded(nodes.of("row norms", inner.parts[0], shape=(node.shape[0], 1)))
+    raise ArithmeticUnsupported("the square root of every entry has no norm")
+
+
+@form
+def maximum(x: Any) -> Any:
+    values = list(entries_of(x))
+    found = [largest_over(index, value) if index is not None else value for value, index in values]
+    return largest(found)
+
+
+@form
+def absolute(x: Any) -> Any:
+    if is_scalar(x):
+        return abs(scalar(x))
+    return Bounded(nodes.of("absolute", lifted(x).node), lifted(x).flat)
+
+
+@form
+def exp(x: Any) -> Any:
+    if is_scalar(x):
+        return sympy.exp(scalar(x))
+    raise ArithmeticUnsupported("the exponential of every entry has no norm")
+
+
+def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
+    """The scalars of a value in order, those of a family once, with its index."""
+    if isinstance(x, Family):
+        found = []
+        for value, index in entries_of(x.entry):
+            if index is not None:
+                raise ArithmeticUnsupported("a family of families")
+            found.append((value, x.index))
+        return found
+    if isinstance(x, (list, tuple)):
+        return [item for part in x for item in entries_of(part)]
+    if isinstance(x, np.ndarray):
+        return [item for part in x.reshape(-1) for item in entries_of(part)]
+    if is_scalar(x):
+        return [(scalar(x), None)]
+    node = lifted(x).node
+    if node.shape == (1, 1):
+        return [(entry(node, 0, 0), None)]
+    multiple, core = nodes.single(node)
+    if core.kind == "absolute":
+        return [(multiple * norm(LARGEST, core.parts[0]), None)]  # their largest entry is what is asked for
+    if core.kind == "reciprocal":
+        return [(multiple * world().atom("largest value", (core,)), None)]
+    raise ArithmeticUnsupported(f"the entries of {node!r} one by one")
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+@form
+def softmax(T: Any) -> Bounded:
+    return Bounded(nodes.of("softmax", lifted(T).node))
+
+
+@form
+def relu(x: Any) -> Bounded:
+    return Bounded(nodes.of("relu", lifted(x).node), lifted(x).flat)
+
+
+@form
+def step(x: Any) -> Bounded:
+    return Bounded(nodes.of("step", _of_same_signs(lifted(x).node)), lifted(x).flat)
+
+
+def _of_same_signs(node: Any) -> Any:
+    """The node whose entries have, by assumption, the signs of those of the given one; itself where there is none."""
+    for one, other in world().same_signs:
+        free = sorted(other.indices, key=str)
+        for value in (*free, *sorted(node.indices, key=str)):
+            at = nodes.at(other, free[0], value) if free else other
+            if at is node:
+                world().used.add("no ReLU differs in state")
+                return nodes.at(one, free[0], value) if free else one
+    return node
+
+
+@form
+def expm(A: Any) -> Bounded:
+    return Bounded(nodes.of("exponential", lifted(A).node))
+
+
+@form
+def jacobian(f: Callable[..., Any], arguments: Any, wrt: str, layout: Any) -> Any:
+    found = closed_form_of(f, wrt, layout.value)
+    if found is None:
+        name = getattr(f, "__name__", f)
+        raise ArithmeticUnsupported(f"no closed form of the derivative of {name} in {wrt} is declared")
+    world().closed.update(found.by)
+    return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+
+
+__all__ = ["FORMS", "FROBENIUS", "entries_of"]
+
+register_forms(FORMS, "norms")

@@ -1,0 +1,169 @@
+"""A bound, entry by entry: what its left-hand side is bounded by, by which rules, and whether that is at most the right."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.bounds import Alternative, Search, Step
+from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.operand import Bounded
+from verify.arithmetics.norms.primitives import entries_of
+from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+Side = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass
+class Entry:
+    """One entry of a bound: both sides, what the left one is bounded by, and how."""
+
+    left: Any
+    right: Any
+    index: Index | None
+    bound: Any
+    steps: tuple[Step, ...]
+    proved: bool
+
+
+@dataclass
+class BoundProof:
+    """The outcome: `proved`, or the `reason` why not; for each mutant whether it could be proved too, or why it was not tried."""
+
+    proved: bool
+    reason: str | None
+    entries: list[Entry] = field(default_factory=list)
+    mutants: dict[str, str] = field(default_factory=dict)
+    world: World | None = None
+    seconds: float = 0.0
+
+    @property
+    def rules(self) -> list[str]:
+        """The names of the rules that were used, in the order of their first use."""
+        names = [name for entry in self.entries for step in entry.steps for name in step.rule.split("; ")]
+        return list(dict.fromkeys(names))
+
+
+def prove_bound(
+    formula: Side,
+    oracle: Side,
+    inputs: Callable[[], Mapping[str, Any]],
+    mutants: Mapping[str, Side],
+    assumed_positive: Sequence[Side] = (),
+) -> BoundProof:
+    """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
+
+    Only a derivation of every entry counts as a proof: whatever goes wrong is a reason why there is none; and where a
+    wrong variant of the formula can be proved as well, nothing is.
+    """
+    start = time.perf_counter()
+    known = world()
+    try:
+        prepared = inputs()
+        for side in assumed_positive:
+            with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
+                same_signs_in(side(prepared))
+        pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
+        entries = [derived(left, right, index) for left, right, index in pairs]
+        open_ones = [entry for entry in entries if not entry.proved]
+        proof = BoundProof(not open_ones, None, entries, world=known)
+        if open_ones:
+            proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
+        else:
+            _tell_apart(proof, oracle, prepared, mutants)
+    except Exception as error:  # whatever goes wrong, it is not proved
+        proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
+    proof.seconds = time.perf_counter() - start
+    return proof
+
+
+def _tell_apart(proof: BoundProof, oracle: Side, prepared: Mapping[str, Any], mutants: Mapping[str, Side]) -> None:
+    left = entries_of(oracle(prepared))
+    right = [entry.right for entry in proof.entries]
+    for name, mutant in mutants.items():
+        try:
+            pairs = _paired(left, entries_of(mutant(prepared)))
+        except Exception as error:
+            proof.mutants[name] = f"not comparable: {type(error).__name__}: {error}"
+            continue
+        if [other for _, other, _ in pairs] == right:
+            proof.mutants[name] = "not comparable: the formula itself where sizes are symbols"
+        elif all(derived(one, other, index).proved for one, other, index in pairs):
+            proof.proved, proof.reason = False, f"the wrong variant {name!r} is proved as well"
+            proof.mutants[name] = "proved as well"
+        else:
+            proof.mutants[name] = "not proved"
+
+
+def _paired(
+    left: list[tuple[Any, Index | None]], right: list[tuple[Any, Index | None]]
+) -> list[tuple[Any, Any, Index | None]]:
+    """The entries of both sides, the indices of families made one."""
+    if len(right) == 1 and right[0][1] is None:
+        right = right * len(left)
+    if len(left) != len(right) or not left:
+        raise InputError("the sides", f"{len(left)} entries", str(len(right)))
+    found = []
+    for (one, i), (other, j) in zip(left, right, strict=True):
+        if j is not None:
+            if i is None or i.size != j.size:
+                raise InputError("the sides", "families over one index", f"{i} and {j}")
+            other = nodes.at(other, j, i)
+        found.append((one, other, i))
+    return found
+
+
+def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
+    """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
+    last: Alternative | None = None
+    for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
+        known = world().atoms
+        search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
+        found = search.of_expression(left)
+        for item in found:
+            if item.complete and search.reaches(item.bound) and at_most(item.bound, target):
+                return Entry(left, right, index, item.bound, item.steps, True)
+        last = last or (found[0] if found else None)
+    bound, steps = (last.bound, last.steps) if last is not None else (left, ())
+    return Entry(left, right, index, bound, steps, False)
+
+
+def _with_roots(value: Any) -> Any:
+    """Roots of sums as quantities of their own, each at least the root of every term."""
+    changes = {}
+    for power in value.atoms(sympy.Pow):
+        if power.base.is_Add and power.exp == sympy.Rational(1, 2):
+            changes[power] = world().atom("root", (power.base,))
+    return value.xreplace(changes)
+
+
+# -- assumptions on signs ----------------------------------------------------------------------------------------------
+
+
+def same_signs_in(value: Any) -> None:
+    """Record which matrices have entries of equal signs, where an assumption says that their product is positive."""
+    if not isinstance(value, Bounded):
+        raise ArithmeticUnsupported(f"an assumption that {value!r} is positive")
+    coefficient, core = nodes.single(value.node)
+    if core.kind != "entrywise" or coefficient != 1:
+        raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
+    for pair in _members(*core.parts):
+        world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:
+    """Matrices that two equal arrangements of blocks consist of."""
+    if one.kind == other.kind and one.kind in ("transpose", "reshape", "stack"):
+        if one.kind == "stack" and one.data[0] != other.data[0]:
+            raise ArithmeticUnsupported("two families over different indices")
+        return _members(one.parts[0], other.parts[0])
+    if one.kind == other.kind == "concatenate" and [p.shape for p in one.parts] == [p.shape for p in other.parts]:
+        return [pair for two in zip(one.parts, other.parts, strict=True) for pair in _members(*two)]
+    return [(one, other)]

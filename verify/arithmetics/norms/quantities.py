@@ -1,0 +1,120 @@
+"""Quantities: norms of nodes in a canonical form, largest values, sums over an index, entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms.nodes import ONE, single, sum_of, terms_of, transposed
+from verify.arithmetics.norms.world import Index, Node, world
+
+SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
+NORMS = (SPECTRAL, FROBENIUS, LARGEST)
+
+
+def core_of(node: Node) -> tuple[Any, Node]:
+    """|c| and A for a node c A, with A the first of A, -A, A^T, -A^T in the order of creation."""
+    coefficient, core = single(node)
+    if core.kind == "sum":
+        first = core.data[0]
+        ratios = [sympy.cancel(value / first) for value in core.data]
+        if all(ratio.is_number for ratio in ratios):
+            coefficient, core = coefficient * first, sum_of(list(zip(ratios, core.parts, strict=True)), core.shape)
+    if core.kind in ("identity", "zeros"):
+        return abs(coefficient), core
+    multiple, flipped = single(transposed(core))
+    if flipped.kind == "sum" and flipped.data[0].could_extract_minus_sign():
+        flipped = sum_of([(-c, part) for c, part in terms_of(flipped)], flipped.shape)
+    if flipped.number < core.number:
+        coefficient, core = coefficient * multiple, flipped
+    return abs(coefficient), core
+
+
+def is_vector(node: Node) -> bool:
+    return 1 in node.shape
+
+
+def norm(kind: str, node: Node) -> Any:
+    """A norm of a node as a scalar: a multiple of a quantity, or a number where it is known."""
+    multiple, core = core_of(node)
+    if core.kind == "zeros":
+        return sympy.Integer(0)
+    if kind == SPECTRAL and core.kind == "identity":
+        return multiple
+    if kind == FROBENIUS and core.kind == "identity":
+        return multiple * sympy.sqrt(core.shape[0])
+    if core.kind == "ones" and kind in NORMS:
+        return multiple * (1 if kind == LARGEST else sympy.sqrt(core.shape[0] * core.shape[1]))
+    if kind == SPECTRAL and is_vector(core):
+        kind = FROBENIUS
+    if core.kind == "reshape" and kind in (FROBENIUS, LARGEST):
+        return multiple * norm(kind, core.parts[0])
+    if core.kind == "diagonal" and kind == FROBENIUS:
+        return multiple * norm(kind, core.parts[0])
+    if core.kind == "diagonal" and kind == SPECTRAL:
+        return multiple * norm(LARGEST, core.parts[0])
+    return multiple * world().atom(kind, (core,))
+
+
+def entry(node: Node, i: Any, j: Any) -> Any:
+    """One entry of a node, a real number of unknown sign."""
+    coefficient, core = single(node)
+    return coefficient * world().atom("entry", (core, i, j), "real")
+
+
+def largest(values: Sequence[Any]) -> Any:
+    """The largest of scalars."""
+    distinct = tuple(sorted(set(values), key=sympy.default_sort_key))
+    if len(distinct) == 1:
+        return distinct[0]
+    sign = "nonnegative" if any(value.is_nonnegative for value in distinct) else "real"
+    return world().atom("largest of", distinct, sign)
+
+
+def largest_over(index: Index, value: Any) -> Any:
+    """The largest value of a scalar over an index."""
+    if index not in world().indices_of(value):
+        return value
+    fixed, moving = value.as_independent(*_moving(value, index), as_Add=False)
+    if not fixed.is_nonnegative:
+        fixed, moving = ONE, value
+    return fixed * world().atom("largest over", (index, moving), "nonnegative" if moving.is_nonnegative else "real")
+
+
+def _moving(value: Any, index: Index) -> list[Any]:
+    known = world().atoms
+    return [symbol for symbol in value.free_symbols if symbol in known and index in known[symbol].indices]
+
+
+def sum_over(index: Index, value: Any) -> Any:
+    """The sum of a scalar over an index, term by term."""
+    if index not in world().indices_of(value):
+        return value * index.size
+    found = []
+    for term in sympy.Add.make_args(sympy.expand(value)):
+        fixed, moving = term.as_independent(*_moving(term, index), as_Add=False)
+        if moving == 1:
+            found.append(term * index.size)
+            continue
+        whole = _square_of_column(moving, index)
+        if whole is None:
+            whole = world().atom("sum over", (index, moving), "nonnegative" if moving.is_nonnegative else "real")
+        found.append(fixed * whole)
+    return sympy.Add(*found)
+
+
+def _square_of_column(moving: Any, index: Index) -> Any:
+    """sum_i e_i^2 = ||e||^2 for a column e."""
+    base, exponent = moving.as_base_exp()
+    if exponent != 2:
+        return None
+    symbol = base.args[0] if isinstance(base, sympy.Abs) else base
+    atom = world().atoms.get(symbol)
+    if atom is None or atom.kind != "entry":
+        return None
+    node, i, j = atom.payload
+    if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
+        return norm(FROBENIUS, node) ** 2
+    return None

@@ -1,0 +1,474 @@
+"""Rules: upper bounds of one quantity by others, each with a name.
+
+A rule maps a quantity to candidates (name, expression), where the expression is monotone in the quantities it contains.
+`tests/test_norms_rules.py` holds every one of them against random and structured matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.quantities import (
+    FROBENIUS,
+    LARGEST,
+    SPECTRAL,
+    is_vector,
+    largest_over,
+    norm,
+    sum_over,
+)  # fmt: skip
+from verify.arithmetics.norms.world import Index, Node, world
+
+Candidate = tuple[str, Any]
+HALF = sympy.Rational(1, 2)
+
+#: What each rule says.
+STATEMENTS = {
+    "spectral at most Frobenius": "||A||_2 <= ||A||_F",
+    "product": "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
+    "triangle inequality": "||A + B|| <= ||A|| + ||B||",
+    "difference of products": "AB - A'B' = (A - A')B + A'(B - B')",
+    "Kronecker product": "||A (x) B|| = ||A|| ||B||, in both norms",
+    "block": "a block of rows or columns has no larger norm than the whole",
+    "blocks": "||[A; B]||^2 <= ||A||^2 + ||B||^2, with equality for ||.||_F",
+    "block diagonal": "||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2",
+    "softmax row": "a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1",
+    "softmax is 1/2-Lipschitz": "||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2",
+    "covariance of a softmax row": "||diag(p) - p p^T||_2 <= 1/2",
+    "relu": "||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F",
+    "gate": "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F",
+    "entrywise product": "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
+    "largest entry": "max|A| <= ||A||_2",
+    "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
+    "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
+    "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
+    "permutation": "a permutation matrix has spectral norm 1",
+    "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
+    "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
+    "contraction": "its singular values are at most 1, by assumption",
+    "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
+    "sum over an index": "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
+    "Cauchy-Schwarz": "sum_i |e_i| <= sqrt(n) ||e||_2",
+    "largest of several": "what bounds each of several numbers bounds the largest",
+}
+
+
+def candidates(symbol: sympy.Symbol) -> list[Candidate]:
+    """Upper bounds of one quantity by others."""
+    atom = world().atoms[symbol]
+    if atom.kind in (SPECTRAL, FROBENIUS, LARGEST):
+        node = atom.payload[0]
+        found = list(_of_norm(atom.kind, node))
+        return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
+    if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
+        inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
+        return [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
+    return []
+
+
+def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
+    yield from RULES.get(node.kind, _nothing)(kind, node)
+    if node.kind != "sum" or any(part.kind in NONLINEAR for part in node.parts):
+        yield from _by_another_norm(kind, node)
+
+
+#: Nodes whose spectral norm is bounded through the Frobenius norm.
+NONLINEAR = ("softmax", "relu", "step", "entrywise", "transpose", "reshape")
+
+
+def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL and not is_vector(node) and node.kind not in ("product", "kronecker"):
+        yield "spectral at most Frobenius", norm(FROBENIUS, node)
+    if kind == LARGEST:
+        yield "largest entry", norm(SPECTRAL, node)
+    if kind == FROBENIUS and node.kind == "input" and not is_vector(node):
+        for size in node.shape:
+            yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
+
+
+def _nothing(kind: str, node: Node) -> Iterator[Candidate]:
+    return iter(())
+
+
+def _input(kind: str, node: Node) -> Iterator[Candidate]:
+    known = {which for which, name in world().properties if name == node.data[0]}
+    if kind == SPECTRAL and known & {"has orthonormal columns", "has orthonormal rows"}:
+        yield "orthonormal", sympy.Integer(1)
+    if kind == SPECTRAL and "has singular values at most 1" in known:
+        yield "contraction", sympy.Integer(1)
+    if kind == FROBENIUS and "has unit rows" in known:
+        yield "unit rows", sympy.sqrt(node.shape[0])
+    if kind == FROBENIUS and "has orthonormal columns" in known:
+        yield "orthonormal", sympy.sqrt(node.shape[1])
+
+
+def _product(kind: str, node: Node) -> Iterator[Candidate]:
+    factors = node.parts
+    if kind == LARGEST:
+        return
+    if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
+        index = _unused(factors[0].shape[1], node)
+        row = nodes.rows(nodes.product(factors[1:]), index, index + 1, 1)
+        yield "sum over an index", sum_over(index, norm(kind, row))
+    for pieces in [factors, *_with_known_piece(factors)]:
+        spectral = [norm(SPECTRAL, piece) for piece in pieces]
+        if kind == SPECTRAL:
+            yield "product", sympy.Mul(*spectral)
+            continue
+        seen = set()
+        for place, piece in enumerate(pieces):
+            bound = sympy.Mul(*spectral[:place], norm(FROBENIUS, piece), *spectral[place + 1 :])
+            if bound not in seen:
+                seen.add(bound)
+                yield "product", bound
+
+
+def _unused(size: Any, node: Node) -> Index:
+    """An index that a node does not depend on."""
+    level = 0
+    while Index(size, level) in node.indices:
+        level += 1
+    return Index(size, level)
+
+
+def _with_known_piece(factors: tuple[Node, ...]) -> Iterator[list[Node]]:
+    """The factors with some neighbours multiplied, where a quantity of their product is known already."""
+    for start in range(len(factors)):
+        for stop in range(start + 2, len(factors) + 1):
+            if stop - start == len(factors):
+                continue
+            if tuple(part.number for part in factors[start:stop]) in world().pieces:
+                yield [*factors[:start], nodes.product(factors[start:stop]), *factors[stop:]]
+
+
+def _kronecker(kind: str, node: Node) -> Iterator[Candidate]:
+    A, B = node.parts
+    yield "Kronecker product", norm(kind, A) * norm(kind, B)
+
+
+def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
+    yield from RULES.get(node.parts[0].kind, _nothing)(kind, node.parts[0])
+
+
+def _rows(kind: str, node: Node) -> Iterator[Candidate]:
+    yield "block", norm(kind, node.parts[0])
+
+
+def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != LARGEST:
+        yield "blocks", sympy.sqrt(sympy.Add(*(norm(kind, part) ** 2 for part in node.parts)))
+
+
+def _stack(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != LARGEST:
+        yield "blocks", sympy.sqrt(sum_over(node.data[0], norm(kind, node.parts[0]) ** 2))
+
+
+def _block_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL:
+        yield "block diagonal", largest_over(node.data[0], norm(kind, node.parts[0]))
+    if kind == FROBENIUS:
+        yield "block diagonal", sympy.sqrt(sum_over(node.data[0], norm(kind, node.parts[0]) ** 2))
+
+
+def _sum_over(kind: str, node: Node) -> Iterator[Candidate]:
+    index, coefficient = node.data
+    yield "sum over an index", sum_over(index, abs(coefficient) * norm(kind, node.parts[0]))
+
+
+def _softmax(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == FROBENIUS:
+        yield "softmax row", sympy.sqrt(node.shape[0])
+    if kind == LARGEST:
+        yield "softmax row", sympy.Integer(1)
+
+
+def _relu(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind in (FROBENIUS, LARGEST):
+        yield "relu", norm(kind, node.parts[0])
+
+
+def _step(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == LARGEST:
+        yield "gate", sympy.Integer(1)
+    if kind == FROBENIUS:
+        yield "gate", sympy.sqrt(node.shape[0] * node.shape[1])
+
+
+def _absolute(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind in (FROBENIUS, LARGEST):
+        yield "absolute values", norm(kind, node.parts[0])
+
+
+def _entrywise(kind: str, node: Node) -> Iterator[Candidate]:
+    for one, other in (node.parts, node.parts[::-1]):
+        if one.kind == "step" or (one.kind == "transpose" and one.parts[0].kind == "step"):
+            if kind in (FROBENIUS, LARGEST):
+                yield "gate", norm(kind, other)
+            return
+    A, B = node.parts
+    if kind == SPECTRAL:
+        yield "entrywise product", norm(SPECTRAL, A) * norm(SPECTRAL, B)
+    if kind == FROBENIUS:
+        yield "entrywise product", norm(LARGEST, A) * norm(FROBENIUS, B)
+        yield "entrywise product", norm(FROBENIUS, A) * norm(LARGEST, B)
+
+
+def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
+    if nodes.is_skew(node.parts[0]):
+        if kind != LARGEST:
+            yield "exponential of a skew matrix", sympy.Integer(1) if kind == SPECTRAL else sympy.sqrt(node.shape[0])
+    elif kind == SPECTRAL:
+        yield "exponential", sympy.exp(norm(SPECTRAL, node.parts[0]))
+
+
+def _permutation(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL:
+        yield "permutation", sympy.Integer(1)
+
+
+def _unit(kind: str, node: Node) -> Iterator[Candidate]:
+    yield "unit vector", sympy.Integer(1)
+
+
+def _row_norms(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == FROBENIUS:
+        yield "row norms", norm(FROBENIUS, node.parts[0])
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+def _sum(kind: str, node: Node) -> Iterator[Candidate]:
+    terms = nodes.terms_of(node)
+    if kind == LARGEST:
+        return
+    if len(terms) == 1:
+        return
+    if len(terms) == 2:
+        yield from _recognised(kind, terms)
+    for pairs, rest in [_pairing(terms)]:
+        single = [abs(c) * norm(kind, part) for c, part in rest]
+        if not pairs:
+            yield "triangle inequality", sympy.Add(*single)
+            continue
+        options: list[list[Any]] = [[]]
+        for c, A, B in pairs:
+            options = [
+                [*before, (name, abs(c) * bound)] for before in options for name, bound in difference(kind, A, B)
+            ]
+        for option in options:
+            names = list(dict.fromkeys(name for name, _ in option))
+            if rest or len(option) > 1:
+                names.append("triangle inequality")
+            yield "; ".join(names), sympy.Add(*(bound for _, bound in option), *single)
+
+
+def _pairing(terms: list[tuple[Any, Node]]) -> tuple[list[tuple[Any, Node, Node]], list[tuple[Any, Node]]]:
+    """Terms c A, -c B of like form as differences, and the rest."""
+    rest, pairs = list(terms), []
+    for c, A in terms:
+        if (c, A) not in rest:
+            continue
+        partner = next((item for item in rest if item[1] is not A and item[0] == -c and _alike(A, item[1])), None)
+        if partner is not None:
+            pairs.append((c, A, partner[1]))
+            rest = [item for item in rest if item[1] is not A and item[1] is not partner[1]]
+    return pairs, rest
+
+
+def _alike(A: Node, B: Node) -> bool:
+    if A.kind != B.kind:
+        return False
+    if A.kind == "product":
+        return bool(_common(A.parts, B.parts)) or len(A.parts) == len(B.parts)
+    if A.kind == "transpose":
+        return _alike(A.parts[0], B.parts[0])
+    if A.kind in ("stack", "sum over", "block diagonal"):
+        return A.data[0].size == B.data[0].size
+    if A.kind in ("rows", "concatenate"):
+        return A.data == B.data and [p.shape for p in A.parts] == [p.shape for p in B.parts]
+    return A.kind != "input"
+
+
+def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
+    """Known sums of two terms: multiples of diag(p) - p p^T and of exp(A) - I."""
+    for (c, A), (d, B) in (terms, terms[::-1]):
+        if d != -c:
+            return
+        if kind == SPECTRAL and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
+            p = A.parts[0]
+            if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
+                yield "covariance of a softmax row", abs(c) * HALF
+        if A.kind == "exponential" and B.kind == "identity":
+            if nodes.is_skew(A.parts[0]):
+                yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
+            elif kind == SPECTRAL:
+                yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1)
+
+
+def is_softmax_column(node: Node) -> bool:
+    """Whether a node is one softmax row, as a column."""
+    return node.kind == "transpose" and node.parts[0].kind == "softmax" and node.parts[0].shape[0] == 1
+
+
+# -- differences -------------------------------------------------------------------------------------------------------
+
+
+def difference(kind: str, A: Node, B: Node) -> list[Candidate]:
+    """Bounds of the norm of A - B for nodes of like form."""
+    found = list(DIFFERENCES.get(A.kind, _no_difference)(kind, A, B)) if A.kind == B.kind else []
+    return found or [("triangle inequality", norm(kind, A) + norm(kind, B))]
+
+
+def _no_difference(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    return iter(())
+
+
+def _common(one: tuple[Node, ...], other: tuple[Node, ...]) -> int:
+    """How many factors two products share at their ends."""
+    left, right = shared_ends(one, other)
+    return left + right
+
+
+def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, int]:
+    left = 0
+    while left < min(len(one), len(other)) and one[left] is other[left]:
+        left += 1
+    right = 0
+    while right < min(len(one), len(other)) - left and one[-1 - right] is other[-1 - right]:
+        right += 1
+    return left, right
+
+
+def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    left, right = shared_ends(A.parts, B.parts)
+    ends = A.parts[:left], A.parts[len(A.parts) - right :]
+    ours, theirs = A.parts[left : len(A.parts) - right], B.parts[left : len(B.parts) - right]
+    if len(ours) != len(theirs):
+        if left + right:
+            inner = [nodes.product(x) if x else nodes.identity(ends[0][-1].shape[1]) for x in (ours, theirs)]
+            yield "difference of products", norm(kind, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
+        return
+    places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
+    for first, second in ((theirs, ours), (ours, theirs)):
+        pieces = [
+            nodes.product([*ends[0], *first[:k], nodes.minus(ours[k], theirs[k]), *second[k + 1 :], *ends[1]])
+            for k in places
+        ]
+        yield "difference of products", sympy.Add(*(norm(kind, piece) for piece in pieces))
+        if len(places) == 1:
+            return
+
+
+def _entrywise_products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    for one, other in (A.parts, A.parts[::-1]):
+        for two, rest in (B.parts, B.parts[::-1]):
+            if one is two:
+                yield "difference of products", norm(kind, nodes.hadamard(one, nodes.minus(other, rest)))
+                return
+    a, b = (sorted(X.parts, key=lambda part: part.kind == "step") for X in (A, B))
+    for (p, q), (r, s) in ((a, b), (b, a)):
+        first, second = nodes.hadamard(nodes.minus(p, r), q), nodes.hadamard(r, nodes.minus(q, s))
+        yield "difference of products", norm(kind, first) + norm(kind, second)
+
+
+def _kronecker_products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    (a, b), (c, d) = A.parts, B.parts
+    first, second = nodes.kronecker(nodes.minus(a, c), b), nodes.kronecker(c, nodes.minus(b, d))
+    yield "difference of products", norm(kind, first) + norm(kind, second)
+
+
+def _inside(name: str, factor: Any = 1, kinds: tuple[str, ...] = (FROBENIUS,)) -> Callable[..., Iterator[Candidate]]:
+    """A function that moves by at most `factor` times its argument, in the norms named."""
+
+    def bound(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+        if kind == SPECTRAL and SPECTRAL not in kinds:
+            kind = FROBENIUS
+        if kind in kinds:
+            yield name, factor * norm(kind, nodes.minus(A.parts[0], B.parts[0]))
+
+    return bound
+
+
+def _linear(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    """f(A) - f(B) = f(A - B) for what is linear in its one operand."""
+    inner = nodes.minus(A.parts[0], B.parts[0])
+    yield "difference of products", norm(kind, nodes.rebuilt(A, [inner], A.data))
+
+
+def _block(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    """The same rows of A and B, or their entries in another shape."""
+    if A.data == B.data and (kind != SPECTRAL or A.kind == "rows" or is_vector(A)):
+        kind = FROBENIUS if A.kind == "reshape" and kind == SPECTRAL else kind
+        yield "block", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
+
+
+def _over_an_index(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    index = A.data[0]
+    other = nodes.at(B.parts[0], B.data[0], index)
+    if A.kind == "sum over":
+        if A.data[1] != nodes.at(B.data[1], B.data[0], index):
+            return
+        yield "sum over an index", sum_over(index, abs(A.data[1]) * norm(kind, nodes.minus(A.parts[0], other)))
+    else:
+        yield "blocks", norm(kind, nodes.rebuilt(A, [nodes.minus(A.parts[0], other)], A.data))
+
+
+def _transposes(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    yield from difference(kind, A.parts[0], B.parts[0])
+
+
+def _concatenations(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    if [part.shape for part in A.parts] == [part.shape for part in B.parts]:
+        parts = [nodes.minus(*pair) for pair in zip(A.parts, B.parts, strict=True)]
+        yield "blocks", norm(kind, nodes.concatenated(parts, 0))
+
+
+def _exponentials(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    if kind != LARGEST and nodes.is_skew(A.parts[0]) and nodes.is_skew(B.parts[0]):
+        yield "exponential of a skew matrix", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
+
+
+DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {
+    "product": _products,
+    "entrywise": _entrywise_products,
+    "kronecker": _kronecker_products,
+    "softmax": _inside("softmax is 1/2-Lipschitz", HALF),
+    "relu": _inside("relu", 1, (FROBENIUS, LARGEST)),
+    "diagonal": _linear,
+    "reshape": _block,
+    "rows": _block,
+    "stack": _over_an_index,
+    "sum over": _over_an_index,
+    "block diagonal": _over_an_index,
+    "transpose": _transposes,
+    "concatenate": _concatenations,
+    "exponential": _exponentials,
+}
+
+RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
+    "input": _input,
+    "product": _product,
+    "sum": _sum,
+    "kronecker": _kronecker,
+    "transpose": _transpose,
+    "rows": _rows,
+    "concatenate": _concatenate,
+    "stack": _stack,
+    "block diagonal": _block_diagonal,
+    "sum over": _sum_over,
+    "softmax": _softmax,
+    "relu": _relu,
+    "step": _step,
+    "absolute": _absolute,
+    "entrywise": _entrywise,
+    "exponential": _exponential,
+    "permutation": _permutation,
+    "unit": _unit,
+    "row norms": _row_norms,
+}

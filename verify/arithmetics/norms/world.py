@@ -1,0 +1,164 @@
+"""What one derivation speaks of: interned nodes, the quantities that norms of them are, and what is assumed of inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+Size = sympy.Expr
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index of summation or of a family; `level` tells nested ones of the same size apart."""
+
+    size: Size
+    level: int
+
+    def __add__(self, offset: Any) -> Next:
+        if offset != 1:
+            raise ArithmeticUnsupported(f"an index plus {offset!r} has no norm")
+        return Next(self)
+
+    def __repr__(self) -> str:
+        return "ijklpq"[self.level] if self.level < 6 else f"i{self.level}"
+
+
+@dataclass(frozen=True)
+class Next:
+    """i + 1, the end of the slice i:i + 1."""
+
+    index: Index
+
+
+class Node:
+    """A matrix as an expression: an operation, its operands, and data such as coefficients, indices or names.
+
+    Equal expressions are one object (`World.node`), so that nodes compare by identity.
+    """
+
+    __slots__ = ("data", "indices", "kind", "number", "parts", "shape")
+
+    def __init__(
+        self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Size, Size], number: int
+    ) -> None:
+        self.kind, self.parts, self.data, self.shape, self.number = kind, parts, data, shape, number
+        self.indices: frozenset[Index] = frozenset()
+
+    def __repr__(self) -> str:
+        from verify.arithmetics.norms.text import node_text
+
+        return node_text(self)
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A non-negative (or, for entries and sums of them, real) quantity: a norm of a node, a largest value, a sum."""
+
+    kind: str
+    payload: tuple[Any, ...]
+    indices: frozenset[Index] = frozenset()
+
+
+@dataclass
+class World:
+    """The nodes, quantities and hypotheses of one derivation."""
+
+    nodes: dict[Any, Node] = field(default_factory=dict)
+    symbols: dict[tuple[str, tuple[Any, ...]], sympy.Symbol] = field(default_factory=dict)
+    atoms: dict[sympy.Symbol, Atom] = field(default_factory=dict)
+    active: list[Index] = field(default_factory=list)
+    #: (property, name of an input) for each declared hypothesis.
+    properties: set[tuple[str, str]] = field(default_factory=set)
+    #: Pairs of nodes whose entries have equal signs, none of them zero, as an assumption of the claim says.
+    same_signs: list[tuple[Node, Node]] = field(default_factory=list)
+    #: Products, as the numbers of their factors, whose norms the right-hand side contains.
+    pieces: set[tuple[int, ...]] = field(default_factory=set)
+    #: What of the assumptions was used.
+    used: set[str] = field(default_factory=set)
+    #: Claims that closed forms of derivatives were taken from.
+    closed: set[str] = field(default_factory=set)
+
+    def node(self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> Node:
+        """The node of these operands; the same object each time."""
+        shape = (sympy.sympify(shape[0]), sympy.sympify(shape[1]))
+        key = (kind, tuple(part.number for part in parts), data, shape)
+        if key not in self.nodes:
+            made = Node(kind, parts, data, shape, len(self.nodes))
+            free = frozenset().union(*(part.indices for part in parts))
+            for item in data:
+                free |= self.indices_of(item)
+            bound = {item for item in data[:1] if isinstance(item, Index)} if kind in BINDING else set()
+            made.indices = free - bound
+            self.nodes[key] = made
+        return self.nodes[key]
+
+    def indices_of(self, item: Any) -> frozenset[Index]:
+        """The free indices of an index, a scalar or a tuple of them."""
+        if isinstance(item, Index):
+            return frozenset({item})
+        if isinstance(item, Node):
+            return item.indices
+        if isinstance(item, tuple):
+            return frozenset().union(*map(self.indices_of, item))
+        if isinstance(item, sympy.Basic):
+            atoms = (self.atoms[symbol] for symbol in item.free_symbols if symbol in self.atoms)
+            return frozenset().union(*(atom.indices for atom in atoms))
+        return frozenset()
+
+    def atom(self, kind: str, payload: tuple[Any, ...], sign: str = "nonnegative") -> sympy.Symbol:
+        """The symbol of a quantity; the same one each time."""
+        key = (kind, payload)
+        if key not in self.symbols:
+            symbol = sympy.Dummy(kind, nonnegative=True) if sign == "nonnegative" else sympy.Dummy(kind, real=True)
+            bound = {payload[0]} if kind in ("largest over", "sum over") else set()
+            self.symbols[key] = symbol
+            self.atoms[symbol] = Atom(kind, payload, self.indices_of(payload) - bound)
+        return self.symbols[key]
+
+    def fresh(self, size: Size) -> Index:
+        """An index of this size that no enclosing sum or family uses."""
+        return Index(sympy.sympify(size), len(self.active))
+
+    @contextlib.contextmanager
+    def using(self, index: Index) -> Iterator[None]:
+        self.active.append(index)
+        try:
+            yield
+        finally:
+            self.active.pop()
+
+
+#: Kinds of node whose first datum is an index that they bind.
+BINDING = frozenset({"stack", "block diagonal", "sum over"})
+
+_current: contextvars.ContextVar[World | None] = contextvars.ContextVar("norms", default=None)
+
+
+def world() -> World:
+    """The world of the derivation in progress."""
+    found = _current.get()
+    if found is None:
+        raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
+    return found
+
+
+@contextlib.contextmanager
+def derivation() -> Iterator[World]:
+    """A fresh world in which the primitives work on norms."""
+    from verify.arithmetics.formal import forms_of
+
+    found = World()
+    token = _current.set(found)
+    try:
+        with forms_of("norms"):
+            yield found
+    finally:
+        _current.reset(token)

@@ -1,0 +1,226 @@
+"""Bounds proved for all inputs and sizes: a claim's functions on matrices of which norms are asked, and the check `proved`.
+
+The check upholds a bound only if every entry has a derivation, if the quantities on both sides equal in numbers what the
+functions that users import give, if the computed bound lies between both sides there, and if no mutant can be derived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms)
+from verify.arithmetics import midpoints
+from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms.operand import input_matrix
+from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
+from verify.arithmetics.norms.text import scalar_text
+from verify.arithmetics.norms.world import derivation
+from verify.checks.assumptions import float_satisfies
+from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
+from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.settings import Settings
+from verify.inputs.generators import systematic
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.relations import AtMost
+from verify.vocabulary.shapes import Real, Shape
+
+#: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
+AGREEMENT = 1e-8
+#: Inputs at which a derivation is evaluated.
+SPOTS = 12
+
+
+def prove_bound_claim(claim: Claim) -> BoundProof:
+    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs."""
+    if claim.relation.kind != AtMost.kind:
+        raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
+    with derivation() as known:
+        known.properties |= {(item.property, item.of) for item in claim.hypotheses}
+
+        def side(function: Any) -> Any:
+            return lambda prepared: claim.evaluate(function, prepared)
+
+        mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
+        signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
+        return prove_bound(side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs)
+
+
+def _inputs(claim: Claim) -> dict[str, Any]:
+    """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
+    found = inputs_of(claim, input_matrix)
+    if not claim.prepares_inputs:
+        return found
+    unknown = {
+        name: spec for name, spec in free_parameters(claim).items()
+        if isinstance(spec, Shape) and any(not dim.isdigit() and dim not in claim.sizes for dim in spec.dims)
+    }  # fmt: skip
+    if unknown:
+        made = claim.prepare(symbolic_operands(claim.parameters, input_matrix))
+        found |= {name: input_matrix(name, *made[name].shape) for name in unknown if name in made}
+    return found
+
+
+# -- the derivation in floats ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Spot:
+    """A derivation at one input: how far the quantities are from the functions, and the sides' place about the bound."""
+
+    sizes: dict[str, int]
+    worst: float
+    above: float  #: by how much left > computed or computed > right, relative to the right-hand side
+
+
+def spots_of(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
+    """The derivation evaluated at inputs that satisfy the assumptions."""
+    found: list[Spot] = []
+    for draw in systematic(claim, 6 * SPOTS, settings.seed):
+        if len(found) == SPOTS:
+            break
+        arrays = draw.arrays(claim, 1)
+        batch = raw_tensors(claim, arrays, settings, "float64")
+        if not bool(float_satisfies(claim, batch).all()):
+            continue
+        spot = _spot(claim, proof, one_of(claim, arrays, 0), dict(draw.sizes))
+        if spot is not None:
+            found.append(spot)
+    return found
+
+
+def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str, int]) -> Spot | None:
+    import torch
+
+    tensors = {name: v if isinstance(v, int) else torch.as_tensor(v, dtype=torch.float64) for name, v in raw.items()}
+    inputs = claim.prepare(tensors)
+    left, right = (_flat(claim.evaluate(f, inputs)) for f in (claim.the_oracle, claim.the_formula))
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return None
+    if _rounding(claim, raw, left, right) > AGREEMENT / 100:
+        return None  # differences cancel so far that floats say nothing
+    values = values_at(claim, proof, inputs, tensors, sizes)
+    places = [
+        (entry, {entry.index: k} if entry.index is not None else {})
+        for entry in proof.entries
+        for k in range(values.size(entry.index.size) if entry.index is not None else 1)
+    ]
+    if len(places) != len(left) or len(right) not in (1, len(left)):
+        return Spot(sizes, np.inf, np.inf)
+    worst = above = 0.0
+    for (entry, at), one, other in zip(places, left, np.broadcast_to(right, left.shape), strict=True):
+        scale = max(abs(one), abs(other), 1e-300)
+        computed = values.number(entry.bound, at)
+        gaps = values.number(entry.left, at) - one, values.number(entry.right, at) - other
+        worst = max(worst, *(abs(gap) / scale for gap in gaps))
+        above = max(above, (one - computed) / scale, (computed - other) / scale)
+    return Spot(sizes, float(worst), float(above))
+
+
+def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.ndarray) -> float:
+    """How far the sides in floats are from those in balls, relative to the larger one."""
+    lifted, worst = as_balls(raw), 0.0
+    for plain, function in ((left, claim.the_oracle), (right, claim.the_formula)):
+        try:
+            exact = midpoints(at_objects(claim, function, lifted)).astype(float)
+        except UNDEFINED:
+            return np.inf
+        scale = np.maximum(np.abs(left), np.abs(right)).clip(1e-300) if len(plain) == len(left) else np.abs(plain)
+        worst = max(worst, float((np.abs(exact - plain) / scale.clip(1e-300)).max(initial=0.0)))
+    return worst
+
+
+def values_at(claim: Claim, proof: BoundProof, inputs: Any, raw: Any, sizes: dict[str, int]) -> Values:
+    """The quantities of a derivation at these inputs."""
+    scalars: dict[Any, float] = {size_symbol(name): value for name, value in sizes.items()}
+    arrays: dict[str, np.ndarray] = {}
+    for name, spec in {**claim.parameters, **free_parameters(claim)}.items():
+        value = inputs.get(name, raw.get(name))
+        if value is not None and isinstance(spec, Shape):
+            arrays[name] = np.asarray(value.detach().numpy() if hasattr(value, "detach") else value, dtype=float)
+            for dim, length in zip(spec.dims, arrays[name].shape, strict=True):
+                if not dim.isdigit():
+                    scalars.setdefault(size_symbol(dim), length)
+        elif value is not None and isinstance(spec, Real):
+            scalars[real_symbol(name, spec)] = float(value)
+    assert proof.world is not None
+    return Values(proof.world, scalars, arrays)
+
+
+def _flat(value: Any) -> np.ndarray:
+    if isinstance(value, (list, tuple)):
+        return np.concatenate([_flat(part) for part in value])
+    plain = value.detach().numpy() if hasattr(value, "detach") else getattr(value, "array", value)
+    return np.asarray(plain, dtype=np.float64).reshape(-1)
+
+
+# -- the check ---------------------------------------------------------------------------------------------------------
+
+
+def proved_bound(claim: Claim, settings: Settings) -> Record:
+    """Every entry derived, for all inputs and sizes; only the evaluation in floats depends on the seed."""
+    proof = prove_bound_claim(claim)
+    spots = spots_of(claim, proof, settings) if proof.proved else []
+    problem = proof.reason if not proof.proved else _problem(spots)
+    worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
+    return blank(
+        claim,
+        "proved",
+        "norms",
+        UPHELD if problem is None else VIOLATED,
+        examples=len(spots),
+        satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT) for spot in spots),
+        worst_residual=worst if np.isfinite(worst) else None,
+        message=problem or "",
+        details=details_of(claim, proof, spots),
+    )
+
+
+def _problem(spots: list[Spot]) -> str | None:
+    if not spots:
+        return "no inputs that satisfy the assumptions to evaluate the derivation at"
+    for spot in spots:
+        if spot.worst > AGREEMENT:
+            return f"the quantities differ from the functions by {spot.worst:.3g} at {spot.sizes}"
+        if spot.above > AGREEMENT:
+            return f"the computed bound is not between both sides, by {spot.above:.3g}, at {spot.sizes}"
+    return None
+
+
+def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, Any]:
+    """What a record keeps of a derivation."""
+    known = proof.world
+    assert known is not None
+    return {
+        "entries": [_described(entry, proof) for entry in proof.entries],
+        "rules": proof.rules,
+        "closed forms": sorted(known.closed),
+        "hypotheses": [*map(str, claim.hypotheses), *sorted(known.used)],
+        "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
+        "mutants": proof.mutants,
+        "seconds": proof.seconds,
+        "spots": len(spots),
+        "worst": max((spot.worst for spot in spots), default=None),
+    }
+
+
+def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
+    known = proof.world
+
+    def text(value: Any) -> str:
+        return scalar_text(value, known)
+
+    ratio = sympy.cancel(entry.right / entry.bound) if entry.proved and entry.bound != 0 else None
+    return {
+        "left": text(entry.left),
+        "right": text(entry.right),
+        "bound": text(entry.bound),
+        "proved": entry.proved,
+        "steps": [{"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound)} for s in entry.steps],
+        "slack": str(ratio) if ratio is not None and ratio.is_number else None,
+    }
