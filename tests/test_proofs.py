@@ -23,7 +23,18 @@ from verify.matrix import determinant, diag, eye, softmax, trace
 from verify.oracles import jacobian
 from verify.report import build, write
 from verify.site import write_site
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Real, Registry, RegistryError, Shape, load
+from verify.vocabulary import (
+    Assumption,
+    Claim,
+    Equal,
+    FollowsLaw,
+    HasStructure,
+    Real,
+    Registry,
+    RegistryError,
+    Shape,
+    load,
+)
 from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
 
 Left = Annotated[Any, Shape("m", "n")]
@@ -349,9 +360,9 @@ def test_structure_is_proved_as_a_defect_without_terms() -> None:
     assert record.details["terms"] == {"left": 0, "right": 0}
 
 
-def test_bounds_have_no_proof_for_all_sizes() -> None:
+def test_laws_have_no_proof_for_all_sizes() -> None:
     with pytest.raises(RegistryError, match="have no proof for all sizes"):
-        toy("bound", AtMost(), all_sizes=True)
+        toy("law", FollowsLaw(), all_sizes=True)
 
 
 # -- effort, seeds, the command ----------------------------------------------------------------------------------------

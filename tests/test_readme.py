@@ -11,11 +11,13 @@ import pytest
 from verify.report.contents import contents_markdown
 from verify.vocabulary import load
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+VERDICTS = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_verdicts_is_the_registrys() -> None:
-    table = README.split("<!-- verdicts -->")[1].split("<!-- end -->")[0]
+    table = VERDICTS.split("<!-- verdicts -->")[1].split("<!-- end -->")[0]
     rows = re.findall(r"^\| ([a-z]+\.\S+) \| [^|]* \| (\w+)", table, flags=re.MULTILINE)
     assert len(rows) == 19
     registry = load()
@@ -60,3 +62,19 @@ def test_links_lead_somewhere() -> None:
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_is_one_screen_with_a_picture_and_findings_that_are_the_registrys() -> None:
+    assert len(README.splitlines()) <= 75
+    assert re.search(r"!\[[^]]+\]\(docs/\S+\.png\)", README)
+    findings = re.findall(r"^- \*.*?\(`([a-z]+\.\S+)`\):", README, flags=re.MULTILINE)
+    assert len(findings) == 3 and all(load()[claim_id].expects == "refuted" for claim_id in findings)
+
+
+def test_the_citation_names_what_the_package_is() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for name in ("version", "license"):
+        (stated,) = re.findall(rf'^{name} = "(.*)"$', project, flags=re.MULTILINE)
+        assert f"{name}: {stated}" in text
+    assert "doi:" not in text and "identifiers:" not in text, "no identifier that nobody has given"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from verify.site.byhand import by_hand
 from verify.site.comparison import compared
 from verify.site.content import searchable
 from verify.site.graph import folded, picture, proof_status
+from verify.site.latex import _in_ascii, as_latex
 from verify.site.mathematics import Typesetter, prose, segments, symbol, text
 from verify.site.pages import _known_term, slug
 from verify.site.plots import plots_of
@@ -483,6 +485,22 @@ def test_errata_as_page_markdown_and_latex(site: Path) -> None:
         r"\\begin\{lstlisting\}.*?\\end\{lstlisting\}|^\\printed\{.*?\}$", "", latex, flags=re.DOTALL | re.M
     )
     assert not re.search(r"(?<!\\)[_^&#%]", outside.split(r"\begin{document}")[1]), "text is escaped"
+
+
+def test_listings_of_the_latex_hold_ascii_alone(full_report: Report) -> None:
+    for paper in full_report.papers:
+        latex = as_latex(paper, of_paper(errata(full_report), paper), [])
+        for listing in re.findall(r"\\begin\{lstlisting\}(.*?)\\end", latex, flags=re.DOTALL):
+            assert listing.isascii(), listing
+    assert _in_ascii("‖θ‖ ≤ 3…") == "||theta|| <= 3..."
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex: texlive-latex-extra, to compile the errata")
+def test_the_latex_errata_compile(site: Path, tmp_path: Path) -> None:
+    for path in sorted((site / "errata").glob("*.tex")):
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{path.name}: {done.stdout[-2000:]}"
 
 
 # -- partial evidence, leftovers, libraries ----------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def multi_head_attention(
 
     Head h has the weights in columns h D/H, ..., (h + 1) D/H - 1 of W_Q, W_K and W_V, so D_H = D/H.
     """
-    heads = mapped(lambda *weights: attention_head(X, *weights, beta), *(parts(W, H, 1) for W in (W_Q, W_K, W_V)))
+    heads = mapped(lambda Q, K, V: attention_head(X, Q, K, V, beta), *(parts(W, H, 1) for W in (W_Q, W_K, W_V)))
     return concatenate(heads, axis=1) @ W_O
 
 

@@ -293,7 +293,8 @@ class Field:
         """Rationals or balls for all generators, from those for the indeterminates that were there first and c_1, c_2, ..."""
         found = list(values)
         given = dict(zip(self.coefficients, coefficients, strict=True))
-        units: dict[int, Root | Exponential] = {unit.position: unit for unit in (*self.roots, *self.exponentials)}
+        own: list[Root | Exponential] = [*self.roots, *self.exponentials]
+        units = {unit.position: unit for unit in own}
         for position in range(len(values), len(self.names)):
             unit = units.get(position)
             if unit is None:

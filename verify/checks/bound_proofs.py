@@ -27,6 +27,7 @@ from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost
 from verify.vocabulary.shapes import Real, Shape
 
@@ -41,7 +42,7 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
     if claim.relation.kind != AtMost.kind:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
     with derivation() as known:
-        known.properties |= {(item.property, item.of) for item in claim.hypotheses}
+        known.properties |= {(item.property, item.of) for item in claim.hypotheses if isinstance(item, Hypothesis)}
 
         def side(function: Any) -> Any:
             return lambda prepared: claim.evaluate(function, prepared)

@@ -50,7 +50,7 @@ class Decision:
 
 def sizes_of(claim: Claim) -> dict[str, int]:
     """The sizes at which a claim is proved: those that it names, or the smallest that tell all its sizes apart."""
-    return dict(telling_sizes(claim)[0]) if claim.at_sizes is True else dict(claim.at_sizes)
+    return dict(claim.at_sizes) if isinstance(claim.at_sizes, Mapping) else dict(telling_sizes(claim)[0])
 
 
 def decide(claim: Claim, sizes: Mapping[str, int], seed: int) -> Decision:

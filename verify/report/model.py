@@ -18,6 +18,7 @@ from verify.evidence.verdicts import Verdict, disagreements, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
 from verify.report.weights import package_of, stated, weights_of
+from verify.report.wording import counted
 from verify.vocabulary.claims import Claim, Paper
 
 #: Order in which statuses are shown.
@@ -155,7 +156,7 @@ class Report:
             found.append(Shortfall(f"{number} {lines} rejected (first: {where}).", everything))
         quick = frozenset(record.claim for record in self.records if record.effort == "quick")
         if quick:
-            found.append(Shortfall(f"{len(quick)} claims have checks of effort quick.", quick))
+            found.append(Shortfall(f"{counted(len(quick), 'claim has', 'claims have')} checks of effort quick.", quick))
         in_floats = frozenset(record.claim for record in self.records if record.arithmetic.startswith("float"))
         elsewhere = frozenset(record.claim for record in self.records if record.device != "cpu")
         on_cpu = in_floats - elsewhere

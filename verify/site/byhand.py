@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ MOST_VALUES, MOST_ENTRIES = 12, 36
 #: Matrix functions of the engine in numpy, a source file that is read and never imported.
 _SHIMS = Path(__file__).with_name("in_numpy.py")
 _NAME = "<by hand>"
+_MARK = "# the counterexample"
 _ALLOWED_MODULES = ("math", "itertools", "functools", "numpy", "fractions", "dataclasses", "_functools")
 
 
@@ -104,7 +105,7 @@ class _Snippet:
             *self.shims.values(),
             "\n".join(f"{name} = {value}" for name, value in self.constants.items()),
             *self.functions.values(),
-            "\n".join(["# the counterexample", *inputs]),
+            "\n".join([_MARK, *inputs]),
             "\n".join(self.ending(formula, oracle)),
         ]
         return "\n\n".join(block for block in blocks if block) + "\n"
@@ -152,19 +153,21 @@ class _Snippet:
         called = name if inner.__name__ in ("<lambda>", "_") else inner.__name__
         if called in self.functions:
             return called
-        self.add(called, _stripped(inner, called), inspect.getclosurevars(inner).nonlocals, inner.__globals__)
+        self.add(called, *_stripped(inner, called), inspect.getclosurevars(inner).nonlocals, inner.__globals__)
         return called
 
-    def add(self, name: str, tree: ast.stmt, nonlocals: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    def add(
+        self, name: str, text: str, needed: list[str], nonlocals: Mapping[str, Any], known: Mapping[str, Any]
+    ) -> None:
         """Add a definition after all that it needs."""
         if len(self.functions) >= MOST_FUNCTIONS:
             raise NotByHandError("too many functions")
         self.functions[name] = ""  # calls of itself end here
-        for other in _free_names(tree):
+        for other in needed:
             if other not in self.functions:
                 self.need(other, nonlocals[other] if other in nonlocals else known.get(other, NotByHandError))
         del self.functions[name]
-        self.functions[name] = ast.unparse(tree)
+        self.functions[name] = text
 
     def need(self, name: str, value: Any) -> None:
         """Add whatever a name stands for."""
@@ -174,9 +177,8 @@ class _Snippet:
             if name != "np":
                 self.modules[name] = value.__name__
         elif name in _shims() and (getattr(value, "__module__", "") or "").startswith("verify."):
-            for other in _free_names(ast.parse(_shims()[name])):
-                if other in _shims():
-                    self.need(other, value)
+            for other in _needed_by_shim(name):
+                self.need(other, value)
             self.shims[name] = _shims()[name]
         elif isinstance(value, (int, float, str, tuple)) and _plain(value):
             self.constants[name] = repr(value)
@@ -187,7 +189,7 @@ class _Snippet:
         elif (getattr(value, "__module__", None) or "") in _ALLOWED_MODULES and getattr(value, "__name__", "") == name:
             self.modules[name] = value.__module__
         elif isinstance(value, type) and value.__module__.startswith(self.package):
-            self.add(name, _class(value), {}, vars(sys.modules[value.__module__]))
+            self.add(name, *_class(value), {}, vars(sys.modules[value.__module__]))
         elif callable(value) and (getattr(value, "__module__", "") or "").startswith(self.package):
             inner = inspect.unwrap(value)
             if not hasattr(inner, "__code__") or self.named(inner, name) != name:
@@ -213,8 +215,14 @@ def _printing(expected: Violation) -> list[str]:
     ]
 
 
-def _stripped(function: Callable[..., Any], called: str) -> ast.stmt:
-    """A function without decorators, annotations and docstring; a lambda as an assignment."""
+@functools.lru_cache(maxsize=4096)
+def _stripped(function: Callable[..., Any], called: str) -> tuple[str, list[str]]:
+    """A function without decorators, annotations and docstring, a lambda as an assignment; and the names it needs."""
+    tree = _bare(function, called)
+    return ast.unparse(tree), _free_names(tree)
+
+
+def _bare(function: Callable[..., Any], called: str) -> ast.stmt:
     tree = ast.parse(textwrap.dedent(source_text(function)))
     if function.__name__ == "<lambda>":
         lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
@@ -233,8 +241,9 @@ def _stripped(function: Callable[..., Any], called: str) -> ast.stmt:
     return definition
 
 
-def _class(found: type) -> ast.stmt:
-    """A class without docstrings and annotations but those that make the fields of a dataclass."""
+@functools.lru_cache(maxsize=256)
+def _class(found: type) -> tuple[str, list[str]]:
+    """A class without docstrings and annotations but those that make the fields of a dataclass; and the names it needs."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(found))).body
     if not isinstance(definition, ast.ClassDef):
         raise NotByHandError(found.__name__)
@@ -242,7 +251,7 @@ def _class(found: type) -> ast.stmt:
         if isinstance(node, ast.AnnAssign):
             node.annotation = ast.Name("object", ast.Load())
         _strip(node)
-    return definition
+    return ast.unparse(definition), _free_names(definition)
 
 
 class _WithoutTensors(ast.NodeTransformer):
@@ -296,6 +305,11 @@ def _shims() -> dict[str, str]:
     return found
 
 
+@functools.cache
+def _needed_by_shim(name: str) -> list[str]:
+    return [other for other in _free_names(ast.parse(_shims()[name])) if other in _shims()]
+
+
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
@@ -307,38 +321,42 @@ class _Found:
 
 
 def _run(text: str) -> _Found | None:
-    """Both sides as the snippet computes them, and what its functions computed first; None where it fails."""
+    """Both sides as the snippet computes them, and what its functions returned on the way; None where it fails."""
+    definitions, mark, ending = text.partition(_MARK)
     values: dict[str, str] = {}
-
-    def watch(frame: FrameType, event: str, value: Any) -> None:
-        if event == "return" and frame.f_code.co_filename == _NAME and value is not None and len(values) < MOST_VALUES:
-            name = frame.f_code.co_name
-            if name not in _shims() and not name.startswith("<") and not _differentiates(frame):
-                arguments = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-                local = {key: content for key, content in frame.f_locals.items() if key not in arguments}
-                for key, content in [*local.items(), ("", value)]:
-                    if (shown := _shown(content)) is not None:
-                        values.setdefault(f"{key} in {name}" if key else f"{name}(...)", shown)
-
     space: dict[str, Any] = {}
     with _quiet(), np.errstate(all="ignore"):
         try:
-            program = compile(text, _NAME, "exec")
-            sys.setprofile(watch)
-            exec(program, space)
+            exec(compile(definitions, _NAME, "exec"), space)
+            for name, function in list(space.items()):
+                if isinstance(function, FunctionType) and name not in _shims():
+                    space[name] = _watched(function, values)
+            exec(compile(mark + ending, _NAME, "exec"), space)
         except Exception:  # whatever stops it, the snippet is no help
             return None
-        finally:
-            sys.setprofile(None)
     try:
-        return _Found(float(space["left"]), float(space["right"]), dict(list(values.items())[:MOST_VALUES]))
+        return _Found(float(space["left"]), float(space["right"]), values)
     except (KeyError, TypeError, ValueError):
         return None
 
 
+def _watched(function: FunctionType, values: dict[str, str]) -> Callable[..., Any]:
+    """A function that notes what it returns first, if that is short, but not within a difference quotient."""
+
+    @functools.wraps(function)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        shown = None if len(values) >= MOST_VALUES or _differentiates(sys._getframe(1)) else _shown(result)
+        if shown is not None:
+            values.setdefault(f"{function.__name__}(...)", shown)
+        return result
+
+    return watched
+
+
 def _differentiates(frame: FrameType | None) -> bool:
     """Whether a frame is within a difference quotient, at moved inputs."""
-    while frame is not None and frame.f_code.co_filename == _NAME:
+    while frame is not None and frame.f_code.co_filename in (_NAME, __file__):
         if frame.f_code.co_name == "differentiated":
             return True
         frame = frame.f_back

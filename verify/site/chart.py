@@ -54,11 +54,11 @@ class Axis:
             if last - first < 1:
                 fine = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1, 2, 5)]
                 return [(value, f"{value:.4g}") for value in fine if self.low <= value <= self.high]
-            step = -(-(last - first + 1) // MOST_MARKS)
-            return [(10.0**power, in_powers(power)) for power in range(first, last + 1, step)]
+            stride = -(-(last - first + 1) // MOST_MARKS)
+            return [(10.0**power, in_powers(power)) for power in range(first, last + 1, stride)]
         step = _round_step((self.high - self.low) / MOST_MARKS)
         count = math.ceil(self.low / step)
-        found = []
+        found: list[tuple[float, str]] = []
         while count * step <= self.high:
             found.append((count * step, f"{count * step + 0.0:.6g}".replace("-", "\u2212")))
             count += 1

@@ -77,7 +77,8 @@ def _statements(module: str) -> tuple[tuple[int, int], ...]:
 def helpers(functions: Iterable[Callable[..., Any]]) -> list[Callable[..., Any]]:
     """The functions of the same top-level package that `functions` consist of, directly or not, nearest first."""
     queue = [inspect.unwrap(function) for function in functions]
-    seen, found = set(map(id, queue)), []
+    seen = set(map(id, queue))
+    found: list[Callable[..., Any]] = []
     while queue and len(found) < MOST_HELPERS:
         function = queue.pop(0)
         package = function.__module__.partition(".")[0]

@@ -8,6 +8,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from markupsafe import Markup
@@ -44,17 +45,23 @@ class Content:
 
     # -- statements and errata -----------------------------------------------------------------------------------------
 
-    def erratum(self, item: Erratum) -> dict[str, Any]:
-        """An erratum with its formulas typeset; its own correction beside it, those of what it rests on apart."""
-        others = [(c, verdict) for c, verdict in item.corrections if c.id != item.claim.correction]
+    def erratum(self, item: Erratum, in_full: bool = False, listed: Collection[str] = ()) -> dict[str, Any]:
+        """An erratum with its formulas typeset; in full also its counterexamples and the corrections of what it rests on.
+
+        Those whose printed statement is `listed` stand there.
+        """
+        others = [
+            (c, verdict)
+            for c, verdict in item.corrections
+            if c.id != item.claim.correction and c.corrects not in listed
+        ]
         return {
             "item": item,
             "statement": self.typesetter.display(item.claim.statement),
             "pair": self.pair(item.claim, item.claim.correction),
             "violation": next(iter(self.report.violations.get(item.claim.id, [])), None),
-            "witnesses": [self.witness(witness) for witness in item.witnesses],
-            "corrections": [(c, v, self.typesetter.display(c.statement)) for c, v in item.corrections],
-            "others": [(c, v, self.typesetter.display(c.statement)) for c, v in others],
+            "witnesses": [self.witness(witness) for witness in item.witnesses] if in_full else [],
+            "others": [(c, v, self.typesetter.display(c.statement)) for c, v in others] if in_full else [],
         }
 
     def pair(self, claim: Claim, correction: str | None) -> tuple[Markup, Markup] | None:
@@ -74,13 +81,13 @@ class Content:
             found["corrects"] = {"claim": claims[claim.corrects], "pair": pair}
         return found
 
-    def witness(self, witness: Witness) -> dict[str, Any]:
-        """A counterexample as equations to check by hand, as plain numpy, and as a call of this project."""
+    def witness(self, witness: Witness, in_numpy: bool = False) -> dict[str, Any]:
+        """A counterexample as equations to check by hand and as a call of this project; if asked also as plain numpy."""
         return {
             "witness": witness,
             "inputs": self.typesetter.inputs(witness.certificate["inputs"]),
             "snippet": code.highlighted(witness.snippet),
-            "by_hand": by_hand(witness.claim, witness.certificate),
+            "by_hand": by_hand(witness.claim, witness.certificate) if in_numpy else None,
         }
 
     def violation(self, claim: Claim, record: Record) -> dict[str, Any]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
 from verify.report.errata import Erratum, remarks_of
 from verify.report.wording import sentence, titled
+from verify.site.content import GREEK
 from verify.vocabulary.claims import Paper
+
+#: What signs are called in a listing.
+_WORDS = {"…": "...", "≤": "<=", "≥": ">=", "‖": "||", "·": "*", "−": "-", "–": "-", "“": '"', "”": '"', "’": "'"}
 
 _ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
 
 _HEAD = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[margin=2.5cm]{geometry}
-\usepackage{amsmath,amssymb,bm,mathtools,graphicx,listings}
+\usepackage{amsmath,amssymb,bm,mathtools,mathrsfs,graphicx,listings}
 \lstset{basicstyle=\ttfamily\small,breaklines=true,columns=fullflexible}
 % a formula no wider than the page
 \newcommand{\printed}[1]{\[\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{$\displaystyle #1$}\]}
@@ -42,7 +47,7 @@ def _section(item: Erratum) -> list[str]:
     for witness in item.witnesses:
         lines += [rf"Counterexample ({encoded(witness.certificate['title'])}):"]
         lines += [r"\begin{lstlisting}", witness.snippet]
-        lines += [f"# {name}: {value}" for name, value in witness.sides]
+        lines += [_in_ascii(f"# {name}: {value}") for name, value in witness.sides]
         lines += [r"\end{lstlisting}", ""]
     if item.elsewhere:
         lines += [rf"Counterexamples that it shares: see {encoded(', '.join(item.elsewhere))}.", ""]
@@ -51,6 +56,12 @@ def _section(item: Erratum) -> list[str]:
     for name, remark in remarks_of(claim):
         lines += [f"{name}: {encoded(remark)}", ""]
     return lines
+
+
+def _in_ascii(text: str) -> str:
+    """Text for a listing, which takes no other characters: Greek letters by name, accents left out."""
+    named = "".join(_WORDS.get(letter) or GREEK.get(letter.lower(), letter) for letter in text)
+    return unicodedata.normalize("NFKD", named).encode("ascii", "ignore").decode("ascii")
 
 
 def encoded(text: str) -> str:

@@ -50,7 +50,7 @@ _UPRIGHT = re.compile(r'(?:<mi mathvariant="normal">\w</mi>){2,}')
 
 #: A formula in running text, and what people write where they do not mark one: x_i, d^{-1/2}, W^Q, ‖x‖_2, tau_0^2.
 _DOLLARS = re.compile(r"(?<!\\)\$([^$]+)\$")
-_SCRIPT = r"(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([\w,:]+\)|-?[A-Za-z0-9α-ωΑ-Ω⊤*]+)"
+_SCRIPT = r"(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([\w,:]+\)|-?\d+|[A-Za-zα-ωΑ-Ω⊤*][A-Za-z0-9α-ωΑ-Ω⊤*]*)"
 _LOOSE = re.compile(rf"((?<![\w\\^_.])[A-Za-zα-ωΑ-Ω]+['’]*|(?<=\d)[α-ω]|\d+|[)\]‖|∑∏])((?:[_^]{_SCRIPT})+)(?![_^])")
 _SCRIPTS = re.compile(rf"([_^])({_SCRIPT})")
 #: LaTeX that no character stands for, with as much around it as can belong to the same formula.

@@ -47,6 +47,12 @@ OWNED = ("assets", "claims", "errata", "map", "papers", "plots")
 FINDINGS = 8
 #: A mark for each status, so that no reader depends on colour.
 MARKS = {"holds": "✓", "refuted": "✗", "gap": "◐", "open": "?", "reading": "≈", "empirical": "○"}
+#: What stands over a correction, by its own verdict.
+LABELS = {
+    "holds": "What holds", "reading": "What holds, under a reading", "empirical": "What is observed",
+    "gap": "What stands with a gap",
+    "open": "Correction, undecided by this evidence", "refuted": "Correction, refuted itself",
+}  # fmt: skip
 #: Where the glossary explains a kind of verdict, and how a paper's page counts it.
 TERM_OF = {
     "refuted (error)": "error", "refuted (slip)": "slip", "gap": "gap", "open": "open", "reading": "reading",
@@ -78,7 +84,7 @@ class Site:
             lstrip_blocks=True,
         )
         self.templates.globals.update(
-            marks=MARKS, report=report, footer=self.footer, report_title=TITLE, known_term=_known_term
+            marks=MARKS, report=report, footer=self.footer, report_title=TITLE, label_of=LABELS, known_term=_known_term
         )
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
@@ -212,7 +218,7 @@ class Site:
             dtype=dtype,
             ratio_of=partial(content.ratio_of, claim),
             plots=plots_of(claim, records),
-            witnesses=[content.witness(item) for item in witnesses_of(report, claim)],
+            witnesses=[content.witness(item, in_numpy=True) for item in witnesses_of(report, claim)],
             violations=[content.violation(claim, record) for record in records if record.details.get("inputs")],
             tracebacks=[record for record in records if record.details.get("traceback")],
             all_sizes=content.for_all_sizes(records),
@@ -234,6 +240,7 @@ class Site:
         items = of_paper(self.errata, paper)
         shortfalls = self.shortfalls_of(paper)
         texts = [item.text for item in shortfalls]
+        listed = {item.claim.id for item in items}
         printed = self.report.chosen(paper.key, own=False)
         readings = [claim for claim in printed if self.report.verdicts[claim.id].status == "reading"]
         self.put(f"errata/{paper.key}.md", errata_markdown(paper, items, texts))
@@ -243,8 +250,8 @@ class Site:
             f"errata/{paper.key}.html",
             paper=paper,
             summary=does_not_hold(item.verdict for item in items),
-            items=[self.content.erratum(item) for item in items],
-            listed={item.claim.id for item in items},
+            items=[self.content.erratum(item, in_full=True, listed=listed) for item in items],
+            listed=listed,
             readings=[(claim, self.typesetter.display(claim.statement)) for claim in readings],
             shortfalls=shortfalls,
         )

@@ -262,10 +262,10 @@ class Claim:
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )
-        if (self.all_sizes or self.proved_at_sizes) and self.relation.kind not in PROVABLE:
-            raise RegistryError(
-                f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all or given sizes"
-            )
+        if self.all_sizes and self.relation.kind not in PROVABLE:
+            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
+        if self.proved_at_sizes and not isinstance(self.relation, (Equal, HasStructure)):
+            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof at given sizes")
         if self.all_sizes and self.proved_at_sizes:
             raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
         if isinstance(self.at_sizes, Mapping):

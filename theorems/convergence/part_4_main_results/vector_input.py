@@ -150,9 +150,9 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
     name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True, expects="gap",
     presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
     missing=r"$X \ne 0$",
-    note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which vanishes exactly where $[X, y]$ has rank at
-        most one. Of $X = 0$, which the sentence does not exclude, $X X^\top$ has rank zero; the second sentence holds
-        there too.""",
+    note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
+        has rank one. For $X = 0$ both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has $[X, y]$, while
+        every $w$ is a solution.""",
 )  # fmt: skip
 
 
@@ -208,7 +208,7 @@ NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark a
     statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
         \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
     name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, corrects="convergence.cor-1-remark", of_project=True,
+    sizes=COR_1_REMARK.sizes, at_sizes=True, corrects="convergence.cor-1-remark", of_project=True,
 )  # fmt: skip
 NONZERO.formula(gram_determinant)
 NONZERO.oracle(least_squares)

@@ -16,7 +16,16 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from verify.arithmetics import is_tensor
-from verify.matrix import concatenate, each, frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
+from verify.matrix import (
+    concatenate,
+    each,
+    frobenius_norm,
+    maximum,
+    rational,
+    smallest_singular_value,
+    spectral_norm,
+    sqrt,
+)
 from verify.vocabulary import Real, Shape
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]
@@ -198,9 +207,7 @@ def pre_activations(X: Any, theta: Weights, tau_0: Any) -> Any:
 
     def of_sample(n: int) -> Any:
         betas = attention_rows(X[n], theta["W_Q"], theta["W_K"], tau_0)
-        return concatenate(
-            each(X.shape[1], lambda i: (theta["W_V"] @ X[n].T @ betas[i]).reshape(1, -1)), axis=1
-        )
+        return concatenate(each(X.shape[1], lambda i: (theta["W_V"] @ X[n].T @ betas[i]).reshape(1, -1)), axis=1)
 
     return concatenate(each(X.shape[0], of_sample), axis=1)
 

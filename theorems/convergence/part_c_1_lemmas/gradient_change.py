@@ -65,13 +65,19 @@ class Pair:
 
     def pre_activations(self) -> list[list[Any]]:
         """W_V X^T beta_i at t' and at t."""
-        return [self._each(lambda i, W=W, betas=betas: W["W_V"] @ self.X.T @ betas[i])
-                for W, betas in zip(self.ends, self.attention(), strict=True)]  # fmt: skip
+
+        def at(W: Any, betas: Any) -> list[Any]:
+            return self._each(lambda i: W["W_V"] @ self.X.T @ betas[i])
+
+        return [at(W, betas) for W, betas in zip(self.ends, self.attention(), strict=True)]
 
     def gated(self) -> list[list[Any]]:
         """w_O o relu'(W_V X^T beta_i) at t' and at t."""
-        return [self._each(lambda i, W=W, a=a: gated_output_weights(W["w_O"], a[i]))
-                for W, a in zip(self.ends, self.pre_activations(), strict=True)]  # fmt: skip
+
+        def at(W: Any, activations: Any) -> list[Any]:
+            return self._each(lambda i: gated_output_weights(W["w_O"], activations[i]))
+
+        return [at(W, activations) for W, activations in zip(self.ends, self.pre_activations(), strict=True)]
 
     def _each(self, entry: Callable[[Any], Any]) -> Any:
         """One matrix or scalar for each token."""
@@ -272,7 +278,6 @@ def gate_change_bound_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, 
 def gate_change_of_fixed_pattern(X: Tokens, theta: Theta, theta_0: Theta, tau_0: Any, tau_1: Any) -> Any:
     q = Pair(X, theta, theta_0, tau_0, tau_1)
     return stacked([q.changes(q.gated())])
-
 
 
 EQ_19_FIXED.mutant("change of the pre-activations instead",

@@ -6,6 +6,7 @@ All but the corrected forms are refuted: tokens are taken out of a sum (Eq. (21)
 from __future__ import annotations
 
 from fractions import Fraction
+import functools
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,19 @@ class Factors(Pair):
     def __init__(self, X: Any, theta: Any, theta_0: Any, tau_0: Any, tau_1: Any) -> None:
         super().__init__(X, theta, theta_0, tau_0, tau_1)
         self.betas = self.attention()
-        self.covariances = [self._each(lambda i, b=b: softmax_covariance(b[i])) for b in self.betas]
-        both, gated = (0, 1), self.gated()
-        self.outer = [self._each(lambda i, k=k: self.ends[k]["W_K"] @ X.T @ self.covariances[k][i]) for k in both]
-        self.U = [self._each(lambda i, k=k: self.outer[k][i] @ X) for k in both]
-        self.h = [self._each(lambda i, k=k: self.ends[k]["W_V"].T @ gated[k][i]) for k in both]
+        gated = self.gated()
+        self.covariances = self._at_both(lambda k, i: softmax_covariance(self.betas[k][i]))
+        self.outer = self._at_both(lambda k, i: self.ends[k]["W_K"] @ X.T @ self.covariances[k][i])
+        self.U = self._at_both(lambda k, i: self.outer[k][i] @ X)
+        self.h = self._at_both(lambda k, i: self.ends[k]["W_V"].T @ gated[k][i])
+
+    def _at_both(self, value: Any) -> list[list[Any]]:
+        """``value(k, i)`` for every token i, at t' (k = 0) and at t (k = 1)."""
+        return [self._each(functools.partial(value, k)) for k in (0, 1)]
 
     def product_change(self, with_tokens: bool) -> Any:
         """||sum_i U'_i h'_i X^(i,:) - sum_i U_i h_i X^(i,:)||_F, or the same without the tokens."""
+
         def moved(i: int) -> Any:
             change = self.U[0][i] @ self.h[0][i] - self.U[1][i] @ self.h[1][i]
             return change @ self.X[i : i + 1] if with_tokens else change
@@ -45,8 +51,10 @@ class Factors(Pair):
         (U, U_0), (h, h_0) = self.U, self.h
         return summed(
             self.X.shape[0],
-            lambda i: spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
-            + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U,
+            lambda i: (
+                spectral_norm(U[i]) * frobenius_norm(h[i] - h_0[i]) * with_h
+                + frobenius_norm(h_0[i]) * spectral_norm(U[i] - U_0[i]) * with_U
+            ),
         )
 
 
@@ -257,7 +265,7 @@ _STATEMENT = (
 _CORRECTED = (
     r"\text{{If no pre-activation differs in sign, }}\|\nabla_{{W_{weight}}}f(X_n;\theta^{{t'}})-\nabla_{{W_{weight}}}f("
     r"X_n;\theta^t)\|_F\le\tau_0\tau_1C_x^3d_s^{{5/2}}\{{2\bar\lambda_{other}[\bar\lambda_V+\bar\lambda_O]+\bar\lambda_V"
-    r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2"
+    r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2,\ z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)"
 )
 
 EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)", name="Lipschitz bound of the query gradient",

@@ -168,8 +168,10 @@ def _lines(X: Any, ends: tuple[Weights, Weights], tau_0: Any, tau_1: Any, transp
     second = summed(X.shape[0], lambda i: frobenius_norm(V @ X.T @ bs[i] - V_0 @ X.T @ bs_0[i]))
     third = summed(
         X.shape[0],
-        lambda i: frobenius_norm((V - V_0) @ X.T @ (bs_0 if start else bs)[i])
-        + frobenius_norm(V_0 @ transposed(X) @ (bs[i] - bs_0[i])),
+        lambda i: (
+            frobenius_norm((V - V_0) @ X.T @ (bs_0 if start else bs)[i])
+            + frobenius_norm(V_0 @ transposed(X) @ (bs[i] - bs_0[i]))
+        ),
     )
     return [first * tau_1, second * tau_1, third * tau_1]
 

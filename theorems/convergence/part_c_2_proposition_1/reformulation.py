@@ -62,7 +62,8 @@ REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_to
 
 
 AVERAGE = Claim(NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
-    statement=r"f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X)",
+    statement=r"""f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X),\quad
+        \beta_i=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
     name="network output as an average over tokens", assumptions=["f as in Eqs. (1.1)-(1.2)"], relation=Equal(),
     all_sizes=True, exact=True, corrects="convergence.c2-reformulation", of_project=True,
 )  # fmt: skip

@@ -353,7 +353,8 @@ EQ_37.counterexample("the same, nearer to the kink, with gamma = 10^-6", crossin
 EQ_37_FIXED = Claim(AT_TWO_ENDS, "convergence.eq-37-fixed-pattern", label="Eq. (37), while no ReLU differs in state",
     statement=r"""\text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\
         \|\nabla_\theta\ell(\theta^{t+\phi})- \nabla_\theta\ell(\theta^t)\|_2 \le(c_1c_2+c_3'\sqrt{2\ell(\theta^0)})\|
-        \theta^{t+\phi}-\theta^t\|_2""",
+        \theta^{t+\phi}-\theta^t\|_2,\ c_1=\rho(\bar\lambda_V+\bar\lambda_O(1+\bar\lambda_Vz)),\ c_2\text{ of Eq. (11)},\
+        z\text{ and }c_3'\text{ of Lemma 14 on a fixed pattern}""",
     assumptions=[
         *NORMS_HELD,
         Assumption("every pre-activation has the same sign at t + phi and t, none is zero", positive=same_signs),

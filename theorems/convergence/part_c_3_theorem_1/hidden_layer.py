@@ -244,8 +244,9 @@ LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4", name
 BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
     statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
         \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
-    name="loss at initialisation, bounded labels", assumptions=["initialisations of Table 1"], relation=LOSS.relation,
-    sizes=LOSS.sizes, corrects="convergence.loss-init-sqrt-n", of_project=True,
+    name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
+    assumptions=["initialisations of Table 1", "f with the sum over tokens; for the average v is d_s^2 times smaller"],
+    corrects="convergence.loss-init-sqrt-n", of_project=True,
 )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ for title, samples in REPEATING:
 TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
     statement=r"\tfrac12\lambda_{\min}(\Phi^*\Phi^{*\top})\le\lambda_{\min}(K)\le\tfrac1N\sum_n\|\phi_n\|_2^2\le C_x^2",
     name="smallest eigenvalue of the limiting kernel, corrected",
-    assumptions=["K the limiting kernel for the average pooling of Eq. (1.2); d_s^2 times all members for the sum"],
+    assumptions=["K the limiting kernel for average pooling, d_s^2 times all for the sum; phi_n the rows of Phi^*"],
     relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
     corrects="convergence.lemma-19", of_project=True,
     note=r"""$\mathrm{relu}' = (1 + \mathrm{sign})/2$ gives the second part of $K$ the same lower bound $\Phi^*

@@ -111,7 +111,8 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
         "W^Q = W^K = W^V = I, D = 2",
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
     ],
-    name="falling energy and Lyapunov stability of rest points", relation=AtMost(signed=True), sizes={"S": (2, 4)},
+    name="falling energy and Lyapunov stability of rest points",
+    relation=AtMost(signed=True, left="0", right="minus the growth rate near the rest point"), sizes={"S": (2, 4)},
     expects="refuted", severity="error", correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",),
     reading=Reading("the Lyapunov stability", "of rest points, as in Section 5.2; the sentence does not say of what"),
     consequence="""An energy that falls does not make a rest point stable; check that the energy has a local minimum

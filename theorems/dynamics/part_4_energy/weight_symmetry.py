@@ -109,7 +109,8 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
         r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, and for every head; any head dimension",
         "unit tokens X for the single head, free tokens Y for several heads",
     ],
-    name="asymmetric query-key weights with an energy", relation=AtMost(signed=True),
+    name="asymmetric query-key weights with an energy",
+    relation=AtMost(signed=True, left="0, the least that falling energies lose", right="-dE/dt of both energies"),
     sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, where=whole_blocks, expects="refuted",
     severity="error", correction="dynamics.sec-4-transposed-heads", presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
     consequence=r"""Symmetric $W^V$ does not give asymmetric $W^QW^{K\top}$ an energy, trajectories can cycle; for any

@@ -90,8 +90,8 @@ def steep_balanced_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np
 EQ_15 = Claim(BOUNDED_TOKENS, "dynamics.eq-15", label="Eq. (15) (Castin et al., Theorem 3.3 and Lemma 3.8)",
     statement=r"""\|J_{\text{MSA}}(X)\|_2\le\sum_{h=1}^H\sqrt3\,\|W_h^O\|_2\|W_h^V\|_2\sqrt{\|\beta W_h^QW_h^{K\top}\|_2
         \,r^4(S+1)+S}""",
-    name="attention Jacobian norm bound", relation=AtMost(), expects="refuted", severity="slip",
-    correction="dynamics.eq-15-squared",
+    name="attention Jacobian norm bound", relation=AtMost(left="norm of the Jacobian here", right="the printed bound"),
+    expects="refuted", severity="slip", correction="dynamics.eq-15-squared",
     consequence=r"""For steep, balanced logits the printed bound is too small by a factor that grows like $\sqrt{\|\beta
         W_h^QW_h^{K\top}\|_2}$; square that norm (dynamics.eq-15-squared).""",
     note=r"""The formula itself shows that the square of $\|\beta W_h^QW_h^{K\top}\|_2$ is meant: $J$ does not change

@@ -274,8 +274,8 @@ DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamm
 SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5.1, text",
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
     assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
-    name="normalisation suppresses eigenvalues", relation=AtMost(), expects="refuted", severity="error",
-    correction="dynamics.sec-5.1-suppress-norm",
+    name="normalisation suppresses eigenvalues", relation=AtMost(left="with normalisation", right="without it"),
+    expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
     consequence=r"""Normalisation can raise the eigenvalues of a step; count on its spectral norm only, and where $R \ge
         \max_j|\gamma_j|$ (dynamics.sec-5.1-suppress-norm).""",
     note=r"""Without a condition, as printed: normalised, the largest $|\lambda_j|$ and the spectral norm of the step

@@ -28,7 +28,8 @@ NO_VANISHING_GAIN = Assumption(
 MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
     statement=r"\text{``The maximum and mean exponents display nearly identical behaviors''}",
     assumptions=["Lyapunov spectrum by (89)-(90)", "update (9), ItrSA with RMSNorm (6)", NO_VANISHING_GAIN],
-    name="maximum and mean Lyapunov exponents alike", relation=AtMost(ascent=False),
+    name="maximum and mean Lyapunov exponents alike",
+    relation=AtMost(ascent=False, left="(tr Lambda / n)^n, at most the maximum", right="10^6 det Lambda, of the mean"),
     sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
     reading=Reading("display nearly identical behaviors", r"""two sequences that behave alike stay within a constant:

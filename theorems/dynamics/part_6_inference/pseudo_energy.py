@@ -65,8 +65,9 @@ PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition"
     statement=r"""E_{\text{pseudo}}(t):=-\operatorname{Tr}(X^{(t)\top}\Delta X^{(t)})\text{ is a quantity that AKOrN
         (updates (7)-(8)) approximately decreases}""",
     assumptions=[Assumption(r"\eta > 0", positive=lambda eta: eta)],
-    name="pseudo-energy decreased by AKOrN", relation=AtMost(signed=True, ascent=False), expects="refuted",
-    severity="slip", correction="dynamics.sec-6.3-pseudo-drive",
+    relation=AtMost(signed=True, ascent=False, left="E_pseudo after the step", right="E_pseudo before, less a trifle"),
+    name="pseudo-energy decreased by AKOrN", expects="refuted", severity="slip",
+    correction="dynamics.sec-6.3-pseudo-drive",
     reading=Reading("approximately decreases", r"""falls in steps that move the state: $E(t+1) \le E(t) -
             \kappa\|X^{(t+1)}-X^{(t)}\|_F^2$ for some $\kappa > 0$, tested at $2^{-20}$"""),
     consequence=r"""Computed with the $\Delta X$ of AKOrN the pseudo-energy is 0 at every state and monitors nothing;

@@ -53,8 +53,9 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
         Assumption("SA(X) does not vanish", positive=output_size),
         "one head, W^O = I",
     ],
-    name="alignment and dominance of the value term", relation=AtMost(), sizes={"S": (1, 3), "D": (2, 3)},
-    expects="refuted", severity="error", correction="dynamics.b.5-alignment",
+    name="alignment and dominance of the value term",
+    relation=AtMost(left="norm of the term with dP/dX", right="norm of the value term"),
+    sizes={"S": (1, 3), "D": (2, 3)}, expects="refuted", severity="error", correction="dynamics.b.5-alignment",
     uses=("dynamics.eq-92", "dynamics.b.5-vec"),
     reading=Reading("the last term is dominant", r"""in the weakest sense: $\|(I_S\otimes W^{V\top}X^\top)\partial
             P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2$"""),
@@ -157,8 +158,9 @@ EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text", name="attenti
         POSITIVE_BETA,
         r"H heads, D_H = D/H, W_h^V \in R^{D x D_H}; for H = 1 the text, for H > 1 the shapes of the display",
     ],
-    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, expects="refuted",
-    severity="error", correction="dynamics.eq-94-segment", uses=("dynamics.eq-93",),
+    relation=AtMost(ascent=False, left="how far P moves", right="largest |dP/dX| times the distance"),
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, expects="refuted", severity="error",
+    correction="dynamics.eq-94-segment", uses=("dynamics.eq-93",),
     consequence="""A small derivative of $P$ at the visited states does not keep $P$ near its start; bound it on the
         segments between them (dynamics.eq-94-segment).""",
     note=r"""Encoded: $\|P(Y)-P(X)\|_F\le\max\big(\|\partial P/\partial X\|_F(X),\|\partial P/\partial

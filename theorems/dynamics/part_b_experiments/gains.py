@@ -42,8 +42,8 @@ TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text", name="n
         Assumption("|gamma| is rounded by at most half a unit", nonnegative=lambda u: 1 - u * u),
         Assumption("max_j |gamma_j| is rounded by at most half a unit", nonnegative=lambda v: 1 - v * v),
     ],
-    relation=AtMost(ascent=False), sizes={"row": (1, 8)}, expects="refuted", severity="error",
-    correction="dynamics.table-s2-norms",
+    relation=AtMost(ascent=False, left="the printed maximum", right="the printed norm"), sizes={"row": (1, 8)},
+    expects="refuted", severity="error", correction="dynamics.table-s2-norms",
     consequence="""Row $N = 8$ cannot be a norm beside a maximum of the same gain; do not compare the two columns, whose
         headings may not say what was measured.""",
     note=r"""The two columns are norms of the same $\gamma$, or averages of them over seeds; the second is then at most

@@ -194,7 +194,8 @@ DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2
         varying attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly
         dispersed across tokens''}""",
     assumptions=["X, weights and residual fixed; the scores as dispersed as can be: A = 1/L, whatever the weights"],
-    name="dispersed attention scores and the query-key block", exact=False, relation=AtMost(ascent=False),
+    name="dispersed attention scores and the query-key block", exact=False,
+    relation=AtMost(ascent=False, left="the smaller of the other two parts", right="the query-key part of H_o"),
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
     correction="hessian.dispersed-corrected",
     consequence="""Dispersed scores do not make the query-key part the largest, for small tokens the value block is;

@@ -26,9 +26,9 @@ ANY_WIDTH = Setting(HESSIAN, "Section 4.2", assumptions=["W_Q, W_K in R^{d_V x d
 FUNCTION_CLASS = Claim(ANY_WIDTH, "hessian.sec4.2-function-class", label="Section 4.2, text",
     statement=r"""\text{``for small } d_K \text{ results in fewer parameters. From a function class perspective, we
         could equivalently replace the product } W_Q W_K^\top \text{ with a single matrix } W_{QK}\text{''}""",
-    name="function class of two query-key matrices", relation=AtMost(signed=True, ascent=False),
-    sizes={"d_V": (1, 4), "d_K": (1, 4)}, expects="refuted", severity="error",
-    correction="hessian.sec4.2-function-class-corrected",
+    relation=AtMost(signed=True, ascent=False, left="distance to the nearest product", right="0, for equal classes"),
+    name="function class of two query-key matrices", sizes={"d_V": (1, 4), "d_K": (1, 4)}, expects="refuted",
+    severity="error", correction="hessian.sec4.2-function-class-corrected",
     consequence="""For $d_K < d_V$ a single matrix realises attention maps that no two factors do, so the two models are
         not interchangeable; the classes agree up to rank $d_K$ (hessian.sec4.2-function-class-corrected).""",
     note=r"""Judged by the distance, in the spectral norm, from $W_{QK}$ to the products $W_QW_K^\top$, which is the

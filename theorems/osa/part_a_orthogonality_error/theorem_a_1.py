@@ -272,7 +272,8 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
     sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="refuted", severity="error", uses=("osa.thm-a.1-eq-10",),
     correction="osa.a1-saturation",
     consequence=r"""A large rotation need not be less orthogonal than a small one, and Eq. (10), which grows
-        exponentially, cannot be used to compare them; use $\min(2, \|[S]\|_2)^2$ in its place (osa.a1-saturation).""",
+        exponentially, cannot be used to compare them; use $\|B\|_2^2\|B^\top B-I\|_2\min(2,\|[S]\|_2)^2$, which never
+        exceeds 4 (osa.a1-saturation).""",
     note=r"""The first half is true: $\delta$ adds at most $\delta^2 (e^{\|S\|_2} - 1)^2$ to the bound (10), and so to
         the error. The second is true of the bound alone, which grows with $S$; the error does not, and no upper bound
         could show that one is incurred. For $N = 2$, $B = bI$ and $S = \theta J$ it is $4 b^2 (1 -

@@ -93,7 +93,7 @@ VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
     proof=("osa.c2-via-wtilde-newton-schulz",), correction="osa.c2-via-wtilde-orthonormal", exact=True,
     consequence=r"""With Newton-Schulz, weights with the same $\tilde{W}$ can give different Jacobians, so that
-        conditioning $\tilde{W}$ alone is no criterion; among orthonormal $[W^Q,W^K]$ it is
+        $\tilde{W}$ alone decides nothing; among orthonormal $[W^Q,W^K]$ it determines the Jacobian
         (osa.c2-via-wtilde-orthonormal).""",
     note=r"""True of $A = \exp(S)$. The proof of Theorem C.3 speaks of another $A$, made from Newton-Schulz iterates of
         $[XW^Q, XW^K]$, which is a function of $\tilde{W}$ only where $[W^Q, W^K]$ has orthonormal columns. The author

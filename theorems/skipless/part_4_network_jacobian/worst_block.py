@@ -131,9 +131,8 @@ def flatness_of_concatenation(A: First, B: Second) -> Any:
 
 
 EQ_6_BLOCKS.oracle(lambda A, B: least(flatness(A), flatness(B)))
-EQ_6_BLOCKS.counterexample(
-    "two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2", A=[[1], [0]], B=[[1], [1]]
-)
+EQ_6_BLOCKS.counterexample("two columns at an angle of 45 degrees; kappa([A B]) = (3 + sqrt(5)) / 2", A=[[1], [0]],
+    B=[[1], [1]])  # fmt: skip
 EQ_6_BLOCKS.counterexample("parallel columns, kappa([A B]) infinite", A=[[1], [0]], B=[[1], [0]])
 EQ_6_BLOCKS.mutant("B alone", lambda B: flatness(B))
 EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], axis=1)))
@@ -180,14 +179,14 @@ EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)", name="network condi
     relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="gap",
     presumes=("skipless.eq-6-universal", "skipless.eq-6-blocks"), missing=r"$d_f \ge d$, for attention with one head",
     correction="skipless.eq-6-network", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
-    consequence=r"""It justifies nothing at training size: for $mn > 2d$ both sides are infinite, whatever the
+    consequence=r"""It justifies nothing at training size: for $mn > 2d$ its right-hand side is infinite, whatever the
         initialisation; for $mn \le 2d \le 2d_f$ it is a theorem (skipless.eq-6-network), and a feed-forward network
         narrower than the tokens can break it.""",
-    note=r"""For $mn > 2d$, and so for every batch of training, it reads $\infty \le \infty$: the rank of $J_\ell$, at
-        most $2d^2$, is below $\min(mnd, 4d^2)$, so that $\kappa(J_\ell)$ is infinite and bounds anything. For $mn \le
-        2d$ every block has at least as many columns as rows, and no incoherence is needed: use skipless.eq-6-network.
-        With heads the bound of the rank is $4d^2 - 2d\,d_h$, and $d_f \ge 2d$ does. The paper prints it as a
-        simplifying assumption, which 'does not hold universally'.""",
+    note=r"""For $mn > 2d$, and so for every batch of training, it bounds nothing: the rank of $J_\ell$, at most $2d^2$,
+        is below $\min(mnd, 4d^2)$, so that $\kappa(J_\ell)$ is infinite (and so is $\kappa(J)$ itself once $mnd > p -
+        2Ld^2$: it then reads $\infty \le \infty$). For $mn \le 2d$ every block has at least as many columns as rows,
+        and no incoherence is needed: use skipless.eq-6-network. With heads the bound of the rank is $4d^2 - 2d\,d_h$,
+        and $d_f \ge 2d$ does. The paper prints it as a simplifying assumption, which 'does not hold universally'.""",
 )  # fmt: skip
 EQ_6.formula(flatness_of_network_jacobian)
 EQ_6.oracle(flatness_of_worst_block)

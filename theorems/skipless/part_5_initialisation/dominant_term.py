@@ -88,9 +88,8 @@ SMALLER = Assumption(
     positive=lambda X, W, P: smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P)),
 )
 
-PERTURBED = Setting(
-    SKIPLESS, "Text after Proposition 2", assumptions=[PARTS, SMALLER], sizes={"n": (2, 4), "d": (1, 2)}
-)
+PERTURBED = Setting(SKIPLESS, "Text after Proposition 2", assumptions=[PARTS, SMALLER],
+    sizes={"n": (2, 4), "d": (1, 2)})  # fmt: skip
 
 INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Proposition 2",
     statement=r"""\text{The intuition behind this proposition is that if the largest singular value of perturbation term

@@ -59,8 +59,7 @@ ROWS = Setting(SKIPLESS, "Proposition 1",
     assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"], sizes={"n": (2, 5)},
 )  # fmt: skip
 DIFFUSE_ROWS = ROWS.extended(
-    special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples}
-)
+    special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples})  # fmt: skip
 SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
 
 UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposition 1, diffuse rows, first sentence",
@@ -182,9 +181,8 @@ def flatness_of_leading_logits(M: Logits, tau: Temperature) -> Any:
 
 
 POINTWISE.oracle(lambda M, tau: flatness(tempered_softmax(M, tau)))
-POINTWISE.counterexample(
-    "two equal tokens get a third: from infinite to finite", M=[[0, 0, 1], [0, 0, -1], [1, -1, 0]], tau=8
-)
+POINTWISE.counterexample("two equal tokens get a third: from infinite to finite", M=[[0, 0, 1], [0, 0, -1], [1, -1, 0]],
+    tau=8)  # fmt: skip
 POINTWISE.mutant("one third added", lambda value: value + rational(1, 3))
 POINTWISE.mutant("last instead of first rows and columns", lambda M, tau: flatness(tempered_softmax(M[1:, 1:], tau)))
 

@@ -215,9 +215,8 @@ EVERY_X.counterexample(
     X=[[1, 0], [2, 0]], Z=[[0, 0], [0, 0]], U=[[0, 1], [1, 0]], V=[[1, 0], [0, 1]], alpha="0", beta="20", c="3",
 )  # fmt: skip
 EVERY_X.mutant("K + I", "K -> K + eye(X.shape[0] * X.shape[1])")
-EVERY_X.mutant(
-    "kappa of W_V W_O (x) I_n", lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0])))
-)
+EVERY_X.mutant("kappa of W_V W_O (x) I_n",
+    lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0]))))  # fmt: skip
 
 REPEATED = Claim(SKIPLESS, "skipless.prop-2-repeated-tokens", label="Jacobian of self-attention at two equal tokens",
     statement=r"\mathbf{X}=\mathbf{1}x^\top\in\mathbb{R}^{2\times d}\ \Rightarrow\ \mathbf{K}\,(u\otimes(1,-1)^\top)=0"

@@ -112,9 +112,8 @@ def diagonal_sizes(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
 
 
 USUAL.oracle(lambda Z, alpha, beta: _off_diagonal_sums(initial_product(Z, alpha, beta)))
-USUAL.counterexample(
-    "d = 4, all entries of Z one standard deviation, alpha = 2, beta = 3/5", Z=[["1/2"] * 4] * 4, alpha="2", beta="3/5"
-)
+USUAL.counterexample("d = 4, all entries of Z one standard deviation, alpha = 2, beta = 3/5", Z=[["1/2"] * 4] * 4,
+    alpha="2", beta="3/5")  # fmt: skip
 USUAL.mutant("Z without the identity", lambda Z, alpha: row_sums(absolute(Z * alpha) * eye(Z.shape[0])))
 USUAL.mutant("beta doubled", "beta -> 2 * beta")
 

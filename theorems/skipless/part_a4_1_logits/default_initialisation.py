@@ -164,9 +164,8 @@ def default_logit_variances(alpha: Any, d: int) -> Any:
     return column(alpha * alpha * (d + 2), alpha * alpha * d)
 
 
-DEFAULT_VARIANCE.counterexample(
-    "alpha = 0.04, d = 768: 1.232 on the diagonal, 1.2288 off it", alpha=Fraction(1, 25), d=768
-)
+DEFAULT_VARIANCE.counterexample("alpha = 0.04, d = 768: 1.232 on the diagonal, 1.2288 off it", alpha=Fraction(1, 25),
+    d=768)  # fmt: skip
 DEFAULT_VARIANCE.mutant("at most 1/10", lambda value: value / 10)
 DEFAULT_VARIANCE.mutant("at most 2", lambda alpha: 0 * alpha + 2)
 

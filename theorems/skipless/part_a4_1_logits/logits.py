@@ -223,9 +223,8 @@ def gap_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
     return column(m1, m2 - m1 * m1, m3 - 3 * m1 * m2 + 2 * m1 * m1 * m1)
 
 
-EQ_20.counterexample(
-    "d = 2, alpha = beta = 1: variance 12, not 11, and third central moment 112, not 0", alpha=[[1]], beta=[[1]], d=2
-)
+EQ_20.counterexample("d = 2, alpha = beta = 1: variance 12, not 11, and third central moment 112, not 0", alpha=[[1]],
+    beta=[[1]], d=2)  # fmt: skip
 EQ_20.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: variance 881/25, not 681/25",
     alpha=[[2]], beta=[[Fraction(3, 5)]], d=3)  # fmt: skip
 EQ_20.mutant("mean zero", "beta * d -> 0 * beta")
@@ -255,9 +254,8 @@ EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment", "2 * d + 
 #: Kolmogorov distance that counts as normal; the skewness of gamma, 14 / sqrt(27 d) at alpha = 0, leaves 0.01 at d = 384.
 NORMAL_WITHIN = 0.02
 
-AT_LARGE_DIMENSIONS = LOGITS.extended(
-    sizes=AT_PRINTED_DIMENSIONS.sizes, where=AT_PRINTED_DIMENSIONS.where, exact=False, inputs=dimension_alone
-)
+AT_LARGE_DIMENSIONS = LOGITS.extended(sizes=AT_PRINTED_DIMENSIONS.sizes, where=AT_PRINTED_DIMENSIONS.where, exact=False,
+    inputs=dimension_alone)  # fmt: skip
 
 NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
     label="Eq. (20), the law of gamma at the sizes of the paper", name="normal limit of the gap",

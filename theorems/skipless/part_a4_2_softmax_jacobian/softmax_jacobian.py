@@ -19,9 +19,8 @@ Logits = Annotated[Any, Shape("n", "n", role="query")]
 #: W_Q W_K^T as a whole: only the product enters the logits.
 Product = Annotated[Any, Shape("d", "d", role="query")]
 
-SOFTMAX = Setting(
-    SKIPLESS, "Section A.4.2", assumptions=["A = softmax(M), row by row", "numerator layout"], sizes={"n": (1, 3)}
-)
+SOFTMAX = Setting(SKIPLESS, "Section A.4.2", assumptions=["A = softmax(M), row by row", "numerator layout"],
+    sizes={"n": (1, 3)})  # fmt: skip
 EXACTLY = SOFTMAX.extended("Eq. (22)", sizes={"n": (1, 4)}, exact=True)
 IN_COLUMNS = EXACTLY.extended("Section A.4.2, vec", assumptions=["column-major vec, as in Eqs. (10)-(13)"])
 

@@ -74,9 +74,8 @@ def multiple_of_smallest(X: Tokens, beta: Positive, C: Tolerance) -> Any:
 
 
 KAPPA_EVERY_X.oracle(lambda X, beta: singular_values(softmax(X @ X.T * beta))[0])
-KAPPA_EVERY_X.counterexample(
-    "tokens 1 and 1.001, beta = 5, C = 1000", X=[[1], [Fraction(1001, 1000)]], beta=Fraction(5), C=Fraction(1000)
-)
+KAPPA_EVERY_X.counterexample("tokens 1 and 1.001, beta = 5, C = 1000", X=[[1], [Fraction(1001, 1000)]],
+    beta=Fraction(5), C=Fraction(1000))  # fmt: skip
 KAPPA_EVERY_X.mutant("without the factor C", "C -> 1")
 KAPPA_EVERY_X.mutant("columns normalised, and doubled",
     "C -> 2 * C; softmax(X @ X.T * beta) -> softmax(X @ X.T * beta).T")  # fmt: skip

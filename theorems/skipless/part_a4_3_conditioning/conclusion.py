@@ -45,9 +45,8 @@ def far_apart(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 SECTION_A4_3 = Setting(SKIPLESS, "Section A.4.3", assumptions=[ORTHONORMAL], sizes=SIZES)
 OF_ORDER = SECTION_A4_3.extended(inputs=tokens_factors_and_scales)
-BY_WEIGHTS = SECTION_A4_3.extended(
-    inputs=tokens_and_factors, special_domains={"separated tokens": separated_tokens, "tokens far apart": far_apart}
-)
+BY_WEIGHTS = SECTION_A4_3.extended(inputs=tokens_and_factors,
+    special_domains={"separated tokens": separated_tokens, "tokens far apart": far_apart})  # fmt: skip
 
 EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)", name="norm of the perturbation at initialisation",
     statement=r"\|\mathbf{W}_\ell^0\mathbf{W}_\ell^V\|_2\le\mathcal{O}(\alpha e^{-\beta})",
@@ -216,10 +215,9 @@ CONCLUSION.counterexample(
     X=[[1], [-1]], Z=[[1]], **ONE_BY_ONE, c=Fraction(3), alpha=Fraction(0), beta=Fraction(0), C=Fraction(1000),
 )  # fmt: skip
 CONCLUSION.mutant("without the factor C", "C -> 1")
-CONCLUSION.mutant(
-    "norm of B instead of the smallest singular value",
+CONCLUSION.mutant("norm of B instead of the smallest singular value",
     "singular_values(attention_derivative(X, W, values))[-1] -> spectral_norm(dominant_term(X, W, values))",
-)
+)  # fmt: skip
 
 
 def deviation_from_identity(X: Any, W: Any, power: int = 1, perturbed: int = 1) -> Any:

@@ -269,7 +269,7 @@ def joined_legs(product: Product, slots: int) -> list[Product] | None:
                 at, lead = found
                 middle = fresh()
                 kept = {**_without(at.summed, {b, c}), middle: first.slots[0]}
-                results = []
+                results: list[Product] = []
                 for value, grown, more in instance(first, (a, middle), at.scale, at.rest, kept):
                     results += instance(exponential_of_matrix(first), (middle, d), value, grown, more)
                 return results + at.remainder(factor, lead)

@@ -42,7 +42,8 @@ def _groups(
     """The columns j for which E_ij is in the product: those that occur elsewhere too, and those that make a Z_i."""
     present = {_settled(factor) for factor in factors if factor[0].kind == "exp"}
     counts = occurrences(factors)
-    entries, masses = [], []
+    entries: list[int] = []
+    masses: list[int] = []
     for column in sorted({index for _, indices in present for index in indices} - set(rows)):
         wanted = _at(pattern, (*rows, column))
         if not present.issuperset(wanted):

@@ -200,8 +200,8 @@ def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
             part = contract([(part, range(len(part.slots)))], range(len(part.slots)))
         leading = _longest(part)
     for key in leading:
-        others = Sum(part.slots, {k: v for k, v in part.terms.items() if k != key})
-        rules.append((name, _in_place_of(key, part.terms[key], others, leading)))
+        remaining = Sum(part.slots, {k: v for k, v in part.terms.items() if k != key})
+        rules.append((name, _in_place_of(key, part.terms[key], remaining, leading)))
     return rules
 
 
