@@ -15,7 +15,7 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.numerics import eigenvalues, loss_along
 from theorems.dynamics.settings import (
-    ENERGY, SPHERE, SYMMETRIC_ATTENTION, Core, Factor, InverseTemperature, symmetric_weights, unit_tokens_and_values,
+    ENERGY, SPHERE, SYMMETRIC, SYMMETRIC_ATTENTION, Core, Factor, InverseTemperature, symmetric_weights, unit_tokens_and_values,
 )  # fmt: skip
 from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
@@ -159,7 +159,7 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
         \big)\frac{\partial E_{\text{single}}}{\partial X_{[i,:]}}\text{ along (3)},\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
     assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"],
-    name="Lyapunov stability of local energy minima", relation=Equal(), at_sizes={"S": 2, "D": 2, "D_H": 2},
+    name="Lyapunov stability of local energy minima", relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,),
     exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
     note=r"""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres,
         in a metric rescaled token by token by the positive $2\beta Z_i$; local minima of an analytic function, strict

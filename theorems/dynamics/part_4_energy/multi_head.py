@@ -324,8 +324,7 @@ EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq.
         \text{is satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
     assumptions=["2 H divides D"],
     name="orthonormal blocks of the heads exist", relation=HasStructure(), all_sizes=True,
-    sizes={"D": (2, 4), "H": (1, 2)},
-    where=whole_blocks, exact=True,
+    sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
     note=r"""The Cayley transform of any matrix has such blocks. Then $A_h^2 = O$ and $A_h \ne O$, so that no $A_h$ is
         symmetric.""")  # fmt: skip
 
@@ -358,8 +357,7 @@ EQ_56_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.eq-56-symmetric", label="Eq.
         X_{[i,:]}^\top A_hX_{[j,:]})""",
     hypotheses=(orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text), symmetric("N", stated="N is symmetric")),
     name="rate of the multi-head energy, symmetric heads", relation=Equal(), all_sizes=True, exact=True,
-    of_project=True,
-    corrects="dynamics.eq-56")  # fmt: skip
+    of_project=True, corrects="dynamics.eq-56")  # fmt: skip
 
 
 def sum_of_squares(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
@@ -395,7 +393,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 EQ_56_SYMMETRIC.mutant("without beta, as Eq. (56) is printed", "-2 * beta -> -2")
 EQ_56_SYMMETRIC.mutant("Z_hi dropped", normalised=False)
-EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> [orthogonal_products(U, N, H)[0]]")
+EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> orthogonal_products(U, N, H)[:1]")
 
 
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",

@@ -276,13 +276,7 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
         \operatorname{MSA}(X))$ exactly.""")  # fmt: skip
 
 
-@QUADRATIC_DRIVE.formula
-def pseudo_energy_as_quadratic_form(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> Any:
-    """-x^T (J + J^T) x / 2, shape (1, 1)."""
-    J, x = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H), vec_r(X)
-    return -(x.T @ (J + J.T) @ x) * rational(1, 2)
+QUADRATIC_DRIVE.formula(quadratic_form_of_the_jacobian)
 
 
 @QUADRATIC_DRIVE.oracle

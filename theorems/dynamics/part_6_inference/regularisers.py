@@ -163,8 +163,7 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
         \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
     assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
     name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
-    where=heads_fit,
-    exact=True, of_project=True, corrects="dynamics.eq-19-heads",
+    where=heads_fit, exact=True, of_project=True, corrects="dynamics.eq-19-heads",
     note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
         dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
         $E_{\text{multi}}$ fall: that needs $W_h^VW_h^O = A_h = A_h^\top$ and $A_hA_{h'} = O$

@@ -137,8 +137,7 @@ EQ_93_OUTPUT = Claim(ALL_HEADS, "dynamics.eq-93-output", label="Eq. (93) with ou
     statement=r"""\frac{\partial\operatorname{MSA}(X)}{\partial X}\Big|_{P_h\text{ constant}}=\sum_{h=1}^HP_h
         \otimes(W_h^VW_h^O)^\top,\quad P_h=\operatorname{softmax}(\beta XW_h^QW_h^{K\top}X^\top)""",
     name="Jacobian of multi-head attention, constant attention corrected", relation=Equal(), all_sizes=True,
-    of_project=True,
-    corrects="dynamics.eq-93")  # fmt: skip
+    of_project=True, corrects="dynamics.eq-93")  # fmt: skip
 
 
 def value_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int, transposed: bool = True) -> Any:

@@ -71,8 +71,7 @@ EQ_98_SUMMED = Claim(DYNAMICS, "dynamics.eq-98-summed", label="Eq. (98), summed 
     statement=r"m_k=\|z_k\|,\ z_k=\sum_{i,j}U_{kij}\tilde X_{i,j}=[U_{k11},U_{k12},\ldots]\operatorname{vec}(X)",
     name="readout of AKOrN, summed over both indices", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 2), "J": (1, 3), "N": (1, 3), "M": (1, 2)}, exact=True, of_project=True,
-    corrects="dynamics.eq-98-form",
-    note="Squares $m_k^2$ are compared.")  # fmt: skip
+    corrects="dynamics.eq-98-form", note="Squares $m_k^2$ are compared.")  # fmt: skip
 
 
 @EQ_98_SUMMED.formula
@@ -120,10 +119,7 @@ def readout_and_rotation(X: Oscillators, U: Readout, K: TurnOfReadout) -> dict[s
     return {"X": X, "U": U, "turn": orthogonal_matrix(K)}
 
 
-@PHASE.formula
-def squared_readout_at_any_phase(X: Oscillators, U: Readout) -> Any:
-    """m_k^2, shape (1, 1)."""
-    return squared_length(readout(X, U))
+PHASE.formula(squared_readout)
 
 
 @PHASE.oracle
@@ -162,10 +158,7 @@ def rotated_oscillators(X: Oscillators, U: Readout, G: Rotation) -> dict[str, An
     return {"X": X, "U": U, "R": orthogonal_matrix(G)}
 
 
-@PHASE_COMMON.formula
-def squared_readout_of_oscillators(X: Oscillators, U: Readout) -> Any:
-    """m_k^2 at X, shape (1, 1)."""
-    return squared_length(readout(X, U))
+PHASE_COMMON.formula(squared_readout)
 
 
 @PHASE_COMMON.oracle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import flint
@@ -12,10 +12,9 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.part_4_design.function_class import determinant
 from theorems.hessian.part_d_query_key.split_at_logits import SPLIT, V_matrix, gauss_newton_at_logits
 from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.matrices import over_units
 from verify.arithmetics import Constant, exact_scalar, is_tensor
-from verify.matrix import (
-    basis_vector, column, concatenate, each, eye, kron, singular_values, symmetric_eigenvalues, vec_r,
-)  # fmt: skip
+from verify.matrix import column, concatenate, eye, kron, singular_values, symmetric_eigenvalues, vec_r
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape, Size
 
 Left = Annotated[Any, Shape("m", "a")]
@@ -217,8 +216,7 @@ NULL_VECTORS = Claim(RANKS, "hessian.lem-D.2-null-vectors", label="Lemma D.2, by
     statement=r"""H_o^T\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} = 0,\ V\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix}
         = 0\text{ for all } M\in\mathbb{R}^{d_K\times d_K}""",
     name="null vectors of the outer-product Hessian", relation=HasStructure(), all_sizes=True,
-    uses=("hessian.rem-D.1-corrected",),
-    of_project=True,
+    uses=("hessian.rem-D.1-corrected",), of_project=True,
     note=r"""With the dimension of these vectors this is the bound of Lemma D.2: $\operatorname{rk}H_o^T \le 2d_Vd_K$
         less that dimension.""")  # fmt: skip
 
@@ -226,14 +224,8 @@ NULL_VECTORS = Claim(RANKS, "hessian.lem-D.2-null-vectors", label="Lemma D.2, by
 def gauge_vectors(W_Q: QueryWeights, W_K: KeyWeights) -> Any:
     """The directions [-W_K M^T; W_Q M] for M = E_ij side by side, shape (2 d_V d_K, d_K^2)."""
     n = W_Q.shape[1]
-
-    def along(change: Callable[[Any], Any]) -> Any:
-        def column_of(i: int, j: int) -> Any:
-            return vec_r(change(basis_vector(n, i) @ basis_vector(n, j).T))
-
-        return concatenate(each(n, lambda i: concatenate(each(n, lambda j: column_of(i, j)), axis=1)), axis=1)
-
-    return concatenate([along(lambda M: -(W_K @ M.T)), along(lambda M: W_Q @ M)], axis=0)
+    first, second = over_units(n, lambda M: vec_r(-(W_K @ M.T))), over_units(n, lambda M: vec_r(W_Q @ M))
+    return concatenate([first, second], axis=0)
 
 
 @NULL_VECTORS.formula

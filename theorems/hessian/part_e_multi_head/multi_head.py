@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Annotated, Any
 
 import flint
@@ -86,13 +85,12 @@ def multi_head_layer_differentiated(X: Tokens, W_Q: HeadQueries, W_K: HeadKeys, 
 
     flat = X, W_Q.reshape(H * d_V, d_K), W_V.reshape(H * d_V, d_V)
     whole = {"W_V": jacobian(layer, "V")(*flat), "W_Q": jacobian(layer, "Q")(*flat)}
-    found = []
-    for name, slope in whole.items():
-        own = each(
-            H, functools.partial(lambda h, name: vec_r(jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])), name=name)
-        )
-        found += [mapped(vec_r, parts(slope, H, 1)), own]
-    return concatenate(found, axis=0)
+
+    def own(name: str) -> list[Any]:
+        return each(H, lambda h: vec_r(jacobian(attention, name)(X, W_Q[h], W_K[h], W_V[h])))
+
+    pairs = [(mapped(vec_r, parts(slope, H, 1)), own(name)) for name, slope in whole.items()]
+    return concatenate([family for pair in pairs for family in pair], axis=0)
 
 
 REMARK_E1.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")

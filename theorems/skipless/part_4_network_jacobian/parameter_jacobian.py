@@ -13,7 +13,8 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
     BRANCHES, AttentionWeights, Batch, FeedForwardWeights, Tokens, column, network, parameters,
 )  # fmt: skip
-from verify.matrix import COLUMN, concatenate, eye, vec_c
+from theorems.matrices import over_units
+from verify.matrix import COLUMN, basis_vector, concatenate, kron, vec_c
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, HasStructure, Setting, Shape
 
@@ -125,7 +126,7 @@ NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null d
         \mathbf{W}^O)=0\ \text{for all}\ R,S\in\mathbb{R}^{d\times d},\ \text{hence}\ \operatorname{rank}\mathbf{J}_\ell
         \le2d^2\ \text{where}\ p_\ell=4d^2""",
     assumptions=[NETWORK.assumptions[0], NETWORK.assumptions[2]],
-    name="null directions of the attention blocks", relation=HasStructure(), at_sizes=True,
+    name="null directions of the attention blocks", relation=HasStructure(), all_sizes=True,
     sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True, uses=("skipless.sec5-products-only",),
     note=r"""$f_{\mathrm{SA}}$ is a function of the two products, $2d^2$ numbers. So $\kappa(J_\ell)$, a quotient of the
         first and the last of $\min(mnd, 4d^2)$ singular values, is infinite for $mn > 2d$; with the blocks of the MLP
@@ -138,16 +139,14 @@ def gauge_directions(W: Any, sign: int = -1, output: int = 1) -> Any:
 
     Mutants take another sign of the second factors, or a multiple of the direction of W_O.
     """
-    d, directions = W.shape[1], []
-    for i, j in np.ndindex(d, d):
-        E = eye(d)[:, i : i + 1] @ eye(d)[j : j + 1]
-        nothing = 0 * W[0]
-        for parts in (
-            (W[0] @ E, W[1] @ E.T * sign, nothing, nothing),
-            (nothing, nothing, W[2] @ E, E @ W[3] * (sign * output)),
-        ):
-            directions.append(concatenate([column(part) for part in parts], axis=0))
-    return concatenate(directions, axis=1)
+    d = W.shape[1]
+
+    def placed(k: int, M: Any) -> Any:
+        return kron(basis_vector(4, k), column(M))
+
+    first = over_units(d, lambda S: placed(0, W[0] @ S) + placed(1, W[1] @ S.T * sign))
+    second = over_units(d, lambda R: placed(2, W[2] @ R) + placed(3, R @ W[3] * (sign * output)))
+    return concatenate([first, second], axis=1)
 
 
 @NULL_DIRECTIONS.formula

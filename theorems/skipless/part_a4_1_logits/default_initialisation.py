@@ -90,29 +90,18 @@ ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The de
     assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
     hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
     name="moments of the default query-key product", relation=Equal(), all_sizes=True,
-    sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True,
-    of_project=True, corrects="skipless.a4.1-default-alpha",
+    sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True, corrects="skipless.a4.1-default-alpha",
     note=r"Only variances enter, so truncation matters through $\sigma$ alone.",
 )  # fmt: skip
 
 
-def _entries(W_Q: Any, W_K: Any, sigma: Any) -> tuple[Any, Any]:
-    """(W_Q W_K^T)_kk and (W_Q W_K^T)_kl for two rows of W_Q / sigma and of W_K / sigma, each of shape (1, 1)."""
-    product = W_Q @ W_K.T * sigma * sigma
-    return product[:1, :1], product[:1, 1:2]
+def _row(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    """(W_Q W_K^T)_kk and (W_Q W_K^T)_kl for two rows of W_Q / sigma and of W_K / sigma, shape (1, 2)."""
+    return (W_Q @ W_K.T * sigma * sigma)[:1]
 
 
-def _entry(W_Q: Any, W_K: Any, sigma: Any) -> Any:
-    return _entries(W_Q, W_K, sigma)[0]
-
-
-def _square(W_Q: Any, W_K: Any, sigma: Any) -> Any:
-    return _entry(W_Q, W_K, sigma) * _entry(W_Q, W_K, sigma)
-
-
-def _product(W_Q: Any, W_K: Any, sigma: Any) -> Any:
-    one, other = _entries(W_Q, W_K, sigma)
-    return one * other
+def _products(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    return _row(W_Q, W_K, sigma).T @ _row(W_Q, W_K, sigma)
 
 
 @ALPHA_EXACT.formula
@@ -125,8 +114,8 @@ def default_product_moments(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 @ALPHA_EXACT.oracle
 def default_product_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
     rows = {"W_Q": Normal(2, d_in), "W_K": Normal(2, d_in)}
-    mean, square, product = (expectation(f, **rows)(sigma=sigma) for f in (_entry, _square, _product))
-    return column(mean, (square - mean * mean) * d, product * d)
+    mean, products = (expectation(f, **rows)(sigma=sigma) for f in (_row, _products))
+    return column(mean[:, :1], (products[:1, :1] - mean[:, :1] * mean[:, :1]) * d, products[:1, 1:2] * d)
 
 
 ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")

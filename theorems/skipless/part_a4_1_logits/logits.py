@@ -146,8 +146,7 @@ EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 EQ_19_CORRECTED = Claim(LOGITS, "skipless.eq-19-corrected", label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
     name="variance of off-diagonal logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-19",
-    uses=("skipless.logit-moments-sampled",),
+    corrects="skipless.eq-19", uses=("skipless.logit-moments-sampled",),
 )  # fmt: skip
 
 
@@ -235,8 +234,7 @@ EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), cor
     statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
     name="moments of the gap of logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-20",
-    uses=("skipless.eq-20-normal-limit",),
+    corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
 )  # fmt: skip
 
 

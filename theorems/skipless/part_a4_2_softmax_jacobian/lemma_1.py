@@ -17,7 +17,9 @@ from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
     slope_by_logits, weights_norm,
 )  # fmt: skip
 from theorems.skipless.quantities import initial_product
-from verify.matrix import absolute, column, exp, frobenius_norm, softmax, spectral_norm
+from verify.matrix import (
+    absolute, column, concatenate, diag_part, exp, frobenius_norm, mapped, ones, softmax, spectral_norm, stack_rows,
+)  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, checked
 
 Alpha = Annotated[Any, Real(0.0, 2.0)]
@@ -179,21 +181,21 @@ EQ_25_INDEX_CORRECTED = Claim(OF_LOGITS, "skipless.eq-25-index-corrected", label
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ij}(1-\mathbf{A}_{ij})\text{ for all }i,j,\ \mathbf{A}="
     r"\mathrm{softmax}(\mathbf{M}),\ (\mathbf{J}_{\mathbf{A},i})_{jk}=\partial\mathbf{A}_{ij}/\partial\mathbf{M}_{ik}",
     assumptions=[IN_CASE],
-    name="indices of the diagonal entries, corrected", relation=Equal(), at_sizes=True, of_project=True,
+    name="indices of the diagonal entries, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="skipless.eq-25-index", uses=("skipless.eq-22",),
 )  # fmt: skip
 
 
 @EQ_25_INDEX_CORRECTED.formula
-def other_diagonals(M: Logits) -> Any:
-    """A_ij (1 - A_ij) for all i and j != i, shape (n (n - 1), 1)."""
+def diagonals_of_blocks(M: Logits) -> Any:
+    """A_ij (1 - A_ij) for all i and j, shape (n, n)."""
     A = softmax(M)
-    return column(*(A[i, j] * (1 - A[i, j]) for i, j in _others(A.shape[0])))
+    return A * (1 - A)
 
 
-EQ_25_INDEX_CORRECTED.oracle(other_diagonals_of_blocks)
-EQ_25_INDEX_CORRECTED.mutant("as printed", diagonal_as_printed)
-EQ_25_INDEX_CORRECTED.mutant("rank-one term dropped", "1 - A[i, j] -> 1")
+EQ_25_INDEX_CORRECTED.oracle(lambda M: stack_rows(mapped(diag_part, differentiated_blocks(M))))
+EQ_25_INDEX_CORRECTED.mutant("as printed", lambda value: diag_part(value).reshape(-1, 1) + 0 * value)
+EQ_25_INDEX_CORRECTED.mutant("rank-one term dropped", "1 - A -> 1")
 
 EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)", name="off-diagonal entries of the softmax Jacobian",
     statement=r"""
@@ -249,7 +251,8 @@ INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the rang
 
 def _root_of_sum(X: Any, W: Any, rows: int, columns: int) -> Any:
     """The root of the sum over j up to `rows` and k up to `columns`, as far as they exist, for all i; shape (n, 1)."""
-    return column(*(frobenius_norm(block[:rows, :columns]) for block in printed_blocks(attention(X, W))))
+    blocks = printed_blocks(attention(X, W))
+    return concatenate(mapped(lambda block: ones(1, 1) * frobenius_norm(block[:rows, :columns]), blocks), axis=0)
 
 
 @INDEX.formula
@@ -260,7 +263,8 @@ def root_of_sum_to_dimension(X: Tokens, W: Product) -> Any:
 
 @INDEX.oracle
 def frobenius_norms(X: Tokens, W: Product) -> Any:
-    return column(*map(frobenius_norm, differentiated_blocks(X @ W @ X.T)))
+    blocks = differentiated_blocks(X @ W @ X.T)
+    return concatenate(mapped(lambda block: ones(1, 1) * frobenius_norm(block), blocks), axis=0)
 
 
 INDEX.counterexample("n = 2, d = 1, a token 0 and a token 1", X=[[0], [1]], W=[[1]])

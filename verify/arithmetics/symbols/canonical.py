@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from verify.arithmetics.symbols.heads import Head
@@ -120,20 +121,27 @@ def _component(factors: list[Factor], slots: int) -> tuple[list[Factor], int]:
 def _refined(factors: Sequence[Factor], colours: dict[int, int], slots: int) -> dict[int, int]:
     """Colours split until indices of one colour have the same neighbours."""
     while True:
+        sharing = Counter(colours.values())
+        if len(sharing) == len(colours):  # nothing is tied: the order of the colours stays
+            ranks = {colour: rank for rank, colour in enumerate(sorted(sharing))}
+            return {index: ranks[colour] for index, colour in colours.items()}
         signatures: dict[int, list[tuple[object, ...]]] = {index: [] for index in colours}
+        tied = {index for index, colour in colours.items() if sharing[colour] > 1}
         for head, indices in factors:
+            if tied.isdisjoint(indices):
+                continue
             seen = tuple(colours[i] if i >= slots else -1 - i for i in indices)
             if len(head.symmetries) == 1:
                 around: tuple[object, ...] = seen
             else:
                 around = tuple(sorted(zip(head.orbits, seen, strict=True)))
             for slot, index in enumerate(indices):
-                if index >= slots:
+                if index in tied:
                     signatures[index].append((head.number, head.orbits[slot], around))
         found = {index: (colours[index], tuple(sorted(signatures[index]))) for index in colours}  # type: ignore[type-var]
         order = {signature: rank for rank, signature in enumerate(sorted(set(found.values())))}
         refined = {index: order[signature] for index, signature in found.items()}
-        if len(order) == len(colours) or len(order) == len(set(colours.values())):
+        if len(order) in (len(colours), len(sharing)):
             return refined  # all told apart, or none more than before
         colours = refined
 

@@ -354,7 +354,7 @@ class Indexed(Formal):
                 continue
             group = groups[axis]
             axis += 1
-            if isinstance(item, slice) and item == slice(None):
+            if isinstance(item, slice) and item in (slice(None), slice(None, self.shape[axis - 1])):
                 axes.append(len(group))
                 out += list(group)
                 continue
