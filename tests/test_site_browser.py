@@ -232,9 +232,15 @@ def test_a_node_of_the_map_leads_to_its_claim(browser: Browser, site: Path) -> N
 def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:
     page = Visit(browser, site, "claims/dynamics.prop-4.1.html").page
     page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
-    page.locator(".counterexample button.copy").first.click()
-    page.wait_for_function("window.copied !== undefined")
-    assert page.evaluate("window.copied").startswith("from verify import at_inputs\nat_inputs(")
+    buttons = page.locator(".counterexample").first.locator("button.copy")
+    for place, start in enumerate(("import numpy as np\n", "from verify import at_inputs\nat_inputs(")):
+        page.evaluate("window.copied = undefined")
+        page.locator(".counterexample").first.evaluate(
+            "box => box.querySelectorAll('details').forEach(d => { d.open = true })"
+        )
+        buttons.nth(place).click()
+        page.wait_for_function("window.copied !== undefined")
+        assert page.evaluate("window.copied").startswith(start)
     page.context.close()
 
 
