@@ -60,7 +60,7 @@ def test_a_lost_factor_in_the_softmax_derivative_is_caught(monkeypatch: pytest.M
 
 def test_a_swapped_commutation_matrix_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = primitives.FORMS["commutation_matrix"]
-    monkeypatch.setitem(formal._forms, "commutation_matrix", lambda n, m: right(m, n))
+    monkeypatch.setitem(formal._forms["symbols"], "commutation_matrix", lambda n, m: right(m, n))
     assert caught(EXPRESSIONS, disagreement_or_error)
 
 
