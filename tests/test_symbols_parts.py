@@ -141,7 +141,7 @@ def test_a_map_that_shares_its_index_is_caught(monkeypatch: pytest.MonkeyPatch) 
             return [function(*matrices) for matrices in zip(*of, strict=True)]
         return families.Family(of[0].index, function(*(family[of[0].index] for family in of)))
 
-    monkeypatch.setitem(formal._forms, "mapped", sharing)
+    monkeypatch.setitem(formal._forms["symbols"], "mapped", sharing)
     assert caught()
 
 
