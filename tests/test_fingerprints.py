@@ -185,6 +185,7 @@ def folio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("first/part/claims.py", "in_a_string(x)", "in_a_string(x) * 2", {"first.one"}),
         ("first/part/claims.py", "3 * x", "4 * x", {"first.one", "first.two"}),
         ("first/part/claims.py", "of no weight", "of none", set()),
+        ("first/part/claims.py", "relation=Equal(), sizes=LARGE", "sizes=LARGE, relation=Equal()", set()),
         ("first/part/claims.py", '"row-major")', '"row-major")  # a comment', set()),
         ("first/part/claims.py", "Equal(), note", "HasStructure(), note", {"first.one"}),
         ("shared.py", "2 * x", "2 * x * 3", {"first.one", "first.two"}),

@@ -198,7 +198,7 @@ def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str, str | Non
 
 
 def _without_prose(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings and without the texts of claims."""
+    """The tree without docstrings, without the texts of claims and without the order in which a claim says things."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
             first = node.body[0] if node.body else None
@@ -209,7 +209,8 @@ def _without_prose(tree: ast.Module) -> ast.Module:
             ):
                 node.body = node.body[1:]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Claim":
-            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
+            kept = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
+            node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
     return tree
 
 

@@ -49,11 +49,10 @@ TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X
 HALF_VARIANCE = Claim(STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
     statement=r"""\tau_0=d_m^{-1/2}:\ \text{given }W_Q\text{ and }W_K\text{ initialized by standard Gaussian, each
         element in }\tau_0W_Q^\top W_K\text{ is a random variable with mean }0\text{ and variance }1.""",
-    name="mean and variance of scaled query-key products", assumptions=["tau_0 = d_m^{-1/2}"], relation=FollowsLaw(),
-    sizes={"d_m": (1, 12), "d": (1, 3)},
+    assumptions=["tau_0 = d_m^{-1/2}"],
+    name="mean and variance of scaled query-key products", relation=FollowsLaw(), sizes={"d_m": (1, 12), "d": (1, 3)},
     note=r"""The element $(i, j)$ is $\tau_0 \sum_q W_Q^{(q,i)} W_K^{(q,j)}$, a sum of $d_m$ independent products of
-        mean 0 and variance 1, at every width.""",
-)  # fmt: skip
+        mean 0 and variance 1, at every width.""")  # fmt: skip
 
 
 @HALF_VARIANCE.formula
@@ -80,11 +79,10 @@ HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", "0.0 -> 1.0")
 
 LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
     statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
-    name="query-key products vanish at inverse-width scaling", assumptions=["tau_0 = d_m^{-1}"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d": (1, 3)},
-    uses=("convergence.tau0-half-variance",),
-    note="The deviation of each element is exactly $d_m^{-1/2}$, by convergence.tau0-half-variance.",
-)  # fmt: skip
+    assumptions=["tau_0 = d_m^{-1}"],
+    name="query-key products vanish at inverse-width scaling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
+    sizes={"d": (1, 3)}, uses=("convergence.tau0-half-variance",),
+    note="The deviation of each element is exactly $d_m^{-1/2}$, by convergence.tau0-half-variance.")  # fmt: skip
 
 
 @LAW_OF_LARGE_NUMBERS.formula
@@ -108,13 +106,11 @@ LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> templ
 POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
     statement=r"""\tau_0=d_m^{-1}:\ \text{the input of softmax is zero and the softmax degenerates to a pooling layer};\
         \text{the self-attention layer degenerates as }\tfrac1{d_s}\mathbf 1_{d_s\times d_s}XW_V^\top""",
-    name="wide attention degenerates to average pooling",
     assumptions=["NTK initialisation; for LeCun and He the logits have a further factor 1/d or 2/d", "X fixed"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)},
-    uses=("convergence.tau0-one-lln",),
+    name="wide attention degenerates to average pooling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
+    sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)}, uses=("convergence.tau0-one-lln",),
     note=r"""Checked for the weights themselves and for any fixed rows of $W_V$. The rate is $d_m^{-1/2}$. With $\tau_0
-        = d_m^{-1/2}$ the elements of $\tau_0 W_Q^\top W_K$ keep variance 1, and nothing degenerates.""",
-)  # fmt: skip
+        = d_m^{-1/2}$ the elements of $\tau_0 W_Q^\top W_K$ keep variance 1, and nothing degenerates.""")  # fmt: skip
 
 
 def _weights_and_values(S: Any, X: Any, W_V: Any) -> Any:

@@ -21,9 +21,9 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
     statement=r"""W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),\
         W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ [\text{last
         line repeated}]""",
-    name="gradient descent on all four weights",
     assumptions=["standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", "f as in Eq. (1.2)"],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
+    name="gradient descent on all four weights", relation=Equal(), all_sizes=True,
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
     doubt=Doubt(
         r"$\boldsymbol{W}_K^{t+1} = \boldsymbol{W}_K^t - \gamma \cdot \nabla_{\boldsymbol{W}_V} "
@@ -31,8 +31,7 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
         """The box is damaged: its last lines repeat that of $W_Q$ several times, that of $w_O$ is missing, and $W_K$
             moves along the gradient in $W_V$. Each weight moves along its own gradient, as 'standard gradient descent
             (GD) training of Transformer' in the text beside the box has it; two mutants show that the lines of the
-            extraction are no gradient descent."""),
-)  # fmt: skip
+            extraction are no gradient descent."""))  # fmt: skip
 
 
 def _after_one_step(X: Any, y: Any, theta: dict[str, Any], tau_0: Any, tau_1: Any, gamma: Any, along: Any) -> Any:
@@ -89,8 +88,7 @@ TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
     name="variances of LeCun, He and NTK initialisation", relation=Equal(), all_sizes=True,
     sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
     note=r"""$E[f^2]$ given the last hidden layer is $\eta_O \tau_1^2 |\mathrm{relu}(\dots)|^2$, which stays of order 1
-        as $d_m$ grows in all three rows; $\tau_1$ of the NTK row is determined by this.""",
-)  # fmt: skip
+        as $d_m$ grows in all three rows; $\tau_1$ of the NTK row is determined by this.""")  # fmt: skip
 
 
 def initialisation_table(d: int, d_m: int) -> dict[str, list[Any]]:

@@ -55,16 +55,15 @@ LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1", name="limiting ta
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)(\Phi^*\Phi^{*\top})""",
     relation=RATE, expects="refuted", severity="error", correction="convergence.lemma-1-average-pooling",
     proof=("convergence.c2-reformulation", "convergence.eq-63", "convergence.d1-limit-wq", "convergence.eq-64"),
-    doubt=Doubt(r"\right) \left(\boldsymbol{\Phi}^* \boldsymbol{\Phi}^{*\top} \right)",
-        """No operator is legible between the last two factors; the derivation in Appendix D.1 (Eq. (64)) makes it the
-            entrywise product. The counterexamples have $N = 1$, where both readings agree."""),
+    doubt=Doubt(r"\right) \left(\boldsymbol{\Phi}^* \boldsymbol{\Phi}^{*\top} \right)", """No operator is legible
+            between the last two factors; the derivation in Appendix D.1 (Eq. (64)) makes it the entrywise product. The
+            counterexamples have $N = 1$, where both readings agree."""),
+    consequence="""The kernel of the network with average pooling is $d_s^2$ times smaller than printed, and so are
+        rates computed from it; use convergence.lemma-1-average-pooling.""",
     note="""A clash of normalisations: Eq. (1.2) pools by the average, the proofs (C.2, D.1) by the sum. For the average
         the kernel is $1/d_s^2$ times the printed one; for the sum the printed one is right
         (convergence.lemma-1-sum-pooling). Where all tokens of the only sample are equal to $x$, attention returns $x$
-        at every width and the expected kernel is $|x|^2$ exactly, before any limit.""",
-    consequence="""The kernel of the network with average pooling is $d_s^2$ times smaller than printed, and so are
-        rates computed from it; use convergence.lemma-1-average-pooling.""",
-)  # fmt: skip
+        at every width and the expected kernel is $|x|^2$ exactly, before any limit.""")  # fmt: skip
 
 
 @LEMMA_1.formula
@@ -104,8 +103,7 @@ AVERAGE_POOLING = Claim(MEANS, "convergence.lemma-1-average-pooling",
     statement=r"""\Phi^*=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad
         K=\mathbb E_{w\sim\mathcal N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top) +\mathbb E_{w\sim\mathcal
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
-    relation=RATE, corrects="convergence.lemma-1", of_project=True,
-)  # fmt: skip
+    relation=RATE, corrects="convergence.lemma-1", of_project=True)  # fmt: skip
 
 
 @AVERAGE_POOLING.formula
@@ -126,8 +124,7 @@ SUM_POOLING = Claim(SUMS, "convergence.lemma-1-sum-pooling",
     statement=r"""K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
     assumptions=[r"f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2"],
-    relation=RATE, of_project=True,
-)  # fmt: skip
+    relation=RATE, of_project=True)  # fmt: skip
 
 
 @SUM_POOLING.formula

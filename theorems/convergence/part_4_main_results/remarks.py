@@ -28,8 +28,7 @@ PROB_SMALL = Claim(CONVERGENCE, "convergence.thm-1-prob-small", label="Remark af
         tends to 0, is $\exp(-c_0 / d_s) > 0$. Nor does the proof give more: its $\exp(-t^{\hat c})$ at a fixed $t$
         tends to $1/e$ as $\hat c$ tends to 0. The quantity tends to 1 with $d_s$, and for any fixed $\hat c$ with $N$:
         there the stated probability of Theorem 1 is vacuous. A smaller $\hat c$ does make the quantity smaller, and
-        where $c_0$ is many times $d_s$ its limit is small; but then $c_0$ does it, not $\hat c$.""",
-)  # fmt: skip
+        where $c_0$ is many times $d_s$ its limit is small; but then $c_0$ does it, not $\hat c$.""")  # fmt: skip
 
 
 @PROB_SMALL.formula
@@ -84,8 +83,7 @@ C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after 
         1$ the first is false. Nor does any $\hat c$ admit general data: $\exp(-t^{\hat c}) < 1$ for $t > 0$, so pairs
         whose inner product is bounded below by any positive number almost surely are excluded for every $\hat c$; as
         $\hat c$ tends to 0 the bound tends to $1/e$ for all $t$, so that dissimilar pairs need a probability of at
-        least $1 - 1/e$ at every level.""",
-)  # fmt: skip
+        least $1 - 1/e$ at every level.""")  # fmt: skip
 
 
 @C_HAT.formula
@@ -110,12 +108,11 @@ C_HAT.counterexample(
 BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
     statement=r"""0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat
         c})\le\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0""",
-    name="dissimilarity tail at small levels",
-    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)], relation=AtMost(),
-    corrects="convergence.assumption-3-chat", of_project=True,
+    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)],
+    name="dissimilarity tail at small levels", relation=AtMost(), corrects="convergence.assumption-3-chat",
+    of_project=True,
     note=r"""$t^{\hat c}$ falls with $\hat c$ for $t \le 1$, the range in which Lemma 15 uses Assumption 3; $\exp(x) \ge
-        1 + x$ gives the rest.""",
-)  # fmt: skip
+        1 + x$ gives the rest.""")  # fmt: skip
 
 
 @BELOW_ONE.formula

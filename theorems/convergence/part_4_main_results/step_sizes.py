@@ -34,8 +34,7 @@ INIT_STEPSIZE = Claim(CONVERGENCE, "convergence.init-stepsize", label="Section 4
         width. At $\tau_0 = d_m^{-1/2}$ for all three, as Figure 5 seems to have it, $1/C$ can be the larger under LeCun
         and He: $\eta = 1/d$ makes their logits smaller. At $N = d_s = C_x = \ell(\theta^0) = 1$, norms $\sqrt{d_m} +
         \sqrt{d}$ and widths from 100 to $10^7$ it is under LeCun from $d = 2$ on, under He from $d = 4$ on. At $d = 1$
-        NTK has the larger one at every width and $\tau_0$ (convergence.init-stepsize-one-dimension).""",
-)  # fmt: skip
+        NTK has the larger one at every width and $\tau_0$ (convergence.init-stepsize-one-dimension).""")  # fmt: skip
 
 
 def _C_of(N: int, d_s: int, tau_0: Any, tau_1: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any,
@@ -93,8 +92,7 @@ STEPSIZE_AT_D_1 = Claim(CONVERGENCE, "convergence.init-stepsize-one-dimension", 
     name="step sizes by initialisation in one dimension", relation=AtMost(),
     sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (2, 64)}, of_project=True,
     note=r"""With $g = \|w_O\| / \sqrt{\eta_O}$: every term of $c_1$, $c_2$ and $c_3$ under NTK has $\tau_1 =
-        d_m^{-1/2}$ against 1, and $(g + 1) / \sqrt{d_m} \le g / \sqrt{d_m} + 1$.""",
-)  # fmt: skip
+        d_m^{-1/2}$ against 1, and $(g + 1) / \sqrt{d_m} \le g / \sqrt{d_m} + 1$.""")  # fmt: skip
 
 
 @STEPSIZE_AT_D_1.formula

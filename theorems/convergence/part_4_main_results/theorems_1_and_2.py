@@ -98,12 +98,11 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
     statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
-    name="loss floor of three scalar samples", assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
-    relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
+    assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
+    name="loss floor of three scalar samples", relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
     note=r"""A single token gets all attention and $\mathrm{relu}(m v) = \mathrm{relu}(m) \mathrm{relu}(v) +
         \mathrm{relu}(-m) \mathrm{relu}(-v)$, so that $f(x_1)/x_1 = f(x_2)/x_2$. For 9/10, 1/2, -2/5 with labels 1, -1,
-        3/10 the bound is 49/53.""",
-)  # fmt: skip
+        3/10 the bound is 49/53.""")  # fmt: skip
 
 
 @THREE_SAMPLES.inputs
@@ -175,18 +174,17 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
         d\text{, and given }\tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3)\text{, then with probability at least
         }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ for proper }\delta\text{, the GD training of
         Transformer converges to a global minimum with sufficiently small step size }\gamma\text{ as in Eq. (4).}""",
-    name="global convergence under LeCun and He initialisation",
-    assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA], relation=AtMost(signed=True),
-    expects="refuted", severity="error", correction="convergence.thm-1-one-token", uses=ON_SAMPLES,
+    assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA],
+    name="global convergence under LeCun and He initialisation", relation=AtMost(signed=True), expects="refuted",
+    severity="error", correction="convergence.thm-1-one-token", uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.lemma-5", "convergence.eq-45-46",
         "convergence.eq-47-psd-sum", "convergence.eq-48", "convergence.loss-init-sqrt-n",
     ),
-    note=_READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
-        as in the proof; if it may be as large as one likes, nothing is stated.""",
     consequence=r"""No width guarantees convergence on data that merely satisfy Assumptions 1 to 3; for given samples
         with $\lambda_0 > 0$ and one token use the explicit width of convergence.thm-1-one-token.""",
-)  # fmt: skip
+    note=_READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
+        as in the proof; if it may be as large as one likes, nothing is stated.""")  # fmt: skip
 THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global convergence under NTK initialisation",
     statement=r"""\text{Under the setting of NTK initialization in Table 1 and Assumptions 1 to 3, suppose
         }d_m=\tilde\Omega(N)\text{, then with probability at least }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat
@@ -273,8 +271,7 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
         the paper's is where $\lambda_0$ does not depend on $N$; what it cannot have from Assumption 3 is $\lambda_0 >
         0$. That gradient descent then converges is known while no ReLU changes its state
         (convergence.prop-1-fixed-pattern); for more tokens $F_{pre}$ is no sum of positive semidefinite parts
-        (convergence.eq-47-psd-sum).""",
-)  # fmt: skip
+        (convergence.eq-47-psd-sum).""")  # fmt: skip
 
 
 def _sufficient_width(N: int, d: int, least: Any, C_x: Any, E: Any) -> Any:
@@ -330,8 +327,7 @@ THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     uses=("convergence.prop-1-fixed-pattern",), of_project=True,
     note="""The union bound over pairs, against enumeration; equality for $N = 2$. What follows deterministically is
         convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
-        (convergence.eq-60-61).""",
-)  # fmt: skip
+        (convergence.eq-60-61).""")  # fmt: skip
 
 
 def _union_bound(N: int, d: int, s: Any) -> Any:
@@ -369,8 +365,7 @@ NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
     of_project=True,
     note=r"""Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings
         (2) about: it bounds the initial loss whatever the width (convergence.thm-2-loss-allowed), while labels of order
-        1 give $\sqrt{2 \ell}$ of order $\sqrt{N}$.""",
-)  # fmt: skip
+        1 give $\sqrt{2 \ell}$ of order $\sqrt{N}$.""")  # fmt: skip
 
 
 @NTK_ONE_TOKEN.inputs
@@ -406,13 +401,12 @@ LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
     statement=r"""\tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\
         \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
-    name="upper bound of the allowed initial loss",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"], relation=AtMost(),
+    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
+    name="upper bound of the allowed initial loss", relation=AtMost(),
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
     of_project=True,
     note=r"""$N \alpha^2 \le \|F_{pre}\|_F^2 \le (\rho \|W_V\|_2)^2$, and $\lambda_V > \|W_V\|_2$; $\|W_V\|_2 \le 3
-        \sqrt{d_m}$ by Lemma 6. For the sum over tokens; the average leaves $d_s^2$ less.""",
-)  # fmt: skip
+        \sqrt{d_m}$ by Lemma 6. For the sum over tokens; the average leaves $d_s^2$ less.""")  # fmt: skip
 
 
 @LOSS_ALLOWED.formula

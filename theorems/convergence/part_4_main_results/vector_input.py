@@ -29,14 +29,13 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1", name="conve
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
+    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the hidden
+        layer has rank at most 2 and the conditions fail, as convergence.cor-1-rank-two says.""",
     note=r"""True for $N \ge 3$; nothing is printed about $N$. Judged is the second half, over all weights that Gaussian
         initialisation can produce. With one or two samples $\alpha$ can be positive at $d = 1$, and labels close to the
         outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on $F_{pre}$ has rank at
         most 2, $\alpha = 0$, and both conditions fail unless $\ell(\theta^0) = 0$. The first half says 'can': labels
-        near the outputs meet both conditions wherever $\alpha > 0$.""",
-    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the hidden
-        layer has rank at most 2 and the conditions fail, as convergence.cor-1-rank-two says.""",
-)  # fmt: skip
+        near the outputs meet both conditions wherever $\alpha > 0$.""")  # fmt: skip
 
 
 @COR_1.formula
@@ -152,8 +151,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
     missing=r"$X \ne 0$",
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
         has rank one. For $X = 0$ both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has $[X, y]$, while
-        every $w$ is a solution.""",
-)  # fmt: skip
+        every $w$ is a solution.""")  # fmt: skip
 
 
 def _minors(X: Any) -> list[Any]:

@@ -14,9 +14,8 @@ Factor = Annotated[Any, Shape("N", "p")]
 DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
     statement=r"""\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde
         K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}( \tilde K\tilde K^\top)}""",
-    name="distance of kernels by relative rotation",
     assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
-    relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)},
+    name="distance of kernels by relative rotation", relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)},
     doubt=Doubt(
         r"}{\sqrt{\operatorname{Tr}\left(\boldsymbol{K} \boldsymbol{K}^{\top}\right)}} "
         r"\sqrt{\operatorname{Tr}\left(\widetilde{\boldsymbol{K}} \widetilde{\boldsymbol{K}}^{\top}\right)}",
@@ -24,8 +23,7 @@ DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1,
             K^\top)$, no distance; the extraction has the scope of roots and fractions wrong elsewhere (Eq. (7)). With
             both roots below the bar it is the relative rotation that the text calls it."""),
     note=r"""Half the squared Frobenius distance of $K / \|K\|_F$ and $\tilde K / \|\tilde K\|_F$, hence 0 exactly for
-        $\tilde K = c K$ with $c > 0$, and at most 1 for PSD kernels.""",
-)  # fmt: skip
+        $\tilde K = c K$ with $c > 0$, and at most 1 for PSD kernels.""")  # fmt: skip
 
 
 @DISTANCE.formula

@@ -95,8 +95,8 @@ FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2
         d_m=\{10,100,1000,4000\}:\ \text{the training can converge except for the case with sub-linear width, see the
         linear convergence rate; the weights do not change much after 50 epochs; as the width increases, the empirical
         NTK becomes more stable.}""",
-    assumptions=[MEAN_LOSS], relation=PROPORTIONS, sizes={"N": (10, 10), "d_s": (2, 2), "d": (10, 10)},
-    expects="empirical",
+    assumptions=[MEAN_LOSS],
+    relation=PROPORTIONS, sizes={"N": (10, 10), "d_s": (2, 2), "d": (10, 10)}, expects="empirical",
     observed=r"""$N = 10$, $d_s = 2$, $d = 10$, widths 1, 10 and 50, 400 steps, $\gamma = 1/10$, LeCun, $\tau_0 =
         d_m^{-1/2}$, 32 seeds: widths 10 and 50 reach 1/100 of the initial loss, width 1 does not; after step 50 the
         weights move less per step than in the first ten. With the stated $\gamma = 1$ width 100 diverges within 50
@@ -105,8 +105,7 @@ FIG_2 = Claim(CONVERGENCE, "convergence.exp-fig-2", label="Section 5.1, Figure 2
     note=r"""$\gamma = 1$ is too long for $|f - y|^2 / (2N)$ and all the more for the sum, whose gradient is $N$ times
         larger: the largest eigenvalue of the kernel grows in proportion to $d_m$ under LeCun initialisation. At the
         sizes of the paper, $N = 100$, $d_s = 10$, $d = 100$, $d_m = 1000$, the mean loss grows from the first of such
-        steps and overflows within eight (one seed).""",
-)  # fmt: skip
+        steps and overflows within eight (one seed).""")  # fmt: skip
 
 
 @functools.cache

@@ -91,8 +91,7 @@ REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last displ
     note="""True only where the network vanishes at initialisation: the flow adds $(K(X, X_n))_n K^{-1} (y - f_0)$ to
         the initial output $f_0(X)$. A Gaussian initialisation does not start at $f_0 = 0$. The display is usual, for
         networks with $f_0 = 0$, or close to it by a small scale, and right in the mean over a centred $f_0$ with $K$
-        fixed; B.1 supposes neither.""",
-)  # fmt: skip
+        fixed; B.1 supposes neither.""")  # fmt: skip
 
 
 def _gram(F: Any) -> Any:

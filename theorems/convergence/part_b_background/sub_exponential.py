@@ -203,8 +203,7 @@ ANY_PARAMETERS = Claim(CONVERGENCE, "convergence.lemma-4-any-parameters",
         P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2 \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
     assumptions=[DEFINITION, "X constant, which is SE(0, 0)", "delta = exp(-level) in (0, 1)"],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
-    note=r"The definition allows 'non-negative parameters'. $|X - \mu| < 0$ never happens.",
-)  # fmt: skip
+    note=r"The definition allows 'non-negative parameters'. $|X - \mu| < 0$ never happens.")  # fmt: skip
 
 
 @ANY_PARAMETERS.formula

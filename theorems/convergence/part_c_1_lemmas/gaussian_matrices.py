@@ -29,14 +29,13 @@ LEMMA_5 = Claim(CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Co
     statement=r"""W\in\mathbb R^{d_1\times d_2}\text{ iid }\mathcal N(0,1),\ \zeta\ge0:\ \text{with probability at least
         }1-2\exp(-\zeta^2/2):\ \sqrt{d_1}-\sqrt{d_2}-\zeta \le\sigma_{\min}(W)\le\sigma_{\max}(W)
         \le\sqrt{d_1}+\sqrt{d_2}+\zeta""",
-    name="extreme singular values of Gaussian matrices",
-    assumptions=["entries independent standard normal", "zeta >= 0"], relation=FollowsLaw(samples=4000, instances=8),
+    assumptions=["entries independent standard normal", "zeta >= 0"],
+    name="extreme singular values of Gaussian matrices", relation=FollowsLaw(samples=4000, instances=8),
     sizes={"d_1": (1, 12), "d_2": (1, 12)},
     note=r"""Gaussian concentration of the 1-Lipschitz extreme singular values around means inside $[\sqrt{d_1} -
         \sqrt{d_2}, \sqrt{d_1} + \sqrt{d_2}]$. For $\zeta < \sqrt{2 \log 2} = 1.18$ the stated probability is not
         positive and nothing is said; for $d_1 < d_2$ the lower bound is negative and trivial. Each instance is tested
-        at its own $\zeta$ and at 5/4, 2 and 3.""",
-)  # fmt: skip
+        at its own $\zeta$ and at 5/4, 2 and 3.""")  # fmt: skip
 
 
 @LEMMA_5.formula

@@ -77,8 +77,7 @@ LEMMA_12 = Claim(LOSS, "convergence.lemma-12", label="Lemma 12", name="upper bou
             stands for $\theta^t$ throughout."""),
     note=r"""For the average pooling of Eq. (1.2) the left-hand sides are $d_s$ times smaller at the same residual. The
         bounds in $W_V$ and $w_O$ are attained at $d_s = 1$; those in $W_Q$ and $W_K$ use $\|\mathrm{diag}(\beta) -
-        \beta \beta^\top\| \le 2$ where 1/2 is sharp.""",
-)  # fmt: skip
+        \beta \beta^\top\| \le 2$ where 1/2 is sharp.""")  # fmt: skip
 
 
 @LEMMA_12.formula
@@ -124,8 +123,7 @@ EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gra
         """),
     note="""Every line is compared with the next; equalities are compared both ways, so the ratio reported is 1, and
         Lemma 12 says how tight the outer bounds are. The minus sign in front of the sums is misplaced, inside norms.
-    """,
-)  # fmt: skip
+    """)  # fmt: skip
 EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)", name="loss gradients in query and key weights",
     statement=r"""\|\nabla_{W_Q}\ell(\theta)\|_F =\tau_0\tau_1\|\sum_n(f(X_n)-y_n) \sum_iW_kX_n^\top(\mathrm{diag}(
         \beta_{i,n})-\beta_{i,n} \beta_{i,n}^\top)X_nW_V^\top (w_O\circ\sigma_r(W_VX_n^\top\beta_{i,n}))X_n^{(i,:)}\|_F

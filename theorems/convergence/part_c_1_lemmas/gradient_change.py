@@ -119,8 +119,7 @@ EQ_16 = Claim(ONE_SAMPLE, "convergence.eq-16", label="Eq. (16)", name="change of
         \le\tau_1C_xd_s^{3/2}(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t'}-\theta^t\|_2
         =\tau_1C_xd_s^{3/2}(1+\bar\lambda_Vz)\|\theta^{t'}-\theta^t\|_2""",
     relation=AtMost(ascent=False), all_sizes=True,
-    note="The left side comes from differentiation; both inequalities are decided.",
-)  # fmt: skip
+    note="The left side comes from differentiation; both inequalities are decided.")  # fmt: skip
 
 
 def _lines_16(q: Pair, values: Any = 1, attention: Any = 1) -> list[Any]:
@@ -170,8 +169,7 @@ EQ_17_18 = Claim(ONE_SAMPLE, "convergence.eq-17-18", label="Eqs. (17), (18)",
             the bar and a norm, and all of them the dots of $\mathrm{relu}'$, which the gradient (Eq. (7)) and the
             sentence after Eq. (18) have. Taken is what the triangle inequality gives, $\|w_O^{t'} \circ
             \dot\sigma_r^{t'}\| \|\beta^{t'} - \beta^t\| + \|\beta^t\| \|w_O^{t'} \circ \dot\sigma_r^{t'} - w_O^t \circ
-            \dot\sigma_r^t\|$ for each token, and $\bar\lambda_O$, as Eqs. (19) and (20) need it."""),
-)  # fmt: skip
+            \dot\sigma_r^t\|$ for each token, and $\bar\lambda_O$, as Eqs. (19) and (20) need it."""))  # fmt: skip
 
 
 def _lines_17_18(q: Pair, attention: Any = 1, gates: Any = 1, speed: Any = 1) -> list[Any]:
@@ -225,8 +223,7 @@ EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)", name="change of
             fail too: relu is not bounded by 1, which the last step needs. $\theta^\top$ stands for $\theta^t$, as in
             Lemma 12."""),
     note=r"""$\mathrm{relu}'$ is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the
-        pre-activations. This is the step on which Lemma 14, Eq. (37) and Proposition 1 fall.""",
-)  # fmt: skip
+        pre-activations. This is the step on which Lemma 14, Eq. (37) and Proposition 1 fall.""")  # fmt: skip
 
 
 def _lines_19(q: Pair) -> Any:

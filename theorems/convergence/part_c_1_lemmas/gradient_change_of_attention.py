@@ -131,8 +131,7 @@ EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21)
     statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
         \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     name="change of the query gradient, split, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-21",
-    of_project=True,
-)  # fmt: skip
+    of_project=True)  # fmt: skip
 EQ_21_TOKENS.domain("steep attention")(steep_attention)
 
 
@@ -170,8 +169,7 @@ EQ_22 = Claim(TWO_TOKENS, "convergence.eq-22", label="Eq. (22)", name="change of
         r"""The transposes of $\beta \beta^\top$ are lost, and $D^{t'} - D^t$ shows a minus before its last term, where
             the next line needs a plus."""),
     note="""The last line has lost the factor $C_x^2 d_s$ of its second term. It is no misprint: Eqs. (23), (24) and
-        $c_3$ in Eq. (14) carry the loss on. Every line before it holds.""",
-)  # fmt: skip
+        $c_3$ in Eq. (14) carry the loss on. Every line before it holds.""")  # fmt: skip
 
 
 def _lines_22(q: Factors, i: int) -> list[Any]:
@@ -222,8 +220,7 @@ EQ_22_ALL = Claim(TWO_TOKENS, "convergence.eq-22-all-factors", label="Eq. (22), 
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="change of the attention covariance, corrected", relation=AtMost(ascent=False), all_sizes=True,
     sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-17-18",), corrects="convergence.eq-22",
-    of_project=True,
-)  # fmt: skip
+    of_project=True)  # fmt: skip
 EQ_22_ALL.domain("steep attention")(steep_attention)
 
 
@@ -280,22 +277,19 @@ EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)", name="Lipschitz
     relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.gradient-wk",),
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-24-fixed-pattern",
     note=r"""As Eq. (23), and $W_K$ appears as $3 \lambda_K z$ where the gradient in $W_K$ has $W_Q$. Both
-        counterexamples break the line with $\lambda_Q$ in that place as well.""",
-)  # fmt: skip
+        counterexamples break the line with $\lambda_Q$ in that place as well.""")  # fmt: skip
 EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (23), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="Q", other="K"),
-    name="Lipschitz bound of the query gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), all_sizes=True, sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
-    uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"), corrects="convergence.eq-23",
-    of_project=True,
-)  # fmt: skip
+    assumptions=[SAME_PATTERN],
+    name="Lipschitz bound of the query gradient, fixed pattern", relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"),
+    corrects="convergence.eq-23", of_project=True)  # fmt: skip
 EQ_24_FIXED = Claim(TWO_TOKENS, "convergence.eq-24-fixed-pattern", label="Eq. (24), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="K", other="Q"),
-    name="Lipschitz bound of the key gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), all_sizes=True,
-    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",),
-    corrects="convergence.eq-24", of_project=True,
-)  # fmt: skip
+    assumptions=[SAME_PATTERN],
+    name="Lipschitz bound of the key gradient, fixed pattern", relation=AtMost(ascent=False), all_sizes=True,
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",), corrects="convergence.eq-24",
+    of_project=True)  # fmt: skip
 
 
 def _across_a_kink(W_Q: list[int], W_K: list[int]) -> dict[str, Any]:

@@ -52,8 +52,7 @@ U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14
             relu in its place $h$ would have no such bound. The transpose of $\beta \beta^\top$ is lost, which the
             definition of $U^t$ has."""),
     note=r"""$\|\mathrm{diag}(\beta) - \beta \beta^\top\|_2 \le 1/2$ is sharp where the proof uses 2; $h$ reaches its
-        bound.""",
-)  # fmt: skip
+        bound.""")  # fmt: skip
 U_AND_H.domain("all pre-activations zero", zero_pre_activations)
 U_AND_H.domain("balanced attention", balanced_attention)
 
@@ -153,9 +152,8 @@ H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-patte
     label="Bound on the h difference while no ReLU differs in state", name="change of the gated values, fixed pattern",
     statement=r"""\text{If no pre-activation differs in sign,
         }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}- \theta^t\|_2""",
-    assumptions=[NORMS, SAME_SIGNS], relation=AtMost(), all_sizes=True,
-    sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff",
-    of_project=True,
+    assumptions=[NORMS, SAME_SIGNS],
+    relation=AtMost(), all_sizes=True, sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff", of_project=True,
 )  # fmt: skip
 H_OF_FIXED_PATTERN.domain("close pairs", close_pairs)
 

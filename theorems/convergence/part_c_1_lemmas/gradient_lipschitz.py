@@ -45,15 +45,14 @@ LEMMA_14 = Claim(WEIGHTS_MOVE, "convergence.lemma-14", label="Lemma 14, Eqs. (13
         "convergence.eq-19", "convergence.eq-20", "convergence.eq-21", "convergence.eq-22", "convergence.eq-23",
         "convergence.eq-24",
     ),
+    consequence="""The gradient of a ReLU network has no Lipschitz constant, so smoothness, step sizes and stability
+        derived from $c_3$ hold only while no ReLU changes its state, with the constant of
+        convergence.lemma-14-fixed-pattern.""",
     note=r"""Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant
         exists: Eq. (19) treats $\mathrm{relu}'$ as Lipschitz. And away from every kink the printed $c_3$ is too small
         for large $C_x$: Eq. (22) loses the factor $C_x^2 d_s$ of $3 \lambda_K z$ in its last line. The third and fourth
         lines also have $C_x$ for the norm of a token, which Assumption 1 bounds by $\sqrt{d_s} C_x$, and the fourth has
-        $\lambda_K$ for $\lambda_Q$ in $3 \lambda_K z$.""",
-    consequence="""The gradient of a ReLU network has no Lipschitz constant, so smoothness, step sizes and stability
-        derived from $c_3$ hold only while no ReLU changes its state, with the constant of
-        convergence.lemma-14-fixed-pattern.""",
-)  # fmt: skip
+        $\lambda_K$ for $\lambda_Q$ in $3 \lambda_K z$.""")  # fmt: skip
 
 
 @LEMMA_14.formula
@@ -108,13 +107,12 @@ FIXED_PATTERN = Claim(WEIGHTS_MOVE, "convergence.lemma-14-fixed-pattern",
         +\tau_0^2\sum_{P\in\{K,Q\}}(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)
         +\bar\lambda_V\bar\lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big],\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
-    assumptions=[SAME_SIGNS], relation=AtMost(ascent=False), all_sizes=True,
-    sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
+    assumptions=[SAME_SIGNS],
+    relation=AtMost(ascent=False), all_sizes=True, sizes={**WEIGHTS_MOVE.sizes, "d_s": (1, 3), "d_m": (1, 3)},
     corrects="convergence.lemma-14", of_project=True,
     uses=("convergence.eq-20-fixed-pattern", "convergence.eq-23-fixed-pattern", "convergence.eq-24-fixed-pattern"),
     note=r"""As Eqs. (15)-(24) with $\mathrm{relu}'$ constant, the factor $C_x^2 d_s$ kept in Eq. (22), tokens bounded
-        by $\sqrt{d_s} C_x$, and $\lambda_Q$ where the gradient in $W_K$ needs it.""",
-)  # fmt: skip
+        by $\sqrt{d_s} C_x$, and $\lambda_Q$ where the gradient in $W_K$ needs it.""")  # fmt: skip
 FIXED_PATTERN.domain("close pairs", close_pairs)
 
 

@@ -38,12 +38,11 @@ LEMMA_13 = Claim(NETWORK, "convergence.lemma-13", label="Lemma 13, Eq. (11)", na
     statement=r"""\|\nabla_\theta f^t\|_2\le c_2,\quad c_2\triangleq\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2
         +(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2
         +(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}""",
-    relation=AtMost(ascent=False), all_sizes=True,
-    sizes={**NETWORK.sizes, "N": (1, 3)}, proof=("convergence.lemma-13-sums",),
+    relation=AtMost(ascent=False), all_sizes=True, sizes={**NETWORK.sizes, "N": (1, 3)},
+    proof=("convergence.lemma-13-sums",),
     note="""Checked for the spectral and the Frobenius norm of the Jacobian, as the proof does. For the average pooling
         of Eq. (1.2) the Jacobian is $d_s$ times smaller. Attained at $d_s = 1$ and equal samples, without attention
-        weights.""",
-)  # fmt: skip
+        weights.""")  # fmt: skip
 
 
 def _c_2(b: NormBounds, output: Any = 1, value: Any = 1, attention: Any = 1) -> Any:
@@ -124,8 +123,7 @@ SQUARES = Claim(NETWORK, "convergence.lemma-13-sums-of-squares",
         \sum_n\|\nabla_{W_K}f(X_n)\|_F^2\le(2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar \lambda_Od_sC_x^2)^2""",
     name="sums of squared network gradients, corrected", relation=AtMost(ascent=False), all_sizes=True,
     corrects="convergence.lemma-13-sums", of_project=True,
-    note="The squares of the bounds of Lemma 12 per unit of residual; their sum is $c_2^2$ of Eq. (11).",
-)  # fmt: skip
+    note="The squares of the bounds of Lemma 12 per unit of residual; their sum is $c_2^2$ of Eq. (11).")  # fmt: skip
 
 
 @SQUARES.formula

@@ -54,8 +54,7 @@ LEMMA_7 = Claim(TWO_ENDS, "convergence.lemma-7", label="Lemma 7", name="Lipschit
         products of two tokens are half of $d_s C_x^2$ where they differ. The scalar tokens 1 and $1 - \sqrt2$ at equal
         weights reach $(2 + \sqrt2)/16 = 0.213$ of the bound. A quarter of the bound holds: $\|\mathrm{diag}(\beta) -
         \beta \beta^\top\|_2 \le 1/2$, and the logits move by at most $\tau_0 d_s C_x^2 \|d(W_Q^\top W_K)\|_2$ in the
-        2-norm.""",
-)  # fmt: skip
+        2-norm.""")  # fmt: skip
 
 
 @LEMMA_7.domain("two tokens at equal weights")
@@ -103,8 +102,7 @@ LEMMA_9 = Claim(SUMMED, "convergence.lemma-9", label="Lemma 9", name="Lipschitz 
     relation=AtMost(), all_sizes=True,
     proof=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
     note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side. Nearly attained by the sum,
-        where one token carries the norm and all others attend to it.""",
-)  # fmt: skip
+        where one token carries the norm and all others attend to it.""")  # fmt: skip
 
 
 def _hidden(X: Any, theta: Weights, tau_0: Any, tau_1: Any, pooling: str = "sum") -> Any:
@@ -204,10 +202,9 @@ LEMMA_10 = Claim(SUMMED, "convergence.lemma-10", label="Lemma 10", name="Lipschi
     statement=r"\|f^{t'}-f^t\|_2\le\rho\bar\lambda_V\|w_O^{t'}-w_O^t\|_2+\bar\lambda_O\|F_{pre}^{t'}-F_{pre}^t\|_F",
     relation=AtMost(), all_sizes=True, proof=("convergence.lemma-10-fnorm",),
     doubt=Doubt(r"\max(\|\boldsymbol{w}_Q^t\|_2, \|\boldsymbol{w}_Q^{t'}\|_2) \leq \bar{\lambda}_O",
-        r"$w_Q$ stands for $w_O$, whose bound $\lambda_O$ is."),
+        r"""$w_Q$ stands for $w_O$, whose bound $\lambda_O$ is."""),
     note="""Checked for the sum over tokens and for the average of Eq. (1.2) side by side, $F_{pre}$ and $f$ taken
-        alike.""",
-)  # fmt: skip
+        alike.""")  # fmt: skip
 
 
 def _output_bound(X: Any, ends: tuple[Weights, Weights], tau_0: Any, tau_1: Any, output: Any = 1,
@@ -244,9 +241,8 @@ FROBENIUS = Claim(CONVERGENCE, "convergence.lemma-10-fnorm", label="Proof of Lem
     statement=r"""\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F =\Big\|\Big[\tau_1\sum_i \sigma_r(W_V^{t'}X_1^\top
         \beta_{i,1}^{t'}),\dots,\tau_1\sum_i \sigma_r(W_V^{t'}X_N^\top \beta_{i,N}^{t'})\Big]\Big\|_F \le\tau_1\sqrt
         Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2""",
-    name="Frobenius norm of the hidden layer", assumptions=[ASSUMPTION_1, SUM], relation=AtMost(), all_sizes=True,
-    sizes=SIZES,
-)  # fmt: skip
+    assumptions=[ASSUMPTION_1, SUM],
+    name="Frobenius norm of the hidden layer", relation=AtMost(), all_sizes=True, sizes=SIZES)  # fmt: skip
 FROBENIUS.domain("all pre-activations zero", zero_pre_activations)
 FROBENIUS.domain("dominating token", dominating_token)
 

@@ -48,8 +48,7 @@ LEMMA_11 = Claim(SOFTMAX, "convergence.lemma-11", label="Lemma 11", name="softma
     relation=Equal(), all_sizes=True, exact=True,
     doubt=Doubt(r"-\exp\left(\boldsymbol{u}^{(j)}\right) - \exp\left(\boldsymbol{u}^{(k)}\right)",
         """In the proof, a minus sign where the quotient rule gives the product; it may be a lost dot. The lemma does
-            not depend on it."""),
-)  # fmt: skip
+            not depend on it."""))  # fmt: skip
 
 
 @LEMMA_11.formula
@@ -160,8 +159,7 @@ SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants 
     note=r"""Along the segment the change is $(\mathrm{diag}(v) - v v^\top) h$. Its 1-norm is $E|h - E h|$ under the
         weights $v$, at most the standard deviation of $h$, hence at most $\max |h|$; and by Gershgorin
         $\mathrm{diag}(v) - v v^\top$ has norm at most $\max 2 v (1 - v) \le 1/2$. Both are attained in the limit at two
-        equal logits that move in opposite directions.""",
-)  # fmt: skip
+        equal logits that move in opposite directions.""")  # fmt: skip
 
 
 @SHARP.formula

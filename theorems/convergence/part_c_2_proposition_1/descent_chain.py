@@ -63,18 +63,17 @@ DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, fin
         \le\ell(\theta^\top)-\tfrac12\gamma\|\nabla_{w_o}\ell(\theta^\top)\|_2^2
         =\ell(\theta^\top)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2
         \le\ell(\theta^\top)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2""",
-    name="decrease of the loss per step", assumptions=["t = 0"], relation=AtMost(ascent=False, signed=True),
-    expects="refuted", severity="error", proof=("convergence.eq-37",),
-    correction="convergence.descent-chain-fixed-pattern",
-    doubt=Doubt((*TWO_C_1, THETA_T),
-        r"""Eq. (36) prints $c_1$ in two ways that differ by a factor $\lambda_O$; the first, the larger one since
-            $\lambda_O \ge 1$, is taken in $C$. $\theta^\top$ stands for $\theta^t$, as in Lemma 12."""),
+    assumptions=["t = 0"],
+    name="decrease of the loss per step", relation=AtMost(ascent=False, signed=True), expects="refuted",
+    severity="error", proof=("convergence.eq-37",), correction="convergence.descent-chain-fixed-pattern",
+    doubt=Doubt((*TWO_C_1, THETA_T), r"""Eq. (36) prints $c_1$ in two ways that differ by a factor $\lambda_O$; the
+            first, the larger one since $\lambda_O \ge 1$, is taken in $C$. $\theta^\top$ stands for $\theta^t$, as in
+            Lemma 12."""),
     note=r"""Each side is taken as its change $\ell(\cdot) - \ell(\theta^t)$. The first inequality is that of Eq. (37),
         integrated, and fails with it: in the counterexamples of Proposition 1 $\ell(\theta^1)$ exceeds
         $\ell(\theta^0)$, while every other member of the chain is below $\ell(\theta^0)$. All other steps hold. Read as
         an implication, the chain follows from Eq. (37) for any $C$ that makes it true; judged is what it asserts, for
-        the $C$ that is defined.""",
-)  # fmt: skip
+        the $C$ that is defined.""")  # fmt: skip
 
 
 @DESCENT_CHAIN.formula

@@ -38,16 +38,15 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
         z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2))\ [\text{Table
         2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2)]=\rho^2
         z/\bar\lambda_O\ [\text{C.2}]""",
-    name="auxiliary constant of Proposition 1", assumptions=["all lambdas positive"], relation=Equal(), all_sizes=True,
-    sizes={"N": (1, 4), "d_s": (1, 4)},
+    assumptions=["all lambdas positive"],
+    name="auxiliary constant of Proposition 1", relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)},
     doubt=Doubt((Z_WITH_O, r"4\tau_0^2 C_x^2 d_s^2 \bar{\lambda}_V^2 \left(\bar{\lambda}_Q^2 + \bar{\lambda}_K^2"),
         r"""Proposition 1 shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2 $\lambda_Q^2$; Table 2
             shows $C_x^2$, Proposition 1 and Appendix C.2 $C_x^4$. Taken is $\lambda_Q^2$ with $C_x^4$, as the proof
             writes $z$ out. The extraction takes O for Q elsewhere, and the rows of Table 2 beside $z$ are damaged
             ($W_O$ for $W_Q$, a squared norm in $\lambda_V$)."""),
     note=r"""The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of $\gamma \sum_s \sqrt{2
-        \ell(\theta^s)}$, give $\rho^2 z / \lambda_O$ with this $z$ and with neither of the other two.""",
-)  # fmt: skip
+        \ell(\theta^s)}$, give $\rho^2 z / \lambda_O$ with this $z$ and with neither of the other two.""")  # fmt: skip
 
 
 def _rho_squared_z(N: Any, d_s: Any, tau_0: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any, four: Any = 4,
@@ -89,8 +88,7 @@ STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after
     doubt=Doubt(TWO_C_1, "Eq. (36) prints $c_1$ in two ways; both have the same power of $N$."),
     note=r"""Read as $C(4N) = 2 C(N)$. $c_1$ and $c_2$ each carry $N^{1/2}$, so $c_1 c_2$ is proportional to $N$ and
         $\gamma$ at best to $1/N$; where $\ell(\theta^0)$ itself grows like $N$, as for labels of fixed size, $c_3
-        \ell(\theta^0)$ grows like $N^{3/2}$.""",
-)  # fmt: skip
+        \ell(\theta^0)$ grows like $N^{3/2}$.""")  # fmt: skip
 
 
 def _C(N: int, d_s: int, tau_0: Any, C_x: Any, lam: Any, loss: Any) -> tuple[Any, Any]:
@@ -209,11 +207,10 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
     ],
     name="movement of the weights during training", relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),
-    doubt=Doubt(r"\nabla_{\boldsymbol{w}_{O}} \Phi(\boldsymbol{W}^{s})",
-        r"Eq. (26) has the loss $\ell(\theta^s)$ in this place; $\Phi$ is another thing in this paper."),
+    doubt=Doubt(r"\nabla_{\boldsymbol{w}_{O}} \Phi(\boldsymbol{W}^{s})", r"""Eq. (26) has the loss $\ell(\theta^s)$ in
+            this place; $\Phi$ is another thing in this paper."""),
     note="""The induction hypothesis is what Proposition 1 fails to establish (Eq. (37)); granted it, these lines hold,
-        with a factor 2 to spare in Eq. (29).""",
-)  # fmt: skip
+        with a factor 2 to spare in Eq. (29).""")  # fmt: skip
 
 
 @EQ_26_34.inputs
@@ -348,14 +345,12 @@ FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding
     note=r"""Lemma 9, which the first line quotes, has $d_s$ there, and so have the second line and Eq. (36). Without it
         the line is false for long sequences only: one large pair of opposite tokens, to which all others attend, moves
         every row of attention. With $d_s$ the chain holds. Its $16 / \alpha^2$ may be $4 / \alpha^2$, since $\gamma
-        \sum_s u^s \le 4 / \alpha^2$: Eq. (3) then keeps $\sigma_{\min}(F_{pre})$ above $7 \alpha / 8$.""",
-)  # fmt: skip
+        \sum_s u^s \le 4 / \alpha^2$: Eq. (3) then keeps $\sigma_{\min}(F_{pre})$ above $7 \alpha / 8$.""")  # fmt: skip
 FPRE_CHAIN_WITH_D_S = Claim(GRANTED, "convergence.fpre-chain-with-d-s",
     label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F, with d_s on its first line",
     statement=_CHAIN % "d_s",
     name="movement of the hidden layer, corrected", relation=AtMost(ascent=False, signed=True),
-    uses=("convergence.prop-1-z",), corrects="convergence.fpre-chain", of_project=True,
-)  # fmt: skip
+    uses=("convergence.prop-1-z",), corrects="convergence.fpre-chain", of_project=True)  # fmt: skip
 
 
 @FPRE_CHAIN.formula

@@ -78,8 +78,7 @@ MARGIN = Claim(CONVERGENCE, "convergence.prop-1-initial-margin",
         \ell(\theta^0)}$ as after Eq. (27), and a pre-activation moves by at most $\sqrt{d_s} C_x (1 + \lambda_V z')$
         times that (Eq. (16)): by induction no sign changes, and convergence.prop-1-fixed-pattern applies at every $t$.
         10 steps are followed. The average of Eq. (1.2) is the sum with $\tau_1 / d_s$, for which (2), (3) and the
-        margin ask for less.""",
-)  # fmt: skip
+        margin ask for less.""")  # fmt: skip
 MARGIN.domain("output weights zero", output_weights_zero)
 
 

@@ -160,9 +160,11 @@ PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2
         "convergence.eq-26-34", "convergence.fpre-chain", "convergence.eq-35", "convergence.eq-36", "convergence.eq-37",
         "convergence.descent-chain", "convergence.rate-last-line",
     ),
-    doubt=Doubt((Z_WITH_O, *TWO_C_1),
-        r"""$z$ shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2 $\lambda_Q^2$: Eq. (3) is required in
-            both forms. Of the two right-hand sides of Eq. (36) the larger is $c_1$."""),
+    doubt=Doubt((Z_WITH_O, *TWO_C_1), r"""$z$ shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2
+            $\lambda_Q^2$: Eq. (3) is required in both forms. Of the two right-hand sides of Eq. (36) the larger is
+            $c_1$."""),
+    consequence="""A step size read off Eq. (37) guarantees no decrease of the loss where a ReLU can change its state;
+        check the margin at initialisation first (convergence.prop-1-initial-margin).""",
     note=r"""Eq. (19) bounds the change of $\mathrm{relu}'$ as if $\mathrm{relu}'$ were Lipschitz; it jumps. In the
         counterexample the third neuron sits just above its kink on the first sample: one step carries it below, where
         it stops lowering $f(X_1)$ and starts raising $f(X_2)$, and the loss grows. No other $C$ made of the printed
@@ -173,10 +175,7 @@ PROP_1 = Claim(PRINTED_STEP, "convergence.prop-1", label="Proposition 1, Eqs. (2
         initialisation meets it with positive probability. Section 4.1 says that the proposition 'holds with high
         probability under some conditions', to be validated in Sections 4.2 and 4.3; what is validated there is (2) and
         (3), so that, given these, the proposition is taken as it stands. That (4) holds with high probability over a
-        Gaussian start at large width, where few neurons come near to their kinks, is not denied.""",
-    consequence="""A step size read off Eq. (37) guarantees no decrease of the loss where a ReLU can change its state;
-        check the margin at initialisation first (convergence.prop-1-initial-margin).""",
-)  # fmt: skip
+        Gaussian start at large width, where few neurons come near to their kinks, is not denied.""")  # fmt: skip
 
 
 printed_decay = PROP_1.formula(_decay)

@@ -67,15 +67,13 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
 PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
     statement=r"""\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta) \ge2\lambda_{\min}(K)\
         2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)""",
-    name="Polyak-Lojasiewicz inequality",
     assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", "d_m >= N"],
-    relation=AtMost(ascent=False), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    name="Polyak-Lojasiewicz inequality", relation=AtMost(ascent=False),
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
     doubt=Doubt(
         r"2\lambda_{\min}(K)\ell(\theta) \ge 2\lambda_{\min}(K)$ "
         r"$2\lambda_{\min}(\mathbf{F}_{\text{pre}}\mathbf{F}_{\text{pre}}^{\top})\ell(\boldsymbol{\theta})",
-        r"The extraction repeats $2 \lambda_{\min}(K)$."),
-)  # fmt: skip
+        r"The extraction repeats $2 \lambda_{\min}(K)$."))  # fmt: skip
 
 
 def _gradient(X: Any, y: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> Any:
@@ -135,13 +133,11 @@ LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last li
     ],
     name="convergence rate from half the singular value", relation=AtMost(signed=True), expects="refuted",
     severity="error", correction="convergence.rate-from-condition-3",
-    doubt=Doubt((r"(1 - \gamma \frac{\alpha}{2}) \ell", THETA_T),
-        r"""Eqs. (4) and (25) have $\alpha^2/2$ in this place; the counterexample breaks both. $\theta^\top$ stands for
-            $\theta^t$, as in Lemma 12."""),
+    doubt=Doubt((r"(1 - \gamma \frac{\alpha}{2}) \ell", THETA_T), r"""Eqs. (4) and (25) have $\alpha^2/2$ in this place;
+            the counterexample breaks both. $\theta^\top$ stands for $\theta^t$, as in Lemma 12."""),
     note=r"""$\sigma_{\min} \ge \alpha/2$ gives the factor $1 - \gamma \alpha^2 / 4$, not $1 - \gamma \alpha^2 / 2$. The
         printed $\alpha/2$ would need $\alpha \ge 2$. Eq. (4) can be saved: Eq. (3) has room for $\sigma_{\min} \ge 7
-        \alpha / 8$ (convergence.rate-from-condition-3).""",
-)  # fmt: skip
+        \alpha / 8$ (convergence.rate-from-condition-3).""")  # fmt: skip
 
 
 @LAST_LINE.inputs
@@ -186,8 +182,7 @@ RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate o
     of_project=True,
     note=r"""$\gamma \sum_s u^s \le 4 / \alpha^2$ after Eq. (27), so the $16 / \alpha^2$ of the chain for $F_{pre}$ is
         four times more than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq.
-        (37) may be granted.""",
-)  # fmt: skip
+        (37) may be granted.""")  # fmt: skip
 
 
 @RATE.inputs

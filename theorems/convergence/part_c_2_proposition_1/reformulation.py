@@ -24,13 +24,12 @@ REFORMULATION = Claim(NETWORK, "convergence.c2-reformulation",
         \beta_i:=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
     assumptions=["f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O"],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.c2-reformulation-average",
+    consequence="""Outputs, gradients and limits taken from Appendices C and D belong to a network that is $d_s$ times
+        that of Eq. (1.2): divide by $d_s$, kernels by $d_s^2$, or use convergence.c2-reformulation-average.""",
     note=r"""A clash of normalisations: Eq. (1.2) averages over the $d_s$ tokens, the display sums, and so do all proofs
         in Appendices C and D. The upper bounds proved for the sum hold for the average with a factor $d_s$ to spare;
         limits such as Lemma 1 come out $d_s^2$ too large. A $\tau_1$ that absorbs $1/d_s$ would mend the display, but
-        Table 1 fixes $\tau_1$.""",
-    consequence="""Outputs, gradients and limits taken from Appendices C and D belong to a network that is $d_s$ times
-        that of Eq. (1.2): divide by $d_s$, kernels by $d_s^2$, or use convergence.c2-reformulation-average.""",
-)  # fmt: skip
+        Table 1 fixes $\tau_1$.""")  # fmt: skip
 
 
 @REFORMULATION.formula

@@ -103,12 +103,11 @@ EQ_35 = Claim(LOSS_FALLEN, "convergence.eq-35", label="Eq. (35)", name="change o
         \le\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2 +2\|\nabla_\theta f^{t+\phi}-\nabla_\theta
         f^t\|_2\,\ell(\theta^0)""",
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-35-norm",
-    doubt=Doubt(r"\nabla_{\boldsymbol{\theta}} \ell(\boldsymbol{\theta}^{\top})",
-        r"$\theta^\top$ stands for $\theta^t$, as in Lemma 12."),
+    doubt=Doubt(r"\nabla_{\boldsymbol{\theta}} \ell(\boldsymbol{\theta}^{\top})", r"""$\theta^\top$ stands for
+            $\theta^t$, as in Lemma 12."""),
     note=r"""$\|f^t - y\|$ is $\sqrt{2 \ell(\theta^t)}$, which exceeds $2 \ell$ as soon as $2 \ell < 1$. The induction
         gives $\sqrt{2 \ell(\theta^0)}$, the printed $2 \ell(\theta^0)$ is its square; Eq. (37) and the definition of
-        $C$ repeat it.""",
-)  # fmt: skip
+        $C$ repeat it.""")  # fmt: skip
 
 
 def _lines_35(e: Ends, last: Any, of_output: Any = 1) -> list[Any]:
@@ -150,8 +149,7 @@ EQ_35_NORM = Claim(LOSS_FALLEN, "convergence.eq-35-norm", label="Eq. (35), with 
         \le\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2 +\|\nabla_\theta f^{t+\phi}-\nabla_\theta
         f^t\|_2\sqrt{2\ell(\theta^0)}""",
     name="change of the loss gradient, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-35",
-    of_project=True,
-)  # fmt: skip
+    of_project=True)  # fmt: skip
 
 
 @EQ_35_NORM.formula
@@ -252,9 +250,7 @@ EQ_36_WITH_O = Claim(OUTPUTS_MOVE, "convergence.eq-36-with-lambda-o", label="Eq.
         =\rho(\bar\lambda_V+\bar\lambda_O
         +\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2""",
     name="Lipschitz constant of the outputs, corrected", relation=AtMost(ascent=False), all_sizes=True,
-    corrects="convergence.eq-36",
-    of_project=True,
-)  # fmt: skip
+    corrects="convergence.eq-36", of_project=True)  # fmt: skip
 
 
 def _large_output(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:

@@ -102,6 +102,8 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         "convergence.lemma-15-gram", "convergence.eq-39", "convergence.eq-40", "convergence.lemma-15-t-choice",
         "convergence.eq-41",
     ),
+    consequence=r"""Dissimilarity of random pairs gives no lower bound of $\lambda_0$, on which the widths of Theorems 1
+        and 2 rest; assume that the given samples are separated (convergence.lemma-15-separated).""",
     note=r"""Take samples uniform on three orthonormal vectors, $d_s = 1$: Assumption 2 holds with $C_\lambda = 1$,
         Assumption 3 with every exponent, since $1/3 < 1/e$. For $N \ge 4$ two samples are equal, so $\lambda_0 = 0$
         with certainty, while the stated probability of $\lambda_0 \ge c \eta_V > 0$ is positive whatever the constants.
@@ -110,10 +112,7 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         statement is empty in the limit. Nothing hinges on equal samples or on a finite law: with $d = d_s = 1$ and $X =
         \sqrt U$ or $-\sqrt U$, $U$ uniform on $[0, 1]$, $P(U U' \ge t) = 1 - t + t \log t \le \exp(-t)$ (the assumption
         that convergence.thm-1 tests), all samples differ almost surely, and $\lambda_0 = 0$ from $N = 3$ on
-        (convergence.lemma-15-one-dimension).""",
-    consequence=r"""Dissimilarity of random pairs gives no lower bound of $\lambda_0$, on which the widths of Theorems 1
-        and 2 rest; assume that the given samples are separated (convergence.lemma-15-separated).""",
-)  # fmt: skip
+        (convergence.lemma-15-one-dimension).""")  # fmt: skip
 
 
 @LEMMA_15.formula
@@ -176,9 +175,9 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
         }1-\exp(-\Omega((N-1)^{-\hat c})),\ \text{one has }\sqrt{\langle X_k^\top X_k,X_j^\top
         X_j\rangle\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}},\ \forall j\ne k;\quad\text{[in the lemma] with probability
         at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))""",
-    name="probability of similarity below the threshold",
-    assumptions=["c_2 > 0 stands for the constant hidden in Omega"], relation=AtMost(ascent=False), domains=[],
-    expects="refuted", severity="error", correction="convergence.lemma-15-t-choice-union",
+    assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
+    name="probability of similarity below the threshold", relation=AtMost(ascent=False), domains=[], expects="refuted",
+    severity="error", correction="convergence.lemma-15-t-choice-union",
     doubt=Doubt(
         r"\boldsymbol{X}_{j}^{\top}\boldsymbol{X}_{j}\rangle \leq "
         r"\left\|\boldsymbol{\beta}_{1,k}\right\|_{2}C_{\lambda}",
@@ -187,8 +186,7 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
     note=r"""Three losses: $t^{\hat c}$ is of order $(N-1)^{-2 \hat c}$, not $(N-1)^{-\hat c}$; the event is an
         intersection of $N - 1$, which costs a factor $N - 1$; and $|\beta|^2 \ge 1/d_s$ enters to the power $\hat c$.
         For samples uniform on three orthonormal vectors the event has probability $(2/3)^{N-1}$, the stated one is at
-        least about $c_2 (N-1)^{-\hat c}$: false for all large $N$, whatever $c_2$.""",
-)  # fmt: skip
+        least about $c_2 (N-1)^{-\hat c}$: false for all large $N$, whatever $c_2$.""")  # fmt: skip
 
 
 def _twice(value: Any) -> Any:
@@ -219,8 +217,7 @@ T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
         X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1) \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
     relation=AtMost(ascent=False), domains=[], corrects="convergence.lemma-15-t-choice", of_project=True,
     note=r"""Empty, a bound above 1, as soon as $(N-1) \exp(-t^{\hat c}) \ge 1$: for $C_\lambda \le 1$ already from $N =
-        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
-)  # fmt: skip
+        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""")  # fmt: skip
 
 
 @T_CHOICE_UNION.formula
@@ -293,8 +290,7 @@ EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)", name="feature eige
         Two equal unit vectors with $C_\lambda = 1$ meet everything that is assumed, and $\Phi \Phi^\top$ is singular. A
         smaller $t$, such as a quarter of the printed one, repairs the step. $C_\lambda$ is 'some positive constant'
         below all $\lambda_{\min}(X_k X_k^\top)$. Chosen below them by a margin, say half of the least, it makes the
-        step right; nothing printed asks for the margin.""",
-)  # fmt: skip
+        step right; nothing printed asks for the margin.""")  # fmt: skip
 
 
 def _chain_41(X: Any, W_Q: Any, W_K: Any, tau_0: Any, C_lambda: Any, c: Any) -> list[list[Any]]:
@@ -372,8 +368,7 @@ SEPARATED = Claim(APART, "convergence.lemma-15-separated", label="Lemma 15, for 
     name="expected Gram matrix of separated samples", relation=AtMost(),
     uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15", of_project=True,
     note=r"""The premise needs $N d_s \le d$: the $N$ row spaces, of dimension $d_s$ each, are then linearly
-        independent.""",
-)  # fmt: skip
+        independent.""")  # fmt: skip
 
 
 def _lambda_0_of_data(X: Any, W_Q: Any, W_K: Any, tau_0: Any, eta_V: Any) -> Any:

@@ -36,17 +36,16 @@ EQ_47 = Claim(NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) 
     statement=r"""F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus, it suffices to lower bound:
         }\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi
         W_v^\top)\sigma_r(\Phi W_v^\top)^\top""",
-    name="hidden-layer Gram matrix as a PSD sum",
-    assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"], relation=AtMost(ascent=False),
-    expects="refuted", severity="error", correction="convergence.eq-47-perturbed",
+    assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"],
+    name="hidden-layer Gram matrix as a PSD sum", relation=AtMost(ascent=False), expects="refuted", severity="error",
+    correction="convergence.eq-47-perturbed",
+    consequence=r"""A lower bound for the first token says nothing about $F_{pre}$, so that Theorems 1 and 2 have no
+        lower bound of $\alpha$ for more than one token; use convergence.eq-47-perturbed.""",
     note=r"""With $F_{pre} = \sum_i F_i$ the product is $\sum_{i,j} F_i F_j^\top$; its mixed terms are not positive
         semidefinite. Two samples with the same tokens in different order have the same $F_{pre}$, so $F_{pre}
         F_{pre}^\top$ is singular, while the first tokens attend differently. The counterexample holds for the average
         over tokens too, $1/d_s^2$ times 0. A neighbourhood of its weights has $F_{pre} F_{pre}^\top$ as near to
-        singular as one likes.""",
-    consequence=r"""A lower bound for the first token says nothing about $F_{pre}$, so that Theorems 1 and 2 have no
-        lower bound of $\alpha$ for more than one token; use convergence.eq-47-perturbed.""",
-)  # fmt: skip
+        singular as one likes.""")  # fmt: skip
 
 
 @EQ_47.formula
@@ -85,12 +84,11 @@ EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     label="Text before Eq. (47), with what the other tokens may take away",
     statement=r"""\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
         F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
-    name="smallest singular value of the hidden layer",
     assumptions=["F_pre = sum over tokens i of F_i; 1/d_s times everything for the average of Eq. (1.2)"],
-    relation=AtMost(signed=True), corrects="convergence.eq-47-psd-sum", of_project=True,
+    name="smallest singular value of the hidden layer", relation=AtMost(signed=True),
+    corrects="convergence.eq-47-psd-sum", of_project=True,
     note=r"""Weyl's inequality. At $\tau_0 = 1/d_m$ the sum tends to 0 relative to the rest as the width grows; at
-        $d_m^{-1/2}$ it does not.""",
-)  # fmt: skip
+        $d_m^{-1/2}$ it does not.""")  # fmt: skip
 
 
 @EQ_47_PERTURBED.formula
@@ -165,17 +163,16 @@ CONDITIONED = Setting(
 EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)", name="eigenvalue concentration at large width",
     statement=r"""\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as
         long as }d_m\ge\tilde\Omega(N/\lambda_0)""",
-    assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"], relation=FollowsLaw(samples=100, instances=2), domains=[],
-    expects="reading",
-    reading=Reading(r"d_m \geq \tilde{\Omega}(N/\lambda_0)",
-        r"""$d_m \ge 105 (S/\lambda_0) \log(23 S/\lambda_0) \log(N/\delta)$, $S = \eta_V \|\Phi\|_F^2 \le \eta_V N d_s
-            C_x^2$: the hidden constant depends on $\eta_V d_s C_x^2$"""),
+    assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
+    relation=FollowsLaw(samples=100, instances=2), domains=[], expects="reading",
+    reading=Reading(r"d_m \geq \tilde{\Omega}(N/\lambda_0)", r"""$d_m \ge 105 (S/\lambda_0) \log(23 S/\lambda_0)
+            \log(N/\delta)$, $S = \eta_V \|\Phi\|_F^2 \le \eta_V N d_s C_x^2$: the hidden constant depends on $\eta_V
+            d_s C_x^2$"""),
     note=r"""With a constant that depends on nothing else it is false: $\lambda_0$ grows with the square of the data, so
         for large $C_x$ the quotient $N/\lambda_0$ falls below 1, and at $d_m < N$ the matrix is singular
         (convergence.eq-48-narrow). Proof of the reading: $E \exp(Y/4S) \le \sqrt{2}$ for $Y = |\Phi w|^2$; cut at $R =
         8 S \log(16 \sqrt{2} S/\lambda_0)$, which leaves at least $\lambda_0/2$ of the smallest eigenvalue; the matrix
-        Chernoff bound at half of that fails with at most $N \exp(-0.153 d_m \lambda_0/(2R))$.""",
-)  # fmt: skip
+        Chernoff bound at half of that fails with at most $N \exp(-0.153 d_m \lambda_0/(2R))$.""")  # fmt: skip
 
 
 @EQ_48.formula
@@ -201,8 +198,7 @@ NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewe
     sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"], of_project=True,
     note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by $s$ divides
         $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
-        data admits $d_m = 1 < N$, where Eq. (48) fails for every draw of the weights.""",
-)  # fmt: skip
+        data admits $d_m = 1 < N$, where Eq. (48) fails for every draw of the weights.""")  # fmt: skip
 
 
 @NARROW.formula
@@ -229,25 +225,23 @@ LOSS_DELTA = 1 / 2
 
 LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4", name="loss at initialisation",
     statement=r"\text{w.p. at least }1-\delta_2\text{, one has }\sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
-    assumptions=["initialisations of Table 1", "labels bounded by C_y"], relation=FollowsLaw(samples=400, instances=10),
-    sizes={"N": (16, 24), "d_s": (1, 3), "d": (1, 3), "d_m": (4, 8)}, expects="gap",
-    presumes=("convergence.loss-init-any-labels",), correction="convergence.loss-init-bounded-labels",
+    assumptions=["initialisations of Table 1", "labels bounded by C_y"],
+    relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 3), "d": (1, 3), "d_m": (4, 8)},
+    expects="gap", presumes=("convergence.loss-init-any-labels",), correction="convergence.loss-init-bounded-labels",
     missing="labels of finite second moment (here: bounded by $C_y$)",
     note=r"""The hidden constant: $\sqrt{2 \ell} \le \sqrt{N} (C_y + (v/\delta)^{1/2})$ with $v = \eta_O \eta_V \tau_1^2
         d_m d_s^3 C_x^2/2$, which depends on $\delta$, $d_s$, $C_x$ and, for LeCun and He, on $d$. $E f(X)^2 \le v$ for
         the sum over tokens ($w_O$ is centred, $E \mathrm{relu}^2$ is half the second moment, $|X^\top \beta|^2 \le d_s
         C_x^2$), then Markov. The paper's Lipschitz argument gives $\log(1/\delta)$ in place of $1/\delta$. Tested at
-        $\delta = 1/2$.""",
-)  # fmt: skip
+        $\delta = 1/2$.""")  # fmt: skip
 
 
 BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
     statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
         \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
-    name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
     assumptions=["initialisations of Table 1", "f with the sum over tokens; for the average v is d_s^2 times smaller"],
-    corrects="convergence.loss-init-sqrt-n", of_project=True,
-)  # fmt: skip
+    name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
+    corrects="convergence.loss-init-sqrt-n", of_project=True)  # fmt: skip
 
 
 @checked
@@ -289,14 +283,13 @@ for claim in (LOSS, BOUNDED_LABELS):
 
 ANY_LABELS = Claim(CONVERGENCE, "convergence.loss-init-any-labels", label="C.3, C.4, for labels of any law",
     statement=r"""\text{iid labels of any law},\ K\text{ independent of }N:\ P(\sqrt{2\ell(\theta^0)}\le K\sqrt N)\ge1-\delta""",
-    name="loss at initialisation, unbounded labels", relation=AtMost(signed=True), sizes={"N": (1024, 1040)},
     assumptions=["labels symmetric, P(|y| >= t) = 1/t for t >= 1, independent of samples and weights", "1 <= K, N large"],
+    name="loss at initialisation, unbounded labels", relation=AtMost(signed=True), sizes={"N": (1024, 1040)},
     expects="refuted", severity="error", of_project=True,
     note=r"""Given the outputs, $|f(X_n) - y_n| \ge |y_n|$ where the sign of $y_n$ is the other one, so each residual
         exceeds $t$ with probability at least $1/(2t)$; all stay below $K \sqrt N$ with probability at most $(1 - 1/(2 K
         \sqrt N))^N$, which tends to 0. Section 3.1 has labels in $Y \subseteq \mathbb R$ of an unknown law, without a
-        bound or a moment; logarithms in $\tilde O$ change nothing.""",
-)  # fmt: skip
+        bound or a moment; logarithms in $\tilde O$ change nothing.""")  # fmt: skip
 
 
 @ANY_LABELS.formula

@@ -72,12 +72,11 @@ def similarity(X: Any, Y: Any) -> Any:
 EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
     statement=r"""\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st
         Hermite coefficient of ReLU},\ \mu(\sigma_r)>0""",
-    name="expected Gram matrix against linear features", assumptions=["Phi in R^{N x d}", MU], relation=AtMost(),
-    sizes={"N": (1, 4), "d": (1, 4)},
+    assumptions=["Phi in R^{N x d}", MU],
+    name="expected Gram matrix against linear features", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
     note=r"""No Hermite series is needed, so the rows may have any norm: $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| =
         0$ by symmetry, hence the expectation is $(\Phi \Phi^\top + E|\Phi w| |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
-        > d$ the right-hand side is 0.""",
-)  # fmt: skip
+        > d$ the right-hand side is 0.""")  # fmt: skip
 
 
 @EQ_38.formula
@@ -164,8 +163,7 @@ EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)", name="Gershgorin boun
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.eq-39-absolute-values", uses=("convergence.lemma-15-gram",),
     note="""Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every $k$.
-        Eq. (40) bounds the absolute values as well, so nothing after it changes.""",
-)  # fmt: skip
+        Eq. (40) bounds the absolute values as well, so nothing after it changes.""")  # fmt: skip
 
 
 def _largest_excess(X: Any, W_Q: Any, W_K: Any, tau_0: Any, size: Any, diagonal: int = 1) -> Any:
@@ -218,12 +216,10 @@ EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
         C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|\beta_{1,j}
         \|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^\top)}=\|
         \beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}""",
-    name="von Neumann trace inequality for attention features",
-    assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"], relation=AtMost(),
-    sizes={"d_s": (1, 3), "d": (1, 4)},
+    assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"],
+    name="von Neumann trace inequality for attention features", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
     note=r"""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
-        for $|\mathrm{Trace}|$ as well, which the corrected Eq. (39) needs.""",
-)  # fmt: skip
+        for $|\mathrm{Trace}|$ as well, which the corrected Eq. (39) needs.""")  # fmt: skip
 
 TokenRow = Annotated[Any, Shape("1", "d_s", role="query")]
 
@@ -270,11 +266,10 @@ EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singula
 EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)", name="second moment of a ReLU feature",
     statement=r"""\mathbb
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)} \|^2}2""",
-    assumptions=["E[sigma]^2 denotes the second moment"], relation=Equal(), expects="refuted", severity="slip",
-    correction="convergence.eq-43-with-variance",
+    assumptions=["E[sigma]^2 denotes the second moment"],
+    relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-43-with-variance",
     note=r"""$\arccos(-1) = \pi$, so the second member is $\eta_V \|\Phi\|^2/2$: the last one lost $\eta_V$, and the
-        next display of the paper has it again.""",
-)  # fmt: skip
+        next display of the paper has it again.""")  # fmt: skip
 
 
 def _second_moments(Phi: Any, factor: Any) -> Any:
@@ -325,16 +320,15 @@ EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound aft
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2}N,\ G:=\sigma_r(\Phi w)\sigma_r(\Phi w)^\top;\quad
         \lambda_0\le\frac{\sum_{n=1}^N\eta_V\|\Phi^{(n,:)}\|_2^2}{2N}\le\eta_Vd_sC_x^2\le\mathcal O(1);\ \text{our
         estimation on }\lambda_0\text{ is tight as its upper and lower bounds match with each other}""",
-    name="upper bound of the expected Gram eigenvalue",
-    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"], relation=AtMost(),
-    uses=("convergence.eq-43-with-variance",), presumes=("convergence.lemma-15",), expects="gap",
-    reading=Reading("tight as its upper and lower bounds match with each other",
-        r"the bounds match in $N$ and $d_m$, while $d_s$, $C_x$ and $\eta_V$ are fixed"),
+    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"],
+    name="upper bound of the expected Gram eigenvalue", relation=AtMost(), uses=("convergence.eq-43-with-variance",),
+    presumes=("convergence.lemma-15",), expects="gap",
+    reading=Reading("tight as its upper and lower bounds match with each other", r"""the bounds match in $N$ and $d_m$,
+            while $d_s$, $C_x$ and $\eta_V$ are fixed"""),
     note=r"""The inequalities hold, with 1/2 to spare. The match presupposes the lower bound of Lemma 15, which is
         false: at fixed $d$ $\lambda_0$ tends to 0 as $N$ grows (convergence.lemma-18-closest-pair), so no lower bound
         that is uniform in $N$ can take its place; for separated samples convergence.lemma-15-separated has one. As
-        printed the two differ by the factor $d_s^2 C_x^2$, so in $d_s$ they would not match even then.""",
-)  # fmt: skip
+        printed the two differ by the factor $d_s^2 C_x^2$, so in $d_s$ they would not match even then.""")  # fmt: skip
 
 
 @EQ_42.formula

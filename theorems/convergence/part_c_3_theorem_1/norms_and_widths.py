@@ -163,17 +163,15 @@ C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (
         d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (55)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal
         O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d^{-2})):\ \text{when }d_m\ge\tilde\Omega(N^2)\text{, all of the above
         conditions hold }[\tau_0=d_m^{-1}]""",
-    name="required width under LeCun initialisation",
-    assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"], relation=OrderOfGrowth(along=("N",)),
+    assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"],
+    name="required width under LeCun initialisation", relation=OrderOfGrowth(along=("N",)),
     sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)}, presumes=("convergence.lemma-15",), expects="gap",
-    reading=Reading((r"d_m \ge \tilde{\Omega}(N^3)", r"d_m \ge \tilde{\Omega}(N^2)"),
-        r"""hidden constants 1 and $\lambda_0 = 1/(d d_s)$; the smallest width that meets both inequalities is $O(N^3)$,
-            or $O(N^2)$"""),
+    reading=Reading((r"d_m \ge \tilde{\Omega}(N^3)", r"d_m \ge \tilde{\Omega}(N^2)"), r"""hidden constants 1 and
+            $\lambda_0 = 1/(d d_s)$; the smallest width that meets both inequalities is $O(N^3)$, or $O(N^2)$"""),
     note=r"""The exponents are right: (50) decides at $\tau_0 = d_m^{-1/2}$, (54) at $1/d_m$. But $\lambda_0 \ge
         \Theta(1/(d d_s))$ for every $N$ is Lemma 15, which is false: at fixed $d$ and $d_s$ it tends to 0 as $N$ grows.
         No width in $N$ alone can be given in their place; for one token and given samples convergence.thm-1-one-token
-        has the width in $N$ and $\lambda_0$.""",
-)  # fmt: skip
+        has the width in $N$ and $\lambda_0$.""")  # fmt: skip
 
 
 def _smallest_width(holds: Callable[[int], bool]) -> int:

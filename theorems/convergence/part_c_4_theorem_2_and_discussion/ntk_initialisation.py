@@ -68,8 +68,7 @@ EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" 
         \lambda_{\min}(E F F^\top) = \lambda_0$, while the printed bound would make it at least $(1 - \delta) d_m
         \lambda_0/4$. With $\lambda_0/4$ in place of $d_m \lambda_0/4$ the width drops out of the left sides of (60) and
         (61): wherever $\sqrt{2 \ell}$ is of order $\sqrt{N}$, no width meets (57) for large $N$, since $\lambda_0$ is
-        at most $\eta_V d_s C_x^2/2$.""",
-)  # fmt: skip
+        at most $\eta_V d_s C_x^2/2$.""")  # fmt: skip
 
 
 @EQ_60_61.formula

@@ -25,17 +25,15 @@ C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas
         f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\
         \|\tau_1\sum_i\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2
         \le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)""",
-    name="residual Transformer",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip",
-    correction="convergence.c7-residual-vector",
-    doubt=Doubt(r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})",
-        "no operator is legible before the token; the formulas of $f$ and $f_{pre}$ above it have +"),
+    name="residual Transformer", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted",
+    severity="slip", correction="convergence.c7-residual-vector",
+    doubt=Doubt(r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})", """no operator is legible before the token;
+            the formulas of $f$ and $f_{pre}$ above it have +"""),
     note=r"""$f_{pre}$ is printed with $w_O^\top$, which makes it the output $f$; Table 2 has $f_{pre} = a_3(X)$, a
         vector of $d_m$ entries, and the norm of Lemma 10 that follows is that of the vector. Eq. (62) repeats the
         factor. A number where a vector is due is compared with every entry. The sum over tokens stands for the average,
-        as in Appendix C.2.""",
-)  # fmt: skip
+        as in Appendix C.2.""")  # fmt: skip
 
 
 def _residual_layers(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any,
@@ -85,13 +83,12 @@ C7.counterexample(
 C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector", label="C.7, the residual formulas with f_pre a vector",
     statement=r"""f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
         R^{d_m},\quad\|f_{pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)""",
-    name="residual Transformer, corrected",
     assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
-    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.c7-residual", of_project=True,
+    name="residual Transformer, corrected", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)},
+    corrects="convergence.c7-residual", of_project=True,
     note=r"""The tokens add $d_s C_x$ together, $\sum_i |X^{(i,:)}| \le \sqrt{d_s} \|X\|_F$, though one of them may be
         as long as $\sqrt{d_s} C_x$. The layer formed from the matrix $A_1$ is compared with the sum over $i$, entry by
-        entry and in both directions.""",
-)  # fmt: skip
+        entry and in both directions.""")  # fmt: skip
 
 
 @C7_VECTOR.formula
@@ -129,8 +126,7 @@ EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)", name="effect of t
         and as the second member has it, $X$ being the sample that moves most; with $F_{pre}$ of Table 2 already the
         first inequality fails where $w_O = 0$. relu is 1-Lipschitz, so the connection changes each pre-activation by
         its token, whatever $W_V$: $\|W_V\|_2$ does not belong into the bound. It is too small as soon as $\|W_V\|_2$
-        is, and to the safe side where $\|W_V\|_2 \ge 1$.""",
-)  # fmt: skip
+        is, and to the safe side where $\|W_V\|_2 \ge 1$.""")  # fmt: skip
 
 
 def _changes(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> list[Any]:
@@ -177,8 +173,7 @@ WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), w
     name="effect of the residual connection, corrected", relation=AtMost(), corrects="convergence.eq-62",
     of_project=True,
     note=r"""$\sum_i \|X^{(i,:)}\|_2 \le \sqrt{d_s} \|X\|_F \le d_s C_x$. Attained by equal tokens with nonnegative
-        entries.""",
-)  # fmt: skip
+        entries.""")  # fmt: skip
 
 
 @WITHOUT_W_V.formula

@@ -36,8 +36,7 @@ C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer 
         given samples, for one token and the widths of convergence.eq-48 and convergence.eq-60-61-scaled. Besides,
         $\eta_V = 1/d$ was lost for LeCun and He, where $\tau_1^2 \eta_V d_m N/d = d_m N/d^2$; and $\alpha$ belongs to
         $F_{pre}$, which the text before Eq. (47) fails to reduce to its first token. For NTK the order $\tau_1^2 d_m =
-        1$ in the width is right.""",
-)  # fmt: skip
+        1$ in the width is right.""")  # fmt: skip
 
 
 @C5.formula
@@ -70,8 +69,7 @@ C5_BOUNDED = Claim(CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the 
     name="hidden-layer singular value, upper bound", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)},
     corrects="convergence.c5-alpha", of_project=True,
     note=r"""The last member does not depend on $N$: under Assumption 1 $\alpha^2$ cannot grow with the number of
-        samples.""",
-)  # fmt: skip
+        samples.""")  # fmt: skip
 
 
 @C5_BOUNDED.formula
@@ -102,14 +100,13 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
 C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6", name="attention of wide networks, inverse-root scaling",
     statement=r"""\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width
         is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s""",
-    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2),
-    sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted", severity="slip",
-    correction="convergence.c6-beta-inverse-width",
+    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
+    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2), sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted",
+    severity="slip", correction="convergence.c6-beta-inverse-width",
     note=r"""At $\tau_0 = d_m^{-1/2}$ the values inside the softmax have the second moments $|x_1|^2 |x_j|^2 / d^2$ at
         every width, and bounded fourth moments, so they tend to no constant. The sentence is right for $\tau_0 =
         d_m^{-1}$, which must be meant: the conclusion of C.6, a faster rate at $d_m^{-1/2}$, needs the larger $|\beta|$
-        there. $|\beta|^2 \ge 1/d_s$ is Lemma 8.""",
-)  # fmt: skip
+        there. $|\beta|^2 \ge 1/d_s$ is Lemma 8.""")  # fmt: skip
 
 
 @C6.formula
@@ -141,14 +138,12 @@ C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at e
 C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
     statement=r"""\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence
         }\|\beta_{1,k}\|_2^2\to1/d_s""",
-    name="attention of wide networks, inverse-width scaling",
     assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
     without_domains={
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"
     },
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), sizes={"d_s": (2, 3), "d": (1, 3)},
-    corrects="convergence.c6-beta", of_project=True,
-)  # fmt: skip
+    name="attention of wide networks, inverse-width scaling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
+    sizes={"d_s": (2, 3), "d": (1, 3)}, corrects="convergence.c6-beta", of_project=True)  # fmt: skip
 
 
 @C6_INVERSE.formula

@@ -165,8 +165,7 @@ D1_GRADIENTS = Claim(GRADIENTS, "convergence.d1-gradients", label="D.1, gradient
     ),
         r"""The dot of $\mathrm{relu}'$ is lost in the matrix form of the gradient in $W_V$, which the entry above it
             has; $W_k$ stands for $W_K$, and $W_O$ for $W_Q$ where $\beta_i$ is introduced, against Table 2."""),
-    note="For the average pooling of Eq. (1.2) every gradient is $1/d_s$ times this one.",
-)  # fmt: skip
+    note="For the average pooling of Eq. (1.2) every gradient is $1/d_s$ times this one.")  # fmt: skip
 
 
 def _entries(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, pooling: str = "sum",
@@ -231,8 +230,7 @@ GRADIENT_IN_W_K = Claim(GRADIENTS, "convergence.gradient-wk", label="The gradien
         W_VX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)X""",
     name="gradient in the key weights", relation=Equal(), all_sizes=True, uses=("convergence.lemma-11",),
     of_project=True,
-    note="Eqs. (10) and (24) and the last limit of Appendix D.1 speak of this gradient without giving it.",
-)  # fmt: skip
+    note="Eqs. (10) and (24) and the last limit of Appendix D.1 speak of this gradient without giving it.")  # fmt: skip
 
 
 @GRADIENT_IN_W_K.formula

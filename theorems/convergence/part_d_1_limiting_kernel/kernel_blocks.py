@@ -73,11 +73,9 @@ MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (6
     statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf
         1)\sigma_r(\tfrac1{d_s}w^\top X^\top\mathbf 1)""",
-    name="kernel block of the output weights, corrected",
     assumptions=[SUMS + "; for the average of Eq. (1.2) without the factor d_s^2"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), uses=("convergence.softmax-pooling",),
-    corrects="convergence.eq-63", of_project=True,
-)  # fmt: skip
+    name="kernel block of the output weights, corrected", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5),
+    uses=("convergence.softmax-pooling",), corrects="convergence.eq-63", of_project=True)  # fmt: skip
 
 
 @MEAN_TOKENS.formula
@@ -222,10 +220,9 @@ EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64
     statement=r"""\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial
         W_V}\Big\rangle=\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf
         1^\top XX'^\top\mathbf 1""",
-    name="kernel block of the value weights, corrected",
     assumptions=[SUMS + "; for the average of Eq. (1.2) 1/d_s^2 times this"],
-    relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), corrects="convergence.eq-64", of_project=True,
-)  # fmt: skip
+    name="kernel block of the value weights, corrected", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3),
+    corrects="convergence.eq-64", of_project=True)  # fmt: skip
 
 
 @EQ_64_MEANS.formula

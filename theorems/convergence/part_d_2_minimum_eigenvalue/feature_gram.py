@@ -31,8 +31,7 @@ ENTRY = Claim(EVENT, "convergence.lemma-16-entry", label="Proof of Lemma 16, ent
     correction="convergence.lemma-16-entry-squared-length", uses=("convergence.eq-66-68",),
     note="""Eqs. (65) and (68) have a factor $d_s$ each; one was lost. The bound itself is false, not only its
         derivation: one token of length 8 among 63 zero tokens has $C_x = 1$, and attention moves to it long before the
-        bound allows. At fixed $d_s$ the factor is a constant.""",
-)  # fmt: skip
+        bound allows. At fixed $d_s$ the factor is a constant.""")  # fmt: skip
 
 
 def _gram_bounds(X: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: Any, lengths: Any, power: int = 4) -> Any:
@@ -84,8 +83,7 @@ ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.eq-65-transposed", "convergence.eq-66-68"),
     corrects="convergence.lemma-16-entry", of_project=True,
     note=r"""$\ell = \log(2 d^2/\delta)$ suffices for both: all entries depend on the same $d^2$ entries of $W_Q^\top
-        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""",
-)  # fmt: skip
+        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""")  # fmt: skip
 
 
 @ENTRY_SQUARED.formula
@@ -125,8 +123,7 @@ WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 1
     severity="error", correction="convergence.lemma-16-width-squared",
     note=r"""$8N \sqrt{\ell/d_m} \le \lambda/4$ asks for $d_m \ge 1024 N^2 \ell / \lambda^2$: solving for $d_m$ squares
         the root of the logarithm as well. Orders in $N$ and in $\lambda$ are right, and where logarithms are hidden
-        nothing changes.""",
-)  # fmt: skip
+        nothing changes.""")  # fmt: skip
 
 
 @WIDTH.inputs
@@ -155,8 +152,7 @@ WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="
         8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell} \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
     name="width for the feature Gram matrix, corrected", relation=AtMost(), sizes={"N": (1, 4)},
     corrects="convergence.lemma-16-width", of_project=True,
-    note=r"Equality at the smallest width; $a$ stands for $\eta_{QK} C_x^4 d_s^2 d$.",
-)  # fmt: skip
+    note=r"Equality at the smallest width; $a$ stands for $\eta_{QK} C_x^4 d_s^2 d$.")  # fmt: skip
 
 
 @WIDTH_SQUARED.inputs
@@ -197,14 +193,13 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16", name="fe
         "convergence.eq-65", "convergence.eq-66-68", "convergence.se-product", "convergence.eq-67",
         "convergence.lemma-16-entry", "convergence.lemma-16-width",
     ),
+    consequence="""Widths computed with the root of the logarithm are too small where a small failure probability is
+        wanted; take the logarithm to the first power, and $d_s^2$ (convergence.lemma-16-logarithm).""",
     note=r"""The logarithm is needed to the first power: at $d_m = K \sqrt{\ell}/\lambda_*^2$ the failure probability is
         of order $\exp(-\text{const}\, K \sqrt{\ell})$, far above $\delta = 2 \exp(-\ell)$ for small $\delta$. Here
         $W_Q^\top W_K$ is a difference of two Gamma($k$) variables $G - G'$, and failure includes $G' \le k$, $G > k +
         2k \log(\sqrt{5}/(4 - \sqrt{5}))$. Where only orders in $N$ and $\lambda_*$ count, as in Lemma 18, the root is
-        harmless; for $N > d$, $\lambda_* = 0$ and no width qualifies.""",
-    consequence="""Widths computed with the root of the logarithm are too small where a small failure probability is
-        wanted; take the logarithm to the first power, and $d_s^2$ (convergence.lemma-16-logarithm).""",
-)  # fmt: skip
+        harmless; for $N > d$, $\lambda_* = 0$ and no width qualifies.""")  # fmt: skip
 
 
 LEMMA_16.inputs(drawn(K=SmallHidden, ell=LemmaLogarithm, k=Half))
@@ -254,8 +249,7 @@ LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
     uses=("convergence.eq-67", "convergence.lemma-16-entry-squared-length", "convergence.lemma-16-width-squared"),
     corrects="convergence.lemma-16", of_project=True,
     without_domains={"rank deficient": "tokens of rank below N make lambda_* vanish"},
-    note=r"Certified on the event of Eq. (67), which has probability at least $1 - \delta$.",
-)  # fmt: skip
+    note=r"Certified on the event of Eq. (67), which has probability at least $1 - \delta$.")  # fmt: skip
 
 
 def _limiting_eigenvalue(X: Any) -> Any:

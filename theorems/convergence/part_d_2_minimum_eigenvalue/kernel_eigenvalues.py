@@ -46,12 +46,11 @@ LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     name="smallest eigenvalue of the limiting kernel", relation=AtMost(ascent=False, signed=True), expects="refuted",
     severity="error", correction="convergence.lemma-19-two-sided",
     proof=("convergence.lemma-17", "convergence.lemma-19-hermite", "convergence.lemma-19-numeric"),
-    note=r"""The diagonal of $K$ is $d_s^2 |\phi_n|^2 \le d_s^2 C_x^2$, so $\lambda_{\min}(K) \le d_s^2 C_x^2$ for every
-        $N$, and $N/d$ exceeds that. Samples uniform on $e_i$ and $-e_i$, $i \le d$, make $\lambda_{\min}(K) = 0$ with
-        certainty as soon as $N > 2d$.""",
     consequence="""More data do not raise the smallest eigenvalue of the limiting kernel, hence not the rate of
         training; use the bounds of convergence.lemma-19-two-sided.""",
-)  # fmt: skip
+    note=r"""The diagonal of $K$ is $d_s^2 |\phi_n|^2 \le d_s^2 C_x^2$, so $\lambda_{\min}(K) \le d_s^2 C_x^2$ for every
+        $N$, and $N/d$ exceeds that. Samples uniform on $e_i$ and $-e_i$, $i \le d$, make $\lambda_{\min}(K) = 0$ with
+        certainty as soon as $N > 2d$.""")  # fmt: skip
 
 
 LEMMA_19.inputs(data_and_constant)
@@ -76,14 +75,13 @@ for title, samples in REPEATING:
 
 TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
     statement=r"\tfrac12\lambda_{\min}(\Phi^*\Phi^{*\top})\le\lambda_{\min}(K)\le\tfrac1N\sum_n\|\phi_n\|_2^2\le C_x^2",
-    name="smallest eigenvalue of the limiting kernel, corrected",
     assumptions=["K the limiting kernel for average pooling, d_s^2 times all for the sum; phi_n the rows of Phi^*"],
-    relation=AtMost(), sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",),
-    corrects="convergence.lemma-19", of_project=True,
+    name="smallest eigenvalue of the limiting kernel, corrected", relation=AtMost(),
+    sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",), corrects="convergence.lemma-19",
+    of_project=True,
     note=r"""$\mathrm{relu}' = (1 + \mathrm{sign})/2$ gives the second part of $K$ the same lower bound $\Phi^*
         \Phi^{*\top}/4$ as the first. The lower bound says something for $N \le d$ only, and no lower bound can grow
-        with $N$.""",
-)  # fmt: skip
+        with $N$.""")  # fmt: skip
 
 
 @TWO_SIDED.formula
@@ -126,16 +124,14 @@ HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lem
         E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(
         \sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{\min}(
         \Phi^*\Phi^{*\top})""",
-    name="Hermite expansion of the ReLU kernel",
     assumptions=["Phi^* as in Lemma 1", "mu_s(sigma_r): s-th Hermite coefficient of ReLU", "circle: Hadamard product"],
-    relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)}, expects="refuted", severity="error",
-    correction="convergence.lemma-19-hermite-normalised",
+    name="Hermite expansion of the ReLU kernel", relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)},
+    expects="refuted", severity="error", correction="convergence.lemma-19-hermite-normalised",
     note="""The series is the expectation for rows of norm 1 only; a row of norm $r$ has the diagonal $r^2/2$, the
         series another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared
         here; with the identity every partial sum of a single row would be at most the expectation. The first inequality
         is not strict for repeated samples (both sides 0). First and last member compare as stated, by
-        convergence.eq-38.""",
-)  # fmt: skip
+        convergence.eq-38.""")  # fmt: skip
 
 
 def _chain(Phi: Any) -> tuple[Any, Any, Any]:
@@ -175,13 +171,12 @@ NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
     statement=r"""\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
         w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2 \cos^s\angle(\phi_n,\phi_r)""",
-    name="Hermite expansion of the ReLU kernel, corrected",
-    assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))], relation=AtMost(),
-    sizes={"N": (1, 3), "d": (1, 3)}, corrects="convergence.lemma-19-hermite", of_project=True,
+    assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
+    name="Hermite expansion of the ReLU kernel, corrected", relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)},
+    corrects="convergence.lemma-19-hermite", of_project=True,
     note=r"""Decided as: the expectation and the partial sum differ by at most $|\phi_n| |\phi_r| (1/2 - \sum_{s \le 8}
         \mu_s^2)$, the rest of the series at a cosine of 1. The constant follows from $\sum \mu_s^2 = E
-        \mathrm{relu}(g)^2 = 1/2$.""",
-)  # fmt: skip
+        \mathrm{relu}(g)^2 = 1/2$.""")  # fmt: skip
 
 
 def _norms(Phi: Any) -> Any:
@@ -230,8 +225,7 @@ NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lem
     presumes=("convergence.lemma-17",),
     note=r"""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
         negative, and empty, for $N \le 729 d^4$, and beyond that it outgrows the diagonal of $K$: from $t = 10$ on it
-        is at least $25 d^3$. The arithmetic alone is right (convergence.lemma-19-numeric-order).""",
-)  # fmt: skip
+        is at least $25 d^3$. The arithmetic alone is right (convergence.lemma-19-numeric-order).""")  # fmt: skip
 
 Ratio = Annotated[Any, Real(1.0, 12.0)]
 LargeRatio = Annotated[Any, Real(18.0, 64.0)]
@@ -259,8 +253,7 @@ NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
     relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
     note=r"""$N = t^3 d^4$ with $t \ge 18$ gives $9 N^{2/3} d^{1/3} = 9 t^2 d^3 \le t^3 d^3/2$. Equality at $t = 18$;
-        the sign changes at $t = 9$.""",
-)  # fmt: skip
+        the sign changes at $t = 9$.""")  # fmt: skip
 
 
 @NUMERIC_ORDER.formula
@@ -277,15 +270,14 @@ NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d **
 REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
     statement=r"""d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum
         eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
-    name="hidden-layer singular value and output kernel", assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
-    relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"], expects="refuted", severity="slip",
-    correction="convergence.remark-alpha-transposed",
+    assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
+    name="hidden-layer singular value and output kernel", relation=Equal(),
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    expects="refuted", severity="slip", correction="convergence.remark-alpha-transposed",
     note=r"""The transpose belongs to the second factor: $F_{pre}$ is $N \times d_m$ (Section 3.2, Table 2),
         $F_{pre}^\top F_{pre}$ is $d_m \times d_m$ and singular for $d_m > N$, where the lemma speaks of $d_m \ge N$;
         Appendix C.3 writes $F_{pre} F_{pre}^\top$. Right for the $d_m \times N$ matrix $[f_{pre}(X_1), \dots,
-        f_{pre}(X_N)]$ of Appendix C.7, and for $d_m = N$.""",
-)  # fmt: skip
+        f_{pre}(X_N)]$ of Appendix C.7, and for $d_m = N$.""")  # fmt: skip
 
 
 def _descending(B: Any) -> Any:

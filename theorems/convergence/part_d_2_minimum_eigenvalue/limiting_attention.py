@@ -169,8 +169,7 @@ EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)", name="d
         \|\beta_{1,n}-\beta_{1,n}^\star\|_2\le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}""",
     relation=AtMost(), sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
     note=r"""Certified on the event of Eq. (67) for every entry, which the union bound over $d^2$ entries gives with
-        probability at least $1 - \delta'$.""",
-)  # fmt: skip
+        probability at least $1 - \delta'$.""")  # fmt: skip
 
 
 def _attention_bounds(X: Any, M: Any, tau_0: Any, eta_QK: Any, d_m: Any, ell: Any, d: Any, power: int = 2) -> Any:
@@ -210,8 +209,7 @@ SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 
     name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
     note=r"""Given one factor the other makes the product normal, so $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 /
         2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2 \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
-        up to $u = 0.796$.""",
-)  # fmt: skip
+        up to $u = 0.796$.""")  # fmt: skip
 
 Share = Annotated[Any, Real(-0.998, 0.998, avoid_zero=True)]
 
@@ -252,8 +250,7 @@ EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of 
     note=r"""$\delta = 2^{-k}$ for the drawn level $k$. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
         is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =
         \sqrt{\ell/d_m}/(\tau_0 \eta_{QK})$, within the range of the previous step, gives $2 \exp(-2 \ell + \ell) =
-        \delta$.""",
-)  # fmt: skip
+        \delta$.""")  # fmt: skip
 
 
 @EQ_67.formula

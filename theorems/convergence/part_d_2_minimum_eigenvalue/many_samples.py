@@ -128,8 +128,7 @@ CHERNOFF_17 = Claim(CONVERGENCE, "convergence.lemma-17-chernoff",
     corrects="convergence.lemma-17", of_project=True,
     note=r"""The matrix Chernoff bound at half of the mean: $N$ matrices $\phi \phi^\top$ of norm at most $C_x^2$, with
         the mean $\Sigma / d_s^2$. It holds for any law of bounded samples. The $N \times N$ matrix of the lemma has the
-        same nonzero eigenvalues.""",
-)  # fmt: skip
+        same nonzero eigenvalues.""")  # fmt: skip
 
 
 @CHERNOFF_17.formula
@@ -164,12 +163,11 @@ EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of 
     statement=r"""\lambda_{\min}(\Phi^*\Phi^{*\top})= \lambda_{\min}(\Phi^{*\top}\Phi^*)=
         \lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^* \Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*
         \top}Z^*)\lambda_{\min}(\Sigma)\ge \lambda_{\min}(Z^{*\top}Z^*)C_\Sigma""",
-    name="smallest eigenvalues of both Gram matrices",
-    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"], relation=Equal(), sizes=("N", "d"),
-    expects="refuted", severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
+    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
+    name="smallest eigenvalues of both Gram matrices", relation=Equal(), sizes=("N", "d"), expects="refuted",
+    severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
     note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. The inequalities
-        are right for the $d \times d$ matrix.""",
-)  # fmt: skip
+        are right for the $d \times d$ matrix.""")  # fmt: skip
 
 
 @EIG_SWAP.formula
@@ -189,10 +187,9 @@ EIG_SWAP_NONZERO = Claim(CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
     label="Proof of Lemma 17, first display for the d largest eigenvalues",
     statement=r"""\lambda_d(\Phi^*\Phi^{*\top})= \lambda_{\min}(\Phi^{*\top}\Phi^*)\ge \lambda_{\min}(Z^{*\top}Z^*)
         \lambda_{\min}( \Sigma),\quad\lambda_1\ge\dots\ge\lambda_N""",
-    name="smallest eigenvalues of both Gram matrices, corrected",
-    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"], relation=AtMost(),
-    sizes={"N": (1, 4), "d": (1, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"],
-    corrects="convergence.lemma-17-eig-swap", of_project=True,
+    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
+    name="smallest eigenvalues of both Gram matrices, corrected", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3)},
+    where=lambda sizes: sizes["N"] >= sizes["d"], corrects="convergence.lemma-17-eig-swap", of_project=True,
 )  # fmt: skip
 
 
@@ -228,8 +225,7 @@ ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with As
         Assumption 4 the rows of $Z^*$ have second moment $I/d_s^2$; with the $\Sigma$ of single tokens it is $I$ only
         where all tokens of a sample agree. The loss is a factor $d_s^2$. Taken alone, $E[z z^\top] = I_d$ is true for
         the $z$ and $\Sigma$ of the proof; but the $x$ recalled is not that of Assumption 4, and the rows of $Z^*$, for
-        which it is used, are no such $z$.""",
-)  # fmt: skip
+        which it is used, are no such $z$.""")  # fmt: skip
 
 
 def _second_moment(rows: Any) -> Any:
@@ -272,8 +268,7 @@ ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
     statement=r"""\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
         E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
     assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
-    relation=Equal(), all_sizes=True, corrects="convergence.lemma-17-zcov", of_project=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True, corrects="convergence.lemma-17-zcov", of_project=True)  # fmt: skip
 
 
 @ZCOV_MEANS.formula
@@ -309,6 +304,9 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     name="growth of the Gram eigenvalue with samples", relation=AtMost(ascent=False, signed=True), expects="refuted",
     severity="error", correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
+    consequence=r"""$\lambda_0$ does not grow with the number of samples, so linear over-parameterisation (Appendix C.8)
+        has no support; bound it for the given samples, from above by convergence.lemma-18-closest-pair, from below by
+        convergence.lemma-15-separated.""",
     note=r"""What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
         samples, $N \le d$, is convergence.lemma-15-separated, and none grows with $N$. $\lambda_0$ is at most the mean
         of the diagonal, hence at most $\eta_V d_s C_x^2/2$ whatever $N$ (Eq. (42)), so it cannot grow with $N$. For the
@@ -319,11 +317,7 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
         \le d$ only, and fails there too: at $N = d = d_s = 1$ the law uniform on $\{\epsilon, 1\}$ has $\Sigma > 1/2$,
         $\lambda_* > 0$, and $\lambda_0 = \eta_V \epsilon^2/2$ with probability 1/2, which exceeds $\delta + 1/e$ for
         small $\delta$. With a constant above 1 hidden in $\Omega(d^4)$ the literal lemma is empty; its proof and its
-        uses are not, and $\lambda_0$ at $d_s = 1$ does not depend on $d_m$ at all.""",
-    consequence=r"""$\lambda_0$ does not grow with the number of samples, so linear over-parameterisation (Appendix C.8)
-        has no support; bound it for the given samples, from above by convergence.lemma-18-closest-pair, from below by
-        convergence.lemma-15-separated.""",
-)  # fmt: skip
+        uses are not, and $\lambda_0$ at $d_s = 1$ does not depend on $d_m$ at all.""")  # fmt: skip
 
 
 LEMMA_18.inputs(drawn(X=Samples, eta_V=Variance, c=Hidden))
@@ -348,8 +342,7 @@ CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
     note=r"""Along $(e_n - e_r)/\sqrt2$ the quadratic form is $E(\mathrm{relu}\,a - \mathrm{relu}\,b)^2/2 \le E(a -
         b)^2/4$. $N$ points in a ball of $R^d$ come ever closer, so for bounded data at fixed $d$ it tends to 0 as $N$
-        grows, for every width.""",
-)  # fmt: skip
+        grows, for every width.""")  # fmt: skip
 
 
 def _pairs(Phi: Any) -> list[tuple[int, int]]:

@@ -122,13 +122,12 @@ def mixed_factor(x: Any, w_Q: Any, w_K: Any, w_V: Any, kept: Any, tau_0: Any, ta
 EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)", name="scalar-token network",
     statement=r"""f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top
         w_O""",
-    assumptions=["f of Eqs. (1.1)-(1.2)"], relation=Equal(), expects="refuted", severity="slip",
-    correction="convergence.eq-71-scales",
+    assumptions=["f of Eqs. (1.1)-(1.2)"],
+    relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-71-scales",
     note=r"""$\tau_0$ and $\tau_1$ have changed places: Eqs. (1.1)-(1.2), (73) and the entries of $H$ have $\tau_0$
         inside the softmax and $\tau_1$ outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere
         in the proofs. The printed factors do not conform; the only arrangement that does is taken, softmax times $(w_V
-        x^\top)^\top$. This does not matter in the counterexamples, where all sizes are 1.""",
-)  # fmt: skip
+        x^\top)^\top$. This does not matter in the counterexamples, where all sizes are 1.""")  # fmt: skip
 
 
 def _scalar_output(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, inner: Any, outer: Any) -> Any:
@@ -164,8 +163,7 @@ EQ_71_SCALES = Claim(PROVED, "convergence.eq-71-scales", label="Eq. (71), with t
     statement=r"""f(x)=\tau_1\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_0x^{(i)}w_Q^\top
         w_Kx^\top)(w_Vx^\top)^\top\Big)w_O""",
     name="scalar-token network, corrected", relation=Equal(), all_sizes=True, corrects="convergence.eq-71",
-    of_project=True,
-)  # fmt: skip
+    of_project=True)  # fmt: skip
 
 
 @EQ_71_SCALES.formula
@@ -188,8 +186,7 @@ EQ_73 = Claim(DERIVATIVES, "convergence.eq-73", label="Eq. (73)", name="query gr
     doubt=Doubt(
         r"\boldsymbol{w}_O \circ \boldsymbol{\sigma}_r \left( \boldsymbol{w}_V \boldsymbol{x}^\top "
         r"\boldsymbol{\beta}_i \right) \right) \boldsymbol{x}^\top \left( \operatorname{diag}",
-        r"The dot of $\mathrm{relu}'$ is lost; the entries of $H_{QQ}$, derived from it, have it."),
-)  # fmt: skip
+        r"The dot of $\mathrm{relu}'$ is lost; the entries of $H_{QQ}$, derived from it, have it."))  # fmt: skip
 
 
 @EQ_73.formula
@@ -217,8 +214,7 @@ KINKS = Claim(PROVED, "convergence.hessian-misses-kinks", label="D.3, the jump o
     name="jump of the value gradient at kinks", relation=Equal(), of_project=True,
     note=r"""$f$ is piecewise linear in $w_V$, so its Hessian at points of differentiability says nothing about the
         change of the gradient between two points on either side of $w_V^{(p)} x^\top \beta_i = 0$: the quotient with
-        the distance $2 \|w_V\|$ is not bounded, whatever bound the Hessian norm has.""",
-)  # fmt: skip
+        the distance $2 \|w_V\|$ is not bounded, whatever bound the Hessian norm has.""")  # fmt: skip
 
 
 def _jump(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, tau_0: Any, tau_1: Any, size: Callable[[Any], Any]) -> Any:

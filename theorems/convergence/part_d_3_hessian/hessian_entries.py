@@ -43,13 +43,12 @@ H_QK = Claim(SCALAR, "convergence.h-qk", label="D.3, entries of H_QK", name="Hes
         w_K^{(p)}}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial
         w_Q^{(p)}}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot
         \sigma_r(w_Vx^\top\beta_i))x^\top\Gamma_ix;\quad\|H_{Q,K}\|_2=\mathcal O(1/\sqrt{d_m})""",
-    assumptions=[AT_KINKS], relation=Equal(), expects="refuted", severity="error",
-    correction="convergence.h-qk-product-rule",
+    assumptions=[AT_KINKS],
+    relation=Equal(), expects="refuted", severity="error", correction="convergence.h-qk-product-rule",
     note=r"""Eq. (73) contains $w_K^{(j)}$ as a factor, whose derivative is missing: the product rule adds $\delta_{jp}
         \,df/d(w_Q \cdot w_K)$, which is all there is at $w_Q = 0$ or $w_K = 0$. The middle expression, with $w_Q$
         twice, is $H_{Q,Q}$ and misprinted. The order of the norm survives (convergence.hessian-block-bounds): the
-        missing term is of the same order at most.""",
-)  # fmt: skip
+        missing term is of the same order at most.""")  # fmt: skip
 
 
 @H_QK.formula
@@ -104,8 +103,7 @@ H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV", name
     statement=r"""H_{Q,V}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=
         \tau_0\tau_1\sum_iw_K^{(j)}x^{(i)}w_O^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(
         \mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    relation=Equal(), all_sizes=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @H_QV.formula
@@ -125,13 +123,12 @@ H_QO = Claim(DERIVATIVES, "convergence.h-qo", label="D.3, entries of H_QO", name
     statement=r"""H_{Q,O}^{(j,p)}=\frac{\partial^2f}{\partial w_Q^{(j)}\partial w_V^{(p)}}=\tau_0\tau_1
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
-    assumptions=[AT_KINKS], relation=Equal(), expects="refuted", severity="slip",
-    correction="convergence.h-qo-output-weight",
+    assumptions=[AT_KINKS],
+    relation=Equal(), expects="refuted", severity="slip", correction="convergence.h-qo-output-weight",
     note="""The denominator has $w_V$ where the name of the block and the right side have $w_O$: with $w_V$ it is
         $H_{Q,V}$, which is printed above with $w_O^{(p)}$ in the place of $w_V^{(p)}$. The line after it names
         $H_{Q,V}$ as well and bounds $H_{Q,O}$. $O$ and $Q$ change places in the extraction, $O$ and $V$ nowhere else.
-    """,
-)  # fmt: skip
+    """)  # fmt: skip
 
 
 @H_QO.formula
@@ -155,8 +152,7 @@ H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, en
         \sum_iw_K^{(j)}x^{(i)}w_V^{(p)}\dot\sigma_r(w_V^{(p)}x^\top\beta_i)x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^
         \top)x""",
     name="Hessian block of queries and outputs, corrected", relation=Equal(), all_sizes=True,
-    corrects="convergence.h-qo", of_project=True,
-)  # fmt: skip
+    corrects="convergence.h-qo", of_project=True)  # fmt: skip
 
 
 @H_QO_RIGHT.formula
@@ -179,8 +175,7 @@ H_OV = Claim(DERIVATIVES, "convergence.h-ov", label="D.3, entries of H_OV", name
     doubt=Doubt(
         r"\sigma_r \left( w_V^{(p)} \boldsymbol{\beta}_i^\top \boldsymbol{x} \right) \boldsymbol{x}^\top",
         LOST_DOT + " With relu itself the entry would be quadratic in beta_i, as a mutant shows.",
-    ),
-)  # fmt: skip
+    ))  # fmt: skip
 
 
 def output_value_entries(x: Any, w_Q: Any, w_K: Any, w_V: Any, tau_0: Any, tau_1: Any, gate: Any = active) -> Any:

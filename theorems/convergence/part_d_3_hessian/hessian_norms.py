@@ -59,11 +59,10 @@ IN_THE_BALL = NTK.extended(
 
 BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text", name="Hessian norm by blocks",
     statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
-    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"], relation=AtMost(), all_sizes=True,
-    sizes={"d_m": (1, 2)},
+    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"],
+    relation=AtMost(), all_sizes=True, sizes={"d_m": (1, 2)},
     note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
-        once.""",
-)  # fmt: skip
+        once.""")  # fmt: skip
 
 
 def symmetric_from_blocks(A: Any) -> Any:
@@ -119,8 +118,7 @@ QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ", name="n
         $\beta_1$ reversed, while each neuron is on for one of the two: the bound is 0 for all weights, at every width,
         and the norm almost surely is not. With $|x^\top \Gamma_i x|$ inside the sum the order is right. The bound of
         $\|w_Q\|_2$ for a factor $\|w_K\|_2$ is right where $\eta_Q = \eta_K$, as in Table 1. $\Gamma_i$ is the matrix
-        of convergence.gamma-def-matrix.""",
-)  # fmt: skip
+        of convergence.gamma-def-matrix.""")  # fmt: skip
 
 
 def _qq_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, inside: bool, power: int = 4) -> list[Any]:
@@ -188,8 +186,7 @@ QQ_ABSOLUTE = Claim(IN_THE_BALL, "convergence.h-qq-norm-absolute",
     relation=AtMost(), corrects="convergence.h-qq-norm",
     uses=("convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
     note=r"""$x^\top \Gamma_i x$ is a third central moment, at most $(\max x - \min x)^3 / (6 \sqrt{3}) \le (\sqrt{6} /
-        9) \|x\|_2^3$.""",
-)  # fmt: skip
+        9) \|x\|_2^3$.""")  # fmt: skip
 
 
 def _qq_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, power: int = 4,
@@ -227,8 +224,7 @@ OV_NORM = Claim(NTK, "convergence.h-ov-norm", label="D.3, norm of H_OV", name="n
         surely is not. And $\tau_1 \sum_i \|x\| \|\beta_i\|$ is $d_m^{-1/2}$ times a number that does not depend on the
         width: $O(d_m^{-1/2})$ and no better, since $\sqrt{d_m} \|H_{OV}\|_2$ tends to $|\sum_i x_i|$
         (convergence.hessian-block-limits). The claim is refuted by the first; Theorem 3 needs no more than
-        $O(d_m^{-1/2})$.""",
-)  # fmt: skip
+        $O(d_m^{-1/2})$.""")  # fmt: skip
 
 
 def _ov_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, inside: bool) -> list[Any]:
@@ -269,8 +265,7 @@ OV_ABSOLUTE = Claim(NTK, "convergence.h-ov-norm-absolute",
     statement=r"""\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le \tau_1\sum_i|x^\top\beta_i|\le\tau_1
         \sum_i\|x\|_2\|\beta_i\|_2\le \frac{1}{\sqrt{d_m}}d_s^{3/2}C_x""",
     name="norm of the output-value Hessian block, corrected", relation=AtMost(), corrects="convergence.h-ov-norm",
-    of_project=True,
-)  # fmt: skip
+    of_project=True)  # fmt: skip
 
 
 def _ov_chain(x: Any, w_Q: Any, w_K: Any, w_V: Any, inside: bool = True) -> list[Any]:

@@ -56,14 +56,13 @@ QV_QO_NORM = Claim(AT_START, "convergence.h-qv-qo-norm", label="D.3, norms of H_
     domains=("generic", "integers"), expects="refuted", severity="error",
     correction="convergence.h-qv-qo-norm-explicit",
     doubt=Doubt(r"\boldsymbol{x}^{(i)}\boldsymbol{\sigma}_{r}\left(\boldsymbol{w}_{V}^{(p)} \boldsymbol{x}^{\top}",
-        r"The dot of $\mathrm{relu}'$ is lost for $H_{QV}$; its entries and the lines for $H_{QO}$ have it."),
+        r"""The dot of $\mathrm{relu}'$ is lost for $H_{QV}$; its entries and the lines for $H_{QO}$ have it."""),
     note=r"""The powers are $d_m^{-3/2} d_m = d_m^{-1/2}$: both inequalities hold, both orders do not. Judged by what
         $O(1/d_m)$ with probability $1 - 8 \exp(-d_m/2)$ implies, that $\sqrt{d_m}$ times the norm tends to 0 in
         probability; it tends to $|\sum_i x_i| \mathrm{Var}(x) / \sqrt{2}$, so that $O(d_m^{-1/2})$ is sharp. Theorem 3
         needs no more. In the lines between, a factor $\mathrm{relu}'(w_V^{(p)} x^\top \beta_i)$ with a free index $p$
         stands outside the vectors. A lost root, $O(1/\sqrt{d_m})$, would make both orders right. The extraction keeps
-        it for $H_{QQ}$, $H_{QK}$ and $H$, and shows $1/d_m$ for $H_{QV}$, $H_{QO}$ and $H_{OV}$ alike.""",
-)  # fmt: skip
+        it for $H_{QQ}$, $H_{QK}$ and $H$, and shows $1/d_m$ for $H_{QV}$, $H_{QO}$ and $H_{OV}$ alike.""")  # fmt: skip
 
 
 def _variance(x: Any) -> Any:
@@ -114,8 +113,7 @@ BLOCK_LIMITS = Claim(AT_START, "convergence.hessian-block-limits",
         \operatorname{Var}(x),\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), of_project=True,
     note="""Var under equal weights. So the Hessian norm is of order $d_m^{-1/2}$ exactly, and Theorem 3 has the right
-        order.""",
-)  # fmt: skip
+        order.""")  # fmt: skip
 
 
 @BLOCK_LIMITS.formula
@@ -141,8 +139,7 @@ QV_QO_EXPLICIT = Claim(IN_THE_BALL, "convergence.h-qv-qo-norm-explicit",
     uses=("convergence.diag-bound-interlacing", "convergence.lemma-20", "convergence.hessian-block-limits"),
     of_project=True,
     note=r"""Line by line. $|\mathrm{relu}'| \le 1$ and $w_O$ or $w_V$ are kept together with their gates, which depend
-        on the token.""",
-)  # fmt: skip
+        on the token.""")  # fmt: skip
 
 
 def _mixed_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any, width_power: int = 1,
@@ -216,8 +213,7 @@ BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3
     uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
     note=r"""Cauchy-Schwarz, $\mathrm{Var} \le B^2 / 2$, $|\text{third moment}| \le (\sqrt{6} / 9) B^3$ and $\|x\|_1 \le
         \sqrt{d_s} B$. The blocks of $w_K$ are those of $w_Q$ with $w_Q$ and $w_K$ exchanged
-        (convergence.hessian-key-blocks).""",
-)  # fmt: skip
+        (convergence.hessian-key-blocks).""")  # fmt: skip
 
 
 @BLOCK_BOUNDS.formula
@@ -255,8 +251,7 @@ OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3", name="vanishing H
         the like for every $d$. At points of differentiability; where a pre-activation vanishes, $\mathrm{relu}'' = 0$
         by convention, and the jump of the gradient there is in no Hessian. The constant adds $H_{QQ}$, $H_{KK}$ and one
         of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend to 0
-        at $d_s = 1$, so the order is sharp.""",
-)  # fmt: skip
+        at $d_s = 1$, so the order is sharp.""")  # fmt: skip
 
 
 @OO_VV.formula

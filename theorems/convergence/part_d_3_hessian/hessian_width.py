@@ -138,12 +138,11 @@ THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK init
         \text{with probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice differentiable},\
         \|H(\theta^t)\|_2\le d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\
         B=\|X\|_F\le\sqrt{d_s}C_x""",
-    name="Hessian norm under NTK initialisation", assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
-    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, corrects="convergence.thm-3",
-    of_project=True,
+    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
+    name="Hessian norm under NTK initialisation", relation=AtMost(ascent=False),
+    sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, corrects="convergence.thm-3", of_project=True,
     note="""Derived as in the note of convergence.thm-3. For the average pooling of Eq. (1.2) the Hessian is $d_s$ times
-        smaller.""",
-)  # fmt: skip
+        smaller.""")  # fmt: skip
 
 
 @THM_3_NTK.formula
@@ -182,8 +181,7 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
     ],
     relation=AtMost(ascent=False), sizes={"d_m": (5, 6)}, expects="refuted", severity="error", of_project=True,
     note=r"""$d^2 f / dw_O dw_V$ is $\mathrm{diag}(\mathrm{relu}'(w_V x) x)$, of norm 1 at $x = 1$ at every width, as
-        $\tau_1 = 1$. With $\tau_1 = d_m^{-1/2}$ the theorem holds (convergence.thm-3-ntk).""",
-)  # fmt: skip
+        $\tau_1 = 1$. With $\tau_1 = d_m^{-1/2}$ the theorem holds (convergence.thm-3-ntk).""")  # fmt: skip
 
 
 def _lecun_network(X: Any, theta: Any) -> Any:
@@ -222,6 +220,8 @@ REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theor
         small change of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
     name="stability of the tangent kernel", relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
+    consequence="""A small Hessian norm does not keep the kernel of a ReLU network constant; it does only while no ReLU
+        changes its state (convergence.thm-3-remark-fixed-pattern).""",
     note=r"""Read as that proposition: a Hessian norm of at most $\epsilon$ on the ball bounds the change of the
         gradient by $\epsilon \|\theta - \theta^0\|$, hence that of the kernel $K = \|\nabla f\|^2$ by as much times the
         sum of both gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the
@@ -229,10 +229,7 @@ REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theor
         at any width. That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason:
         that few neurons reach their kinks. The cited proposition is right for models that are twice differentiable, and
         'can be an indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds
-        where it exists.""",
-    consequence="""A small Hessian norm does not keep the kernel of a ReLU network constant; it does only while no ReLU
-        changes its state (convergence.thm-3-remark-fixed-pattern).""",
-)  # fmt: skip
+        where it exists.""")  # fmt: skip
 
 
 def _gradients(X: Any, theta: Any, theta_0: Any) -> tuple[Any, Any]:
@@ -300,8 +297,7 @@ FIXED_PATTERN = Claim(TWO_POINTS, "convergence.thm-3-remark-fixed-pattern",
     corrects="convergence.thm-3-remark", of_project=True, sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 6)},
     note=r"""$m_i$ is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the
         ball; the mean value theorem applies with the constant of Theorem 3 as $\epsilon \sqrt{d_m}$. For $d = 1$:
-        positive tokens, and no entry of $w_V$ changes its sign.""",
-)  # fmt: skip
+        positive tokens, and no entry of $w_V$ changes its sign.""")  # fmt: skip
 
 
 def _positive_and_close(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:

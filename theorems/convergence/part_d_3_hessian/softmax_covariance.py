@@ -54,13 +54,12 @@ INTERLACING = Claim(CONVERGENCE, "convergence.diag-bound-interlacing",
     label="D.3, the norm of diag(beta) - beta beta^T between the two largest weights",
     statement=r"""\beta_{(2)}\le\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\beta_{(1)},\quad
         \beta_{(1)}-\|\beta\|_2^2\le\| \mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\tfrac12""",
-    name="norm of the softmax covariance, corrected",
     assumptions=["beta = Softmax(u)^T, with largest entries beta_(1) >= beta_(2), and beta_(2) = 0 for one token"],
-    relation=AtMost(), sizes={"d_s": (1, 5)}, corrects="convergence.diag-bound", of_project=True,
+    name="norm of the softmax covariance, corrected", relation=AtMost(), sizes={"d_s": (1, 5)},
+    corrects="convergence.diag-bound", of_project=True,
     note=r"""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third
         bound. 1/2: $x^\top J x$ is a variance, at most $(\max x - \min x)^2 / 4 \le |x|^2 / 2$. All are attained by two
-        equal weights.""",
-)  # fmt: skip
+        equal weights.""")  # fmt: skip
 
 
 @INTERLACING.formula

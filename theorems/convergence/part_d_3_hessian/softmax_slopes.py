@@ -23,16 +23,14 @@ GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Ga
     statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
         x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    name="derivative of the softmax covariance",
     assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
-    relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted", severity="slip",
-    correction="convergence.gamma-def-matrix",
+    name="derivative of the softmax covariance", relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted",
+    severity="slip", correction="convergence.gamma-def-matrix",
     note=r"""The third term is a column, of degree two in $x$ beside terms of degree one; a matrix only without its last
         $x$. To give the sum a value, the column is added to every column, as array libraries do without complaint. The
         last $x$ is no damage: it recurs twice in Eq. (74), and the bound given there for the third term needs it. A
         misprint although it recurs: added to $d_s \times d_s$ matrices, the term shows its own last $x$ to be one too
-        many.""",
-)  # fmt: skip
+        many.""")  # fmt: skip
 
 
 def _second_term(x: Any, u: Any) -> Any:
@@ -71,10 +69,9 @@ GAMMA_MATRIX = Claim(CONVERGENCE, "convergence.gamma-def-matrix", label="D.3, Ga
     statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
         x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)""",
-    name="derivative of the softmax covariance, corrected",
-    assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"], relation=Equal(),
-    all_sizes=True, sizes={"d_s": (1, 5)}, exact=True, corrects="convergence.gamma-def", of_project=True,
-)  # fmt: skip
+    assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"],
+    name="derivative of the softmax covariance, corrected", relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)},
+    exact=True, corrects="convergence.gamma-def", of_project=True)  # fmt: skip
 
 
 @GAMMA_MATRIX.formula
@@ -147,8 +144,7 @@ EQ_74 = Claim(SOFTMAX, "convergence.eq-74", label="Eq. (74) and its three parts"
         \sqrt{62})$. The order in $d_m$ does not change. The third part holds for the column that is printed; $\Gamma_i$
         needs it without the last $x$, and (74) itself, the triangle inequality, is checked for that matrix in
         convergence.eq-74-tokens. The logits are free here; those of the counterexamples are multiples of $x$, as in
-        D.3.""",
-)  # fmt: skip
+        D.3.""")  # fmt: skip
 
 
 def _first_lines(x: Any, beta: Any) -> list[Any]:
@@ -216,8 +212,7 @@ EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
     of_project=True,
     note=r"""The steps of the three parts with $\sqrt{d_s} C_x$ for $C_x$; the third part is that of the matrix, with
         $\|\mathrm{diag}(\beta) - \beta \beta^\top\|_2 \le 1$. Every step is checked; the ratio reported is that of the
-        tightest step.""",
-)  # fmt: skip
+        tightest step.""")  # fmt: skip
 
 
 def _slope_bounds(x: Any, u: Any, C_x: Any, two: int = 2, last: int = 5) -> list[Any]:

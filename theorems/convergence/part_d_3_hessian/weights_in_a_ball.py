@@ -25,8 +25,7 @@ LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20", name="no
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
     note=r"""Tested at the $\tilde w$ of the ball that is farthest from 0, $w (1 + R/\|w\|)$. Far from tight: the exact
         probability of the exception is that of $\chi^2 > 9 d_m$ (convergence.lemma-20-tail). At $d_m = 1$, where Lemma
-        6 needs $d_m > d$, the stated probability is negative and nothing is said.""",
-)  # fmt: skip
+        6 needs $d_m > d$, the stated probability is negative and nothing is said.""")  # fmt: skip
 
 
 @LEMMA_20.formula
@@ -57,11 +56,10 @@ LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R,
 
 TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
     statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
-    name="chi-square tail of Gaussian norms", assumptions=["entries of w independent standard normal"],
-    relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,
+    assumptions=["entries of w independent standard normal"],
+    name="chi-square tail of Gaussian norms", relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,
     note=r"""Chernoff: $P(\chi^2_k > 9k) \le (9 e^{-8})^{k/2} = e^{-2.9 k}$. Widths 1 to 50; the amount only fills the
-        row.""",
-)  # fmt: skip
+        row.""")  # fmt: skip
 
 
 def chi_square_tail(degrees: int, threshold: Any) -> Any:

@@ -117,8 +117,7 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
         \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
     assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
     name="rate of the single-head energy, symmetric weights", relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,),
-    exact=True, of_project=True,
-    corrects="dynamics.eq-44",
+    exact=True, of_project=True, corrects="dynamics.eq-44",
     note=r"""Eq. (44) with its factor $\beta$ restored. Each summand is nonnegative for unit tokens, which proves the
         bound.""")  # fmt: skip
 

@@ -96,8 +96,7 @@ EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48)
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
     name="gradient of the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-48",
-)  # fmt: skip
+    corrects="dynamics.eq-48")  # fmt: skip
 
 
 @EQ_48_CORRECTED.formula
@@ -161,8 +160,7 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
         """,
     assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
     name="drive of a head as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-49",
-)  # fmt: skip
+    corrects="dynamics.eq-49")  # fmt: skip
 
 
 EQ_49_CORRECTED.formula(outputs_as_sums)

@@ -104,9 +104,8 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text", name="readout i
         r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2"
         r" are compared",
     ],
-    hypotheses=(orthonormal_columns("turn", stated="R' is orthogonal"),),
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True,
-    expects="reading",
+    hypotheses=(orthonormal_columns("turn", stated="R' is orthogonal"),), relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
     reading=Reading("independent of the phase", r"""the phase of $z_k$, its direction in $\mathbb R^{N'}$, which the
             norm $m_k$ discards: rotating $z_k$ leaves it"""),
     note="""A common rotation of the oscillators rotates $z_k$ if $U_{kij} = u_{kij}Q_k$ (dynamics.c.2-phase-scalar),

@@ -28,9 +28,8 @@ REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
     name="rank of the representation after orthogonal attention", relation=Equal(), all_sizes=True, uses=("osa.so-n",),
     expects="reading",
     reading=Reading("the rank of representation", r"""of attention alone, $AX$ against $X$: they have the same Gram
-        matrix $(AX)^\top AX = X^\top X$, hence the same rank and singular values. A head $AXW^VW^O$ does not preserve
-        the rank: see osa.intro-rank-head"""),
-)  # fmt: skip
+            matrix $(AX)^\top AX = X^\top X$, hence the same rank and singular values. A head $AXW^VW^O$ does not
+            preserve the rank: see osa.intro-rank-head"""))  # fmt: skip
 
 
 @REPRESENTATION_RANK.formula
@@ -49,8 +48,7 @@ HEAD_RANK = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head", label="Section 1, 
     statement=r"\operatorname{rank}\mathrm{OSA}(\mathbf{X}) = \operatorname{rank}\mathbf{X}",
     name="rank of the output of a head", relation=Equal(), expects="refuted", severity="error",
     correction="osa.intro-rank-head-gram", of_project=True,
-    note="The other reading of osa.intro-rank: the output of the head is the representation.",
-)  # fmt: skip
+    note="The other reading of osa.intro-rank: the output of the head is the representation.")  # fmt: skip
 
 
 @HEAD_RANK.formula
@@ -73,8 +71,7 @@ HEAD_GRAM = Claim(LAYER_OF_FEW_TOKENS, "osa.intro-rank-head-gram", label="Sectio
         \text{ for } \mathbf{W} = \mathbf{W}^V\mathbf{W}^O, \text{ so } \operatorname{rank}\mathrm{OSA}(\mathbf{X}) =
         \operatorname{rank}(\mathbf{X}\mathbf{W}) \le \min(\operatorname{rank}\mathbf{X}, d_v)""",
     name="Gram matrix and rank of a head's output", relation=Equal(), all_sizes=True, uses=("osa.so-n",),
-    of_project=True, corrects="osa.intro-rank-head",
-)  # fmt: skip
+    of_project=True, corrects="osa.intro-rank-head")  # fmt: skip
 
 
 @HEAD_GRAM.formula
@@ -138,8 +135,7 @@ COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text", name="rank co
     observed="""$N = 4$ to 10 tokens of dimension $d = 4$ to 8, one head, entries of $X$ normal with variance 1, of
         $W^Q$ and $W^K$ with variance $1/d$, $W^VW^O$ orthogonal, 400 networks of 6 layers for each size: in more than
         90 of 100 the part of $X$ off its mean token falls below $10^{-6}$ of $X$. The paper states no weights. Large
-        logits collapse later or, one-hot, not at all.""",
-)  # fmt: skip
+        logits collapse later or, one-hot, not at all.""")  # fmt: skip
 
 
 @COLLAPSE.inputs

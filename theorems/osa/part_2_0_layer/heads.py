@@ -38,8 +38,7 @@ def sum_over_heads(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, d
 CONCATENATED = Claim(ALL_HEADS, "osa.multi-head-concatenated", label="Eqs. (3)-(4), heads concatenated",
     statement=r"""\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O =
         [\mathbf{A}_1\mathbf{X}\mathbf{W}_1^V, \dots, \mathbf{A}_h\mathbf{X}\mathbf{W}_h^V]\,\mathbf{W}^O""",
-    name="heads concatenated", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1}, of_project=True,
-)  # fmt: skip
+    name="heads concatenated", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1}, of_project=True)  # fmt: skip
 CONCATENATED.oracle(sum_over_heads)
 
 
@@ -61,8 +60,7 @@ MERGED = Claim(ALL_HEADS, "osa.multi-head-push-through", label="Eqs. (3)-(4) thr
     statement=r"""\sum_{i=1}^h \mathbf{A}_i\mathbf{X}\mathbf{W}_i^V\mathbf{W}_i^O = \mathbf{X}\sum_{i=1}^h
         \exp(\mathbf{W}_i\mathbf{X}^\top\mathbf{X})\,\mathbf{W}_i^V\mathbf{W}_i^O""",
     name="all heads through one product with the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1},
-    uses=("osa.push-through-layer",), of_project=True,
-)  # fmt: skip
+    uses=("osa.push-through-layer",), of_project=True)  # fmt: skip
 MERGED.oracle(sum_over_heads)
 
 

@@ -23,8 +23,7 @@ SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below", name="skew 
     statement=r"""\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top): \text{
         We note that } \mathbf{S} \text{ is defined to be skew-symmetric}""",
     assumptions=["alpha real"],
-    relation=HasStructure(), all_sizes=True, exact=True,
-)  # fmt: skip
+    relation=HasStructure(), all_sizes=True, exact=True)  # fmt: skip
 
 
 @SKEW.formula
@@ -72,8 +71,7 @@ EQUIVARIANCE = Claim(LAYER, "osa.perm-equivariance", label='Section 2, text ("ea
     statement=r"\text{it is also easy to see that OSA is permutation equivariant with respect to the token positions}",
     name="permutation equivariance in the tokens", relation=Equal(), at_sizes={"N": 3, "d": 2, "d_v": 2}, exact=True,
     note=r"""$\mathrm{OSA}(PX) = P\,\mathrm{OSA}(X)$ for every permutation matrix $P$. Checked for the cycle $(1\ 2
-        \dots N)$ and the exchange of the first two tokens, which generate all permutations.""",
-)  # fmt: skip
+        \dots N)$ and the exchange of the first two tokens, which generate all permutations.""")  # fmt: skip
 
 
 def _generators(X: Any) -> list[Any]:
@@ -125,8 +123,7 @@ EQUIVARIANCE_THROUGH_BASIS = Claim(LAYER, "osa.perm-equivariance-basis",
         \text{ from any number of Newton-Schulz steps}""",
     assumptions=["eps > 0"],
     name="permutation equivariance through Newton-Schulz", relation=Equal(),
-    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True,
-)  # fmt: skip
+    sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True)  # fmt: skip
 
 
 def _through_newton_schulz(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
@@ -169,10 +166,9 @@ SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq.
     assumptions=["no distribution is stated"],
     relation=HasStructure(), at_sizes=True, expects="reading",
     reading=Reading("normalising the dot-product", """for vectors with independent entries of mean 0 and variance 1 the
-        scaled dot product has variance 1. Every such law with two values is enumerated"""),
+            scaled dot product has variance 1. Every such law with two values is enumerated"""),
     note="""What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see
-        osa.scaling-scores.""",
-)  # fmt: skip
+        osa.scaling-scores.""")  # fmt: skip
 
 
 def two_point_law(a: Any) -> list[tuple[Any, Any]]:
@@ -211,9 +207,8 @@ SCALING_SCORES = Claim(DOT_PRODUCTS, "osa.scaling-scores", label="Section 2, the
     statement=r"""\operatorname{Var}(S_{ij}/\alpha) = 2 \text{ for } i \ne j, \text{ when the entries of }
         \mathbf{Q},\mathbf{K} \text{ are independent with mean 0 and variance 1; the scale } \tfrac{1}{\sqrt{2d_v}}
         \text{ would make it 1}""",
-    name="variance of the entries of the scores", relation=HasStructure(), at_sizes=True,
-    sizes={"d_v": (1, 2)}, of_project=True,
-)  # fmt: skip
+    name="variance of the entries of the scores", relation=HasStructure(), at_sizes=True, sizes={"d_v": (1, 2)},
+    of_project=True)  # fmt: skip
 
 
 @SCALING_SCORES.formula

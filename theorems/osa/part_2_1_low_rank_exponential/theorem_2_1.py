@@ -41,11 +41,6 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
             positive=lambda X, W_Q, W_K, alpha, B: smallest_singular_value(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B),
         ),
     ],
-    name="exponential of the scores through a small basis",
-    relation=Equal(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,),
-    sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)}, expects="gap", presumes=("osa.thm-2.1-rank",),
-    missing=r"$\operatorname{rank}S = \dim\operatorname{span}[Q,K]$",
-    proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"), correction="osa.thm-2.1-any-basis", exact=True,
     where=lambda sizes: (
         whole_heads(sizes) and sizes["r"] % 2 == 0 and sizes["r"] <= min(sizes["N"], sizes["d"], 2 * sizes["d_v"])
     ),
@@ -54,13 +49,17 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
         "tied": "equal rows of the coordinates leave span[Q, K] smaller than r",
         "uniform attention": "W^Q = 0 gives S = 0, whose rank is not r",
     },
+    name="exponential of the scores through a small basis", relation=Equal(), all_sizes=True,
+    hypotheses=(CONTAINS_QUERIES_AND_KEYS,), sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 4)},
+    expects="gap", presumes=("osa.thm-2.1-rank",), proof=("osa.f1-image", "osa.f1-restrict", "osa.eq-17", "osa.eq-18"),
+    correction="osa.thm-2.1-any-basis", exact=True,
+    missing=r"$\operatorname{rank}S = \dim\operatorname{span}[Q,K]$",
     consequence="""Code that takes as many basis columns as $S$ has rank is right only if they span the image of $S$;
         take any orthonormal basis of the columns of $Q,K$, whatever its width (osa.thm-2.1-any-basis).""",
     note=r"""$r$ is used both for $\operatorname{rank}S$ (Section 2.1, Appendix F.1) and for
         $\dim\operatorname{span}[Q,K]$. Where the two differ no $B$ satisfies the hypotheses; the identity itself needs
         only orthonormal columns whose span contains the image of $S$. Read as $\dim U$ alone, $r$ makes the theorem
-        true as it stands, and leaves the proof, where $U$ is the image of $S$: osa.f1-image.""",
-)  # fmt: skip
+        true as it stands, and leaves the proof, where $U$ is the image of $S$: osa.f1-image.""")  # fmt: skip
 
 
 @THEOREM_21.inputs
@@ -90,8 +89,7 @@ THEOREM_21_ANY_BASIS = Claim(BASIS.extended(scales=[UNTRAINED.at(q=0)]), "osa.th
     relation=Equal(), all_sizes=True, corrects="osa.thm-2.1", of_project=True,
     note=r"""A reduced QR of $[Q,K]$ supplies such a $B$ even where the columns of $[Q,K]$ are dependent. With $r =
         \operatorname{rank}S$ the columns of $B$ are a basis of the image of $S$, as in Appendix F.1: $Q = [e_1, e_1]$,
-        $K = [e_2, e_3]$ has $\operatorname{rank}S = 2$, and $\operatorname{span}[Q,K] = \mathbb{R}^3$.""",
-)  # fmt: skip
+        $K = [e_2, e_3]$ has $\operatorname{rank}S = 2$, and $\operatorname{span}[Q,K] = \mathbb{R}^3$.""")  # fmt: skip
 
 
 @THEOREM_21_ANY_BASIS.formula
@@ -148,8 +146,7 @@ THEOREM_21_RANK_INDEPENDENT = Claim(INDEPENDENT, "osa.thm-2.1-rank-independent",
         [\mathbf{Q},\mathbf{K}]. \text{ If the columns of } \mathbf{M} \text{ are linearly independent, this is
         nonsingular, so } \operatorname{rank}\mathbf{S} = 2d_v = \dim\operatorname{span}[\mathbf{Q},\mathbf{K}]""",
     name="rank of the scores, independent queries and keys", relation=Equal(), all_sizes=True,
-    corrects="osa.thm-2.1-rank", of_project=True,
-)  # fmt: skip
+    corrects="osa.thm-2.1-rank", of_project=True)  # fmt: skip
 
 
 @THEOREM_21_RANK_INDEPENDENT.formula
@@ -240,8 +237,7 @@ SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text", name="
     note=r"""No input satisfies the assumption. The orders of Section 2.4 use only that $B$ has $2d$ columns, as
         Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and
         that $r = 2d$ stands for its bound $2 d_v$, the width of the $B$ computed; but Section 2.1 defines $r$ as
-        $\operatorname{rank}S$.""",
-)  # fmt: skip
+        $\operatorname{rank}S$.""")  # fmt: skip
 
 
 @SINGLE_HEAD_RANK.formula
@@ -268,12 +264,11 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
         2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
     assumptions=["h = 1, so d_v = d"],
-    relation=HasStructure(), at_sizes={"N": 2, "d": 2},
-    sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True, corrects="osa.sec-2.4-r",
+    relation=HasStructure(), at_sizes={"N": 2, "d": 2}, sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True,
+    corrects="osa.sec-2.4-r",
     note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
         $\operatorname{rank}\tilde{W}$, of size $d$ and skew. Checked as: all minors of $S$ of the next order vanish.
-        The bound is attained: osa.rank-s-attained.""",
-)  # fmt: skip
+        The bound is attained: osa.rank-s-attained.""")  # fmt: skip
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.inputs
@@ -309,8 +304,7 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
     relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
     note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$
-        stands for $d$.""",
-)  # fmt: skip
+        stands for $d$.""")  # fmt: skip
 
 
 def _pairs(d: int) -> Any:

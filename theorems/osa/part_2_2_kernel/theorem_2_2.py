@@ -105,8 +105,7 @@ THEOREM_22 = Claim(LAYERS.extended(scales=[UNTRAINED.at(l=2)]), "osa.thm-2.2", l
     note=r"""The eigenvalues are compared through $\operatorname{tr}(\Sigma/(1 + \operatorname{tr}\Sigma))^k$, $k = 1,
         \dots, N$, which determine them with their multiplicities. $A$ is the exact $\exp(S)$, not that of
         Newton-Schulz, which is orthogonal only in the limit; and $h = 1$ excludes the initialisation of Appendix C.2,
-        which needs $2 d_v \le d$.""",
-)  # fmt: skip
+        which needs $2 d_v \le d$.""")  # fmt: skip
 
 
 @THEOREM_22.inputs

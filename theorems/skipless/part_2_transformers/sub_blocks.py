@@ -22,8 +22,7 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
     name="residual blocks in matrix and vector form", relation=Equal(),
     sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
     note="""The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
-        arithmetic, so that nothing about it matters.""",
-)  # fmt: skip
+        arithmetic, so that nothing about it matters.""")  # fmt: skip
 
 
 def _vector_form(X: Any, W: Any, U: Any, *, sa_skip: int = 1, from_input: bool = False, layout: Layout = COLUMN) -> Any:

@@ -118,8 +118,7 @@ EQ_8 = Claim(DEEP, "skipless.eq-8", label="Eq. (8)", name="parameter Jacobian wi
         p_\ell}""",
     assumptions=[*NETWORK.assumptions, PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
-    note=r"All $\ell$ at once, side by side.",
-)  # fmt: skip
+    note=r"All $\ell$ at once, side by side.")  # fmt: skip
 
 
 @EQ_8.formula
@@ -141,8 +140,7 @@ EQ_9 = Claim(DEEP, "skipless.eq-9", label="Eq. (9)", name="parameter Jacobian wi
     assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK.assumptions[1:], PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
     note=r"""The $K_i$ of Eqs. (8) and (9) are taken at the activations of two different networks, and agree at $\ell =
-        1$ only.""",
-)  # fmt: skip
+        1$ only.""")  # fmt: skip
 
 
 @EQ_9.formula

@@ -60,8 +60,7 @@ IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
         with two tokens $\kappa$ goes from 1.012 to 1500. It is true for symmetric positive semidefinite $K$, and
         wherever $\|K\| < 1$ and $\kappa(K) \ge (1 + \|K\|)/(1 - \|K\|)$, as under the default initialisation at small
         $d$: $\|K\|$ is near 0.01 at $n = 4$, $d = 12$. At $d = 384$ $\|K\|$ is near 3, and $\kappa$ falls all the same,
-        from $10^8$ to 13 at $n = 4$.""",
-)  # fmt: skip
+        from $10^8$ to 13 at $n = 4$.""")  # fmt: skip
 
 IDENTITY.formula(flatness_with_skip)
 IDENTITY.oracle(lambda X, W_Q, W_K, W_V, W_O: flatness(input_jacobian(X, W_Q, W_K, W_V, W_O)))
@@ -90,9 +89,8 @@ def symmetric_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
 
 SYMMETRIC_PART = Claim(OF_ATTENTION, "skipless.sec4.3-identity-symmetric-part",
     label="Conditioning of K + I by the symmetric part of K", name="conditioning by the symmetric part, plus identity",
-    statement=r"""
-        \mu=\lambda_{\min}\big(\tfrac12(\mathbf{K}+\mathbf{K}^\top)\big)>-1\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})
-        \le\frac{1+\|\mathbf{K}\|_2}{1+\mu}""",
+    statement=r"""\mu=\lambda_{\min}\big(\tfrac12(\mathbf{K}+\mathbf{K}^\top)\big)>-1\ \Rightarrow\
+        \kappa(\mathbf{K}+\mathbf{I}) \le\frac{1+\|\mathbf{K}\|_2}{1+\mu}""",
     assumptions=[
         INVERSE,
         Assumption("mu > -1", positive=lambda X, W_Q, W_K, W_V, W_O: 1 + symmetric_part(X, W_Q, W_K, W_V, W_O)),
@@ -103,8 +101,7 @@ SYMMETRIC_PART = Claim(OF_ATTENTION, "skipless.sec4.3-identity-symmetric-part",
         \|K\|)$ (skipless.sec4.3-identity-small), for positive semidefinite $K$ at most $\kappa(K)$
         (skipless.sec4.3-identity-positive), and norms above 1, as at $d = 384$ under the default initialisation where
         $\|K\|$ is near 3, are covered. Attained for one token and $W^VW^O = \operatorname{diag}(s, -t)$, $0 \le t \le
-        s$, $t < 1$.""",
-)  # fmt: skip
+        s$, $t < 1$.""")  # fmt: skip
 
 SYMMETRIC_PART.formula(flatness_with_skip)
 
@@ -140,8 +137,7 @@ SMALL = Claim(OF_ATTENTION, "skipless.sec4.3-identity-small", label="Conditionin
     name="identity added to a small Jacobian", relation=AtMost(), of_project=True,
     uses=("skipless.sec4.3-identity-symmetric-part",),
     note=r"""$1 - \|K\| \le \|(K + I)x\| \le 1 + \|K\|$ for unit $x$. Attained for one token and $W^VW^O =
-        \operatorname{diag}(s, -s)$.""",
-)  # fmt: skip
+        \operatorname{diag}(s, -s)$.""")  # fmt: skip
 
 SMALL.formula(flatness_with_skip)
 
@@ -171,8 +167,7 @@ POSITIVE = Claim(SKIPLESS, "skipless.sec4.3-identity-positive",
     relation=AtMost(), sizes={"k": (1, 4)}, of_project=True,
     note=r"""$(s_{\max} + 1)/(s_{\min} + 1) \le s_{\max}/s_{\min}$. The Jacobian of attention is hardly ever symmetric;
         for general $K$ with $K + K^\top \succeq 0$ it may fail, as for $\operatorname{diag}(1, R)$ with $R$ the
-        rotation by 90 degrees.""",
-)  # fmt: skip
+        rotation by 90 degrees.""")  # fmt: skip
 
 
 @POSITIVE.formula
@@ -219,8 +214,7 @@ SA_WORSE = Claim(SKIPLESS, "skipless.sec4.3-sa-worse-than-mlp", label="Sections 
     expects="empirical",
     observed=r"""$n = 4$ tokens of dimension $d = 12$, weights of standard deviation 0.02 cut at two of them, 100 draws:
         $\kappa(K)$ is more than 100 times $\kappa(\hat{K})$ in at least half of them; medians about $10^6$ and $10^2$,
-        the former near the product of $\kappa(A)$ and $\kappa(W^VW^O)$""",
-)  # fmt: skip
+        the former near the product of $\kappa(A)$ and $\kappa(W^VW^O)$""")  # fmt: skip
 
 
 @SA_WORSE.formula

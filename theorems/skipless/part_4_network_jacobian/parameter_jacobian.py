@@ -82,8 +82,7 @@ EQ_5 = Claim(WHOLE_BATCH, "skipless.eq-5-jacobian", label="Eq. (5) and Section 4
     name="network Jacobian and its condition number", relation=Equal(),
     note=r"""$J$ is the Jacobians of the samples on top of each other. $s_{\min}$ is read as the last of the $\min(mnd,
         p)$ singular values; then $\kappa(J)$ is infinite as soon as $J$ has at least $p$ rows, whatever the weights
-        (skipless.eq-5-null-directions).""",
-)  # fmt: skip
+        (skipless.eq-5-null-directions).""")  # fmt: skip
 
 
 @EQ_5.formula
@@ -105,8 +104,7 @@ BLOCK_COLUMNS = Claim(WHOLE_BATCH, "skipless.sec4.2-block-columns", label="Secti
         \hat{\mathbf{J}}_\ell=\frac{\partial F}{\partial\hat\theta^{(\ell)}}\in\mathbb{R}^{mnd\times\hat p_\ell},\quad
         \sum_{\ell=1}^L(p_\ell+\hat p_\ell)=\dim(\theta)=p""",
     assumptions=["theta is ordered block by block"],
-    name="network Jacobian in block columns", relation=Equal(),
-)  # fmt: skip
+    name="network Jacobian in block columns", relation=Equal())  # fmt: skip
 
 
 @BLOCK_COLUMNS.formula
@@ -130,8 +128,7 @@ NULL_DIRECTIONS = Claim(SKIPLESS, "skipless.eq-5-null-directions", label="Null d
     sizes={"n": (1, 3), "d": (1, 2)}, exact=True, of_project=True, uses=("skipless.sec5-products-only",),
     note=r"""$f_{\mathrm{SA}}$ is a function of the two products, $2d^2$ numbers. So $\kappa(J_\ell)$, a quotient of the
         first and the last of $\min(mnd, 4d^2)$ singular values, is infinite for $mn > 2d$; with the blocks of the MLP
-        at hand $J$ can only be of full rank while $mnd \le p - 2Ld^2$.""",
-)  # fmt: skip
+        at hand $J$ can only be of full rank while $mnd \le p - 2Ld^2$.""")  # fmt: skip
 
 
 def gauge_directions(W: Any, sign: int = -1, output: int = 1) -> Any:

@@ -72,8 +72,7 @@ EQ_6_UNIVERSAL = Claim(CONDITIONING, "skipless.eq-6-universal", label="Eq. (6) f
     note=r"""The paper says itself that the assumption 'does not hold universally'. The first counterexample is a
         transformer whose feed-forward network is narrower than its tokens: $\kappa(J) = 2712$, $\kappa(J_1) = 2086$,
         $\kappa(\hat{J}_1) = 91$. It needs a block with more rows than columns, here $\hat{J}_1$, $6 \times 4$. Networks
-        with $d_f < d$ are tried (for others see skipless.eq-6), one domain near the examples.""",
-)  # fmt: skip
+        with $d_f < d$ are tried (for others see skipless.eq-6), one domain near the examples.""")  # fmt: skip
 
 EQ_6_UNIVERSAL.formula(flatness_of_network_jacobian)
 
@@ -120,8 +119,7 @@ EQ_6_BLOCKS = Claim(MATRICES, "skipless.eq-6-blocks", label="Eq. (6) for any blo
     expects="refuted", severity="error", of_project=True,
     note=r"""Two blocks of one column have $\kappa = 1$ each, and $[A\ B]$ any $\kappa$ whatever, infinite for parallel
         columns. The reverse inequality fails as well: $[A\ B]$ is orthogonal for $A = (1, 0)^\top$, $B = (0, 1)^\top$,
-        and blocks of parallel columns become well-conditioned by a third.""",
-)  # fmt: skip
+        and blocks of parallel columns become well-conditioned by a third.""")  # fmt: skip
 
 
 @EQ_6_BLOCKS.formula
@@ -144,8 +142,7 @@ EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks wi
     name="conditioning of wide blocks", relation=AtMost(), of_project=True, corrects="skipless.sec4.2-justification",
     note=r"""$MM^\top$ is the sum of the $M_iM_i^\top$, so $s_{\min}(M)^2 \ge \sum s_{\min}(M_i)^2$ and $s_{\max}(M)^2
         \le \sum s_{\max}(M_i)^2$; a quotient of sums is at most the largest quotient. No coherence, no balance, any
-        number of blocks; attained by equal blocks.""",
-)  # fmt: skip
+        number of blocks; attained by equal blocks.""")  # fmt: skip
 
 
 @EQ_6_WIDE.formula
@@ -167,8 +164,7 @@ EQ_6_NETWORK = Claim(CONDITIONING, "skipless.eq-6-network", label="Eq. (6) where
     sizes={"L": (1, 1), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)}, where=all_of_full_rank, of_project=True,
     corrects="skipless.eq-6", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     note=r"""For $mn \le 2d$ every block has at least as many columns as rows, $mnd \le 2d^2 \le 2d\,d_f, 4d^2$. For $mn
-        > 2d$ the rank of $J_\ell$, at most $2d^2$, is below $\min(mnd, 4d^2)$.""",
-)  # fmt: skip
+        > 2d$ the rank of $J_\ell$, at most $2d^2$, is below $\min(mnd, 4d^2)$.""")  # fmt: skip
 EQ_6_NETWORK.formula(flatness_of_network_jacobian)
 EQ_6_NETWORK.oracle(flatness_of_worst_block)
 EQ_6_NETWORK.mutant("condition number of J J^T", lambda value: value * value)
@@ -307,8 +303,7 @@ STACKING = Claim(CONDITIONING, "skipless.sec4.3-row-stacking", label="Section 4.
         $\max\kappa$ being infinite there. If i) is meant of blocks in any arrangement, the sentence repeats an
         assumption, and one that fails. Two equal samples make $J_\ell$ singular, whatever the samples' own $\kappa$;
         and for $mn > 2d$ it always is. For every batch the reverse inequality holds. The largest singular value obeys
-        $\|J_\ell\| \le \sqrt m\max\|J_\ell(\mathbf{x})\|$, the smallest has no lower bound.""",
-)  # fmt: skip
+        $\|J_\ell\| \le \sqrt m\max\|J_\ell(\mathbf{x})\|$, the smallest has no lower bound.""")  # fmt: skip
 
 
 def _samples(X: Any, W: Any, U: Any) -> list[Any]:
@@ -341,8 +336,7 @@ REVERSE = Claim(CONDITIONING, "skipless.sec4.3-row-stacking-reverse", label="Con
     note=r"""For $mnd \le 4d^2$ the rows of a sample are rows of a matrix with no more rows than columns: its last
         singular value is at most theirs, its first at least. For $mnd > 4d^2$ $\kappa(J_\ell)$ is infinite by the null
         directions. The first part holds for any matrices on top of each other with together at most as many rows as
-        columns.""",
-)  # fmt: skip
+        columns.""")  # fmt: skip
 
 
 @REVERSE.formula
@@ -363,8 +357,7 @@ TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
     relation=AtMost(), of_project=True, uses=("skipless.eq-6-wide",),
     note=r"""Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with
         $nd \ge 4d^2$ have an infinite $\kappa$ by their null directions, so that it says nothing about them; see
-        skipless.sec4.3-row-stacking-reverse.""",
-)  # fmt: skip
+        skipless.sec4.3-row-stacking-reverse.""")  # fmt: skip
 
 
 @TALL.formula

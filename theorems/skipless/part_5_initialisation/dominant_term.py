@@ -35,8 +35,7 @@ SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definiti
     note=r"""A transpose on $W^V$ is missing; the one on $W^O$ in the same product is there, and Eq. (12) keeps
         $W^{V\top}$. Eq. (10) has $(W^VW^O)^\top = W^{O\top}W^{V\top}$ in this place. With $W^V = c\,U$, $W^O =
         c\,V^\top$ both are $c^2$ times an orthogonal matrix, so that $\kappa(B)$ does not change, but $B + E$ is not
-        $K$.""",
-)  # fmt: skip
+        $K$.""")  # fmt: skip
 
 
 def _sum(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, product: Any, sign: int = 1) -> Any:
@@ -105,8 +104,7 @@ INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Prop
         \operatorname{diag}(r, -r)$. The examples: four tokens at an initialisation of Section 5 ($W^VW^O = 9I$,
         $W^QW^{K\top} = \alpha Z + \beta I$ for some $Z$, as any matrix is) with $r = 0.985$, $\kappa(B) = 1.11$ and
         $\kappa(K) = 28.5$; three tokens with $r = 0.958$, $\kappa(B) = 1.36$, $\kappa(K) = 20.1$. True for $r \to 0$.
-        The search does not come across such tokens by itself; a domain of its own starts near them.""",
-)  # fmt: skip
+        The search does not come across such tokens by itself; a domain of its own starts near them.""")  # fmt: skip
 
 
 def dominant_term(X: Any, W: Any, P: Any) -> Any:

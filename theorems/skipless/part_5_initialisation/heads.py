@@ -41,14 +41,12 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
     assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
     name="query-key initialisation with several heads", relation=Equal(), at_sizes=True, exact=True, expects="reading",
     uses=("skipless.eq-11-multihead-logits",),
-    reading=Reading(
-        ("divided across h heads", "use the proposed initialization for the SA weights"),
+    reading=Reading(("divided across h heads", "use the proposed initialization for the SA weights"),
         r"""the product is that of the undivided $W^Q, W^K$ of shape $(d, d)$: the products $W_i^QW_i^{K\top}$ of the
-        heads sum to $\alpha Z + \beta I$. The paper does not say which product its models initialise; of each head Eq.
-        (11) is false, by rank (skipless.eq-11-multihead-per-head)"""),
+            heads sum to $\alpha Z + \beta I$. The paper does not say which product its models initialise; of each head
+            Eq. (11) is false, by rank (skipless.eq-11-multihead-per-head)"""),
     note="""The analysis of Section 5 is of one head of dimension $d$. With the product shared out over heads, or
-        approximated by each, it is not about the attention matrices $A_i$ of the models.""",
-)  # fmt: skip
+        approximated by each, it is not about the attention matrices $A_i$ of the models.""")  # fmt: skip
 
 
 def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0, first: int | None = None) -> Any:
@@ -85,8 +83,7 @@ PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for
     note=r"""$W_i^QW_i^{K\top}$ has rank $d_h = 64$ at most, $\alpha Z + \beta I$ has rank $d = 384$ or 768 with
         probability 1. The best approximation of it by a head has an error of 74 % ($d = 384$) and 85 % ($d = 768$) of
         the Frobenius norm at the printed values. With that and Gaussian tokens the attention matrix of a head need not
-        be dominated by its diagonal any more (skipless.eq-11-multihead-logits).""",
-)  # fmt: skip
+        be dominated by its diagonal any more (skipless.eq-11-multihead-logits).""")  # fmt: skip
 
 
 @PER_HEAD.formula
@@ -121,8 +118,7 @@ MULTIHEAD_ERROR = Claim(SKIPLESS, "skipless.eq-11-multihead-error", label="Error
     name="error of the initialisation by a head", relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)},
     where=lambda sizes: sizes["d_h"] < sizes["d"], of_project=True, corrects="skipless.eq-11-multihead-per-head",
     note=r"""The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For $\alpha = 0$ the relative error
-        is $\sqrt{1 - 1/h}$: 91 % for 6 heads, 96 % for 12.""",
-)  # fmt: skip
+        is $\sqrt{1 - 1/h}$: 91 % for 6 heads, 96 % for 12.""")  # fmt: skip
 
 
 @MULTIHEAD_ERROR.formula
@@ -178,8 +174,7 @@ MULTIHEAD_LOGITS = Claim(SKIPLESS, "skipless.eq-11-multihead-logits",
     relation=FollowsLaw(samples=REPEATS, instances=1), expects="empirical", of_project=True,
     observed=r"""$n = 197$ tokens, $(d, h, \alpha, \beta) = (768, 12, 2, 0.6)$, 3 draws, float64, all of them: $\kappa$
         below 1.001 for the full product, above $10^6$ for its truncated SVD of rank 64. At $(384, 6, 1.8, 1)$ the
-        latter varies from draw to draw, from 1 to $10^8$ in fifteen of them""",
-)  # fmt: skip
+        latter varies from draw to draw, from 1 to $10^8$ in fifteen of them""")  # fmt: skip
 
 
 @MULTIHEAD_LOGITS.formula

@@ -70,8 +70,7 @@ KAPPA_ONE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one", label="Section 5.1, tex
         its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
     assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
     name="condition number of scaled orthonormal matrices", relation=Equal(), sizes={"d": (1, 4)},
-    note=r"1 is the least $\kappa$, and no other matrices have it (skipless.sec5.1-kappa-one-converse).",
-)  # fmt: skip
+    note=r"1 is the least $\kappa$, and no other matrices have it (skipless.sec5.1-kappa-one-converse).")  # fmt: skip
 
 
 @KAPPA_ONE.formula
@@ -125,8 +124,7 @@ SVD_INIT = Claim(SKIPLESS, "skipless.sec5.1-svd-init", label="Section 5.1, SVD i
     name="value-output initialisation by SVD", relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
     note="""The scale of the product is $c^2$, not $c$: 9 for the printed $c = 3$. It is the polar factor of $Q$ times
         $c^2$. For normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and
-        variance $c^4/d$.""",
-)  # fmt: skip
+        variance $c^4/d$.""")  # fmt: skip
 
 
 @SVD_INIT.formula
@@ -175,8 +173,7 @@ EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)", name="query-key init
     assumptions=["W_Q, W_K of shape (d, d), one head", "entries of Z independent"],
     relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
     note=r"""Such weights exist for every $\alpha$, $\beta$ and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
-        for one head with $d_h < d$ they do not (skipless.eq-11-multihead).""",
-)  # fmt: skip
+        for one head with $d_h < d$ they do not (skipless.eq-11-multihead).""")  # fmt: skip
 
 
 @EQ_11.formula

@@ -25,8 +25,7 @@ EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)", name="input Jacobian
     relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "d": (1, 3)}, exact=True,
     proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
     note="""Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them
-        have; the third is a misprint whatever its transposes.""",
-)  # fmt: skip
+        have; the third is a misprint whatever its transposes.""")  # fmt: skip
 
 
 @EQ_10.formula
@@ -55,13 +54,12 @@ PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5,
     name="products that determine the Jacobian", relation=Equal(), at_sizes={"n": 2, "d": 2},
     sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
     doubt=Doubt(r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the", r"""a transpose on $W^K$ is missing; the heading
-        of Section 5.2 and Eq. (11) print the product with it, $W^QW^{K\top}$, which is taken. $A$ is no function of
-        $W^QW^K$: for $W^QG$, $G^{-1}W^K$ it changes."""),
+            of Section 5.2 and Eq. (11) print the product with it, $W^QW^{K\top}$, which is taken. $A$ is no function of
+            $W^QW^K$: for $W^QG$, $G^{-1}W^K$ it changes."""),
     note=r"""Checked by a stronger fact: $\mathrm{SA}$, $A$, $A'$ and $K$ depend on the four weights through
         $W^QW^{K\top}$ and $W^VW^O$ only, for they are the same for $W^QG$, $W^KG^{-\top}$, $W^VH$, $H^{-1}W^O$ with any
         invertible $G$ and $H$. With several heads the products are $W_i^QW_i^{K\top}$ and $W_i^VW_i^O$ of each head,
-        not those of the $d \times d$ weights.""",
-)  # fmt: skip
+        not those of the $d \times d$ weights.""")  # fmt: skip
 
 
 def invertible(M: Any) -> Any:

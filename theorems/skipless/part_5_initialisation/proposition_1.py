@@ -69,13 +69,12 @@ UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposit
     assumptions=["tau > 0"],
     name="softmax of diffuse rows", relation=AtMost(), sizes={"n": (1, 5)}, expects="reading",
     reading=Reading((r"\Delta \ll \tau", "is close to the uniform matrix"), r"""$\|S_\tau(M) -
-        \frac1n\mathbf{1}\mathbf{1}^\top\|_2 \le \|S_\tau(M) - \frac1n\mathbf{1}\mathbf{1}^\top\|_F \le
-        \sinh(\Delta/(2\tau))$, at most $0.53\,\Delta/\tau$ for $\Delta \le \tau$; the constant depends on $\Delta/\tau$
-        only, not on $n$"""),
+            \frac1n\mathbf{1}\mathbf{1}^\top\|_2 \le \|S_\tau(M) - \frac1n\mathbf{1}\mathbf{1}^\top\|_F \le
+            \sinh(\Delta/(2\tau))$, at most $0.53\,\Delta/\tau$ for $\Delta \le \tau$; the constant depends on
+            $\Delta/\tau$ only, not on $n$"""),
     note=r"""For a row $p$ with weights $w_j$ in $[a, a e^t]$, $t = \Delta/\tau$, $n\|p - 1/n\|^2 =
         \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le (1 + e^t)^2/(4e^t) - 1 = \sinh(t/2)^2$ by Kantorovich's inequality; $n$
-        rows sum to the bound. Attained as $t \to 0$ for even $n$, half of each row high and half low.""",
-)  # fmt: skip
+        rows sum to the bound. Attained as $t \to 0$ for even $n$, half of each row high and half low.""")  # fmt: skip
 
 UNIFORM.formula(spread)
 
@@ -104,10 +103,9 @@ DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Propositio
     name="condition number for diffuse rows", relation=AtMost(), expects="reading",
     uses=("skipless.prop-1-diffuse-sharp",),
     reading=Reading((r"\Delta \ll \tau", r"\gtrsim"), r"""$\Delta \le \tau$, and at least $\frac{19}{10}\tau/\Delta$: a
-        constant free of $n$ and $\tau$. For $n = 1$ $\Delta$ is 0 and the quotient is not defined"""),
+            constant free of $n$ and $\tau$. For $n = 1$ $\Delta$ is 0 and the quotient is not defined"""),
     note=r"""$t/\sinh(t/2) \ge 1/\sinh(1/2) > 19/10$ for $t \le 1$. For $n = 2$ and $M = \Delta I$, $\kappa =
-        \coth(t/2)$, so that no constant above 2 serves.""",
-)  # fmt: skip
+        \coth(t/2)$, so that no constant above 2 serves.""")  # fmt: skip
 
 
 @DIFFUSE.formula
@@ -129,8 +127,7 @@ SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
     uses=("skipless.prop-1-diffuse-uniform",),
     note=r"""$s_1 \ge 1$ since $S\mathbf{1} = \mathbf{1}$; and $(n - 1)s_n^2 \le s_2^2 + \dots + s_n^2 \le \|S -
         \frac1n\mathbf{1}\mathbf{1}^\top\|_F^2$, the squared distance from a matrix of rank one being at least the sum
-        of the other squares. For all $\Delta$ and $\tau$. Attained for $n = 2$ as $\Delta \to 0$.""",
-)  # fmt: skip
+        of the other squares. For all $\Delta$ and $\tau$. Attained for $n = 2$ as $\Delta \to 0$.""")  # fmt: skip
 
 
 @SHARP.formula
@@ -149,10 +146,9 @@ GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, 
     name="condition number as tokens grow", relation=AtMost(), expects="reading",
     uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
     reading=Reading("the conditioning worsens as n grows", r"""the least possible $\kappa$ at fixed $\Delta/\tau$ grows:
-        $\kappa(S_\tau(M)) \ge \frac{19}{10}\sqrt{n - 1}\,\tau/\Delta$ for $\Delta \le \tau$. Of one matrix that grows
-        by a token it is false (skipless.prop-1-diffuse-n-pointwise)"""),
-    note=r"For $M = \Delta I$ the growth is linear, $\kappa = 1 + n/(e^t - 1)$.",
-)  # fmt: skip
+            $\kappa(S_\tau(M)) \ge \frac{19}{10}\sqrt{n - 1}\,\tau/\Delta$ for $\Delta \le \tau$. Of one matrix that
+            grows by a token it is false (skipless.prop-1-diffuse-n-pointwise)"""),
+    note=r"For $M = \Delta I$ the growth is linear, $\kappa = 1 + n/(e^t - 1)$.")  # fmt: skip
 
 
 @GROWTH.formula
@@ -170,8 +166,7 @@ POINTWISE = Claim(ROWS, "skipless.prop-1-diffuse-n-pointwise",
     statement=r"\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))",
     assumptions=[INVERSE],
     relation=AtMost(), sizes={"n": (2, 4)}, expects="refuted", severity="error", of_project=True,
-    correction="skipless.prop-1-diffuse-sharp",
-)  # fmt: skip
+    correction="skipless.prop-1-diffuse-sharp")  # fmt: skip
 
 
 @POINTWISE.formula
@@ -285,12 +280,11 @@ DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Propos
     name="condition number for dominant diagonals", relation=AtMost(), expects="reading",
     uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
     reading=Reading("is well-conditioned when diagonal logits are dominant", r"""where $\gamma/\tau > \ln 2(n - 1)$:
-        there $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$ is below 1 and serves in the bound, at a given $n$. For a smaller
-        $\gamma/\tau$ $S$ may be singular (skipless.sec5.2-second-term), and no $\varepsilon$ that depends on
-        $\gamma/\tau$ alone serves for all $n$ (skipless.prop-1-dominance-kappa-free-of-n)"""),
+            there $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$ is below 1 and serves in the bound, at a given $n$. For a
+            smaller $\gamma/\tau$ $S$ may be singular (skipless.sec5.2-second-term), and no $\varepsilon$ that depends
+            on $\gamma/\tau$ alone serves for all $n$ (skipless.prop-1-dominance-kappa-free-of-n)"""),
     note=r"""$1 - \varepsilon \le \|Sx\| \le 1 + \varepsilon$ for unit $x$. For $n = 2$ and $M = \gamma I$ the least
-        $\varepsilon$ is $e^{-\gamma/\tau}$, half of this one.""",
-)  # fmt: skip
+        $\varepsilon$ is $e^{-\gamma/\tau}$, half of this one.""")  # fmt: skip
 
 
 def _quotient(epsilon: Any) -> Any:
@@ -319,8 +313,7 @@ FREE_OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-free-of-n",
     note=r"""$\kappa(S_\tau(\gamma I_n)) = 1 + n/(e^{\gamma/\tau} - 1)$, so that any $\varepsilon < 1$ fails from $n =
         2\varepsilon(e^{\gamma/\tau} - 1)/(1 - \varepsilon)$ on, at every $\gamma/\tau$: the smallest $\varepsilon$ for
         all $n$ is 1. Shown for three $\varepsilon$ at $\gamma = \tau$ and $2\tau$. $\kappa$ is bounded below by
-        $\|S\mathbf{1}\|\|v\|/(\|\mathbf{1}\|\|Sv\|)$ with $v = e_1 - e_2$.""",
-)  # fmt: skip
+        $\|S\mathbf{1}\|\|v\|/(\|\mathbf{1}\|\|Sv\|)$ with $v = e_1 - e_2$.""")  # fmt: skip
 
 
 @FREE_OF_N.formula
@@ -358,8 +351,7 @@ OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-of-n",
     relation=Equal(), sizes={"n": (2, 6)}, of_project=True, corrects="skipless.prop-1-dominance-kappa-free-of-n",
     uses=("skipless.prop-1-scaled-identity",),
     note=r"""The smallest $\varepsilon$ for $M = \gamma I$ is $(\kappa - 1)/(\kappa + 1)$, computed here. It tends to 1
-        with $n$.""",
-)  # fmt: skip
+        with $n$.""")  # fmt: skip
 
 
 @OF_N.formula

@@ -133,8 +133,7 @@ MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
         of the largest column sum. The order $n$ is needed: with $A_{11} = 1$ and rows $(1 - p)e_i + p\,e_1$, $\kappa
         \ge p^2(n - 1)/(1 - p)$. The second bound is $\|A - I\| \le \|A - I\|_F \le q$, for a row of $A - I$ has the
         square sum $2(1 - A_{ii})^2$ at most; it tends to 1 with $A \to I$, where $n/a$ tends to $n$: at $n = 197$ and
-        $1 - A_{ii} = 0.001$ they are 1.04 and 197.4.""",
-)  # fmt: skip
+        $1 - A_{ii} = 0.001$ they are 1.04 and 197.4.""")  # fmt: skip
 
 
 @MARGIN.inputs
@@ -226,8 +225,7 @@ REPEATED = Claim(SKIPLESS, "skipless.prop-2-repeated-tokens", label="Jacobian of
     of_project=True,
     note=r"""Moving the two tokens apart moves neither mean of the values. With $n$ tokens two of which are equal, $K$
         is still singular for $n \le d + 1$: apart from them the $n - 1$ distinct tokens leave a covariance of rank at
-        most $n - 2 < d$.""",
-)  # fmt: skip
+        most $n - 2 < d$.""")  # fmt: skip
 
 
 @REPEATED.formula
@@ -263,8 +261,7 @@ DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
     note=r"""$K - (W^VW^O)^\top\otimes I$ is $(W^VW^O)^\top\otimes(A - I)$, at most $c^2\,2(n - 1)e^{-\gamma}$, plus
         $E$; $\|E\| \le \|X\|c^2\|A'\|$ and $\|A'\|$ is at most $\max_i(1 - A_{ii}^2) \le 2(n - 1)e^{-\gamma}$ times
         $\|\partial M/\partial X\| \le 2\|X\|\|W\|$. Weyl's inequalities give the rest. In dimension 1 at most two
-        tokens, of opposite signs, have dominant logits.""",
-)  # fmt: skip
+        tokens, of opposite signs, have dominant logits.""")  # fmt: skip
 
 
 @DOMINANT_LOGITS.inputs

@@ -95,8 +95,7 @@ USUAL = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-usual",
     name="usual dominance of the query-key product", relation=AtMost(), sizes={"d": (2, 5)}, expects="refuted",
     severity="error", of_project=True, correction="skipless.sec5.2-beta-dominance-margin",
     note=r"""$\mathbb{E}\sum_{j\ne i}|W_{ij}| = \alpha(d - 1)\sqrt{2/(\pi d)}$, 44 at $d = 768$ and $\alpha = 2$,
-        against $|W_{ii}|$ near 0.6.""",
-)  # fmt: skip
+        against $|W_{ii}|$ near 0.6.""")  # fmt: skip
 
 
 def _off_diagonal_sums(W: Any) -> Any:
@@ -123,8 +122,7 @@ USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
     assumptions=[],
     relation=AtMost(signed=True), sizes={"d": (1, 5)}, of_project=True, corrects="skipless.sec5.2-beta-dominance-usual",
     note=r"""So $\beta$ above $\alpha$ times the largest row sum of $|Z|$, near $\alpha\sqrt{2d/\pi}$ for Eq. (11),
-        ensures dominance. Attained for $Z_{ii} \le 0$ and $\alpha \ge 0$.""",
-)  # fmt: skip
+        ensures dominance. Attained for $Z_{ii} \le 0$ and $\alpha \ge 0$.""")  # fmt: skip
 
 
 @USUAL_MARGIN.formula
@@ -150,8 +148,7 @@ NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 
         (skipless.sec5.2-not-automatic-corrected).""",
     note=r"""The logits of the same section are $XWX^\top$, which is meant; $X^\top WX$ is a product only for $n = d$.
         The sizes that have to agree are compared: columns of $X^\top$ with rows of $W$, columns of $W$ with rows of
-        $X$.""",
-)  # fmt: skip
+        $X$.""")  # fmt: skip
 
 
 @NOT_AUTOMATIC.formula
@@ -176,8 +173,7 @@ NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-correct
     ],
     relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True, of_project=True,
     corrects="skipless.sec5.2-not-automatic",
-    note="An example for every dimension $d$.",
-)  # fmt: skip
+    note="An example for every dimension $d$.")  # fmt: skip
 
 
 @NOT_AUTOMATIC_CORRECTED.formula
@@ -233,8 +229,7 @@ DIFFUSE_AT_START = Claim(SKIPLESS, "skipless.sec5.2-random-init-diffuse", label=
         $c = 3$ (medians $10^6$ at default weights, 500 and $10^4$). The main cause is a matter of the remedy: with
         $(\alpha, \beta) = (2, 0.6)$ $\kappa(K)$ does not fall at this $d$. And the logits are diffuse at small $d$
         only: without a scale factor their standard deviation grows like $d\sqrt d$, 2.3 at $d = 384$ and 6.5 at $d =
-        768$, where $A$ is far from uniform and $\kappa(A)$ between $10^3$ and $10^6$ all the same""",
-)  # fmt: skip
+        768$, where $A$ is far from uniform and $\kappa(A)$ between $10^3$ and $10^6$ all the same""")  # fmt: skip
 
 
 @DIFFUSE_AT_START.formula

@@ -65,8 +65,7 @@ EQ_12_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-12-line-1-corrected", label="
         \otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})},\quad
         \mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O""",
     name="Jacobian of attention, first line, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-12-line-1",
-)  # fmt: skip
+    corrects="skipless.eq-12-line-1")  # fmt: skip
 
 
 @EQ_12_1_CORRECTED.formula
@@ -85,8 +84,7 @@ EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2", n
         \partial\mathrm{vec}(\mathbf{A}_\ell\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=(\mathbf{V}_\ell^\top
         \otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\,\partial\mathrm{vec}(\mathbf{V}_
         \ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}""",
-    relation=Equal(), all_sizes=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @EQ_12_2.formula
@@ -108,8 +106,7 @@ EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3", n
         \mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_\ell^{V\top}\otimes\mathbf{I}_{n\times n})""",
     relation=Equal(), all_sizes=True,
     note=r"""Checked as $\partial\mathrm{vec}(V)/\partial\mathrm{vec}(X) = W^{V\top}\otimes I_n$, the factor in which
-        the two sides differ.""",
-)  # fmt: skip
+        the two sides differ.""")  # fmt: skip
 
 
 @EQ_12_3.formula
@@ -175,8 +172,7 @@ EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1
     correction="skipless.eq-13-lines-1-3-corrected", uses=("skipless.eq-12-line-1",),
     note=r"""The misprint of Eq. (12), line 1: $\mathrm{SA}$ stands for $AV$ in Section A.3; with Eq. (3) $W^O$ is
         applied twice. Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.
-        """,
-)  # fmt: skip
+        """)  # fmt: skip
 
 
 def _chain(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
@@ -207,8 +203,7 @@ EQ_13_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-lines-1-3-corrected", labe
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})}""",
     name="chain rule through the output weights, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-13-lines-1-3",
-)  # fmt: skip
+    corrects="skipless.eq-13-lines-1-3")  # fmt: skip
 
 
 @EQ_13_1_CORRECTED.formula
@@ -227,8 +222,7 @@ EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4", n
         \ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=["SA = A V, as Eq. (12), line 1, has it"],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-4-corrected",
-    note=NO_TRANSPOSES + r" Here $W^O$ stands for $W^{O\top}$.",
-)  # fmt: skip
+    note=NO_TRANSPOSES + r" Here $W^O$ stands for $W^{O\top}$.")  # fmt: skip
 
 
 @EQ_13_4.formula
@@ -251,8 +245,7 @@ EQ_13_4_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-4-corrected", label="
     r"(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}("
     r"\mathbf{X})}",
     name="output weights in the Jacobian, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-13-line-4",
-)  # fmt: skip
+    corrects="skipless.eq-13-line-4")  # fmt: skip
 
 
 @EQ_13_4_CORRECTED.formula
@@ -273,8 +266,7 @@ EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     note=NO_TRANSPOSES
     + r""" With either one of the two alone restored the line is still false, as mutants of its correction show: for one
         token $A = 1$, $A' = 0$ and $K = (W^VW^O)^\top$, where
-        $W^OW^V$ stands.""",
-)  # fmt: skip
+        $W^OW^V$ stands.""")  # fmt: skip
 
 
 def _line_five(X: Any, W_Q: Any, W_K: Any, W_V: Any, outer: Any, inner: Any) -> Any:
@@ -306,8 +298,7 @@ EQ_13_5_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-5-corrected", label="
         \mathbf{W}^{V\top}\otimes\mathbf{A}\right),\quad\mathbf{A}'=\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial
         \mathrm{vec}(\mathbf{X})}""",
     name="Jacobian with both weights outside, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-13-line-5", uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"),
-)  # fmt: skip
+    corrects="skipless.eq-13-line-5", uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"))  # fmt: skip
 
 
 @EQ_13_5_CORRECTED.formula
@@ -330,8 +321,7 @@ EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6", n
     note=r"""Ordinary products were meant: $(P\otimes I)(Q\otimes R) = PQ\otimes R$. As printed the line is no equation
         between matrices but for $d = 1$: the sizes that have to agree are compared, columns of the first factor with
         rows of $A'$, and both sides of the second term with the sides of $K$. Transposes, of which the line lacks
-        three, change no size.""",
-)  # fmt: skip
+        three, change no size.""")  # fmt: skip
 
 
 def _sizes_of(*matrices: Any) -> Any:
@@ -365,8 +355,7 @@ EQ_13_6_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-6-corrected", label="
         \mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell""",
     name="Jacobian multiplied out, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5-corrected",),
-)  # fmt: skip
+    corrects="skipless.eq-13-line-6", uses=("skipless.eq-13-line-5-corrected",))  # fmt: skip
 
 
 @EQ_13_6_CORRECTED.formula
@@ -390,8 +379,7 @@ EQ_13_7 = Claim(SECTION_A3, "skipless.eq-13-line-7", label="Eq. (13), last line"
         "skipless.eq-12-line-4", "skipless.eq-13-lines-1-3", "skipless.eq-13-line-4", "skipless.eq-13-line-5",
         "skipless.eq-13-line-6",
     ),
-    note="The line is right; it follows from line 6 with its transposes and ordinary products restored.",
-)  # fmt: skip
+    note="The line is right; it follows from line 6 with its transposes and ordinary products restored.")  # fmt: skip
 
 
 @EQ_13_7.formula

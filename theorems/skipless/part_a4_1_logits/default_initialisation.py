@@ -47,8 +47,7 @@ DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.
         which is 0.036 at $d = 768$, and 0.038 with $\sigma = 0.02$ and $d_{in} = d = 768$: that may be the 0.04. In
         none of these cases is it $O(1/d)$; the counterexamples take $C = 384 \cdot 0.04$, for which $\alpha = 0.04$ at
         $d = 384$. That $\beta = 0$ is right on average, but for $d_{in} < d$ the product has rank $d_{in}$, which
-        $\alpha Z$ has not.""",
-)  # fmt: skip
+        $\alpha Z$ has not.""")  # fmt: skip
 
 
 @DEFAULT_ALPHA.formula
@@ -91,8 +90,7 @@ ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The de
     hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
     name="moments of the default query-key product", relation=Equal(), all_sizes=True,
     sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True, corrects="skipless.a4.1-default-alpha",
-    note=r"Only variances enter, so truncation matters through $\sigma$ alone.",
-)  # fmt: skip
+    note=r"Only variances enter, so truncation matters through $\sigma$ alone.")  # fmt: skip
 
 
 def _row(W_Q: Any, W_K: Any, sigma: Any) -> Any:
@@ -143,8 +141,7 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
     note=r"""The means are 0. The variances are $\alpha^2(d + 2)$ and $\alpha^2 d$: 0.62 at $d = 384$, 1.23 at $d =
         768$, by the paper's own Eq. (18). For $\alpha = O(1/d)$ they would vanish as $d$ grows, but 0.04 is far above
         $1/d$. Nor are the rows diffuse for a softmax without temperature: their range is 4 to 6
-        (skipless.default-row-range); over $8 = \sqrt{64}$ it is below 1.""",
-)  # fmt: skip
+        (skipless.default-row-range); over $8 = \sqrt{64}$ it is below 1.""")  # fmt: skip
 
 
 @DEFAULT_VARIANCE.formula
@@ -178,15 +175,14 @@ VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
         "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), independent normal entries of mean 0 and"
         " standard deviation sigma, independent of X",
     ],
-    relation=Equal(), all_sizes=True, sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
     hypotheses=(
         normal_entries("X", stated="X ~ N(0, I)"),
         *(normal_entries(W, stated="W_Q and W_K of shape (d, d_in), independent normal entries") for W in ("W_Q", "W_K")),
     ),
+    relation=Equal(), all_sizes=True, sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True,
     corrects="skipless.a4.1-default-variance",
     note=r"""$\alpha^2(d + 2)$ and $\alpha^2 d$ with $\alpha^2 = \sigma^4 d\,d_{in}$. At $\sigma = 0.02$ and heads of
-        64: 1.5 at $d = 384$, 6.0 at $d = 768$; over 8 (a temperature not printed): 0.02 and 0.09.""",
-)  # fmt: skip
+        64: 1.5 at $d = 384$, 6.0 at $d = 768$; over 8 (a temperature not printed): 0.02 and 0.09.""")  # fmt: skip
 
 
 def _squared_logits(X: Any, W_Q: Any, W_K: Any, sigma: Any) -> Any:

@@ -35,8 +35,7 @@ PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta"
         r" no $\beta$ may serve (skipless.a4.1-dominance-every-x)",
     ),
     note=r"""The ratio of mean and standard deviation of $\gamma$, $\beta d/\sqrt{\alpha^2(2d + 2) + 3\beta^2 d}$, tends
-        to $\sqrt{d/3}$ as $\beta$ grows, and no further.""",
-)  # fmt: skip
+        to $\sqrt{d/3}$ as $\beta$ grows, and no further.""")  # fmt: skip
 
 PROPER_BETA.formula(query_key_product)
 wrong_products(PROPER_BETA)
@@ -56,8 +55,7 @@ PROBABILITY = Claim(SKIPLESS, "skipless.dominance-probability",
     relation=FollowsLaw(samples=20_000, instances=4), sizes={"d": (1, 8)}, of_project=True,
     note=r"""$\gamma > 0$ says that the component of the other token along $x$ is below $|x|$. It is 3/4 at $d = 1$ and
         at least $1 - 2^{-d/2 - 1}$, whence all rows of $n$ tokens are dominated with probability $1 - n(n - 1)2^{-d/2 -
-        1}$ at least.""",
-)  # fmt: skip
+        1}$ at least.""")  # fmt: skip
 
 
 @PROBABILITY.formula
@@ -87,8 +85,7 @@ CRITERION = Claim(SKIPLESS, "skipless.a4.1-dominance-criterion", label="Dominanc
     assumptions=["beta > 0, alpha = 0"],
     name="dominance of the Gram matrix", relation=Equal(), sizes={"n": (2, 4), "d": (1, 3)}, of_project=True,
     corrects="skipless.a4.1-dominance-every-x",
-    note=r"So $X$ alone decides whether the diagonal dominates; $\beta > 0$ scales the gap.",
-)  # fmt: skip
+    note=r"So $X$ alone decides whether the diagonal dominates; $\beta > 0$ scales the gap.")  # fmt: skip
 
 
 @CRITERION.formula
@@ -111,8 +108,7 @@ EVERY_X = Claim(SKIPLESS, "skipless.a4.1-dominance-every-x", label="Text after E
     name="dominance of the logits, any tokens", relation=AtMost(signed=True), sizes={"n": (2, 3), "d": (1, 2)},
     expects="refuted", severity="error", of_project=True, correction="skipless.a4.1-dominance-criterion",
     note=r"""Tokens 1 and 2 on a line: the shorter one prefers the longer at every $\beta > 0$, the more so the larger
-        $\beta$ is.""",
-)  # fmt: skip
+        $\beta$ is.""")  # fmt: skip
 
 
 @EVERY_X.formula

@@ -35,8 +35,7 @@ EQ_14 = Claim(TOKENS_ALONE, "skipless.eq-14", label="Eq. (14)", name="law of the
         \mathbf{A}_{ii}\sim\chi_d^2,\ \mathbb{E}[\mathbf{A}_{ii}]=d,\ \mathrm{Var}(\mathbf{A}_{ii})=2d\text{, where
         }\chi\text{ is Wishart distribution}""",
     relation=LAW, proof=("skipless.logit-moments",),
-    note=r"$\chi^2_d$ is the Wishart distribution of dimension 1 with $d$ degrees of freedom.",
-)  # fmt: skip
+    note=r"$\chi^2_d$ is the Wishart distribution of dimension 1 with $d$ degrees of freedom.")  # fmt: skip
 
 
 @EQ_14.formula
@@ -76,8 +75,7 @@ def laws_of_entry(which: int, alpha: float, beta: float, name: str) -> Callable[
 EQ_15 = Claim(TOKENS_ALONE, "skipless.eq-15", label="Eq. (15)", name="variance of off-diagonal Gram entries",
     statement=r"\text{Off-diagonal entries }(i\ne j):\ \mathbb{E}[\mathbf{A}_{ij}]=0,\ \mathrm{Var}(\mathbf{A}_{ij})=d",
     assumptions=["A = X X^T"],
-    relation=LAW, proof=("skipless.logit-moments",),
-)  # fmt: skip
+    relation=LAW, proof=("skipless.logit-moments",))  # fmt: skip
 
 
 @EQ_15.formula
@@ -97,8 +95,7 @@ EQ_16 = Claim(TOKENS_ALONE, "skipless.eq-16", label="Eq. (16)", name="variance o
     assumptions=[NOISE],
     relation=LAW, proof=("skipless.logit-moments",),
     note="""The variance is $d + 2$ exactly, not approximately: the $d^2 - d$ mixed terms contribute $1/d$ each, the
-        squares $3/d$.""",
-)  # fmt: skip
+        squares $3/d$.""")  # fmt: skip
 
 
 @EQ_16.formula
@@ -186,8 +183,7 @@ EQ_17.mutant("mean d", lambda d: (d, 1))
 EQ_17_CORRECTED = Claim(LOGITS_OF_NOISE, "skipless.eq-17-corrected", label="Eq. (17), corrected",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d\quad(i\ne j)",
     name="variance of off-diagonal noise logits, corrected", relation=FollowsLaw(), of_project=True,
-    corrects="skipless.eq-17", proof=("skipless.eq-17-moments",),
-)  # fmt: skip
+    corrects="skipless.eq-17", proof=("skipless.eq-17-moments",))  # fmt: skip
 
 
 @EQ_17_CORRECTED.formula

@@ -30,8 +30,7 @@ LOGIT_MOMENTS = Claim(LOGITS, "skipless.logit-moments", label="First and second 
         \mathbf{C}_{ij})=0\quad(i\ne j)""",
     name="moments of the logits", relation=Equal(), all_sizes=True, of_project=True,
     note=r"""$(\alpha, \beta) = (0, 1)$ gives $A$, $(1, 0)$ gives $B$. Cross terms of $A$ and $B$ are odd in $Z$, and
-        $C_{ij}$ is odd in row $j$.""",
-)  # fmt: skip
+        $C_{ij}$ is odd in row $j$.""")  # fmt: skip
 
 
 @LOGIT_MOMENTS.formula
@@ -57,8 +56,7 @@ SAMPLED = Claim(LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimensi
     statement=LOGIT_MOMENTS.statement,
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
     relation=FollowsLaw(samples=4_000, instances=3), of_project=True, uses=("skipless.logit-moments",),
-    note="A second oracle that shares nothing with the expectations.",
-)  # fmt: skip
+    note="A second oracle that shares nothing with the expectations.")  # fmt: skip
 
 
 @SAMPLED.formula
@@ -94,8 +92,7 @@ EQ_18 = Claim(LOGITS, "skipless.eq-18", label="Eq. (18)", name="variance of diag
         have Diagonal entries }(i=j):\ \mathbb{E}[\mathbf{C}_{ii}]=\beta d,\
         \mathrm{Var}(\mathbf{C}_{ii})\approx\alpha^2(d+2)+\beta^2(2d)""",
     relation=Equal(), all_sizes=True, uses=("skipless.eq-14", "skipless.eq-16", "skipless.logit-moments-sampled"),
-    note="Exact, not approximate: the covariance of $A_{ii}$ and $B_{ii}$ is odd in $Z$ and vanishes.",
-)  # fmt: skip
+    note="Exact, not approximate: the covariance of $A_{ii}$ and $B_{ii}$ is odd in $Z$ and vanishes.")  # fmt: skip
 
 
 @EQ_18.formula
@@ -120,8 +117,7 @@ EQ_19 = Claim(LOGITS, "skipless.eq-19", label="Eq. (19)", name="variance of off-
         12 in the variance; use $(\alpha^2+\beta^2)d$ (skipless.eq-19-corrected).""",
     note=r"""Inherited from Eq. (17). The variance is $(\alpha^2 + \beta^2)d$; what is printed is short of it by
         $\alpha^2(d - 1)$, which is no small part of it unless $\alpha$ is small beside $\beta$: at $\alpha = 2$, $\beta
-        = 3/5$, $d = 768$ it is 280 against 3348. No reading of the sign saves it.""",
-)  # fmt: skip
+        = 3/5$, $d = 768$ it is 280 against 3348. No reading of the sign saves it.""")  # fmt: skip
 
 
 @EQ_19.formula
@@ -146,8 +142,7 @@ EQ_19.mutant("d on the wrong term", "a + b * d -> a * d * d + b")
 EQ_19_CORRECTED = Claim(LOGITS, "skipless.eq-19-corrected", label="Eq. (19), corrected",
     statement=r"\mathbb{E}[\mathbf{C}_{ij}]=0,\ \mathrm{Var}(\mathbf{C}_{ij})=(\alpha^2+\beta^2)d\quad(i\ne j)",
     name="variance of off-diagonal logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-19", uses=("skipless.logit-moments-sampled",),
-)  # fmt: skip
+    corrects="skipless.eq-19", uses=("skipless.logit-moments-sampled",))  # fmt: skip
 
 
 @EQ_19_CORRECTED.formula
@@ -166,8 +161,7 @@ EQ_20_COVARIANCE = Claim(LOGITS, "skipless.eq-20-covariance", label="Parenthesis
         }d\text{ is large}""",
     name="covariance of logits in a row", relation=Equal(), all_sizes=True, uses=("skipless.logit-moments-sampled",),
     note="""It is 0, at every $d$, because $C_{ij}$ is odd in row $j$ and $C_{ii}$ does not contain that row: close in
-        any sense. Uncorrelated, not independent: both contain row $i$.""",
-)  # fmt: skip
+        any sense. Uncorrelated, not independent: both contain row $i$.""")  # fmt: skip
 
 
 def _with_covariance(own: Any, between: Any, other: Any) -> Any:
@@ -206,8 +200,7 @@ EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)", name="law of the gap o
         d$ is right. Nor is $\gamma$ normal at any $d$: its third central moment $14\beta^3 d + 12\alpha^2\beta(2d + 3)$
         is positive. Its standardised law tends to the normal one, with the variance corrected
         (skipless.eq-20-normal-limit); with the printed one, not even that: the two variances keep the ratio $(2\alpha^2
-        + 3\beta^2)/(\alpha^2 + 3\beta^2)$, 1.79 at $(2, 0.6)$ and 1.52 at $(1.8, 1)$.""",
-)  # fmt: skip
+        + 3\beta^2)/(\alpha^2 + 3\beta^2)$, 1.79 at $(2, 0.6)$ and 1.52 at $(1.8, 1)$.""")  # fmt: skip
 
 
 @EQ_20.formula
@@ -234,8 +227,7 @@ EQ_20_CORRECTED = Claim(LOGITS, "skipless.eq-20-corrected", label="Eq. (20), cor
     statement=r"""\mathbb{E}\gamma=\beta d,\ \mathrm{Var}(\gamma)=\alpha^2(2d+2)+3\beta^2d,\ \mathbb{E}(\gamma-\beta
         d)^3=14\beta^3d+12\alpha^2\beta(2d+3)""",
     name="moments of the gap of logits, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",),
-)  # fmt: skip
+    corrects="skipless.eq-20", uses=("skipless.eq-20-normal-limit",))  # fmt: skip
 
 
 @EQ_20_CORRECTED.formula
@@ -264,8 +256,7 @@ NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
     assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
     relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
     note=r"""A mutant has the printed variance. As $\beta$ part and noise are sums of $d$ terms, each less dependent on
-        the others than on itself, the law is normal in the limit.""",
-)  # fmt: skip
+        the others than on itself, the law is normal in the limit.""")  # fmt: skip
 
 
 @NORMAL_LIMIT.formula

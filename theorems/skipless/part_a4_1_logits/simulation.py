@@ -67,8 +67,7 @@ PEAK = Claim(FIG_5, "skipless.fig-5-peak", label="Section A.4.1 and Fig. 5, peak
         at two deviations; the paper states neither the law nor the seed. $\kappa$ rounds to 1.1, and the entries of $A
         - I$ are at most 1/10, in at least 999 of 1000 draws under each. 1.1 is the rounding of 1.07 to 1.08: the median
         is 1.071 for $\mathcal{N}(0, 1/10)$ and 1.080 for $\mathcal{N}(0, 1)$, and $(e^5 + 9)/(e^5 - 1) = 1.068$ without
-        noise.""",
-)  # fmt: skip
+        noise.""")  # fmt: skip
 
 
 @PEAK.formula
@@ -105,8 +104,7 @@ DIFFUSE = Claim(FIG_5, "skipless.fig-5-diffuse", label="Section A.4.1 and Fig. 5
         these cut at two deviations, as 'truncated normal' would have it (quantiles to 0.015). So it is an ordinary draw
         under each, and tells little of the typical one: the medians are 1690 and 540, the largest 1 % above 100 000 and
         29 000, and the chance of exceeding $k$ falls only like $1/k$, so there is no mean. Rows: all entries between
-        1/20 and 1/5 in at least 999 of 1000 draws.""",
-)  # fmt: skip
+        1/20 and 1/5 in at least 999 of 1000 draws.""")  # fmt: skip
 
 
 @DIFFUSE.formula

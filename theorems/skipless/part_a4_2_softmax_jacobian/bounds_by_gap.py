@@ -68,8 +68,7 @@ ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the ga
     corrects="skipless.eq-23",
     note=r"""$1/A_{ii} = 1 + \sum_{j\ne i}e^{M_{ij} - M_{ii}}$. Attained where all logits off the diagonal are equal, so
         the factor $n - 1$ cannot be dropped. For $\alpha = 0$ the gap is $\beta\min x_i\cdot(x_i - x_j)$: the exponent
-        is not $\beta$, and $\alpha$ is no factor.""",
-)  # fmt: skip
+        is not $\beta$, and $\alpha$ is no factor.""")  # fmt: skip
 
 ATTENTION_LOST.formula(attention_lost)
 
@@ -103,8 +102,7 @@ ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by 
     corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
     note=r"""Every entry has a factor among $A_{ij}$ ($j \ne i$) and $1 - A_{ii}$; the constant 1 is reached in the
         limit $A_{ii} \to 1$. Eq. (25), the case $j \ne i$, prints the indices of Eq. (24) again; the entry is $A_{ij}(1
-        - A_{ij})$.""",
-)  # fmt: skip
+        - A_{ij})$.""")  # fmt: skip
 
 
 @ENTRIES.formula
@@ -128,8 +126,7 @@ OFF_DIAGONAL_ENTRIES = Claim(SOFTMAX, "skipless.eq-26-entries", label="Eq. (26),
     r"\},\quad|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\tfrac14(1-\mathbf{A}_{ii})^2\text{ for the other }j\ne k",
     name="off-diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), sizes={"n": (2, 3)},
     of_project=True, corrects="skipless.eq-26", uses=("skipless.eq-22",),
-    note="Both are attained: for $n = 2$, and for $n = 3$ with equal attention to the two others.",
-)  # fmt: skip
+    note="Both are attained: for $n = 2$, and for $n = 3$ with equal attention to the two others.")  # fmt: skip
 
 
 def _off_diagonal(n: int) -> list[tuple[int, int, int]]:
@@ -161,8 +158,7 @@ BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), b
     name="norms of the softmax Jacobian, bounded", relation=AtMost(), of_project=True, corrects="skipless.eq-27-28",
     uses=("skipless.eq-22",),
     note=r"""The block is positive semidefinite, and $1 - \sum_j A_{ij}^2 \le 1 - A_{ii}^2$. No factor $n$ or $d$: the
-        constant 2 serves all sizes, and is reached for $n = 2$ in the limit $A_{ii} \to 1$.""",
-)  # fmt: skip
+        constant 2 serves all sizes, and is reached for $n = 2$ in the limit $A_{ii} \to 1$.""")  # fmt: skip
 
 
 @BLOCK_NORMS.formula
@@ -193,8 +189,7 @@ CHAIN_RULE = Claim(ATTENTION, "skipless.eq-21-chain-rule", label="Eq. (21), with
     name="derivative of attention by tokens, corrected", relation=AtMost(), of_project=True, corrects="skipless.eq-21",
     uses=("skipless.eq-29-logits",),
     note=r"""$\partial M = \partial X\,WX^\top + XW\,\partial X^\top$, hence $\|\partial M\|_F \le (\|XW^\top\|_2 +
-        \|XW\|_2)\|\partial X\|_F$.""",
-)  # fmt: skip
+        \|XW\|_2)\|\partial X\|_F$.""")  # fmt: skip
 
 
 @CHAIN_RULE.formula
@@ -217,8 +212,7 @@ BY_GAP = Claim(ATTENTION, "skipless.lemma-1-gap", label="Lemma 1, by the gap of 
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),
     note=r"""Under Eq. (11) with $\alpha = 0$: $4\beta(n - 1)\|X\|_2 e^{-\beta g}$ at most, $g = \min x_i\cdot(x_i -
         x_j)$. It decays in $\beta$ only if $g > 0$, at the rate $g$, not 1, and does not vanish with $\alpha$. The
-        factor $n - 1$ is needed, see skipless.eq-23-gap.""",
-)  # fmt: skip
+        factor $n - 1$ is needed, see skipless.eq-23-gap.""")  # fmt: skip
 
 
 @BY_GAP.formula
@@ -246,8 +240,7 @@ LEMMA_AT_SIZE = Claim(AT_PRINTED_DIMENSIONS, "skipless.lemma-1-at-size",
     name="derivative of attention at printed sizes", relation=FollowsLaw(samples=6, instances=2), of_project=True,
     uses=("skipless.lemma-1-gap",),
     note=r"""The statement is certain, not probable: every draw must satisfy it. A mutant has $10^6\alpha e^{-\beta}$:
-        no bound at $\alpha = 0$.""",
-)  # fmt: skip
+        no bound at $\alpha = 0$.""")  # fmt: skip
 
 
 @LEMMA_AT_SIZE.formula

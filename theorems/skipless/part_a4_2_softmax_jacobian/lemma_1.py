@@ -102,8 +102,7 @@ LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1", name="derivative 
         exponent; for Gaussian tokens of large dimension that is near $\beta d$, so the norm is then far smaller than
         $e^{-\beta}$, but $\alpha$ is still no factor of it. In the paper's favour: at a fixed $\alpha > 0$, where that
         factor is a constant, and for given tokens with $x_i\cdot(x_i - x_j) > 1$, as Gaussian ones of large dimension have,
-        the norm is $O(e^{-\beta})$ as $\beta$ grows. The Lemma states neither.""",
-)  # fmt: skip
+        the norm is $O(e^{-\beta})$ as $\beta$ grows. The Lemma states neither.""")  # fmt: skip
 
 refuted_order(LEMMA_1)
 LEMMA_1.oracle(lambda X, Z, alpha, beta: norm_by_tokens(X, initial_product(Z, alpha, beta)))
@@ -115,8 +114,7 @@ EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)", name="attention off 
     relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-23-gap",
     note=WHY
     + r""" Nor does larger $\beta$ always lead to more dominance: where $x_i\cdot x_j > |x_i|^2$ it takes attention away from
-        the diagonal.""",
-)  # fmt: skip
+        the diagonal.""")  # fmt: skip
 
 refuted_order(EQ_23)
 EQ_23.oracle(lambda X, Z, alpha, beta: attention_given_away(initial_logits(X, Z, alpha, beta)))
@@ -152,8 +150,7 @@ EQ_25_INDEX = Claim(OF_LOGITS, "skipless.eq-25-index", label="Eq. (25), its indi
     correction="skipless.eq-25-index-corrected",
     note=r"""As labelled, the entry is $A_{ij}(1 - A_{ij})$: for $A_1 = (1/2, 1/3, 1/6)$ it is 2/9 at $j = 2$, and
         $A_{11}(1 - A_{11})$ is 1/4. Taken as it stands, $(J_{A,i})_{ii}$ on the left, the line is Eq. (24) again and
-        nothing is said of $j \ne i$. For two tokens the two agree.""",
-)  # fmt: skip
+        nothing is said of $j \ne i$. For two tokens the two agree.""")  # fmt: skip
 
 
 def _others(n: int) -> list[tuple[int, int]]:
@@ -182,8 +179,7 @@ EQ_25_INDEX_CORRECTED = Claim(OF_LOGITS, "skipless.eq-25-index-corrected", label
     r"\mathrm{softmax}(\mathbf{M}),\ (\mathbf{J}_{\mathbf{A},i})_{jk}=\partial\mathbf{A}_{ij}/\partial\mathbf{M}_{ik}",
     assumptions=[IN_CASE],
     name="indices of the diagonal entries, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-25-index", uses=("skipless.eq-22",),
-)  # fmt: skip
+    corrects="skipless.eq-25-index", uses=("skipless.eq-22",))  # fmt: skip
 
 
 @EQ_25_INDEX_CORRECTED.formula
@@ -203,8 +199,7 @@ EQ_26 = Claim(OF_ORDER, "skipless.eq-26", label="Eq. (26)", name="off-diagonal e
         e^{-\beta})""",
     relation=AtMost(ascent=False), sizes={"n": (2, 3), "d": (1, 2)}, expects="refuted", severity="error",
     uses=("skipless.eq-22",), correction="skipless.eq-26-entries",
-    note="The first equality is Eq. (22) and holds; the order does not. " + WHY,
-)  # fmt: skip
+    note="The first equality is Eq. (22) and holds; the order does not. " + WHY)  # fmt: skip
 
 refuted_order(EQ_26)
 
@@ -225,8 +220,7 @@ EQ_27_28 = Claim(AT_INITIALISATION, "skipless.eq-27-28", label="Eqs. (27)-(28)",
     name="norms of the softmax Jacobian's blocks", relation=AtMost(ascent=False), expects="refuted", severity="error",
     presumes=("skipless.eq-27-index",), correction="skipless.eq-27-28-norms",
     note=r"""The order fails even with the factor $d$ that Eq. (28) drops. The sum runs to $d$, but the block has $n$ rows
-        (skipless.eq-27-index). $\|J\|_2 \le \|J\|_F$ holds. """ + WHY,
-)  # fmt: skip
+        (skipless.eq-27-index). $\|J\|_2 \le \|J\|_F$ holds. """ + WHY)  # fmt: skip
 
 refuted_order(EQ_27_28, printed_order_with_dimension)
 
@@ -245,8 +239,7 @@ INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the rang
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
     name="range of the Frobenius sum", relation=Equal(), expects="refuted", severity="slip", of_project=True,
     correction="skipless.eq-27-index-corrected",
-    note="For $d > n$ the sum has terms that do not exist, which are left out here.",
-)  # fmt: skip
+    note="For $d > n$ the sum has terms that do not exist, which are left out here.")  # fmt: skip
 
 
 def _root_of_sum(X: Any, W: Any, rows: int, columns: int) -> Any:
@@ -273,9 +266,8 @@ INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
 INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
     statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    name="range of the Frobenius sum, corrected", relation=Equal(), at_sizes={"n": 2, "d": 1},
-    of_project=True, corrects="skipless.eq-27-index", uses=("skipless.eq-22",),
-)  # fmt: skip
+    name="range of the Frobenius sum, corrected", relation=Equal(), at_sizes={"n": 2, "d": 1}, of_project=True,
+    corrects="skipless.eq-27-index", uses=("skipless.eq-22",))  # fmt: skip
 
 
 @INDEX_CORRECTED.formula
@@ -308,8 +300,7 @@ EQ_21 = Claim(SCALED, "skipless.eq-21", label="Eq. (21), proof of Lemma 1",
         \partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2""",
     name="derivative of attention by tokens and logits", relation=AtMost(ascent=False), expects="refuted",
     severity="error", correction="skipless.eq-21-chain-rule",
-    note=LEFT_OUT + " Eq. (12), cited for it, says nothing of this derivative.",
-)  # fmt: skip
+    note=LEFT_OUT + " Eq. (12), cited for it, says nothing of this derivative.")  # fmt: skip
 
 
 @EQ_21.formula
@@ -331,8 +322,7 @@ EQ_29 = Claim(SCALED, "skipless.eq-29", label="Eq. (29)", name="norm of the deri
     relation=Equal(), expects="refuted", severity="error", uses=("skipless.eq-27-28",),
     correction="skipless.eq-29-logits",
     note="The first equality is judged here, the order in Lemma 1. The maximum is the norm of the derivative by the logits,"
-    " not by the tokens; Eq. (21) had an inequality between the two. " + LEFT_OUT,
-)  # fmt: skip
+    " not by the tokens; Eq. (21) had an inequality between the two. " + LEFT_OUT)  # fmt: skip
 
 
 @EQ_29.formula

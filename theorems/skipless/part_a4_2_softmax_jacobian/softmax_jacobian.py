@@ -107,8 +107,7 @@ def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
 EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)", name="softmax Jacobian, row by row",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
     assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
-    relation=Equal(), all_sizes=True,
-)  # fmt: skip
+    relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @EQ_22.formula
@@ -136,8 +135,7 @@ STRUCTURE = Claim(IN_COLUMNS, "skipless.eq-22-structure", label="Text before Eq.
     note="""Under the column-major vec of Eqs. (10)-(13) the entries of one row are $n$ places apart, and no entry $(i,
         j)$, $(i, k)$ lies in a diagonal block. The matrix is block diagonal under row-major vec, to which it is similar
         by a permutation; norms, which is all that the proof takes from it, are the same. The paper defines vec nowhere
-        but by these equations.""",
-)  # fmt: skip
+        but by these equations.""")  # fmt: skip
 
 
 @STRUCTURE.formula
@@ -161,8 +159,7 @@ BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before 
         \mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the
         commutation matrix: row-major order}""",
     name="softmax Jacobian, row-major", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-22-structure", uses=("skipless.eq-22",),
-)  # fmt: skip
+    corrects="skipless.eq-22-structure", uses=("skipless.eq-22",))  # fmt: skip
 
 
 @BY_ROWS.formula
@@ -182,8 +179,7 @@ NORM_OF_BLOCKS = Claim(IN_COLUMNS.extended(sizes=SOFTMAX.sizes, exact=False), "s
     statement=r"""
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2=\max_i\|\mathbf{J}_{
         \mathbf{A},i}\|_2""",
-    relation=Equal(), of_project=True, corrects="skipless.eq-29", uses=("skipless.eq-22-structure-rows",),
-)  # fmt: skip
+    relation=Equal(), of_project=True, corrects="skipless.eq-29", uses=("skipless.eq-22-structure-rows",))  # fmt: skip
 
 NORM_OF_BLOCKS.formula(largest_block_norm)
 NORM_OF_BLOCKS.oracle(lambda M: spectral_norm(slope_by_logits(M)))

@@ -36,8 +36,7 @@ KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4
         \mathcal{N}(0, I)$ for its moments. Two equal tokens make $A$ singular at any $\alpha$ and $\beta$. It is the
         dimension that counts: of 60 draws at $n = d = 8$ with $(1.8, 1)$ none had all rows dominated, and the median of
         $\kappa$ was about 800; at $n = 197$, $d = 64$ with $(2, 0.6)$ $A$ was singular to double precision. For given
-        tokens use skipless.a4.3-kappa-gap.""",
-)  # fmt: skip
+        tokens use skipless.a4.3-kappa-gap.""")  # fmt: skip
 
 KAPPA.formula(query_key_product)
 wrong_products(KAPPA)
@@ -63,8 +62,7 @@ KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
     relation=AtMost(ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     of_project=True,
     note=r"""Equal tokens give equal rows, at any $\alpha$, $\beta$ and $Z$; nearly equal ones an $A$ as ill-conditioned
-        as one likes.""",
-)  # fmt: skip
+        as one likes.""")  # fmt: skip
 
 
 @KAPPA_EVERY_X.formula

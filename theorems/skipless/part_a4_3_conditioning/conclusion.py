@@ -59,8 +59,7 @@ EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)", name="norm of the pe
     note=r"""$\|E\|_2$ is meant on the left, as the next sentence has it, and the statement is false of either: the
         smaller of $\|W^OW^V\|_2$ and $\|E\|_2$ is compared, so that a counterexample breaks both. The printed left-hand
         side is $c^2$ whatever $\alpha$ and $\beta$. For $\|E\|_2$ the bound fails with Lemma 1 that it is drawn from:
-        at $\alpha = 0$ it would say $E = 0$, for Gaussian tokens as for any others.""",
-)  # fmt: skip
+        at $\alpha = 0$ it would say $E = 0$, for Gaussian tokens as for any others.""")  # fmt: skip
 
 
 @EQ_31.formula
@@ -94,8 +93,7 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, SPLIT],
     name="norm of the perturbation by gap", relation=AtMost(), of_project=True, corrects="skipless.eq-31",
-    proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"),
-)  # fmt: skip
+    proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"))  # fmt: skip
 
 
 @BY_GAP.formula
@@ -132,8 +130,7 @@ SHARE = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-share", label="Conditioning 
     name="conditioning by the perturbation's share", relation=AtMost(), sizes={"n": (2, 3), "d": (1, 2)},
     of_project=True,
     note=r"""$\sigma_{\min}(B) = \|B\|_2/\kappa(A)$, and Weyl's inequalities. The bound tends to 1 with $\kappa(A) \to
-        1$ and $q \to 0$, which is what the last sentences of the proof would need beside a small $E$.""",
-)  # fmt: skip
+        1$ and $q \to 0$, which is what the last sentences of the proof would need beside a small $E$.""")  # fmt: skip
 
 
 @SHARE.formula
@@ -184,8 +181,7 @@ CONCLUSION = Claim(OF_ORDER, "skipless.a4.3-conclusion", label="Section A.4.3, l
         the first sentence of the proof, a small share of $E$ is enough (skipless.a4.3-conclusion-share); that $\alpha$
         and $\beta$ exist for which both are so is true of Gaussian tokens of large dimension
         (skipless.prop-2-gaussian), and of no $\alpha$ and $\beta$ for tokens 1 and 2, where $\kappa(K)$ is above 4
-        throughout.""",
-)  # fmt: skip
+        throughout.""")  # fmt: skip
 
 
 @CONCLUSION.formula
@@ -244,8 +240,7 @@ WELL_CONDITIONED = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-gap", label="Prop
         $\|E\|_2 \le c^2\|X\|_2\,2(n - 1)e^{-\gamma}(\|XW\|_2 + \|XW^\top\|_2)$; so every singular value of $K/c^2$ is
         within $\delta$ of 1 (Weyl). The scaling $c$ cancels. The factor $n - 1$ and the norm of $X$ are needed in this
         form: the bound cannot be free of $n$, and there is no assumption on $W$ alone, such as a large $\beta$, under
-        which it is small for all $X$.""",
-)  # fmt: skip
+        which it is small for all $X$.""")  # fmt: skip
 
 
 @WELL_CONDITIONED.formula

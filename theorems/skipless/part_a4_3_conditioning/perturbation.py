@@ -74,8 +74,7 @@ EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)", name="norm of the pe
     assumptions=[ANY_TOKENS, SPLIT],
     relation=AtMost(), sizes=SIZES,
     doubt=Doubt(r"\mathbf{W}_\ell^0", """the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10)
-        and (13) print these weights with $O$, which is taken."""),
-)  # fmt: skip
+            and (13) print these weights with $O$, which is taken."""))  # fmt: skip
 
 
 @EQ_30.formula
@@ -127,8 +126,7 @@ NORM_ONE.mutant("d", lambda U, c: 0 * c + 2 * U.shape[0])
 NORM_SCALED = Claim(FACTORS, "skipless.a4.3-norm-scaled", label="Section A.4.3, text after Eq. (30), corrected",
     statement=r"\|\mathbf{W}_\ell^O\mathbf{W}_\ell^V\|_2=\|\mathbf{W}_\ell^O\|_2\|\mathbf{W}_\ell^V\|_2=c^2",
     name="norm of the value-output product, corrected", relation=Equal(), of_project=True,
-    corrects="skipless.a4.3-norm-one",
-)  # fmt: skip
+    corrects="skipless.a4.3-norm-one")  # fmt: skip
 
 
 @NORM_SCALED.formula
@@ -156,8 +154,7 @@ BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text 
         layer normalisation is in the transformers of Section 2 or in the proof. Equal tokens attain the bound, so none
         is free of $n$ and $d$: 389 at $n = 197$, $d = 768$. For Gaussian tokens, the model of Section A.4.1, no
         constant bounds $\|X\|_2$ with certainty, and $\sqrt n + \sqrt d + t$ does with probability $1 - e^{-t^2/2}$
-        (skipless.a4.3-x-gaussian).""",
-)  # fmt: skip
+        (skipless.a4.3-x-gaussian).""")  # fmt: skip
 
 
 @BOUNDED.inputs
@@ -196,8 +193,7 @@ ANY = Claim(SKIPLESS, "skipless.a4.3-x-bounded-any", label="Section A.4.3, text 
     name="norm of any tokens", relation=AtMost(ascent=False), sizes={"n": (1, 4), "d": (1, 4)}, expects="refuted",
     severity="error", of_project=True,
     note="""Gaussian tokens exceed any $C$ with positive probability. No layer of Eqs. (1)-(2) bounds its output either:
-        the weights scale it.""",
-)  # fmt: skip
+        the weights scale it.""")  # fmt: skip
 
 
 @ANY.formula

@@ -142,9 +142,8 @@ EQ_37.mutant("smaller condition number instead of kappa_max", "maximum -> minimu
 EQ_37.mutant("rho dropped from the second term", "second_term(q, q.rho) -> second_term(q, 0 * q.rho)")
 
 EQ_37_DEFINED = Claim(ANY_BLOCKS, "skipless.eq-37-defined", label="Eq. (37), that its right-hand sides exist",
-    statement=r"""
-        \rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\ \text{is
-        real}""",
+    statement=r"""\rho\le s_{\min}^2\ \text{for all}\ \mathbf{A},\mathbf{B},\ \text{so that}\ \sqrt{s_{\min}^2-\rho}\
+        \text{is real}""",
     name="existence of the concatenation bound", relation=AtMost(), expects="refuted", severity="error",
     of_project=True,
     note=r"At the counterexample $\rho = 2$ and $s_{\min} = 1$, while $\kappa(M) = 3 + 2\sqrt2$ is finite.",
@@ -186,8 +185,7 @@ EQ_37_INCOHERENT = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-incoherent", label="
     name="condition number of incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.eq-37",
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
     note="""The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are.
-        Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""",
-)  # fmt: skip
+        Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""")  # fmt: skip
 
 
 @EQ_37_INCOHERENT.formula
@@ -213,8 +211,7 @@ MIDDLE = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-middle", label="Eq. (37), midd
     statement=r"""
         \sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+\rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{
         \max}}{s_{\min}}\quad\text{if}\ \rho<s_{\min}^2""",
-    name="middle link of the concatenation bound", relation=Equal(), of_project=True,
-)  # fmt: skip
+    name="middle link of the concatenation bound", relation=Equal(), of_project=True)  # fmt: skip
 
 
 @MIDDLE.formula
@@ -268,8 +265,7 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
     ],
     relation=AtMost(), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
-    note=r"$\rho$ has to be small beside $s_{\min}^2$, as the two fractions of Eq. (37) show.",
-)  # fmt: skip
+    note=r"$\rho$ has to be small beside $s_{\min}^2$, as the two fractions of Eq. (37) show.")  # fmt: skip
 
 
 @FIXED_SCALE.inputs
@@ -314,8 +310,7 @@ LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sent
         $\rho$ is not normalised: $A, B \to sA, sB$ takes $\rho$ to $s^2\rho$ and leaves $\tau$ and every condition
         number alone, so $\rho$ can be made as small as one likes for nearly parallel blocks. Two columns $s(1, 0)$ and
         $s(1, e)$ have $\kappa_{\max} = 1$, $\rho = s^2$, $\tau = \sqrt{1 + e^2}$ and $\kappa(M) > 1/e$: no $\delta$ and
-        no $C$ serve.""",
-)  # fmt: skip
+        no $C$ serve.""")  # fmt: skip
 
 
 @LIMIT.formula
@@ -349,8 +344,7 @@ RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
     name="limit of relatively incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.a4.4-limit",
     proof=("skipless.eq-37-incoherent",),
     note=r"""$\rho/s_{\max}^2 \le \rho/s_{\min}^2 \le r$ in the last term of Eq. (37). The constants do not depend on
-        the sizes.""",
-)  # fmt: skip
+        the sizes.""")  # fmt: skip
 
 Ratio = Annotated[Any, Real(0.0, 0.9375)]
 

@@ -39,8 +39,7 @@ QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)", name="Ra
     assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
     relation=Equal(), all_sizes=True, exact=True,
     note=r"""Eqs. (32) and (33) define; the second form of $\tau$ replaces a spectral norm by the largest singular
-        value, which is its value, and is judged in skipless.eq-33-norms.""",
-)  # fmt: skip
+        value, which is its value, and is judged in skipless.eq-33-norms.""")  # fmt: skip
 
 
 @QUOTIENT.formula
@@ -128,8 +127,7 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)", name="largest singul
     note=r"""The maximum in the second term is the larger eigenvalue of $\begin{pmatrix}\sigma_{\max}(A)^2 & \rho\\ \rho
         & \sigma_{\max}(B)^2\end{pmatrix}$; that of $2\rho st/(s^2 + t^2)$ is $\rho$, so the last link is an equality.
         Over $\mathbf{x}$ and $\mathbf{y}$ both nonzero, as the text says, the first maximum need not be attained
-        (orthogonal blocks of different norms); the supremum is the same.""",
-)  # fmt: skip
+        (orthogonal blocks of different norms); the supremum is the same.""")  # fmt: skip
 
 
 @LARGEST.formula
@@ -161,14 +159,13 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)", name="smallest sing
     assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
     reading=Reading("minimal singular values", r"""$\sigma_{\min}$ is the minimum of $\|M\mathbf{x}\|$ over unit
-        vectors, as the first equality has it: 0 for more columns than rows. With the last of the $\min(\text{rows},
-        \text{columns})$ singular values, which a finite $\kappa$ of wide Jacobians (Section 4.1) needs, the chain fails
-        for $M$ with more columns than rows"""),
+            vectors, as the first equality has it: 0 for more columns than rows. With the last of the $\min(\text{rows},
+            \text{columns})$ singular values, which a finite $\kappa$ of wide Jacobians (Section 4.1) needs, the chain
+            fails for $M$ with more columns than rows"""),
     note=r"""With the last singular value, positive for wide blocks, the first equality is false for wide $M$ and the
         second link for wide $A$: $A = (1\ 0)$ has $\|A\mathbf{x}\| = 0$ at $\mathbf{x} = (0, 1)$. The shapes of $A$,
         $B$ and $M$ are not restricted. Eq. (37) is the same in both, for $\rho < s_{\min}^2$ leaves $M$ no more columns
-        than rows.""",
-)  # fmt: skip
+        than rows.""")  # fmt: skip
 
 
 @SMALLEST.formula

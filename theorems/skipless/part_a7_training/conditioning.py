@@ -56,8 +56,7 @@ TABLE_5 = Claim(SKIPLESS, "skipless.a7-table-5", label="Section A.7, Table 5, 't
     assumptions=["numbers as extracted from Table 5"],
     name="network conditioning in training", relation=AtMost(), of_project=True, expects="empirical",
     observed="""six epochs of one run; seeds, batch and how the Jacobian was formed are not stated. The ratios are 1.5,
-        4.7, 3.2, 1.7, 1.6 and 1.4, so a factor 5 suffices.""",
-)  # fmt: skip
+        4.7, 3.2, 1.7, 1.6 and 1.4, so a factor 5 suffices.""")  # fmt: skip
 
 
 def _in_units(unit: Any, numbers: tuple[int, ...], times: int = 1) -> Any:
@@ -83,8 +82,7 @@ TABLE_6 = Claim(SKIPLESS, "skipless.a7-table-6", label="Section A.7, Table 6, la
     name="layer conditioning in training", relation=AtMost(), of_project=True, expects="empirical",
     observed="""four layers at four epochs of one run. Layer by layer a factor 10 does not suffice: the last layer has
         ratios of 12, 15, 16 and 13, and L7 one of 11 at epoch 300. The sentence about the order of magnitude speaks of
-        Table 5.""",
-)  # fmt: skip
+        Table 5.""")  # fmt: skip
 
 
 @TABLE_6.formula
