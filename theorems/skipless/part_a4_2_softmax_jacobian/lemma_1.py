@@ -183,7 +183,7 @@ EQ_25_INDEX_CORRECTED = Claim(OF_LOGITS, "skipless.eq-25-index-corrected", label
 
 
 @EQ_25_INDEX_CORRECTED.formula
-def diagonals_of_blocks(M: Logits) -> Any:
+def diagonal_entries(M: Logits) -> Any:
     """A_ij (1 - A_ij) for all i and j, shape (n, n)."""
     A = softmax(M)
     return A * (1 - A)

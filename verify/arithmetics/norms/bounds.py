@@ -120,9 +120,11 @@ class Search:
             return self._of_entry(item)
         atom = world().atoms[item]
         if atom.kind == "largest over":
-            return self._over_an_index(item, *atom.payload, of_sum=False)
+            index, value = atom.payload
+            return self._over_an_index(item, index, value, of_sum=False)
         if atom.kind == "sum over":
-            return self._over_an_index(item, *atom.payload, of_sum=True)
+            index, value = atom.payload
+            return self._over_an_index(item, index, value, of_sum=True)
         if atom.kind == "largest of":
             return self._largest_of(item, atom.payload)
         found = []
@@ -175,7 +177,8 @@ class Search:
 
     def _uniform(self, index: Index, value: Any) -> Any:
         """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else."""
-        known, fixed, entries = world().atoms, sympy.Integer(1), []
+        known, fixed = world().atoms, sympy.Integer(1)
+        entries: list[Any] = []
         for factor in sympy.Mul.make_args(value):
             if index not in world().indices_of(factor):
                 fixed *= factor

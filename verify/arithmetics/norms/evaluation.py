@@ -40,7 +40,7 @@ class Values:
         array = self.array(first, at)
         if atom.kind == "entry":
             return float(array[self._place(atom.payload[1], at), self._place(atom.payload[2], at)])
-        measures: dict[str, Callable[[np.ndarray], float]] = {
+        measures: dict[str, Callable[[np.ndarray], Any]] = {
             "spectral norm": lambda A: np.linalg.norm(A, 2),
             "Frobenius norm": np.linalg.norm,
             "largest entry": lambda A: np.abs(A).max(),

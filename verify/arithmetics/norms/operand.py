@@ -232,7 +232,7 @@ class Stack(Formal):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(map(plain, self.sizes or (1, *self.sample.shape)))
+        return tuple(map(plain, self.sizes if self.sample is None else (1, *self.sample.shape)))
 
     @property
     def ndim(self) -> int:
@@ -241,7 +241,7 @@ class Stack(Formal):
     def __getitem__(self, key: Any) -> Any:
         if self.sample is not None and key == 0:
             return Bounded(self.sample)
-        if self.sample is None and isinstance(key, (Index, int)):
+        if self.name is not None and isinstance(key, (Index, int)):
             return Bounded(nodes.leaf(self.name, self.sizes[1:], (key,)))
         raise ArithmeticUnsupported(f"{key!r} of a stack of shape {self.shape}")
 

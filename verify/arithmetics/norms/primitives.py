@@ -212,7 +212,7 @@ def exp(x: Any) -> Any:
 def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
     """The scalars of a value in order, those of a family once, with its index."""
     if isinstance(x, Family):
-        found = []
+        found: list[tuple[Any, Index | None]] = []
         for value, index in entries_of(x.entry):
             if index is not None:
                 raise ArithmeticUnsupported("a family of families")

@@ -12,7 +12,7 @@ import sympy
 
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-Size = sympy.Expr
+Size = Any
 
 
 @dataclass(frozen=True)

@@ -184,8 +184,8 @@ def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
     """The rules that a vanishing matrix stands for, each with its name in the record."""
     made_of_others = _made_of_others(part)
     if made_of_others is not None:
-        others = Sum(part.slots, {key: value for key, value in part.terms.items() if key != made_of_others})
-        return [(name, _in_place_of(made_of_others, part.terms[made_of_others], others, ()))]
+        remaining = Sum(part.slots, {key: value for key, value in part.terms.items() if key != made_of_others})
+        return [(name, _in_place_of(made_of_others, part.terms[made_of_others], remaining, ()))]
     leading = _longest(part)
     if len(leading) == len(part.terms) == 2 and (sign := _own_transpose(part)) is not None:
         (made, *others), value = leading[0], part.terms[leading[0]]
