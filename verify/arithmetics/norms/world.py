@@ -53,9 +53,7 @@ class Node:
         self.indices: frozenset[Index] = frozenset()
 
     def __repr__(self) -> str:
-        from verify.arithmetics.norms.text import node_text
-
-        return node_text(self)
+        return f"<{self.kind} of shape {self.shape}>"
 
 
 @dataclass(frozen=True)
