@@ -11,6 +11,7 @@ from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
+from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, Next, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -60,7 +61,7 @@ class Bounded(Formal):
         return self if self.flat else Bounded(nodes.transposed(self.node))
 
     def __repr__(self) -> str:
-        return f"Bounded({self.node!r})"
+        return f"Bounded({node_text(self.node)})"
 
     def __iter__(self) -> Any:
         raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")

@@ -53,7 +53,7 @@ class Node:
         self.indices: frozenset[Index] = frozenset()
 
     def __repr__(self) -> str:
-        return f"{self.kind} {self.number} of shape {self.shape}"
+        return f"<{self.kind} of shape {self.shape}>"
 
 
 @dataclass(frozen=True)
