@@ -43,7 +43,7 @@ def test_run_then_list_show_and_report(folder: Path) -> None:
     assert reported.returncode == 0
     data = json.loads((folder / "report/report.json").read_text())
     jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))
-    assert data["complete"] and data["summary"] == {"holds": 1}
+    assert data["complete"] and data["summary"] == {"printed": {"holds": 1}, "own": {}}
     assert "**holds**" in (folder / "report/report.md").read_text()
     assert "Eq. (sound)" in (folder / "report/claims/demo.sound.html").read_text()
     assert {"index.html", "summary.md", "junit.xml", "badge.svg"} <= {
