@@ -170,6 +170,24 @@ def squared_norm(v: Row) -> Any:
 RIGHT_LIMIT.part("sequence")(mean_of_squares)
 with_standard_mutants(RIGHT_LIMIT)
 
+#: Half of its inputs have no error at any scale, which tells no exponent.
+OFTEN_REACHED = toy("often-reached", TendsTo(scales=(64, 128, 256, 512, 1024), rate=PowerRate(0.5), instances=4))
+OFTEN_REACHED.formula(squared_norm)
+
+
+@OFTEN_REACHED.part("sequence")
+def mean_of_squares_or_the_limit(scale: int, generator: Any, v: Row) -> Any:
+    exact = (v.reshape(-1)[0] * 256).round() % 2 == 0
+    return squared_norm(v) if exact else mean_of_squares(scale, generator, v)
+
+
+with_standard_mutants(OFTEN_REACHED)
+
+WRONG_EXPONENT = toy("wrong-exponent", TendsTo(scales=(64, 128, 256, 512, 1024), rate=PowerRate(1.0)))
+WRONG_EXPONENT.formula(squared_norm)
+WRONG_EXPONENT.part("sequence")(mean_of_squares)
+with_standard_mutants(WRONG_EXPONENT)
+
 WRONG_DETERMINISTIC_LIMIT = toy(
     "wrong-deterministic-limit", TendsTo(scales=tuple(range(3, 11)), rate=QuadraticRate()), sizes={"n": (1, 3)}
 )

@@ -364,3 +364,14 @@ def test_representations_can_be_read():
     assert repr(eye(2)) == "Constant([[1, 0], [0, 1]])"
     assert isinstance(sqrt(5).T, Surd)
     assert FLOAT64.lift(np.eye(1)).dtype == torch.float64
+
+
+@pytest.mark.parametrize(("bits", "lost"), [(53, 2.0**-1074), (24, 2.0**-149)])
+def test_exponentials_at_the_precision_of_a_float_hold_what_it_loses_in_underflow(bits: int, lost: float) -> None:
+    with precision(bits):
+        assert float(exp(flint.arb(-2000)).rad()) >= lost
+        assert exp(flint.arb(1)).rel_accuracy_bits() >= bits - 4
+        # a softmax subtracts its largest logit, as every kernel does, and loses nothing where all are far below 0
+        weights = softmax(to_balls(np.array([[-2000.0, -2001.0]])))
+        assert min(weight.rel_accuracy_bits() for weight in weights.flat) >= bits - 16
+    assert exp(flint.arb(-2000)).rel_accuracy_bits() > 250

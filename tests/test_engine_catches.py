@@ -33,7 +33,7 @@ def failing_checks(claim: Claim) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "claim", [toy.TRUE_IDENTITY, toy.TRUE_BOUND, toy.RIGHT_LIMIT, toy.SLOW_LIMIT], ids=lambda c: c.id
+    "claim", [toy.TRUE_IDENTITY, toy.TRUE_BOUND, toy.RIGHT_LIMIT, toy.SLOW_LIMIT, toy.OFTEN_REACHED], ids=lambda c: c.id
 )
 def test_sound_claims_hold(claim: Claim) -> None:
     assert failing_checks(claim) == {}
@@ -46,6 +46,7 @@ def test_sound_claims_hold(claim: Claim) -> None:
         toy.FALSE_IDENTITY,
         toy.CORNER_BOUND,
         toy.WRONG_LIMIT,
+        toy.WRONG_EXPONENT,
         toy.WRONG_DETERMINISTIC_LIMIT,
         toy.LIMIT_MISSED,
         toy.RATE_MISSED,

@@ -30,7 +30,7 @@ from tests.arithmetics import (
     quietly,
     sizes,
 )
-from verify.arithmetics import Constant, free_exponentials, to_balls, to_rationals
+from verify.arithmetics import Constant, free_exponentials, precision, to_balls, to_rationals
 from verify.arithmetics.jets import variables
 from verify.matrix import (
     basis_matrix,
@@ -439,3 +439,21 @@ def test_expm_of_a_single_small_tensor_has_full_precision(size: float) -> None:
     S = torch.tensor([[0.0, size], [-size, 0.0]], dtype=torch.float64)
     rotation = torch.tensor([[math.cos(size), math.sin(size)], [-math.sin(size), math.cos(size)]], dtype=torch.float64)
     assert float((expm(S) - rotation).abs().max()) < 1e-15
+
+
+def radius_of_expm(A: np.ndarray, bits: int) -> float:
+    with precision(bits):
+        return max(float(entry.rad()) for entry in expm(to_balls(A)).flat)
+
+
+@pytest.mark.parametrize("slope", [10.0, 300.0, 3000.0])
+def test_balls_of_an_exponential_hold_the_error_of_a_kernel_where_powers_grow_before_they_fall(slope: float) -> None:
+    A = np.array([[-3.0, slope, 0.0], [0.0, -8.0, slope], [0.0, 0.0, -20.0]])
+    exact = np.array([[float(entry.mid()) for entry in row] for row in expm(to_balls(A))])
+    error = np.abs(expm(torch.tensor(A, dtype=torch.float32)).double().numpy() - exact).max()
+    assert error <= radius_of_expm(A, 24)
+
+
+def test_balls_of_an_exponential_of_a_skew_matrix_hold_a_few_roundings_of_it() -> None:
+    A = np.array([[0.0, 40.0, -7.0], [-40.0, 0.0, 11.0], [7.0, -11.0, 0.0]])
+    assert radius_of_expm(A, 24) <= 20 * np.linalg.norm(A) * 2.0**-24

@@ -19,6 +19,9 @@ from verify.arithmetics.polynomials import Quotient
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.shapes import is_tensor
 
+#: The smallest positive number of the float format that has so many bits of precision.
+SUBNORMAL = {53: 2.0**-1074, 24: 2.0**-149}
+
 
 @primitive
 def exp(x: Any) -> Any:
@@ -116,7 +119,11 @@ def _exp_scalar(x: Any) -> Any:
         return x.chain(value, value, value)
     if isinstance(x, float):
         return math.exp(x)
-    if isinstance(x, (flint.arb, Quotient)):
+    if isinstance(x, flint.arb):
+        # at the precision of a float format the radius holds what floats lose where they underflow, which balls do not
+        lost = SUBNORMAL.get(flint.ctx.prec)
+        return x.exp() if lost is None else x.exp() + flint.arb(0, lost)
+    if isinstance(x, Quotient):
         return x.exp()
     if is_symbolic(x):
         import sympy

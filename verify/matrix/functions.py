@@ -38,8 +38,14 @@ def softmax(T: Any) -> Any:
         T = T.array
     if is_tensor(T):
         return T.softmax(-1)
-    weights = exp(T)
+    weights = exp(T - _row_maxima(T) if kind_of(T) is Kind.BALL else T)
     return weights / row_sums(weights)
+
+
+def _row_maxima(T: np.ndarray) -> np.ndarray:
+    """The largest midpoint of each row of balls, or of jets of them, as every kernel subtracts it, shape (m, 1)."""
+    midpoints = [[flint.arb(value_part(entry)).mid() for entry in row] for row in T]
+    return np.array([[max(row, key=float)] for row in midpoints], dtype=object).reshape(-1, 1)
 
 
 @primitive
