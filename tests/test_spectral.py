@@ -283,3 +283,13 @@ def test_spectra_of_symbols_and_jets_are_refused(arithmetic, function):
     because = "not differentiable by jets" if arithmetic in JETS else "of symbolic matrices is not supported"
     with pytest.raises(ArithmeticUnsupported, match=because):
         function(arithmetic.lift(np.eye(2, dtype=int)))
+
+
+def test_eigenvalues_that_floats_cannot_tell_apart_come_in_their_order() -> None:
+    Q = to_rationals(np.array([[1, -2, 2], [2, -1, -2], [2, 2, 1]])) / 3  # orthogonal
+    near = [flint.fmpq(1) + flint.fmpq(k, 2**90) for k in (1, -1, 0)]
+    B = Q @ np.diag(np.array(near, dtype=object)) @ Q.T
+    found = symmetric_eigenvalues(to_balls(B))
+    for ball, value in zip(found, sorted(near), strict=True):
+        assert ball.contains(flint.arb(value)) and float(ball.rad()) < 1e-60
+    assert condition_number(to_balls(B)) > 1

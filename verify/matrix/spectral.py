@@ -7,6 +7,7 @@ overlap, enclose the spectrum of B whatever the quality of V.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import flint
@@ -145,7 +146,7 @@ def _decimal(x: flint.arb) -> str:
 
 def _merged(discs: list[flint.arb]) -> list[flint.arb]:
     """Ascending enclosures: every disc replaced by the hull of its connected component."""
-    discs = sorted(discs, key=lambda disc: float(disc.mid()))
+    discs = sorted(discs, key=functools.cmp_to_key(_by_midpoint))
     components: list[list[flint.arb]] = []
     for disc in discs:
         component = [disc]
@@ -160,6 +161,12 @@ def _merged(discs: list[flint.arb]) -> list[flint.arb]:
             hull = hull.union(disc)
         result.extend([hull] * len(component))
     return result
+
+
+def _by_midpoint(one: flint.arb, other: flint.arb) -> int:
+    """The order of two midpoints, which may differ by less than floats can tell."""
+    difference = one.mid() - other.mid()
+    return int(bool(difference > 0)) - int(bool(difference < 0))
 
 
 @primitive
