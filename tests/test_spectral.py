@@ -41,6 +41,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     zeros,
 )
+from verify.matrix.spectral import _merged
 from verify.vocabulary import ArithmeticUnsupported
 
 #: Integer orthogonal matrices (up to the factor in the second place): Q Q^T = c^2 I.
@@ -293,3 +294,5 @@ def test_eigenvalues_that_floats_cannot_tell_apart_come_in_their_order() -> None
     for ball, value in zip(found, sorted(near), strict=True):
         assert ball.contains(flint.arb(value)) and float(ball.rad()) < 1e-60
     assert condition_number(to_balls(B)) > 1
+    backwards = [flint.arb(value) for value in sorted(near, reverse=True)]
+    assert [bool(a < b) for a, b in itertools.pairwise(_merged(backwards))] == [True, True]
