@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.vocabulary import Claim, Equal, InputError, Paper, Registry, RegistryError, Shape, claims_in, modules_of
+from verify.report.weights import weights_of
+from verify.vocabulary import (
+    Claim,
+    Equal,
+    InputError,
+    Paper,
+    Registry,
+    RegistryError,
+    Shape,
+    claims_in,
+    load,
+    modules_of,
+)
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Matrix = Annotated[Any, Shape("m", "n")]
@@ -120,3 +132,18 @@ def test_claims_are_collected_where_they_are_declared():
 def test_modules_of_a_package_are_all_imported():
     names = [module.__name__ for module in modules_of("verify.matrix")]
     assert names[0] == "verify.matrix" and "verify.matrix.spectral" in names
+
+
+def test_every_claim_has_a_name_of_its_own_in_its_paper() -> None:
+    names = [(claim.paper.key, claim.name) for claim in load("theorems").values()]
+    assert all(name for _, name in names)
+    assert len(names) == len(set(names))
+
+
+def test_core_claims_that_do_not_hold_say_what_follows() -> None:
+    claims = load("theorems")
+    core = [claim_id for claim_id, weight in weights_of(claims).items() if weight == "core"]
+    broken = [claim_id for claim_id in core if claims[claim_id].expects in ("refuted", "gap")]
+    assert [
+        claim_id for claim_id in broken if not claims[claim_id].of_project and not claims[claim_id].consequence
+    ] == []

@@ -88,6 +88,12 @@ def test_a_mutant_that_is_gone_needs_no_witness(kept: Path) -> None:
     assert first(toy.TRUE_IDENTITY).outcome == UPHELD
 
 
+def test_what_is_not_dead_has_no_witness() -> None:
+    found = Witnesses()
+    found.note({"one": 0.0, "two": 0.0}, {"one": 999.0, "two": 1000.0}, {"inputs": {"n": 1}}, 1000.0)
+    assert list(found.dead) == ["two"]
+
+
 RARE = toy.toy("rarely-wrong", Equal(), sizes={"n": (2, 2)})
 NEEDLE = [0.12345, 0.54321]
 

@@ -139,7 +139,7 @@ class BoundAttack(Attack[AtMost]):
                         mutants[mutant.name] = max(
                             mutants[mutant.name], self._excess(claim, mutant.function, one_of(claim, arrays, index))
                         )
-            found_now.note(before, mutants, data_of(draw, seeds))
+            found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
             if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
                 hypothesis.target(best, label="closeness to violation")
 
@@ -157,7 +157,7 @@ class BoundAttack(Attack[AtMost]):
         record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
         best = [candidate.raw for candidate in hall.best_first()[:2]]
         for mutant in claim.mutants:  # dead only where an ascent led to
-            if mutants[mutant.name] > before[mutant.name]:
+            if mutants[mutant.name] > before[mutant.name] and mutants[mutant.name] >= SEPARATION:
                 excess = [self._excess(claim, mutant.function, raw) for raw in best]
                 found_now.dead[mutant.name] = given(best[excess.index(max(excess))])
         found_now.points = [given(raw) for raw in best[:1]]

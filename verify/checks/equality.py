@@ -109,7 +109,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             try:
                 look(draw, seeds)
             finally:
-                found_now.note(before, mutants, data_of(draw, seeds))
+                found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
                 if worst > max(worst_before, ROUNDING_LIMIT):  # of a claim that is refuted, where it breaks
                     found_now.points[:] = [data_of(draw, seeds)]
 

@@ -67,9 +67,9 @@ class Witnesses:
     def _distinct(self) -> list[Data]:
         return list({json.dumps(data): data for data in (*self.dead.values(), *self.points)}.values())
 
-    def note(self, before: Mapping[str, float], after: Mapping[str, float], point: Data) -> None:
-        """Keep `point` for every mutant whose score rose there."""
-        self.dead.update({name: point for name, score in after.items() if score > before[name]})
+    def note(self, before: Mapping[str, float], after: Mapping[str, float], point: Data, bar: float) -> None:
+        """Keep `point` for every mutant whose score rose there to `bar` at least."""
+        self.dead.update({name: point for name, score in after.items() if score > before[name] and score >= bar})
 
     def require_dead(self, claim: Claim, scores: Mapping[str, float], bar: float) -> None:
         """Raise `StaleWitness` for a mutant that the claim still has and that scores below `bar` at its witness."""
