@@ -115,8 +115,8 @@ def test_only_what_is_missing_runs(folder: Path) -> None:
 
 
 def test_a_soak_names_what_fails_at_any_seed(folder: Path) -> None:
-    shaky = "import os; shift = int(os.environ.get('SHIFT', '0'))"
-    write_claim(folder / "demo_claims", "shaky", before=shaky, formula="B.T @ A.T * (1 + shift)")
+    shaky = "B.T @ A.T * (1 + int(__import__('os').environ.get('SHIFT', '0')))"
+    write_claim(folder / "demo_claims", "shaky", formula=shaky)
     sound = verify(folder, "soak", "--seeds", "1:2", "--jobs", "1")
     assert sound.returncode == 0 and "0 checks fail at a seed of 1:2, effort quick" in sound.stdout
     again = verify(folder, "soak", "--seeds", "2:3", "--jobs", "1", SHIFT="1")
@@ -179,7 +179,7 @@ def test_an_unusable_folder_of_evidence_is_one_line(folder: Path) -> None:
 def processes_of(session: int) -> list[str]:
     """The command lines of the processes of a session that still live."""
     listed = subprocess.run(
-        ["ps", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True, check=False
     )
     return [line for line in listed.stdout.splitlines() if line.strip() and not line.startswith("Z")]
 
