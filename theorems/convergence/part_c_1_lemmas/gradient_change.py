@@ -223,7 +223,8 @@ EQ_19 = Claim(ONE_SAMPLE, "convergence.eq-19", label="Eq. (19)", name="change of
             fail too: relu is not bounded by 1, which the last step needs. $\theta^\top$ stands for $\theta^t$, as in
             Lemma 12."""),
     note=r"""$\mathrm{relu}'$ is no Lipschitz function: it jumps by 1 at 0, whatever the distance of the
-        pre-activations. This is the step on which Lemma 14, Eq. (37) and Proposition 1 fall.""")  # fmt: skip
+        pre-activations. This is the step on which Lemma 14, Eq. (37) and Proposition 1 fall. Compared are the first
+        member with the third, where it fails, and the third with the last.""")  # fmt: skip
 
 
 def _lines_19(q: Pair) -> Any:
