@@ -193,12 +193,15 @@ def test_a_run_that_is_stopped_leaves_no_worker_and_resumes(folder: Path, how: s
     assert verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1").returncode == 0
     command = [sys.executable, "-m", "verify.cli", "--package", "demo_claims", "run", "demo.slow*", "--jobs", "2"]
     run = subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL)
-    wait_for(lambda: sum("spawn_main" in line for line in processes_of(run.pid)) == 2)
-    time.sleep(1)
-    run.send_signal(how)
-    status = run.wait(timeout=5)
-    assert status == (130 if how == signal.SIGINT else -how)
-    wait_for(lambda: not processes_of(run.pid), 5)
+    try:
+        wait_for(lambda: sum("spawn_main" in line for line in processes_of(run.pid)) == 2)
+        time.sleep(1)
+        run.send_signal(how)
+        assert run.wait(timeout=20) == (130 if how == signal.SIGINT else -how)
+        wait_for(lambda: not processes_of(run.pid), 20)
+    finally:
+        run.kill()
+        run.wait()
     (folder / "slow").unlink()
     resumed = verify(folder, "run", "--effort", "quick", "--jobs", "2")
     assert "4 of 20 checks have evidence" in resumed.stderr and "5 holds" in resumed.stdout

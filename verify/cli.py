@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from verify.gate.command import add_gate_commands
 from verify.vocabulary.claims import PROVABLE, VERDICTS, Claim
@@ -23,6 +23,9 @@ from verify.vocabulary.relations import AtMost
 
 if TYPE_CHECKING:
     from verify.evidence.store import Rejected
+
+#: Exit status after Ctrl-C.
+INTERRUPTED = 130
 
 EVIDENCE = Path(".verify/evidence")
 REPORT = Path("report")
@@ -38,10 +41,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print("\nverify: interrupted; finished checks are kept", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def entry() -> NoReturn:
+    """The `verify` command of the shell: `main`, and after Ctrl-C an exit that waits for nothing."""
+    status = main()
+    if status == INTERRUPTED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)  # the interpreter would wait for the threads that served the workers
+    sys.exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -403,4 +416,4 @@ class _Counter:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()
