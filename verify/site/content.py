@@ -187,8 +187,8 @@ class Content:
         )
         what += f", and {counted(len(own), 'claim')} of this project correct or sharpen them." if own else "."
         proofs = (
-            f"; {counted(proved, 'identity', 'identities')} {'is' if proved == 1 else 'are'} proved for all sizes"
-            * (proved > 0)
+            f"; {counted(proved, 'identity or bound', 'identities and bounds')} {'is' if proved == 1 else 'are'} proved for all"
+            " sizes" * (proved > 0)
         )
         how = (
             f"Programs compared each with an independent computation, in floating point, exact rational and interval arithmetic, at"
@@ -210,8 +210,9 @@ class Content:
             f"{core['open']} are undecided" if core["open"] else "",
         ]
         text = f"Of {counted(sum(core.values()), 'core statement')}, {listed(part for part in parts if part)}"
+        reading = f", {every['reading']} more under a stated reading" if every["reading"] else ""
         return (
-            f"{text}; of all {counted(sum(every.values()), 'printed claim')}, {every['holds'] + every['reading']} hold,"
+            f"{text}; of all {counted(sum(every.values()), 'printed claim')}, {every['holds']} hold{reading},"
             f" {every['refuted (slip)']} are misprints and {every['refuted (error)']} are false."
         )
 
