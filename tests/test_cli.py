@@ -191,7 +191,9 @@ def test_a_run_that_is_stopped_leaves_no_worker_and_resumes(folder: Path, how: s
         write_claim(folder / "demo_claims", f"slow_{number}", before=slow)
     (folder / "slow").touch()
     assert verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1").returncode == 0
-    command = [sys.executable, "-m", "verify.cli", "--package", "demo_claims", "run", "demo.slow*", "--jobs", "2"]
+    # a suite that a shell started in the background ignores Ctrl-C, and so would what it starts
+    heed = "import signal, verify.cli; signal.signal(signal.SIGINT, signal.default_int_handler); verify.cli.entry()"
+    command = [sys.executable, "-c", heed, "--package", "demo_claims", "run", "demo.slow*", "--jobs", "2"]
     run = subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: sum("spawn_main" in line for line in processes_of(run.pid)) == 2)
