@@ -76,9 +76,9 @@ def test_a_missing_hypothesis_belongs_to_a_gap_that_presumes_its_refutation() ->
 
 
 def test_a_gap_tells_what_its_hypothesis_mends_from_errors_of_its_proof() -> None:
-    claims = with_links(REGISTRY, ["skipless.prop-2"])
-    verdict = judge_all(claims, made_up(claims))["skipless.prop-2"]
+    claims = with_links(REGISTRY, ["osa.thm-2.1"])
+    verdict = judge_all(claims, made_up(claims))["osa.thm-2.1"]
     assert verdict.status == "gap"
     without, used = verdict.why.split("; its printed proof uses what is refuted: ")
-    assert without.endswith("without it refuted: skipless.prop-2-every-x")
-    assert "skipless.lemma-1" in used.split(", ") and "skipless.prop-2-every-x" not in used
+    assert without.endswith("without it refuted: osa.thm-2.1-rank")
+    assert "osa.f1-image" in used.split(", ") and "osa.thm-2.1-rank" not in used

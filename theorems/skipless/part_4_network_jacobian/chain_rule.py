@@ -74,10 +74,8 @@ def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.
     arrays["U"] /= 2.0
 
 
-#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.  One token, where
-#: softmax is constant, only with d = d_f = 2.
+#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.
 DEEP = Setting(SKIPLESS, "Section 4.3", sizes={"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}, exact=True,
-    where=lambda sizes: sizes["n"] > 1 or sizes["d"] == sizes["d_f"] == 2,
     special_domains={"large query weights": large_logits, "small weights": small_weights})  # fmt: skip
 PRODUCT = "the product runs from i = L, leftmost, down to i = l + 1, rightmost, and is I for l = L"
 

@@ -23,7 +23,7 @@ from theorems.skipless.quantities import INVERSE, flatness, initial_product, inp
 from theorems.skipless.sampling import (
     batched_input_jacobian, conditions, gap_of_logits, normal, query_key_product, wrong_products,
 )  # fmt: skip
-from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, GAUSSIAN_TOKENS, LENGTH
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, LENGTH
 from verify.arithmetics import Constant
 from verify.matrix import (
     column, condition_number, diag_part, exp, eye, kron, maximum, ones, rational, row_sums, spectral_norm, sqrt,
@@ -157,22 +157,42 @@ MARGIN.mutant("A A^T instead of A", lambda A, P: flatness(kron(P.T, A @ A.T)) / 
 MARGIN.mutant("half of 1/kappa", lambda value: value / 2)
 
 
-EVERY_X = Claim(SKIPLESS, "skipless.prop-2-every-x", label="Proposition 2, for every X",
-    statement=r"""\kappa(\mathbf{K}_\ell)\le1000\text{ for all }\mathbf{X},\ \mathbf{W}^V=c\,\mathbf{U},\ \mathbf{W}^O=c\,
-        \mathbf{V}^\top\text{ with orthogonal }\mathbf{U},\mathbf{V},\ \mathbf{W}^Q\mathbf{W}^{K\top}=\alpha\mathbf{Z}+\beta
-        \mathbf{I}""",
+PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditioning at the proposed initialisation",
+    statement=r"""\text{Let }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{, where
+        }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{
+        (the “perturbation term”), and
+        }\mathbf{B}_\ell=\mathbf{W}_\ell^{O^\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\text{ (the “dominant term”).
+        With above initialization (which ensures diagonal dominance of
+        }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{), }\mathbf{K}_\ell\text{ is well-conditioned}""",
     assumptions=[
-        "no assumption on X; under the N(0, I) of Section A.4.1 the first example stands for an event of positive"
-        " probability at every beta",
-        "W_Q = alpha Z + beta I, W_K = I; in the examples the diagonal of W_Q W_K^T dominates in either sense",
+        "no assumption on X in the statement; Section A.4.1 models tokens as N(0, I), under which the first example"
+        " stands for an event of positive probability at every beta",
+        "above initialisation: W_V = c U, W_O = c V^T with orthogonal U and V, W_Q = alpha Z + beta I, W_K = I; in"
+        " the examples the diagonal of W_Q W_K^T dominates in either sense",
         "well-conditioned: kappa(K) <= 1000, generous beside the paper's 'kappa = 1 approximately'",
         INVERSE,
     ],
-    name="conditioning at initialisation, any tokens", relation=AtMost(), sizes={"n": (1, 3), "d": (1, 2)},
-    expects="refuted", severity="error", of_project=True,
-    note=r"""Two equal tokens make $K$ singular for every $\alpha$, $\beta$, $c$ and $\mathbf{Z}$
-        (skipless.prop-2-repeated-tokens). Tokens of different length in one direction attend to the longest, and
-        $\kappa$ grows exponentially with $\beta$: 5 at $\beta = 1/2$, 289 at 5, $10^9$ at 20 for tokens 1 and 2.""",
+    relation=AtMost(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
+    presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term"), correction="skipless.prop-2-dominant-logits",
+    uses=("skipless.prop-2-gaussian",),
+    proof=(
+        "skipless.a4.3-kappa-a", "skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one",
+        "skipless.a4.3-x-bounded", "skipless.eq-31", "skipless.a4.3-conclusion",
+    ),
+    consequence=r"""The initialisation alone guarantees nothing: equal or collinear tokens, and Gaussian ones of small
+        dimension, make $K$ ill-conditioned. Compute the margin $\gamma$ of the logits and use $\kappa(K) \le
+        (1+e)/(1-e)$ with $e = 2(n-1)e^{-\gamma}(1+2\|X\|_2^2\|W\|_2)$ (skipless.prop-2-dominant-logits).""",
+    note=r"""What is missing is an assumption on $X$. In the paper's favour: Section A.4.1 speaks of 'our assumption' $X
+        \sim \mathcal{N}(0, I)$, and Section 5.2 sends there for the conditions under which dominance of $W^QW^{K\top}$
+        carries over to the logits. Neither is in the Proposition, whose parenthesis rests it on $W^QW^{K\top}$ alone,
+        nor in its proof, which uses of $X$ that it is bounded. With the Gaussian tokens of Section A.4.1 it is true
+        with one head at the printed dimensions, and false at small ones: at $n = d = 8$ and the printed $\alpha$ and
+        $\beta$ $\kappa > 1000$ as a rule (skipless.prop-2-gaussian). Two equal tokens make $K$ singular for every
+        $\alpha$, $\beta$, $c$ and $Z$ (skipless.prop-2-repeated-tokens). Tokens of different length in one direction
+        attend to the longest, and $\kappa$ grows exponentially with $\beta$: 5 at $\beta = 1/2$, 289 at 5, $10^9$ at 20
+        for tokens 1 and 2. A bound in the margin of dominance of the logits $XWX^\top$ holds instead, with $c$ dropping
+        out; for tokens of equal length $|x|$ and $\alpha = 0$ the margin is $\beta$ times $|x|^2 - \max x_i\cdot x_j$,
+        so that $\kappa \to 1$ as $\beta$ grows.""",
 )  # fmt: skip
 
 
@@ -181,7 +201,7 @@ def _initialised(X: Any, Z: Any, U: Any, V: Any, alpha: Any, beta: Any, c: Any) 
     return input_jacobian(X, W, 0 * W + eye(X.shape[1]), U * c, V.T * c)
 
 
-@EVERY_X.inputs
+@PROP_2.inputs
 def initialised(
     X: Tokens, Z: Weights, G: Weights, H: Weights, alpha: Coefficient, beta: Strength, c: Scale
 ) -> dict[str, Any]:
@@ -190,7 +210,7 @@ def initialised(
     return {"X": X, "Z": Z, "U": U, "V": V, "alpha": alpha, "beta": beta, "c": c}
 
 
-@EVERY_X.formula
+@PROP_2.formula
 def flatness_at_initialisation(
     X: Tokens, Z: Weights, U: Weights, V: Weights, alpha: Coefficient, beta: Strength, c: Scale
 ) -> Any:
@@ -199,23 +219,22 @@ def flatness_at_initialisation(
     return flatness(K)
 
 
-EVERY_X.oracle(lambda X: (X * 0 + 1)[0, 0] * rational(1, 1000))
-EVERY_X.counterexample(
+PROP_2.oracle(lambda X: (X * 0 + 1)[0, 0] * rational(1, 1000))
+PROP_2.counterexample(
     "tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9",
     X=[[1], [2]], Z=[[0]], U=[[1]], V=[[1]], alpha="0", beta="20", c="1",
 )  # fmt: skip
-EVERY_X.counterexample(
+PROP_2.counterexample(
     "two equal tokens at alpha = 1.8, beta = 1, c = 3: K is singular",
     X=[[1, 0], [1, 0]], Z=[["1/2", "-1/4"], ["1/3", "1"]], U=[["3/5", "4/5"], ["-4/5", "3/5"]], V=[[1, 0], [0, 1]],
     alpha="9/5", beta="1", c="3",
 )  # fmt: skip
-EVERY_X.counterexample(
+PROP_2.counterexample(
     "two tokens in one direction, d = 2, alpha = 0, beta = 20, c = 3",
     X=[[1, 0], [2, 0]], Z=[[0, 0], [0, 0]], U=[[0, 1], [1, 0]], V=[[1, 0], [0, 1]], alpha="0", beta="20", c="3",
 )  # fmt: skip
-EVERY_X.mutant("K + I", "K -> K + eye(X.shape[0] * X.shape[1])")
-EVERY_X.mutant("kappa of W_V W_O (x) I_n",
-    lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0]))))  # fmt: skip
+PROP_2.mutant("K + I", "K -> K + eye(X.shape[0] * X.shape[1])")
+PROP_2.mutant("kappa of W_V W_O (x) I_n", lambda X, U, V, c: flatness(kron(U @ V.T * c, 0 * X @ X.T + eye(X.shape[0]))))
 
 REPEATED = Claim(SKIPLESS, "skipless.prop-2-repeated-tokens", label="Jacobian of self-attention at two equal tokens",
     statement=r"\mathbf{X}=\mathbf{1}x^\top\in\mathbb{R}^{2\times d}\ \Rightarrow\ \mathbf{K}\,(u\otimes(1,-1)^\top)=0"
@@ -296,42 +315,6 @@ def far_apart(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gene
     arrays["W"] = np.round(arrays["W"] * 16) / 64 + np.eye(d) * rng.integers(2, 7, (len(arrays["W"]), 1, 1))
 
 
-PROP_2 = Claim(AT_PRINTED_DIMENSIONS, "skipless.prop-2", label="Proposition 2",
-    statement=r"""\text{Let }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{, where
-        }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{
-        (the “perturbation term”), and
-        }\mathbf{B}_\ell=\mathbf{W}_\ell^{O^\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\text{ (the “dominant term”).
-        With above initialization (which ensures diagonal dominance of
-        }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{), }\mathbf{K}_\ell\text{ is well-conditioned}""",
-    assumptions=[
-        "W_V = c U, W_O = c V^T with orthogonal U and V, W_Q W_K^T = alpha Z + beta I",
-        "well-conditioned: kappa(K) <= 1.01, as the proof has kappa = 1 approximately",
-    ],
-    name="conditioning at the proposed initialisation", relation=FollowsLaw(samples=60, instances=2), expects="gap",
-    presumes=("skipless.prop-2-every-x",), correction="skipless.prop-2-dominant-logits",
-    uses=("skipless.prop-2-dominant-logits",),
-    missing=GAUSSIAN_TOKENS,
-    proof=(
-        "skipless.sec5.2-second-term", "skipless.prop-2-intuition", "skipless.a4.3-kappa-a", "skipless.lemma-1",
-        "skipless.eq-30", "skipless.a4.3-norm-one", "skipless.a4.3-x-bounded", "skipless.eq-31", "skipless.a4.3-conclusion",
-    ),
-    consequence=r"""The initialisation alone guarantees nothing: equal or collinear tokens, and Gaussian ones of small
-        dimension, make $K$ ill-conditioned. Compute the margin $\gamma$ of the logits and use $\kappa(K) \le
-        (1+e)/(1-e)$ with $e = 2(n-1)e^{-\gamma}(1+2\|X\|_2^2\|W\|_2)$ (skipless.prop-2-dominant-logits).""",
-    note=r"""As of $\kappa(A)$ (skipless.a4.3-kappa-a), what is missing is an assumption on $X$. Section A.4.1 speaks of 'our
-        assumption' $X \sim \mathcal{N}(0, I)$, and Section 5.2 sends there for the conditions under which dominance of
-        $W^QW^{K\top}$ carries over to the logits. Neither is in the Proposition, whose parenthesis rests it on
-        $W^QW^{K\top}$ alone, nor in its proof, which uses of $X$ that it is bounded. The dimension matters as much: with
-        Gaussian tokens it is true with one head at the printed dimensions, checked here by the bound of
-        skipless.prop-2-dominant-logits, and false at small ones, where $\kappa > 1000$ as a rule at $n = d = 8$ and the
-        printed $\alpha$ and $\beta$ (skipless.prop-2-gaussian). The printed proof gives it for no tokens. A bound in the
-        margin of dominance of the logits $XWX^\top$ holds for all, with $c$ dropping out; for tokens of equal length $|x|$
-        and $\alpha = 0$ the margin is $\beta$ times $|x|^2 - \max x_i\cdot x_j$, so that $\kappa \to 1$ as $\beta$ grows.""",
-)  # fmt: skip
-PROP_2.formula(query_key_product)
-wrong_products(PROP_2)
-
-
 def _near_one(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: int) -> LawTest:
     """Test that kappa(K) <= 1.01 with probability 9/10, by the bound (1 + e) / (1 - e) with Frobenius norms."""
     near_one = 0
@@ -342,13 +325,6 @@ def _near_one(formula: Callable[..., Any], generator: torch.Generator, samples: 
         norms = 1 + 2 * float(X.square().sum()) * float(W.square().sum().sqrt())
         near_one += math.log(2 * (LENGTH - 1) * norms) - gap <= -math.log(201)  # e <= 1/201
     return at_least_probability(f"kappa(K) <= 1.01, n = {LENGTH}, d = {d}", near_one, samples, 0.9)
-
-
-@PROP_2.part("laws")
-def laws_at_printed_dimensions(
-    formula: Callable[..., Any], generator: torch.Generator, samples: int, d: int
-) -> list[LawTest]:
-    return [_near_one(formula, generator, samples, d)]
 
 
 #: Tokens and their dimension where Proposition 2 fails.
