@@ -1,0 +1,63 @@
+"""The command line: list, show, contents, run, soak, prove, witnesses, report; subjects and check for implementations.
+
+Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from verify.cli import listing, proving, reporting, running
+from verify.gate.command import add_gate_commands
+from verify.vocabulary.errors import InputError, RegistryError
+
+#: Exit status after Ctrl-C.
+INTERRUPTED = 130
+
+EVIDENCE = Path(".verify/evidence")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the `verify` command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except (InputError, RegistryError) as problem:
+        print(f"verify: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nverify: interrupted; finished checks are kept", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def entry() -> NoReturn:
+    """The `verify` command of the shell: `main`, and after Ctrl-C an exit that waits for nothing."""
+    status = main()
+    if status == INTERRUPTED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)  # the interpreter would wait for the threads that served the workers
+    sys.exit(status)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="verify", description="Claims about attention, checked by machine.")
+    parser.add_argument(
+        "--package", default="theorems", help="package whose modules declare claims (default: theorems)"
+    )
+    parser.add_argument("--evidence", type=Path, default=EVIDENCE, help=f"folder of evidence (default: {EVIDENCE})")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing.add_commands(commands)
+    running.add_commands(commands)
+    proving.add_commands(commands)
+    reporting.add_commands(commands)
+    add_gate_commands(commands)
+    return parser

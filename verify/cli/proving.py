@@ -1,0 +1,59 @@
+"""Proofs for all sizes: prove."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from verify.vocabulary.claims import PROVABLE, Claim
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.registry import load
+from verify.vocabulary.relations import AtMost
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands to the subparsers of the command line."""
+    proving = commands.add_parser(
+        "prove", help="prove an identity or a bound for all sizes, or say what stops the proof"
+    )
+    proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
+    proving.set_defaults(command=_prove)
+
+
+def _prove(options: argparse.Namespace) -> int:
+    from verify.checks.bound_proofs import proved_bound
+    from verify.checks.fixed_sizes import proved_at_sizes
+    from verify.checks.proofs import proved as proved_identity
+    from verify.checks.record import UPHELD, Record
+    from verify.checks.settings import Settings
+    from verify.report.proofs import headline, proof_text, text_at_sizes
+
+    def proved(claim: Claim, settings: Settings) -> Record:
+        return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
+
+    registry = load(options.package)
+    if options.claims in registry:
+        claim = registry[options.claims]
+        if claim.relation.kind not in PROVABLE:
+            raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
+        record = proved(claim, Settings())
+        print(proof_text(claim, record))
+        if claim.proved_at_sizes:
+            record = proved_at_sizes(claim, Settings())
+            print(f"\n{text_at_sizes(record)}")
+        return 0 if record.outcome == UPHELD else 1
+    # of bounds those that are marked: what is said of all sizes has to be proved, and most others have no derivation yet
+    chosen = [
+        claim for claim in registry.matching(options.claims)
+        if claim.relation.kind in PROVABLE and (claim.all_sizes or not isinstance(claim.relation, AtMost))
+    ]  # fmt: skip
+    if not chosen:
+        raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(options.claims))
+    number, seconds = 0, 0.0
+    for claim in chosen:
+        record = proved(claim, Settings())
+        number, seconds = number + (record.outcome == UPHELD), seconds + record.details["seconds"]
+        mark = "!" if claim.all_sizes and record.outcome != UPHELD else " "
+        print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {headline(record):.160}")
+    print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
+    return 0 if number == len(chosen) else 1

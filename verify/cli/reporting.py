@@ -1,0 +1,69 @@
+"""The report: report."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from verify.cli.shared import tell_rejected
+from verify.vocabulary.registry import load
+
+REPORT = Path("report")
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands to the subparsers of the command line."""
+    reporting = commands.add_parser(
+        "report", help="write the report from the evidence: a web site, JSON, Markdown, JUnit"
+    )
+    reporting.add_argument("--claims", default="*", metavar="GLOB", help="only ids that match")
+    reporting.add_argument("--out", type=Path, default=REPORT, help=f"folder to write to (default: {REPORT})")
+    reporting.add_argument(
+        "--baseline", type=Path, metavar="REPORT.JSON", help="print what changed since; status 1 if a verdict did"
+    )
+    reporting.add_argument("--no-site", action="store_true", help="only report.json, report.md, summary.md, junit.xml")
+    reporting.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from verify.report import build, counts, restricted, write
+    from verify.report.baseline import changes, read_baseline
+    from verify.site import require_libraries, write_site
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    baseline = read_baseline(options.baseline) if options.baseline else None
+    if not options.no_site:
+        require_libraries()
+    report = restricted(build(registry, options.evidence), chosen)
+    compared = None
+    if baseline is not None:
+        compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
+    written = write(report, options.out, compared)
+    if not options.no_site:
+        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+    print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
+    for line in report.disagreements:
+        print(f"DISAGREES  {line}")
+    tell_rejected(report.rejected)
+    for change in compared or []:
+        print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
+    print("\n".join(map(str, written)))
+    return 1 if report.disagreements or any(change.verdict for change in compared or []) else 0
+
+
+class _Counter:
+    """Pages written so far: rewritten in place on a terminal, now and then elsewhere."""
+
+    def __init__(self, stream: TextIO, every: int = 100) -> None:
+        self.stream, self.every, self.live = stream, every, stream.isatty()
+
+    def show(self, done: int, total: int) -> None:
+        if self.live:
+            self.stream.write(f"\r{done} of {total} pages" + ("\n" if done == total else ""))
+        elif done % self.every == 0:
+            self.stream.write(f"{done} of {total} pages\n")
+        self.stream.flush()

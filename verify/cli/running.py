@@ -1,0 +1,140 @@
+"""Checks and their evidence: run, soak, witnesses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.registry import load
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands to the subparsers of the command line."""
+    running = commands.add_parser("run", help="check claims and record evidence")
+    running.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    running.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
+    running.add_argument("--seed", type=int, help="draw with this seed (default: a fixed one)")
+    running.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    running.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
+    running.add_argument("--again", action="store_true", help="run checks too that have evidence about this code")
+    running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    running.set_defaults(command=_run)
+
+    soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
+    soaking.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
+    soaking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
+    soaking.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    soaking.set_defaults(command=_soak)
+
+    keeping = commands.add_parser(
+        "witnesses", help="keep where mutants died and bounds were tight, as data beside the claims"
+    )
+    keeping.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    keeping.set_defaults(command=_witnesses)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from verify.checks.settings import settings_for
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.parallel import already_found, run_tasks, tasks_of
+    from verify.evidence.store import Recorder, current, read, standing
+    from verify.evidence.verdicts import disagreements
+    from verify.report import build, counts
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    if options.jobs < 1:
+        raise InputError("--jobs", "at least 1", str(options.jobs))
+    settings = settings_for(
+        options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
+    )
+    records, _ = read(options.evidence)
+    tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
+    if not options.again:
+        present = standing(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
+        found = already_found(chosen, present, settings)
+        if kept := sum(task in found for task in tasks):
+            print(
+                f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
+            )
+        tasks = [task for task in tasks if task not in found]
+    recorder = Recorder(options.evidence)
+    failures = run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr)
+    for text in failures:
+        print("\n" + text)
+    report = build(registry, options.evidence)
+    verdicts = {claim.id: report.verdicts[claim.id] for claim in chosen}
+    print(", ".join(f"{number} {status}" for status, number in counts(verdicts).items()))
+    seen = {record.claim for record in report.records}
+    judged = {
+        claim.id: claim for claim in chosen if all(other in seen for other in (claim.id, *claim.presumes, *claim.proof))
+    }
+    for claim in chosen:
+        if claim.id not in judged:
+            print(f"not judged  {claim.id}: needs evidence about {', '.join((*claim.presumes, *claim.proof))}")
+    wrong = disagreements(judged, report.verdicts)
+    for line in wrong:
+        print(f"DISAGREES  {line}")
+    return 1 if wrong or failures else 0
+
+
+def _soak(options: argparse.Namespace) -> int:
+    from verify.checks.settings import settings_for
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.parallel import already_found, run_tasks, tasks_of
+    from verify.evidence.runner import judge
+    from verify.evidence.store import Recorder, current, read, standing
+
+    registry = load(options.package)
+    chosen = registry.matching(options.claims)
+    fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
+    failing: dict[tuple[str, str], dict[int, str]] = {}
+    for seed in _seeds(options.seeds):
+        settings = settings_for(options.effort, seed)
+        records = current(read(options.evidence)[0], fingerprints)
+        own = standing(record for record in records if record.seed == seed)
+        tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
+        tasks = [task for task in tasks if task not in already_found(chosen, own, settings)]
+        print(f"seed {seed}: {len(tasks)} checks", file=sys.stderr)
+        run_tasks(options.package, chosen, tasks, settings, Recorder(options.evidence), options.jobs, sys.stderr)
+        records = [record for record in current(read(options.evidence)[0], fingerprints) if record.seed == seed]
+        for record in standing(records):
+            judgement = judge(registry[record.claim], record)
+            if not judgement.ok:
+                failing.setdefault((record.claim, record.check), {})[seed] = judgement.why
+    for (claim_id, check), seeds in sorted(failing.items()):
+        why = next(iter(seeds.values())).splitlines()[0]
+        print(f"{claim_id} {check} at seeds {', '.join(map(str, seeds))}: {why}")
+    print(f"{len(failing)} checks fail at a seed of {options.seeds}, effort {options.effort}")
+    return 1 if failing else 0
+
+
+def _seeds(text: str) -> range:
+    first, colon, last = text.partition(":")
+    numbers = [first, last if colon else first]
+    if not all(number.isdecimal() for number in numbers) or int(numbers[0]) > int(numbers[1]):
+        raise InputError("--seeds", "a seed, or two as FIRST:LAST, none negative", repr(text))
+    return range(int(numbers[0]), int(numbers[1]) + 1)
+
+
+def _witnesses(options: argparse.Namespace) -> int:
+    from verify.inputs.witnesses import keep
+    from verify.report import build
+
+    registry = load(options.package)
+    chosen = {claim.id for claim in registry.matching(options.claims)}
+    report = build(registry, options.evidence)
+    found = {
+        (record.claim, record.check): record.details["witnesses"]
+        for record in report.records
+        if record.claim in chosen and record.details.get("witnesses")
+    }
+    if not found:
+        raise InputError("claims", "claims with evidence about this code, from verify run", repr(options.claims))
+    for path, number in keep(registry.values(), found).items():
+        print(f"{number} claims  {path}")
+    return 0
