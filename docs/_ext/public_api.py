@@ -1,0 +1,63 @@
+"""What code says of itself: docstrings as they are written, and the functions that claims certify, paper by paper.
+
+Docstrings are plain text, with names between backticks and mathematics as in |a| or W_Q: what reStructuredText would take
+for markup is escaped, and tables of words keep their columns.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from theorems.reference import references
+
+
+class ReferenceFunctions(SphinxDirective):
+    """``reference-functions:: KEY``: the exported functions that claims of a paper certify."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        key = self.arguments[0]
+        chosen = [item for item in references().values() if item.claims[0].startswith(f"{key}.")]
+        if not chosen:
+            raise self.error(f"no exported function is certified by claims of {key!r}")
+        lines: list[str] = []
+        for item in chosen:
+            lines += [f".. autofunction:: theorems.{item.topic}.{item.name}", ""]
+        parsed = nodes.section()
+        parsed.document = self.state.document
+        self.state.nested_parse(StringList(lines, source=self.get_source_info()[0]), 0, parsed)
+        return parsed.children
+
+
+#: Between backticks; or what would be a substitution or a link: a bar, an underscore at the end of a word.
+_MARKUP = re.compile(r"`[^`]*`|\||(?<=\w)_(?!\w)")
+#: Words in columns: two spaces or more within a line, none of them after a full stop.
+_COLUMNS = re.compile(r"[^\s.:;?!] {2,}\S")
+
+
+def _plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Rewrite the lines of a docstring in place."""
+    paragraphs = re.split(r"\n{2,}", "\n".join(lines))
+    lines[:] = "\n\n".join(_as_table(text) if _COLUMNS.search(text) else _escaped(text) for text in paragraphs).splitlines()
+    lines.append("")
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(lambda found: found[0] if found[0].startswith("`") else "\\" + found[0], text)
+
+
+def _as_table(text: str) -> str:
+    return "::\n\n" + "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("reference-functions", ReferenceFunctions)
+    app.connect("autodoc-process-docstring", _plain)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
