@@ -1,5 +1,6 @@
 # make report   the environment and the theorem report, report/index.html
 # make test     the environment, then style, types and every test
+# make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
 PYTHON ?= python3
 VENV ?= .venv
@@ -7,10 +8,14 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report test lint benchmark clean
+.PHONY: report docs test lint benchmark clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
+
+docs: $(VENV)/ready
+	$(BIN)/python -m sphinx -W --keep-going -q -E -D report_url=$(if $(wildcard report/index.html),..) docs report/docs
+	$(if $(wildcard report/index.html),-$(BIN)/verify report)
 
 test: $(VENV)/ready lint
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)

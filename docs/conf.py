@@ -13,7 +13,7 @@ project = "Attention theorems, checked by machine"
 author = "The authors of attention-theorems"
 version = release = re.findall(r'^version = "(.*)"$', (HERE.parent / "pyproject.toml").read_text("utf-8"), re.M)[0]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxarg.ext", "claim_ids", "public_api", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinxarg.ext", "claim_ids", "public_api", "mathml"]
 html_math_renderer = "mathml"  # typeset when built: pages need no network and no script
 exclude_patterns = ["_ext", "README.md"]
 myst_enable_extensions = ["dollarmath"]

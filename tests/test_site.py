@@ -379,6 +379,9 @@ def test_running_text_is_typeset_with_and_without_dollars() -> None:
         == "<math><mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math> and <var>W<sub>Q</sub></var>"
     )
     assert prose("d_m^{-1/2}") == "<var>d<sub>m</sub><sup>−1/2</sup></var>"
+    assert prose("S_i, P_1, pi_j") == (
+        "<var>S<sub>i</sub></var>, <var>P<sub>1</sub></var>, <var>π<sub>j</sub></var>"
+    ), "no paragraph signs: LaTeX has commands of one letter"
     assert prose("||x||_2 <= 10^-9") == "‖x‖<sub>2</sub> &lt;= 10<sup>−9</sup>"
     assert prose("softmax_jacobian in `x_i`") == "softmax_jacobian in <code>x_i</code>"
     assert "<mfrac>" in prose(r"at most \frac{1}{2} of it") and "<code>" in prose(r"“\left(a”: torn")

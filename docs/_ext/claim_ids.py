@@ -27,7 +27,11 @@ def registered() -> tuple[Registry, frozenset[str], re.Pattern[str]]:
     """All claims, the names of subjects, and what an id of a claim looks like: the key of a paper, a dot, a name."""
     registry = load()
     keys = "|".join(sorted({claim.paper.key for claim in registry.values()}))
-    return registry, frozenset(subjects()), re.compile(rf"(?<![\w./-])(?:{keys})\.[a-z0-9*](?:[\w.*-]*[\w*])?(?![\w/(])")
+    return (
+        registry,
+        frozenset(subjects()),
+        re.compile(rf"(?<![\w./-])(?:{keys})\.[a-z0-9*](?:[\w.*-]*[\w*])?(?![\w/(])"),
+    )
 
 
 def ids_in(text: str) -> Iterator[re.Match[str]]:
@@ -63,12 +67,14 @@ def _link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 node.parent.replace(node, pieces)
 
 
-def _linkable(node: nodes.Node) -> bool:
-    while (node := node.parent) is not None:
-        if isinstance(node, (nodes.literal_block, nodes.reference, nodes.title, nodes.math, nodes.math_block, nodes.raw)):
+def _linkable(node: nodes.Text) -> bool:
+    above: nodes.Node | None = node.parent
+    while above is not None:
+        if isinstance(above, (nodes.FixedTextElement, nodes.math, nodes.raw, nodes.reference, nodes.title)):
             return False
-        if isinstance(node, nodes.Element) and node.tagname.startswith("desc_"):
-            return node.tagname == "desc_content" and _linkable(node)
+        if isinstance(above, nodes.Element) and above.tagname == "desc_signature":
+            return False
+        above = above.parent
     return True
 
 
@@ -79,7 +85,11 @@ def _pieces(text: str, folder: str) -> Iterator[nodes.Node]:
             claim = registry[found.group()]
             yield nodes.Text(text[done : found.start()])
             yield nodes.reference(
-                "", claim.id, refuri=f"{folder}{slug(claim.id)}.html", reftitle=claim.name or claim.label, internal=False
+                "",
+                claim.id,
+                refuri=f"{folder}{slug(claim.id)}.html",
+                reftitle=claim.name or claim.label,
+                internal=False,
             )
             done = found.end()
     yield nodes.Text(text[done:])

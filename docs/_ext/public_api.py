@@ -38,15 +38,30 @@ class ReferenceFunctions(SphinxDirective):
 
 #: Between backticks; or what would be a substitution or a link: a bar, an underscore at the end of a word.
 _MARKUP = re.compile(r"`[^`]*`|\||(?<=\w)_(?!\w)")
-#: Words in columns: two spaces or more within a line, none of them after a full stop.
-_COLUMNS = re.compile(r"[^\s.:;?!] {2,}\S")
+#: Words in columns, two spaces or more within a line and none of them after a full stop; or an indented line, as code has.
+_COLUMNS = re.compile(r"[^\s.:;?!] {2,}\S|\A(?![*-] ).*\n +", re.DOTALL)
+#: The heading of the list of parameters, each on a line, longer ones on indented lines.
+_PARAMETERS = re.compile(r"Parameters\n-+\n")
 
 
 def _plain(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Rewrite the lines of a docstring in place."""
-    paragraphs = re.split(r"\n{2,}", "\n".join(lines))
-    lines[:] = "\n\n".join(_as_table(text) if _COLUMNS.search(text) else _escaped(text) for text in paragraphs).splitlines()
+    paragraphs = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
+    lines[:] = "\n\n".join(map(_rewritten, paragraphs)).splitlines()
     lines.append("")
+
+
+def _rewritten(paragraph: str) -> str:
+    if _PARAMETERS.match(paragraph):
+        entries = re.split(r"\n(?! )", _PARAMETERS.sub("", paragraph))
+        return "**Parameters**\n\n" + "\n".join(map(_entry, entries))
+    return _as_table(paragraph) if _COLUMNS.search(paragraph) else _escaped(paragraph)
+
+
+def _entry(text: str) -> str:
+    """One of the lines "names: what they are", as an item of a list."""
+    names, _, words = text.partition(": ")
+    return f"* ``{names}``: {_escaped(' '.join(words.split()))}"
 
 
 def _escaped(text: str) -> str:

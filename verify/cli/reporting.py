@@ -25,6 +25,11 @@ def add_commands(commands: Any) -> None:
         "--baseline", type=Path, metavar="REPORT.JSON", help="print what changed since; status 1 if a verdict did"
     )
     reporting.add_argument("--no-site", action="store_true", help="only report.json, report.md, summary.md, junit.xml")
+    reporting.add_argument(
+        "--docs",
+        metavar="URL",
+        help="where its pages find the docs (default: the folder docs in it, if `make docs` made it)",
+    )
     reporting.set_defaults(command=_report)
 
 
@@ -44,7 +49,7 @@ def _report(options: argparse.Namespace) -> int:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
     written = write(report, options.out, compared)
     if not options.no_site:
-        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared, options.docs))
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")

@@ -22,6 +22,8 @@ from verify.vocabulary.errors import InputError
 
 #: Modules of the extra `report`.
 LIBRARIES = ("anybadge", "fast_sugiyama", "jinja2", "latex2mathml", "markdown_it", "pygments", "pylatexenc", "rpack")
+#: The front page of the docs, where `make docs` writes it beside the report.
+DOCS = "docs/index.html"
 
 
 def require_libraries() -> None:
@@ -37,13 +39,17 @@ def write_site(
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
     changes: list[Change] | None = None,
+    docs: str | None = None,
 ) -> Path:
     """Write the site into `folder` and return the path of its front page.
 
     `progress(done, total)` is called after every page.  `changes` against a baseline, if there is one, are listed
-    on the front page.  Pages of claims that are no more are removed.
+    on the front page.  Pages of claims that are no more are removed.  `docs` is the address of the docs, absolute or
+    relative to `folder`, that each page links to; without it, the docs that `folder` holds, if it does.
     """
     require_libraries()
     from verify.site.pages import Site
 
-    return Site(report, folder, progress, changes).write()
+    if docs is None and (folder / DOCS).is_file():
+        docs = DOCS
+    return Site(report, folder, progress, changes, docs).write()

@@ -283,7 +283,10 @@ def _indexed(words: str) -> Markup:
     words = words.replace("||", "‖")
     shown, place = [], 0
     for match in _LOOSE.finditer(words):
-        base = _symbol(match[1]) if match[1] not in _ACCENTS and convert_symbol(f"\\{match[1]}") else match[1]
+        named = (
+            len(match[1]) > 1 and match[1] not in _ACCENTS and convert_symbol(f"\\{match[1]}")
+        )  # \S is a sign, S a matrix
+        base = _symbol(match[1]) if named else match[1]
         if len(base.rstrip("'’")) > _LONGEST_VARIABLE:
             continue
         scripts = [_script(*script) for script in _SCRIPTS.findall(match[2])]

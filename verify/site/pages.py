@@ -68,7 +68,12 @@ class Site:
     """One report as pages below a folder."""
 
     def __init__(
-        self, report: Report, folder: Path, progress: Callable[[int, int], None], changes: list[Change] | None = None
+        self,
+        report: Report,
+        folder: Path,
+        progress: Callable[[int, int], None],
+        changes: list[Change] | None = None,
+        docs: str | None = None,
     ) -> None:
         self.report, self.folder, self.progress, self.changes = report, folder, progress, changes
         self.content = Content(report)
@@ -84,8 +89,9 @@ class Site:
             lstrip_blocks=True,
         )
         self.templates.globals.update(
-            marks=MARKS, report=report, footer=self.footer, report_title=TITLE, label_of=LABELS, known_term=_known_term
-        )
+            marks=MARKS, report=report, footer=self.footer, report_title=TITLE, label_of=LABELS, known_term=_known_term,
+            docs=docs,
+        )  # fmt: skip
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
             sentence=sentence, capital=capital, counted=counted, resting=resting, short=short,

@@ -1,0 +1,162 @@
+"""The docs as a web site: built without warnings, every link leads somewhere, ids of claims are registered and are links."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from verify.report import Report, restricted
+from verify.site import write_site
+from verify.vocabulary import load
+
+pytest.importorskip("sphinx", reason="the docs are built by Sphinx, which is in the extra 'docs'")
+pytest.importorskip("myst_parser", reason="the docs are read by MyST, which is in the extra 'docs'")
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("**/*.md"))
+
+
+def sphinx(source: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """As `make docs` does it, for pages of `source`."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", str(DOCS), *arguments]
+    return subprocess.run(
+        [*command, str(source), str(out)], check=False, cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, in a folder `docs` beside which the report would stand."""
+    folder = tmp_path_factory.mktemp("report") / "docs"
+    result = sphinx(DOCS, folder, "-D", "report_url=..")
+    assert result.returncode == 0 and not result.stderr, result.stdout + result.stderr
+    return folder
+
+
+class Page(HTMLParser):
+    """What a page links to, loads, and can be linked at."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self.formulas = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attributes}
+        self.anchors.add(values.get("id", ""))
+        self.formulas += tag == "math"
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif "src" in values or (tag == "link" and values.get("rel") in ("stylesheet", "preload")):
+            self.loads.append(values.get("src") or values["href"])
+
+
+@pytest.fixture(scope="module")
+def pages(built: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(built.glob("**/*.html"))}
+
+
+def test_every_markdown_file_is_a_page_and_stands_in_the_contents(built: Path, pages: dict[Path, Page]) -> None:
+    assert {path.relative_to(built).with_suffix("") for path in pages} >= set(PAGES)
+    listed = {urldefrag(link).url for link in pages[built / "index.html"].links}
+    missing = [str(page) for page in PAGES if str(page) != "index" and f"{page}.html" not in listed]
+    assert not missing, "not in a toctree"
+
+
+def test_links_within_the_site_lead_somewhere(built: Path, pages: dict[Path, Page]) -> None:
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            address, anchor = urldefrag(link)
+            if "://" in address or address.startswith("mailto:"):
+                continue
+            target = (path.parent / unquote(address)).resolve() if address else path
+            if not target.is_relative_to(built):
+                continue  # the report's, below
+            if not target.exists() or (anchor and target in pages and unquote(anchor) not in pages[target].anchors):
+                broken.append(f"{path.relative_to(built)}: {link}")
+    assert not broken
+
+
+def test_the_report_is_linked_by_ids_of_claims_alone(built: Path, pages: dict[Path, Page]) -> None:
+    claims = load()
+    outside = set()
+    for path, page in pages.items():
+        targets = ((path.parent / unquote(link)).resolve() for link in page.links if "://" not in link)
+        outside |= {target.relative_to(built.parent) for target in targets if not target.is_relative_to(built)}
+    assert outside and outside <= {Path("claims") / f"{claim_id}.html" for claim_id in claims}
+    # in a sentence, in a table's cell without backticks, and in a docstring
+    for name, claim_id in (
+        ("bounds", "osa.ns-stable"),
+        ("reference", "osa.alg-1"),
+        ("api/functions", "osa.ns-convergence"),
+    ):
+        assert any(link.endswith(f"../claims/{claim_id}.html") for link in pages[built / f"{name}.html"].links), name
+
+
+def test_pages_need_no_network(pages: dict[Path, Page]) -> None:
+    assert not [load for page in pages.values() for load in page.loads if "://" in load or load.startswith("//")]
+
+
+def test_the_reference_is_made_from_the_code(built: Path) -> None:
+    texts = {name: (built / f"api/{name}.html").read_text(encoding="utf-8") for name in ("cli", "functions", "verify")}
+    assert 'id="verify.check"' in texts["verify"] and 'id="verify.vocabulary.Claim"' in texts["verify"]
+    assert 'id="theorems.layers.newton_schulz"' in texts["functions"]
+    assert "--effort" in texts["cli"] and "--baseline" in texts["cli"]
+
+
+PROBE = r"""# A probe
+
+The claims `osa.alg-1` and `osa.alg-99`, a formula $\frac{a}{b}$, S_1 as people write it, $\nosuch{x}$.
+
+$$
+\sum_i x_i
+$$
+"""
+
+
+def test_an_unknown_claim_and_a_formula_that_cannot_be_typeset_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "index.md").write_text(PROBE)
+    result = sphinx(tmp_path, tmp_path / "out")
+    assert result.returncode != 0 and result.stderr.count("WARNING") == 2
+    assert "no claim has the id 'osa.alg-99'" in result.stderr and "cannot be typeset: \\nosuch{x}" in result.stderr
+    text, page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8"), Page(tmp_path / "out" / "index.html")
+    assert page.formulas == 2 and "<var>S<sub>1</sub></var>" in text
+    assert not [link for link in page.links if "claims/" in link], "no report was given"
+
+
+def test_the_report_links_to_docs_beside_it_and_to_an_address(full_report: Report, tmp_path: Path) -> None:
+    claim = "claims/convergence.lemma-11.html"
+    report = restricted(full_report, [full_report.claims["convergence.lemma-11"]])
+
+    def links(page: str, docs: str | None = None) -> list[str]:
+        write_site(report, tmp_path, docs=docs)
+        return Page(tmp_path / page).links
+
+    assert not [link for link in links(claim) if "docs/" in link]
+    assert "https://example.org/docs/" in links(claim, docs="https://example.org/docs/")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.html").touch()
+    assert "../docs/index.html" in links(claim) and "docs/index.html" in Page(tmp_path / "index.html").links
+
+
+def test_what_looks_like_an_id() -> None:
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        from claim_ids import unknown_ids
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
+    known = "`osa.alg-1`, osa.thm-2.1. The folder theorems/osa.md, theorems.osa.fast; `osa.*`; dynamics. Then hessian.attention(X)"
+    assert unknown_ids(known) == []
+    assert unknown_ids("osa.alg-2, `hessian.thm-3.1-*`, convergence.nosuch-*, not hessian.thm-9.") == [
+        "osa.alg-2", "convergence.nosuch-*", "hessian.thm-9",
+    ]  # fmt: skip
