@@ -20,7 +20,9 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     running.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
     running.add_argument("--again", action="store_true", help="run checks too that have evidence about this code")
-    running.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    where = running.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of this dask scheduler instead")
     running.set_defaults(command=_run)
 
     soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
@@ -63,7 +65,9 @@ def _run(options: argparse.Namespace) -> int:
             )
         tasks = [task for task in tasks if task not in found]
     recorder = Recorder(options.evidence)
-    failures = run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr)
+    failures = run_tasks(
+        options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler
+    )
     for text in failures:
         print("\n" + text)
     report = build(registry, options.evidence)

@@ -10,35 +10,29 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import TextIO
 
 from verify.checks import checks_of
 from verify.checks.record import ERROR, Record, blank
 from verify.checks.settings import Settings
+from verify.evidence.cluster import Finish, Task, attempt, connected, run_on_cluster
 from verify.evidence.failure import describe_failure
 from verify.evidence.fingerprints import fingerprint
-from verify.evidence.runner import Judgement, judge, run_check
+from verify.evidence.runner import Judgement, judge
 from verify.evidence.store import Recorder, rank_of
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.registry import load
-
-Task = tuple[str, str]  #: A claim's id and the name of a check.
-Finish = Callable[[Task, Record, Judgement], None]
 
 #: Seconds between two looks of a worker at whether its parent lives.
 HEARTBEAT = 0.5
 
 
 def _work(package: str, task: Task, settings: Settings, recorder: Recorder) -> tuple[Task, Record, Judgement]:
-    """One check in a worker: run it, record it, judge it."""
-    claim_id, check_name = task
-    claim = load(package)[claim_id]
-    check = next(check for check in checks_of(claim, settings) if check.name == check_name)
-    record = run_check(claim, check, settings)
+    """One check in a worker: run it, judge it, record it."""
+    task, record, judgement = attempt(package, task, settings)
     Recorder(recorder.folder, recorder.run).append(record)
-    return task, record, judge(claim, record)
+    return task, record, judgement
 
 
 class Progress:
@@ -93,8 +87,12 @@ def run_tasks(
     recorder: Recorder,
     jobs: int,
     stream: TextIO,
+    scheduler: str | None = None,
 ) -> list[str]:
-    """Run checks of `claims`; returns a description of each that failed.  Finished checks are on disk at once."""
+    """Run checks of `claims`; returns a description of each that failed.  Finished checks are on disk at once.
+
+    They run in `jobs` processes of this machine, or on the workers of the dask scheduler at the address `scheduler`.
+    """
     by_id = {claim.id: claim for claim in claims}
     progress = Progress(len(tasks), stream)
     failures: list[str] = []
@@ -104,6 +102,24 @@ def run_tasks(
         if not judgement.ok:
             failures.append(describe_failure(by_id[task[0]], record, judgement.why))
 
+    def died(task: Task) -> None:
+        claim = by_id[task[0]]
+        record = blank(claim, task[1], "unknown", ERROR, message="the worker process died during this check")
+        record.fingerprint, record.effort, record.seed = fingerprint(claim), settings.effort.name, settings.seed
+        recorder.append(record)
+        finish(task, record, judge(claim, record))
+
+    def brought_home(task: Task, record: Record, judgement: Judgement) -> None:
+        recorder.append(record)
+        finish(task, record, judgement)
+
+    if scheduler is not None:
+        with connected(scheduler) as client:
+            for task in run_on_cluster(client, package, by_id, tasks, settings, brought_home):
+                # alone, so that no neighbour is blamed for what another check did to their worker
+                if run_on_cluster(client, package, by_id, [task], settings, brought_home):
+                    died(task)
+        return failures
     if jobs == 1:
         for task in tasks:
             finish(*_work(package, task, settings, recorder))
@@ -113,11 +129,7 @@ def run_tasks(
         suspects, left = _pooled(package, left, settings, recorder, jobs, finish)
         for task in suspects:  # a worker died: each check that was under way alone, so that the culprit has a name
             if any(_pooled(package, [task], settings, recorder, 1, finish)):
-                claim = by_id[task[0]]
-                record = blank(claim, task[1], "unknown", ERROR, message="the worker process died during this check")
-                record.fingerprint, record.effort, record.seed = fingerprint(claim), settings.effort.name, settings.seed
-                recorder.append(record)
-                finish(task, record, judge(claim, record))
+                died(task)
     return failures
 
 
