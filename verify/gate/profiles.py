@@ -14,8 +14,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import numpy as np
-
 from verify.vocabulary.claims import Claim, Mutant, Paper
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.relations import Equal
