@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,10 @@ import torch
 
 import verify
 from theorems.adapters import attention_kernel, multihead_attention
-from verify.gate.adapters import batched, call_module, from_jax, from_numpy
+from verify.gate.adapters import batched, call_module, from_jax, from_numpy, stacked, unstacked
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
+from verify.gate.places import place, places
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.standing import Standing
@@ -230,6 +232,81 @@ def test_what_leaks_between_the_entries_of_a_batch_is_seen():
 
     made = gate("hessian.attention", leaking, adapter=attention_kernel(), dtypes=["float64"])
     assert made.run("definition", "float64").status == BROKEN
+
+
+def wrong_in_one_head(q, k, v):
+    scale = torch.full((1, q.shape[1], 1, 1), q.shape[-1] ** -0.5, dtype=q.dtype)
+    scale[:, 0] = 1.0
+    return torch.softmax(q @ k.mT * scale, -1) @ v
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda q, k, v: sdpa(q, k[-1:].expand_as(k), v),
+        lambda q, k, v: torch.cat([torch.zeros_like(v[:-1]), sdpa(q, k, v)[-1:]]),
+        wrong_in_one_head,
+        lambda q, k, v: sdpa(q, k, v).transpose(0, 1).reshape(q.shape),
+        lambda q, k, v: sdpa(q, k, v).transpose(0, 1),
+        lambda q, k, v: sdpa(q, k[:, :1].expand_as(k), v),
+        lambda q, k, v: torch.cat([sdpa(q, k, v)[:, :2], v[:, 2:]], 1),
+    ],
+    ids=["last keys", "last entry alone", "first head", "reshaped", "exchanged axes", "first keys", "two heads"],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_entry_of_a_batch_and_every_head_is_compared(kernel, dtype):
+    made = gate("hessian.attention", kernel, adapter=attention_kernel(), dtypes=[dtype])
+    assert made.run("definition", dtype).status == BROKEN
+
+
+def test_a_kernel_is_called_with_unequal_numbers_of_batch_entries_and_heads():
+    seen = set()
+
+    def kernel(q, k, v):
+        seen.add(q.shape[:2])
+        return sdpa(q, k, v)
+
+    made = gate("hessian.attention", kernel, adapter=attention_kernel(), dtypes=["float64"])
+    assert made.run("definition", "float64").status == SATISFIED
+    assert {tuple(shape) for shape in seen} == {(2, 3), (3, 1), (1, 2), (1, 1)}
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_each_place_of_a_batch_is_met_once_in_a_round(axes):
+    every = places(axes)
+    assert len(set(every)) == len(every)
+    for lengths, _ in every:
+        count = sum(known == lengths for known, _ in every)
+        assert count == math.prod(lengths)
+    for number in range(len(every)):
+        with place(number):
+            matrix = torch.tensor([[1.0, 2.0]])
+            stack = stacked(matrix, axes)
+            assert stack.shape[:-2] == every[number][0] and torch.equal(unstacked(stack, axes), matrix)
+
+
+def padded_with(depth: float) -> Callable[..., Any]:
+    """Attention to keys padded to a multiple of eight, the padding masked with -depth instead of -inf."""
+
+    def padded(X, W_Q, W_K, W_V):
+        more = -len(X) % 8
+        keys = torch.nn.functional.pad(X, (0, 0, 0, more))
+        logits = X @ W_Q @ (keys @ W_K).T / math.sqrt(W_Q.shape[1])
+        logits[:, len(X) :] = -depth
+        return torch.softmax(logits, -1) @ keys @ W_V
+
+    return padded
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_what_is_measured_decides(seed, dtype):
+    for depth, status in ((1e3, BROKEN), (math.inf, SATISFIED)):
+        made = gate("hessian.attention", padded_with(depth), dtypes=[dtype])
+        made.settings = dataclasses.replace(made.settings, seed=seed)
+        finding = made.run("definition", dtype)
+        assert finding.status == status
+        assert finding.ulps is None or finding.ulps < 64
 
 
 def test_functions_of_batches():

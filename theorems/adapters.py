@@ -47,8 +47,8 @@ _OPERANDS: dict[str, Function] = {
 def attention_kernel(subject: str = "hessian.attention", layout: str = "BHNd", scale: str = "own") -> Function:
     """The adapter for a kernel f(q, k, v), such as torch.nn.functional.scaled_dot_product_attention, as `subject`.
 
-    layout: where batch (B), head (H), token (N) and feature (d) axes stand.  Two batch entries and two heads are passed,
-    of which one is compared, so that what leaks between them shows.  No mask is passed.
+    layout: where batch (B), head (H), token (N) and feature (d) axes stand.  Up to three of each are passed, of which
+    one is compared, another at every draw, so that what leaks between them shows.  No mask is passed.
     scale: "own", the kernel multiplies logits by 1/sqrt(d) itself; "none", it does not; "argument", it takes scale=.
     Where a paper scales otherwise (skipless: not at all, dynamics: by beta, convergence: by tau_0), the queries carry
     the difference.  Raises `InputError` for an unknown subject, layout or scale.

@@ -13,9 +13,12 @@ from typing import Any
 
 from verify.arithmetics import is_tensor
 from verify.gate.errors import NotDifferentiable
+from verify.gate.places import stacked, unstacked
 from verify.vocabulary.errors import InputError
 
 Function = Callable[..., Any]
+
+__all__ = ["batched", "call_module", "from_jax", "from_numpy", "stacked", "unstacked"]
 
 
 def _plain(value: Any) -> Any:
@@ -66,10 +69,10 @@ def from_jax(function: Function) -> Function:
 
 
 def batched(axes: int = 1) -> Callable[[Function], Function]:
-    """The adapter for functions whose matrices carry `axes` leading batch axes, each of length 2.
+    """The adapter for functions whose matrices carry `axes` leading batch axes, of lengths from 1 to 3.
 
-    The operands stand last along every axis, and multiples of them elsewhere, so that entries of a batch that leak into
-    each other show.
+    The operands stand at every place in turn, and multiples of them elsewhere: every entry of the batch is compared, and
+    entries that leak into each other show.
     """
     if not isinstance(axes, int) or axes < 1:
         raise InputError("axes", "an integer >= 1", repr(axes))
@@ -82,22 +85,6 @@ def batched(axes: int = 1) -> Callable[[Function], Function]:
 
     adapter.__qualname__ = f"batched({axes})"
     return adapter
-
-
-def stacked(value: Any, axes: int) -> Any:
-    """A matrix behind `axes` leading axes of length 2, last along each; other values as they are."""
-    if not is_tensor(value) or value.ndim < 2:
-        return value
-    import torch
-
-    for _ in range(axes):
-        value = torch.stack([value * -0.5, value])
-    return value
-
-
-def unstacked(value: Any, axes: int) -> Any:
-    """The last entry along each of the leading axes."""
-    return value[(-1,) * axes]
 
 
 def call_module(module: Any, parameters: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:

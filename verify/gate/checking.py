@@ -10,8 +10,8 @@ from typing import Any
 
 from verify.checks.settings import Settings, settings_for
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
-from verify.gate.findings import BROKEN, SATISFIED, Finding, SubjectReport
-from verify.gate.measure import examine, measure_ulps
+from verify.gate.findings import BROKEN, Finding, SubjectReport
+from verify.gate.measure import DEFINITION, examine
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.standing import Standing, named, title_of
@@ -39,7 +39,7 @@ class Gate:
     @property
     def checks(self) -> list[tuple[str, str]]:
         """Pairs of a check ("definition" or a claim id) and a dtype."""
-        found = [("definition", dtype) for dtype in self.settings.dtypes if self.profile.is_drawn]
+        found = [(DEFINITION, dtype) for dtype in self.settings.dtypes if self.profile.is_drawn]
         for claim in self.claims:
             dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
             found += [(claim.id, dtype) for dtype in dtypes]
@@ -49,13 +49,9 @@ class Gate:
         """Make one of the checks."""
         with replaced(self.subject, self.standing), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
-            if check != "definition":
+            if check != DEFINITION:
                 return examine(self._claim(check), self.standing, self.settings, dtype)
-            claim = self.profile.claim()
-            finding = examine(claim, self.standing, self.settings, dtype, check)
-            if finding.status == SATISFIED:
-                measure_ulps(claim, self.settings, finding)
-            return finding
+            return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
 
     def _claim(self, claim_id: str) -> Claim:
         return next(claim for claim in self.claims if claim.id == claim_id)
@@ -63,9 +59,9 @@ class Gate:
     def causes_of(self, finding: Finding) -> list[str]:
         """Named mistakes that explain a broken check."""
         if self._causes is None:
-            at = finding.inputs if finding.check == "definition" else {}
+            at = finding.inputs if finding.check == DEFINITION else {}
             self._causes = causes(self.profile, self.standing, self.settings, finding.dtype, at)
-            if not self._causes and finding.check != "definition":
+            if not self._causes and finding.check != DEFINITION:
                 with replaced(self.subject, self.standing):
                     claim = self._claim(finding.check)
                     if isinstance(claim.relation, FollowsLaw):
@@ -141,7 +137,7 @@ def check(
     report = SubjectReport(subject, made.title)
     for name, dtype in made.checks:
         report.findings.append(made.run(name, dtype))
-        if name == "definition" and report.findings[-1].status == BROKEN and not report.findings[-1].inputs:
+        if name == DEFINITION and report.findings[-1].status == BROKEN and not report.findings[-1].inputs:
             break  # it raises, or returns something that no claim can use
     for finding in report.with_status(BROKEN):
         report.causes = made.causes_of(finding)

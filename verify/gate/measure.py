@@ -30,6 +30,7 @@ from verify.checks.settings import Settings
 from verify.checks.units import BITS, unit_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, UNREACHED, Finding
+from verify.gate.places import place, places
 from verify.gate.standing import Standing
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
@@ -44,6 +45,11 @@ ALLOWED = 2.0**LOST_BITS
 
 #: How many ulps one rounding unit may have where errors are given in ulps.
 WELL_CONDITIONED = 1024.0
+
+#: The check of the values themselves.
+DEFINITION = "definition"
+#: As many places as two leading axes have: after a round, places meet draws of the other parity.
+ROUND = len(places(2))
 
 #: Samples and instances of a statistical test: initialisers are called once per sample.
 LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
@@ -78,11 +84,15 @@ class Sides:
 
 @dataclass
 class Sample:
-    """Both sides at one seed: values, and the distance of one from the other in rounding units."""
+    """Both sides at one seed: values, and the distance of one from the other in rounding units.
+
+    `ulps` is the error of an implementation in eps times the largest entry, where its definition is well-conditioned.
+    """
 
     left: Any
     right: Any
     residual: float
+    ulps: float | None = None
 
 
 def examine(claim: Claim, standing: Standing, settings: Settings, dtype: str, check: str | None = None) -> Finding:
@@ -114,21 +124,25 @@ def _compare(claim: Claim, finding: Finding, settings: Settings) -> None:
         finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
         return
     claim.batched = False
-    wanted = _draws_of_values(claim, settings) if finding.check == "definition" else settings.effort.examples // 2
+    of_values = finding.check == DEFINITION
+    wanted = _draws_of_values(claim, settings) if of_values else settings.effort.examples // 2
     worst = 0.0
-    for draw in systematic(claim, 4 * wanted, settings.seed):
+    for number, draw in enumerate(systematic(claim, 4 * wanted, settings.seed)):
         if finding.examples >= wanted:
             break
         arrays = draw.arrays(claim, 1)
-        sample = sample_at(claim, sides, arrays, settings, finding.dtype)
-        if sample is None:
-            continue
-        finding.examples += 1
-        if sample.residual >= worst:
-            worst, finding.at = sample.residual, draw.domain
-        if sample.residual > ALLOWED:
-            _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
-            return
+        with place(number + number // ROUND):
+            sample = sample_at(claim, sides, arrays, settings, finding.dtype, of_values)
+            if sample is None:
+                continue
+            finding.examples += 1
+            if sample.residual >= worst:
+                worst, finding.at = sample.residual, draw.domain
+            if sample.residual > ALLOWED:
+                _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
+                return
+        if sample.ulps is not None:
+            finding.ulps = max(finding.ulps or 0.0, sample.ulps)
     finding.residual = worst
     if finding.examples:
         finding.status = SATISFIED
@@ -136,8 +150,15 @@ def _compare(claim: Claim, finding: Finding, settings: Settings) -> None:
         finding.why = "no example satisfied the assumptions"
 
 
-def sample_at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str) -> Sample | None:
-    """Both sides at a batch of one seed; None where assumptions fail or the statement has no value."""
+def sample_at(
+    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
+) -> Sample | None:
+    """Both sides at a batch of one seed; None where assumptions fail or the statement has no value.
+
+    `of_values`: the sides are an implementation and its definition.  Then the implementation is also compared with an
+    enclosure of the definition, and has to be finite where the definition is, even if balls of this precision cannot
+    say how accurate it has to be.
+    """
     raw = raw_tensors(claim, arrays, settings, dtype)
     if not bool(float_satisfies(claim, raw).all()):
         return None
@@ -145,27 +166,56 @@ def sample_at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Sett
     right = in_batch(claim, sides.right, raw)[0] if sides.right is not None else left * 0
     if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
         return None
-    unit = unit_at(claim, sides.functions, one_of(claim, arrays, 0), BITS[dtype])
+    seed = one_of(claim, arrays, 0)
+    unit = unit_at(claim, sides.functions, seed, BITS[dtype])
     if not unit.usable:
-        return None
+        return Sample(left, right, math.inf) if of_values and not bool(left.isfinite().all()) else None
     if right.shape != left.shape and right.numel() != 1:
         return Sample(left, right, math.inf)
     gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
-    return Sample(left, right, 0.0 if gap == 0 else gap / unit.value if unit.value > 0 else math.inf)
+    sample = Sample(left, right, _in_units(gap, unit.value))
+    if of_values:
+        _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
+    return sample
+
+
+def _in_units(gap: float, unit: float) -> float:
+    return 0.0 if gap == 0 else gap / unit if unit > 0 else math.inf
+
+
+def _compare_with_enclosure(claim: Claim, sample: Sample, seed: dict[str, Any], unit: float, dtype: str) -> None:
+    """Count the error of the values against an enclosure by the definition, also in ulps of their largest entry.
+
+    At inputs where the definition itself must lose digits, ulps say nothing about an implementation: units do.
+    """
+    import torch
+
+    try:
+        truth = midpoints(at_objects(claim, claim.the_oracle, as_balls(seed)))
+    except UNDEFINED:
+        return
+    if not sample.left.numel() or not bool(sample.left.isfinite().all()):
+        return
+    gap = float(np.max(np.abs(sample.left.detach().cpu().double().numpy() - truth)))
+    sample.residual = max(sample.residual, _in_units(gap, unit))
+    grain = torch.finfo(getattr(torch, dtype)).eps * float(np.max(np.abs(truth)))
+    if 0 < unit <= WELL_CONDITIONED * grain:
+        sample.ulps = gap / grain
 
 
 def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], settings: Settings) -> None:
     """Shrink the inputs while the implementation stays wrong there, and keep what it gives at the smallest."""
+    of_values = finding.check == DEFINITION
 
     def breaks(candidate: dict[str, Any]) -> bool:
         try:
-            sample = sample_at(claim, sides, _batch_of_one(candidate), settings, finding.dtype)
+            sample = sample_at(claim, sides, _batch_of_one(candidate), settings, finding.dtype, of_values)
         except (WrongResult, Raised, NotDifferentiable, RuntimeError):
             return False
         return sample is not None and sample.residual > ALLOWED
 
     small = shrunk(claim, seed, breaks, tries=120)
-    sample = sample_at(claim, sides, _batch_of_one(small), settings, finding.dtype)
+    sample = sample_at(claim, sides, _batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
     finding.status, finding.residual = BROKEN, sample.residual
     finding.inputs = {
@@ -179,38 +229,8 @@ def _batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _draws_of_values(claim: Claim, settings: Settings) -> int:
-    """Enough draws to meet every domain at two sizes: values are cheap."""
-    return max(2 * len(applicable_domains(claim)), settings.effort.examples)
-
-
-# -- values against balls ----------------------------------------------------------------------------------------------
-
-
-def measure_ulps(claim: Claim, settings: Settings, finding: Finding) -> None:
-    """Record the largest error of the values in ulps of their largest entry, against enclosures by the definition.
-
-    At inputs where the definition itself must lose digits, ulps say nothing about an implementation: units do.
-    """
-    import torch
-
-    eps = torch.finfo(getattr(torch, finding.dtype)).eps
-    worst = 0.0
-    for draw in systematic(claim, _draws_of_values(claim, settings), settings.seed):
-        arrays = draw.arrays(claim, 1)
-        seed = one_of(claim, arrays, 0)
-        try:
-            truth = midpoints(at_objects(claim, claim.the_oracle, as_balls(seed)))
-        except UNDEFINED:
-            continue
-        yours = in_batch(claim, claim.the_formula, raw_tensors(claim, arrays, settings, finding.dtype))[0]
-        scale = float(np.max(np.abs(truth), initial=0.0))
-        unit = unit_at(claim, [claim.the_oracle], seed, BITS[finding.dtype]).value
-        if scale == 0 or unit > WELL_CONDITIONED * eps * scale or not bool(yours.isfinite().all()):
-            continue
-        error = float(np.max(np.abs(yours.detach().cpu().double().numpy() - truth))) / (eps * scale)
-        if error >= worst:
-            worst, finding.at = error, draw.domain
-    finding.ulps = worst
+    """Enough draws to meet every domain at two sizes and every place of a batch twice: values are cheap."""
+    return max(2 * len(applicable_domains(claim)), 2 * ROUND, settings.effort.examples)
 
 
 # -- laws --------------------------------------------------------------------------------------------------------------

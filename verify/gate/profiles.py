@@ -27,6 +27,18 @@ _PAPER = Paper("gate", "Other people's implementations", "", "row-major")
 _profiles: dict[str, Profile] = {}
 
 
+#: Logits that are all hundreds or thousands below zero: a mask or a padding of -1e3 is no longer smaller.
+FAR_BELOW = "logits far below zero"
+
+
+def _far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    """Tokens near a common one, queries near (36, ..., 36), and keys that are the queries with the opposite sign."""
+    X, W_Q = arrays["X"], arrays["W_Q"]
+    X[...] = X / 16 + round(8 * 64 / X.shape[-1]) / 64
+    W_Q[...] = 4.5 + W_Q / 4
+    arrays["W_K"] = -W_Q
+
+
 class Profile:
     """How a subject is drawn, what its arguments mean, and which mistakes are known by name."""
 
@@ -99,6 +111,8 @@ class Profile:
         if self._inputs is not None:
             claim.inputs(self._inputs)
         claim.mutants.extend(self.variants)
+        if any(spec.role == "query" for spec in specs.values() if isinstance(spec, Shape)) and "W_K" in specs:
+            claim.special_domains[FAR_BELOW] = _far_below
         claim.special_domains.update(self._domains)
         return claim
 

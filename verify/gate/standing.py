@@ -57,7 +57,7 @@ class Standing:
             # an implementation that builds on the public name means the definition, not itself
             with replaced(self.name, self.definition):
                 result = self.implementation(*arguments.values())
-        except NotDifferentiable:
+        except (NotDifferentiable, WrongResult):
             raise
         except Exception as problem:  # anything may come out of other people's code
             text = f"{type(problem).__name__}: {_first_line(problem)}"
