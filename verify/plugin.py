@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         settings = settings_for(
             config.option.effort,
-            _integer(seed),
+            _integer(seed) if _is_asked(config) else None,
             config.option.device,
             tuple(config.option.dtype) if config.option.dtype else None,
         )
@@ -80,7 +80,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _integer(seed: Any) -> int | None:
-    return None if seed is None else int(seed) if str(seed).lstrip("-").isdigit() else sum(map(ord, str(seed)))
+    if seed is not None and not (str(seed).isascii() and str(seed).isdecimal()):
+        raise InputError("--hypothesis-seed", "an integer >= 0 where claims are checked", repr(seed))
+    return None if seed is None else int(seed)
+
+
+def _is_asked(config: pytest.Config) -> bool:
+    """Whether this project checks claims, or only has this package installed."""
+    return "theorem" in config.option.markexpr or bool(config.getini("verify_packages"))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -90,8 +97,8 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    if "theorem" not in config.option.markexpr and not config.getini("verify_packages"):
-        return []  # a project that only has this package installed
+    if not _is_asked(config):
+        return []
     settings = config.stash[_SETTINGS]
     versions = ", ".join(
         f"{name} {importlib.metadata.version(name)}"

@@ -109,14 +109,16 @@ def _fits(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> bool:
     import torch
 
     weights = (W_Q, W_K, W_V, W_O)
-    if not all(isinstance(value, torch.Tensor) for value in (X, *weights)) or X.ndim < 2 or W_Q.ndim not in (2, 3):
+    if not all(isinstance(value, torch.Tensor) and value.layout is torch.strided for value in (X, *weights)):
+        return False
+    if X.ndim < 2 or W_Q.ndim not in (2, 3) or X.is_meta:
         return False
     *heads, d, d_v = W_Q.shape
     fits = (
         W_Q.shape == W_K.shape == W_V.shape
         and list(W_O.shape) == [*heads, d_v, d]
         and X.shape[-1] == d >= d_v
-        and X.dtype.is_floating_point
+        and X.dtype in (torch.float32, torch.float64)
         and all(W.dtype == X.dtype and W.device == X.device for W in weights)
         and X.numel() > 0 < W_Q.numel()
     )
