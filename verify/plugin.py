@@ -131,13 +131,27 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def _module_name(path: Path, packages: Iterable[str]) -> str | None:
     for package in packages:
-        spec = importlib.util.find_spec(package)
+        try:
+            spec = importlib.util.find_spec(package)
+        except (ImportError, ValueError):
+            continue
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             root = Path(folder).resolve()
             if path.resolve().is_relative_to(root):
                 parts = path.resolve().relative_to(root).with_suffix("").parts
                 return ".".join([package, *(part for part in parts if part != "__init__")])
     return None
+
+
+def _require_package(package: str) -> None:
+    """Raise a usage error for a package that is not there: its claims would be missed by nobody."""
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        problem = InputError("verify_packages", "names of packages that can be imported", repr(package))
+        raise pytest.UsageError(str(problem))
 
 
 class ClaimFile(pytest.File):
@@ -206,6 +220,8 @@ class CheckItem(pytest.Function):
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    for package in session.config.getini("verify_packages"):
+        _require_package(package)
     planned = session.config.stash[_PLANNED]
     planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from verify.cli.shared import tell_rejected
+from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
 REPORT = Path("report")
@@ -42,9 +43,13 @@ def _report(options: argparse.Namespace) -> int:
     compared = None
     if baseline is not None:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
-    written = write(report, options.out, compared)
-    if not options.no_site:
-        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+    try:
+        written = write(report, options.out, compared)
+        if not options.no_site:
+            written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+    except OSError as problem:
+        got = f"{str(options.out)!r} ({problem.strerror}: {problem.filename})"
+        raise InputError("--out", "a folder that can be written to", got) from None
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")

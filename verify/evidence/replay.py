@@ -43,7 +43,10 @@ def at_inputs(claim_id: str, package: str = "theorems", **inputs: Any) -> dict[s
     sides = _sides(claim).values()
     needed = {name: None for side in sides for name in inspect.signature(side).parameters}
     tests = [test for item in claim.tested_assumptions for test in (item.positive, item.nonnegative, item.zero) if test]
-    known = {name: None for test in tests for name in inspect.signature(test).parameters}
+    others = [*tests, *claim.named_functions().values(), *(mutant.function for mutant in claim.mutants)]
+    known = {name: None for function in others for name in inspect.signature(function).parameters}
+    # counterexamples may be shared with claims that take more
+    known |= {name: None for example in claim.counterexamples for name in example.inputs()}
     _require_names(claim, inputs, needed, {**needed, **known, **claim.parameters})
     given = {name: _explicit(name, value) for name, value in inputs.items()}
     for side in sides:
@@ -81,7 +84,11 @@ def _drawn(name: str, value: Any, spec: Any) -> Any:
 
 def _require_sizes(claim: Claim, matrices: Mapping[str, Shape], arrays: Mapping[str, Any]) -> None:
     """Raise `InputError` where the sizes, as far as matrices and counts tell them, are none of the claim's."""
-    sizes = {dim: length for name, spec in matrices.items() for dim, length in zip(spec.dims, arrays[name].shape, strict=True)}
+    sizes = {
+        dim: length
+        for name, spec in matrices.items()
+        for dim, length in zip(spec.dims, arrays[name].shape, strict=True)
+    }
     sizes |= {spec.name: arrays[name] for name, spec in claim.parameters.items() if isinstance(spec, Size)}
     if set(claim.sizes) <= set(sizes) and not claim.where({name: sizes[name] for name in claim.sizes}):
         raise InputError("inputs", f"sizes that {claim.id} admits", str({name: sizes[name] for name in claim.sizes}))

@@ -32,7 +32,7 @@ def each_apart(function: Callable[[Any], Any], items: Sequence[Any], timeout: fl
     result did not come in time, or without which the child ended.
     """
     # forked where that is safe, before torch has threads: nothing is imported twice
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(function, list(items), sender, os.getpid()))
     sys.stdout.flush()
@@ -56,14 +56,14 @@ def _next_of(child: Any, receiver: Connection, timeout: float) -> Any:
         raise InputError(
             "--timeout", f"an implementation whose checks end within {timeout:g} s", "one that was still running then"
         )
-    try:
-        kind, value = receiver.recv() if receiver.poll() else ("ended", None)
-    except EOFError:
-        kind = "ended"
+    kind, value = "ended", None
+    with contextlib.suppress(EOFError):
+        if receiver.poll():
+            kind, value = receiver.recv()
     if kind == "ended":
         child.join()
         raise InputError("implementation", "a function that returns, or raises", f"one that {_end_of(child.exitcode)}")
-    if kind == "raised":
+    if isinstance(value, (InputError, RegistryError)):
         raise value
     if kind == "failed":
         raise RuntimeError(f"in the process of the check:\n{value}")
@@ -85,7 +85,7 @@ def _serve(function: Callable[[Any], Any], items: list[Any], sender: Connection,
         try:
             sender.send(("result", function(item)))
         except (InputError, RegistryError) as problem:
-            sender.send(("raised", problem))
+            sender.send(("named", problem))
             return
         except Exception:  # an error of this project, not of its arguments
             sender.send(("failed", traceback.format_exc()))

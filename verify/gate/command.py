@@ -72,7 +72,9 @@ def _check(options: argparse.Namespace) -> int:
             report, passed = next(reports)
         except InputError as problem:
             if options.subject is None:
-                problem = InputError(f"tool.verify.subjects.{subject}: {problem.argument}", problem.expected, problem.got)
+                problem = InputError(
+                    f"tool.verify.subjects.{subject}: {problem.argument}", problem.expected, problem.got
+                )
             raise problem from None
         print(report, end="\n\n")
         ok = ok and passed

@@ -71,7 +71,9 @@ class Standing:
         if not is_tensor(result):
             raise WrongResult("result", "a torch tensor", type(result).__name__)
         if result.is_nested or str(result.layout) != "torch.strided":
-            raise WrongResult("result", "a dense tensor", "a nested one" if result.is_nested else f"layout {result.layout}")
+            raise WrongResult(
+                "result", "a dense tensor", "a nested one" if result.is_nested else f"layout {result.layout}"
+            )
         if not tensors:
             return result
         like = next(iter(tensors.values()))

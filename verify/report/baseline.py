@@ -11,7 +11,6 @@ from typing import Any
 from verify.report.model import Report, status_of
 from verify.vocabulary.errors import InputError, shown
 
-
 #: What is read of a claim, and its types.
 _FIELDS = {"id": (str,), "verdict": (str,), "why": (str,), "grade": (str, type(None)), "severity": (str, type(None))}
 
