@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -39,17 +40,14 @@ def _report(options: argparse.Namespace) -> int:
     baseline = read_baseline(options.baseline) if options.baseline else None
     if not options.no_site:
         require_libraries()
+    _require_folder(options.out)
     report = restricted(build(registry, options.evidence), chosen)
     compared = None
     if baseline is not None:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
-    try:
-        written = write(report, options.out, compared)
-        if not options.no_site:
-            written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
-    except OSError as problem:
-        got = f"{str(options.out)!r} ({problem.strerror}: {problem.filename})"
-        raise InputError("--out", "a folder that can be written to", got) from None
+    written = write(report, options.out, compared)
+    if not options.no_site:
+        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")
@@ -58,6 +56,17 @@ def _report(options: argparse.Namespace) -> int:
         print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
     print("\n".join(map(str, written)))
     return 1 if report.disagreements or any(change.verdict for change in compared or []) else 0
+
+
+def _require_folder(folder: Path) -> None:
+    """Raise `InputError` unless files can be written to `folder`, before minutes are spent on what goes there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        got = f"{str(folder)!r} ({problem.strerror})"
+        raise InputError("--out", "a folder that can be written to", got) from None
 
 
 class _Counter:

@@ -236,9 +236,9 @@ def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part
     _require_loss(X, W_Q, W_K, W_V, Y)
     (L, d), k = X.shape, W_Q.shape[1]
     n, root = d * k, math.sqrt(k)
+    require_fit({"v": Shape("n")}, {"v": v})
     if v.shape != (2 * n + d * d,) or v.dtype != X.dtype or v.device != X.device:
         raise InputError("v", f"shape ({2 * n + d * d},), the dtype and device of X", f"{tuple(v.shape)}, {v.dtype}")
-    require_fit({"v": Shape("n")}, {"v": v})
     X, W_Q, W_K, W_V, Y, v = (value.detach() for value in (X, W_Q, W_K, W_V, Y, v))
     D_Q, D_K, D_V = v[:n].view(d, k), v[n : 2 * n].view(d, k), v[2 * n :].view(d, d)
     center = X.mean(0)

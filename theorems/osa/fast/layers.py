@@ -71,7 +71,7 @@ def orthogonal_self_attention(
 
     if method not in METHODS:
         raise InputError("method", f"one of {list(METHODS)}", repr(method))
-    scale = _require_layer(X, W_Q, W_K, W_V, W_O, alpha)
+    scale = require_layer(X, W_Q, W_K, W_V, W_O, alpha)
     heads = _Heads(W_Q, W_K, W_V, W_O, scale)
     form = {"push-through": _pushed_through, "frame": _in_frame, "dense": _dense}[method]
     if X.ndim == 2:
@@ -117,7 +117,7 @@ def _dense(X: Any, heads: _Heads) -> Any:
     return heads.summed(lambda *weights: attention(X, *weights))
 
 
-def _require_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+def require_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     """Raise `InputError` unless the arguments fit each other; returns alpha as a tensor like X."""
     import torch
 
@@ -155,6 +155,7 @@ def orthogonal_self_attention_jacobian(
 
     if isinstance(X, torch.Tensor) and X.ndim != 2:
         raise InputError("X", "shape (N, d)", f"shape {tuple(X.shape)}")
+    require_layer(X, W_Q, W_K, W_V, W_O, alpha)
 
     def layer(X: Any) -> Any:
         return orthogonal_self_attention(X, W_Q, W_K, W_V, W_O, alpha, method)

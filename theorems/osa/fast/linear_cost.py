@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from theorems.osa.fast.exponential import exponential, low_powers, phi
-from theorems.osa.fast.layers import orthogonal_self_attention
+from theorems.osa.fast.layers import orthogonal_self_attention, require_layer
 from verify.vocabulary import InputError
 
 FORMS = ("automatic", "push-through", "frame")
@@ -70,7 +70,10 @@ def push_through_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any
     Norms are of Frobenius, those of G and of the exponential divided by sqrt(d).  ||S||^2 = -tr (W G)^2, so that d x d
     matrices suffice.
     """
-    return _push_through(X, W_Q, W_K, W_V, W_O, alpha).loss()
+    scale = require_layer(X, W_Q, W_K, W_V, W_O, alpha)
+    if X.is_meta:
+        raise InputError("X", "a tensor with values", "one on the device meta")
+    return _push_through(X, W_Q, W_K, W_V, W_O, scale).loss()
 
 
 class _Parts(NamedTuple):
