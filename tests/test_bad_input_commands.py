@@ -72,7 +72,7 @@ def test_tables(folder: Path, capfd: pytest.CaptureFixture[str], text: str, mess
 def test_baselines(tmp_path: Path, data: Any, message: str) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(data))
-    with pytest.raises(InputError, match="^--baseline: expected a report.json that `verify report` wrote") as caught:
+    with pytest.raises(InputError, match=r"^--baseline: expected a report\.json that `verify report` wrote") as caught:
         read_baseline(path)
     assert message in str(caught.value)
 
@@ -109,15 +109,11 @@ def test_in_a_shell(folder: Path, arguments: list[str], status: int, message: st
     ("options", "settings", "message"),
     [
         (("--subjects",), "", "--subjects: expected a table [[]tool.verify.subjects]; got none in "),
-        (("--subject", "hessian.attention"), "", "--subject: expected SUBJECT=package.module:function"),
         (("--subject", "hessian.attention=bi_leaves:f"), "", "implementation: expected a callable"),
-        (("--subject", "attention=math:exp"), "", "subject: expected one of"),
         (("--subject", "hessian.attention=math:exp", "--device", "meta"), "", "device: expected cpu"),
         (("--hypothesis-seed=-1",), "theorems", "--hypothesis-seed: expected an integer >= 0"),
         (("--hypothesis-seed=random", "-m", "theorem"), "", "--hypothesis-seed: expected an integer >= 0"),
-        (("--hypothesis-seed=²",), "theorems", "--hypothesis-seed: expected an integer >= 0"),
         ((), "no_such_package", "verify_packages: expected names of packages that can be imported; got 'no_such_package'"),
-        ((), "theorems .theorems", "verify_packages: expected names of packages that can be imported; got '.theorems'"),
         ((), "no_such.package", "verify_packages: expected names of packages that can be imported"),
     ],
 )  # fmt: skip
@@ -132,10 +128,9 @@ def test_options_of_pytest(
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-@pytest.mark.parametrize("seed", ["-1", "random"])
-def test_seeds_of_projects_without_claims_are_their_own(pytester: pytest.Pytester, seed: str) -> None:
+def test_seeds_of_projects_without_claims_are_their_own(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_one():\n    pass\n")
-    pytester.runpytest_inprocess(f"--hypothesis-seed={seed}").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--hypothesis-seed=random").assert_outcomes(passed=1)
 
 
 def test_there_are_at_least_three_hundred() -> None:

@@ -146,7 +146,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("--evidence", "file", "report", "--no-site"), "evidence: expected a folder that can be read"),
     (("report", "--no-site", "--claims", "hessian.eq-2", "--out", "file"), "--out: expected a folder that can be written"),
     (("report", "--no-site", "--claims", "hessian.eq-2", "--out", "file/below"), "--out: expected a folder that can be wr"),
-    (("report", "--claims", "hessian.eq-2", "--out", "/proc/report"), "--out: expected a folder that can be written to"),
+    (("report", "--claims", "hessian.eq-2", "--out", "file/two/below"), "--out: expected a folder that can be written to"),
     (("report", "--baseline", "none.json"), "--baseline: expected a report.json"),
     (("report", "--baseline", "."), "--baseline: expected a report.json"),
     (("report", "--baseline", ""), "--baseline: expected a report.json"),

@@ -181,7 +181,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a batch in float32, weights in float64": (_of(_LOSS_NAME, X=torch.stack([_X, _X]).float()), "expected the dtype of X"),
     "tokens of another width in a batch": (_of(_LOSS_NAME, X=_SAMPLES), "W_Q: expected shape (d_V, d_K) with d_V = 2"),
     "nested tokens": (
-        lambda: _of(_LOSS_NAME, X=_nested(_X, _X[:3]))(), "X: expected a dense tensor; got a nested one"),
+        _of(_LOSS_NAME, X=_nested(_X, _X[:3])), "X: expected a dense tensor; got a nested one"),
     "a layer of no examples": (_layer(X=_LAYER["X"][None][:0]), "X: expected no size 0; got shape (0, 8, 4)"),
     "a layer with NaN in a batch": (_layer(X=torch.stack([_LAYER["X"], _LAYER["X"] * math.nan])), "X: expected finite"),
     "a fast layer of no examples": (_fast(X=_LAYER["X"][None][:0]), "X: expected no size 0; got shape (0, 8, 4)"),
@@ -216,7 +216,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "out of another shape": (_hessian(out=torch.empty(3, 3).double()), "out: expected a contiguous tensor (32, 32)"),
     "out a list": (_hessian(out=[]), "out: expected a tensor (32, 32), or None; got list"),
     "out of another dtype": (_hessian(out=torch.empty(32, 32)), "out: expected a contiguous tensor (32, 32) of the dtype"),
-    "tokens without values": (_hessian(**{name: value.to("meta") for name, value in _LOSS.items()}), "X: expected a tensor with values; got one on the device meta"),
+    "tokens without values": (
+        _hessian(**{name: value.to("meta") for name, value in _LOSS.items()}),
+         "X: expected a tensor with values; got one on the device meta",
+    ),
     "tau_0 NaN": (_kernel(tau_0=math.nan), "tau_0: expected a finite number; got nan"),
     "tau_1 text": (_kernel(tau_1="1"), "tau_1: expected a finite number; got '1'"),
     "pooling": (_kernel(pooling="mean"), "pooling: expected one of ['average', 'sum']; got 'mean'"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -45,9 +45,12 @@ def _report(options: argparse.Namespace) -> int:
     compared = None
     if baseline is not None:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
-    written = write(report, options.out, compared)
-    if not options.no_site:
-        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+    try:
+        written = write(report, options.out, compared)
+        if not options.no_site:
+            written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+    except OSError as problem:
+        raise _unwritable(options.out, f"{problem.filename}: {problem.strerror}") from None
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")
@@ -59,14 +62,15 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _require_folder(folder: Path) -> None:
-    """Raise `InputError` unless files can be written to `folder`, before minutes are spent on what goes there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as problem:
-        got = f"{str(folder)!r} ({problem.strerror})"
-        raise InputError("--out", "a folder that can be written to", got) from None
+    """Raise `InputError` unless `folder` can be written to or made, before minutes are spent on what goes there."""
+    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        why = "which cannot be written to" if place.is_dir() else "which is no folder"
+        raise _unwritable(folder, f"{str(place)!r}, {why}")
+
+
+def _unwritable(folder: Path, why: str) -> InputError:
+    return InputError("--out", "a folder that can be written to", f"{str(folder)!r} ({why})")
 
 
 class _Counter:
