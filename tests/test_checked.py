@@ -50,7 +50,7 @@ def test_good_input_passes_in_every_arithmetic(function) -> None:  # type: ignor
         ),
         ({"X": torch.full((L, D_V), math.nan, dtype=torch.float64)}, "X: expected finite entries; got NaN or infinity"),
         ({"W_V": torch.full((D_V, D_V), math.inf, dtype=torch.float64)}, "W_V: expected finite entries"),
-        ({"X": torch.zeros(L, D_V, dtype=torch.int64)}, "X: expected a floating-point tensor; got torch.int64"),
+        ({"X": torch.zeros(L, D_V, dtype=torch.int64)}, "X: expected a tensor of float32 or float64; got torch.int64"),
         ({"X": np.zeros((L, D_V))}, "X: expected a torch tensor, or a numpy array of dtype object"),
         ({"W_Q": to_rationals(np.zeros((D_V, D_K)))}, "W_Q: expected the arithmetic of X, Tensor; got ndarray"),
         ({"X": [[1.0, 2.0]]}, r"X: expected a torch tensor or numpy object array of shape \(L, d_V\); got list"),

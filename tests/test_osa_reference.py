@@ -327,7 +327,7 @@ GOOD = dict(zip(["X", *Weights._fields], layer(5, 4, 2, h=3), strict=True))
         ({"W_O": None}, "W_O: expected a torch tensor; got NoneType"),
         ({"X": GOOD["X"][0]}, r"X: expected shape \(N, d\); got shape \(4,\)"),
         ({"X": GOOD["X"][:0]}, r"X: expected no size 0; got shape \(0, 4\)"),
-        ({"X": GOOD["X"].long()}, "X: expected a floating-point tensor; got torch.int64"),
+        ({"X": GOOD["X"].long()}, "X: expected a tensor of float32 or float64; got torch.int64"),
         ({"X": GOOD["X"].float()}, "W_Q: expected the dtype of X, torch.float32; got torch.float64"),
         ({"X": GOOD["X"] * math.nan}, "X: expected finite entries; got NaN or infinity"),
         ({"W_V": GOOD["W_V"] / 0}, "W_V: expected finite entries; got NaN or infinity"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from verify.arithmetics import is_tensor
-from verify.vocabulary import InputError, Shape, parameter_specs
+from verify.vocabulary import Shape, parameter_specs, require_arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -109,23 +109,27 @@ def over_batches(formula: F, claims: Sequence[str]) -> F:
     @functools.wraps(formula)
     def reference(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments
+        depth = _depth(arguments, ranks)
+        if depth > 0:
+            require_arguments(inspect.unwrap(formula), arguments, depth)
         return _mapped(formula, arguments, ranks)
 
     reference.__doc__ = (inspect.getdoc(formula) or "") + "\n" + NOTE.format(claims=", ".join(claims))
     return reference  # type: ignore[return-value]
 
 
+def _depth(arguments: dict[str, Any], ranks: dict[str, int]) -> int:
+    """The largest number of leading axes."""
+    return max((arguments[name].ndim - ranks[name] for name in ranks if is_tensor(arguments.get(name))), default=0)
+
+
 def _mapped(formula: Callable[..., Any], arguments: dict[str, Any], ranks: dict[str, int]) -> Any:
     import torch
 
-    leading = {name: arguments[name].ndim - ranks[name] for name in ranks if is_tensor(arguments.get(name))}
-    depth = max(leading.values(), default=0)
+    depth = _depth(arguments, ranks)
     if depth <= 0:
         return formula(**arguments)
-    moving = [name for name, axes in leading.items() if axes == depth]
-    lengths = {name: arguments[name].shape[0] for name in moving}
-    if len(set(lengths.values())) > 1:
-        raise InputError(moving[-1], f"the batch of {moving[0]}, {lengths[moving[0]]}", str(lengths[moving[-1]]))
+    moving = [name for name in ranks if is_tensor(arguments.get(name)) and arguments[name].ndim - ranks[name] == depth]
 
     def one(batch: dict[str, Any]) -> Any:
         return _mapped(formula, {**arguments, **batch}, ranks)

@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         settings = settings_for(
             config.option.effort,
-            _integer(seed),
+            _integer(seed) if _is_asked(config) else None,
             config.option.device,
             tuple(config.option.dtype) if config.option.dtype else None,
         )
@@ -80,7 +80,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _integer(seed: Any) -> int | None:
-    return None if seed is None else int(seed) if str(seed).lstrip("-").isdigit() else sum(map(ord, str(seed)))
+    if seed is not None and not (str(seed).isascii() and str(seed).isdecimal()):
+        raise InputError("--hypothesis-seed", "an integer >= 0 where claims are checked", repr(seed))
+    return None if seed is None else int(seed)
+
+
+def _is_asked(config: pytest.Config) -> bool:
+    """Whether this project checks claims, or only has this package installed."""
+    return "theorem" in config.option.markexpr or bool(config.getini("verify_packages"))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -90,8 +97,8 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    if "theorem" not in config.option.markexpr and not config.getini("verify_packages"):
-        return []  # a project that only has this package installed
+    if not _is_asked(config):
+        return []
     settings = config.stash[_SETTINGS]
     versions = ", ".join(
         f"{name} {importlib.metadata.version(name)}"
@@ -124,13 +131,27 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def _module_name(path: Path, packages: Iterable[str]) -> str | None:
     for package in packages:
-        spec = importlib.util.find_spec(package)
+        try:
+            spec = importlib.util.find_spec(package)
+        except (ImportError, ValueError):
+            continue
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             root = Path(folder).resolve()
             if path.resolve().is_relative_to(root):
                 parts = path.resolve().relative_to(root).with_suffix("").parts
                 return ".".join([package, *(part for part in parts if part != "__init__")])
     return None
+
+
+def _require_package(package: str) -> None:
+    """Raise a usage error for a package that is not there: its claims would be missed by nobody."""
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        problem = InputError("verify_packages", "names of packages that can be imported", repr(package))
+        raise pytest.UsageError(str(problem))
 
 
 class ClaimFile(pytest.File):
@@ -199,6 +220,8 @@ class CheckItem(pytest.Function):
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    for package in session.config.getini("verify_packages"):
+        _require_package(package)
     planned = session.config.stash[_PLANNED]
     planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, in_one_line, shown
 
 if TYPE_CHECKING:
     import torch
@@ -54,27 +54,32 @@ class Settings:
 def settings_for(
     effort: str = "ci", seed: int | None = None, device: str = "cpu", dtypes: tuple[str, ...] | None = None
 ) -> Settings:
-    """Validated settings; raises `InputError` for an unknown effort, dtype or device, or an absent accelerator."""
-    if effort not in EFFORTS:
-        raise InputError("effort", f"one of {sorted(EFFORTS)}", repr(effort))
+    """Validated settings; raises `InputError` for an unknown effort, seed, dtype or device, or an absent accelerator."""
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        raise InputError("effort", f"one of {sorted(EFFORTS)}", shown(effort))
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise InputError("seed", "an integer >= 0", shown(seed))
     for dtype in dtypes or ():
-        if dtype not in ("float64", "float32"):
-            raise InputError("dtype", "float64 or float32", repr(dtype))
+        if not isinstance(dtype, str) or dtype not in Settings.dtypes:
+            raise InputError("dtype", "float64 or float32", shown(dtype))
     require_device(device)
-    return Settings(EFFORTS[effort], seed or 0, seed is not None, device, dtypes or Settings.dtypes)
+    chosen = tuple(dict.fromkeys(dtypes)) if dtypes else Settings.dtypes
+    return Settings(EFFORTS[effort], seed or 0, seed is not None, device, chosen)
 
 
 def require_device(device: str) -> None:
-    """Raise `InputError` unless torch can allocate on `device`."""
+    """Raise `InputError` unless torch can compute on `device`."""
+    expected = "cpu, or an accelerator that torch can use here"
+    if not isinstance(device, str):
+        raise InputError("device", expected, shown(device))
     if device == "cpu":
         return
     import torch
 
     try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as problem:
-        reason = str(problem).splitlines()[0]
-        raise InputError("device", "cpu, or an accelerator that torch can use here", f"{device!r} ({reason})") from None
+        float(torch.ones(1, device=device))  # a value has to come back: from the device "meta" none does
+    except Exception as problem:
+        raise InputError("device", expected, f"{device!r} ({in_one_line(problem)})") from None
 
 
 def torch_dtype(name: str) -> torch.dtype:

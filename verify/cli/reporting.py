@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import sys
 from pathlib import Path
 from typing import Any, TextIO
 
 from verify.cli.shared import tell_rejected
+from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
 REPORT = Path("report")
@@ -43,13 +45,17 @@ def _report(options: argparse.Namespace) -> int:
     baseline = read_baseline(options.baseline) if options.baseline else None
     if not options.no_site:
         require_libraries()
+    _require_folder(options.out)
     report = restricted(build(registry, options.evidence), chosen)
     compared = None
     if baseline is not None:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
-    written = write(report, options.out, compared)
-    if not options.no_site:
-        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared, options.docs))
+    try:
+        written = write(report, options.out, compared)
+        if not options.no_site:
+            written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared, options.docs))
+    except OSError as problem:
+        raise _unwritable(options.out, f"{problem.filename}: {problem.strerror}") from None
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")
@@ -58,6 +64,18 @@ def _report(options: argparse.Namespace) -> int:
         print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
     print("\n".join(map(str, written)))
     return 1 if report.disagreements or any(change.verdict for change in compared or []) else 0
+
+
+def _require_folder(folder: Path) -> None:
+    """Raise `InputError` unless `folder` can be written to or made, before minutes are spent on what goes there."""
+    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        why = "which cannot be written to" if place.is_dir() else "which is no folder"
+        raise _unwritable(folder, f"{str(place)!r}, {why}")
+
+
+def _unwritable(folder: Path, why: str) -> InputError:
+    return InputError("--out", "a folder that can be written to", f"{str(folder)!r} ({why})")
 
 
 class _Counter:

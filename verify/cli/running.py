@@ -49,8 +49,7 @@ def _run(options: argparse.Namespace) -> int:
 
     registry = load(options.package)
     chosen = registry.matching(options.claims)
-    if options.jobs < 1:
-        raise InputError("--jobs", "at least 1", str(options.jobs))
+    _require_jobs(options.jobs)
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
     )
@@ -95,6 +94,7 @@ def _soak(options: argparse.Namespace) -> int:
 
     registry = load(options.package)
     chosen = registry.matching(options.claims)
+    _require_jobs(options.jobs)
     fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
     failing: dict[tuple[str, str], dict[int, str]] = {}
     for seed in _seeds(options.seeds):
@@ -115,6 +115,11 @@ def _soak(options: argparse.Namespace) -> int:
         print(f"{claim_id} {check} at seeds {', '.join(map(str, seeds))}: {why}")
     print(f"{len(failing)} checks fail at a seed of {options.seeds}, effort {options.effort}")
     return 1 if failing else 0
+
+
+def _require_jobs(jobs: int) -> None:
+    if jobs < 1:
+        raise InputError("--jobs", "at least 1", str(jobs))
 
 
 def _seeds(text: str) -> range:
@@ -139,6 +144,11 @@ def _witnesses(options: argparse.Namespace) -> int:
     }
     if not found:
         raise InputError("claims", "claims with evidence about this code, from verify run", repr(options.claims))
-    for path, number in keep(registry.values(), found).items():
+    try:
+        kept = keep(registry.values(), found)
+    except OSError as problem:
+        got = f"{problem.filename!r} ({problem.strerror})"
+        raise InputError("--package", "a package whose folders can be written to", got) from None
+    for path, number in kept.items():
         print(f"{number} claims  {path}")
     return 0

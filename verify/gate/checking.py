@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.checks.settings import Settings, settings_for
+from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.findings import BROKEN, Finding, SubjectReport
 from verify.gate.measure import DEFINITION, examine
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
-from verify.gate.standing import Standing, named, title_of
+from verify.gate.standing import Standing, title_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
@@ -83,21 +84,22 @@ def gate(
     package: str = "theorems",
 ) -> Gate:
     """The checks of an implementation; arguments and errors as for `check`."""
+    require_text(subject=subject, claims=claims)
+    settings = settings_for(effort, None, device, dtypes_of(dtypes))
     load(package)
     definition_of(subject)
     function = named(implementation)
     title = title_of(function)
     if adapter is not None:
-        adapted = named(adapter)(function)
-        if not callable(adapted):
-            raise InputError("adapter", "a function that returns a callable", f"one that returns {adapted!r}")
-        function, title = adapted, f"{title} through {title_of(named(adapter))}"
-    settings = settings_for(effort, None, device, tuple(dtypes) if dtypes else None)
+        function, title = adapted(function, adapter), f"{title} through {title_of(named(adapter, 'adapter'))}"
     known = claims_by_subject(package).get(subject, [])
     chosen = [claim for claim in known if fnmatch.fnmatchcase(claim.id, claims)]
     if not chosen and claims != "*":
         raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(claims))
-    return Gate(subject, Standing(subject, function), title, profile_of(subject), chosen, settings)
+    made = Gate(subject, Standing(subject, contained(function)), title, profile_of(subject), chosen, settings)
+    if not made.checks:
+        raise InputError("subject", f"one about which {package!r} has a claim that holds", repr(subject))
+    return made
 
 
 def check(
@@ -121,8 +123,10 @@ def check(
     claims: a glob of claim ids; only claims that hold are gates.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
 
-    Raises `verify.vocabulary.InputError` for an unknown subject, claim, effort, dtype or device, or an implementation that
-    cannot be found.  Whatever the implementation itself does becomes part of the report.
+    Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device or
+    package, an adapter that fails, and an implementation that cannot be imported.  Whatever the implementation raises,
+    sys.exit and pytest.skip included, becomes part of the report.  What it does to the process (os._exit, a loop without
+    end) it does to yours: `verify check` in a shell checks in a process apart.
     """
     made = gate(
         subject,

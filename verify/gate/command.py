@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import math
 from pathlib import Path
 from typing import Any
 
 from verify.vocabulary.errors import InputError
+
+#: Seconds for all checks of one implementation, which take a few at effort quick.
+TIMEOUT, DEEP_TIMEOUT = 600.0, 6000.0
 
 
 def add_gate_commands(commands: Any) -> None:
@@ -24,6 +28,12 @@ def add_gate_commands(commands: Any) -> None:
     checking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
     checking.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
     checking.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    checking.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help=f"for all checks of an implementation (default: {TIMEOUT:g}, at effort deep {DEEP_TIMEOUT:g})",
+    )
     checking.set_defaults(command=_check)
 
 
@@ -38,9 +48,11 @@ def _subjects(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from verify.gate.checking import check
-    from verify.gate.table import entries_of, importable
+    from verify.gate.apart import each_apart
+    from verify.gate.table import entries_of
 
+    if options.timeout is not None and not 0 < options.timeout < math.inf:
+        raise InputError("--timeout", "a positive number of seconds", f"{options.timeout:g}")
     if options.subject is None:
         entries = entries_of(Path.cwd())
         if not entries:
@@ -50,10 +62,31 @@ def _check(options: argparse.Namespace) -> int:
     else:
         given = {name: getattr(options, name) for name in ("implementation", "adapter", "claims", "effort", "device")}
         entries = {options.subject: {**given, "dtypes": options.dtype}}
+    deep = any(entry.get("effort") == "deep" for entry in entries.values())
+    timeout = options.timeout or (DEEP_TIMEOUT if deep else TIMEOUT)
+    tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries.items()]
     ok = True
-    for subject, entry in entries.items():
-        with importable(Path.cwd()):
-            report = check(subject, entry.pop("implementation"), package=options.package, **entry)
+    reports = each_apart(_checked, tasks, timeout)
+    for subject in entries:
+        try:
+            report, passed = next(reports)
+        except InputError as problem:
+            if options.subject is None:
+                problem = InputError(
+                    f"tool.verify.subjects.{subject}: {problem.argument}", problem.expected, problem.got
+                )
+            raise problem from None
         print(report, end="\n\n")
-        ok = ok and report.ok
+        ok = ok and passed
     return 0 if ok else 1
+
+
+def _checked(task: tuple[str, dict[str, Any]]) -> tuple[str, bool]:
+    """The report of one implementation as text, and whether it is ok."""
+    from verify.gate.checking import check
+    from verify.gate.table import importable
+
+    subject, arguments = task
+    with importable(Path.cwd()):
+        report = check(subject, **arguments)
+    return str(report), report.ok

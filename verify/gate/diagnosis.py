@@ -69,12 +69,20 @@ def causes(
         except Exception:  # the implementation's own message says why
             return []
         unit = unit_at(claim, [standing.definition], one_of(claim, arrays, 0), BITS[dtype])
-        if unit.usable and unit.value > 0 and hasattr(yours, "shape"):
+        if unit.usable and unit.value > 0 and _comparable(yours, truth):
             points.append(_Point(arguments, sizes, truth, yours, unit.value))
     if not points or all(_far(point.yours, point.truth, point.unit) is False for point in points):
         return []
     found = [name for name, variant in _candidates(profile, standing) if _explains(variant, points)]
     return found or _scalings(points) or _precision(standing, points, dtype)
+
+
+def _comparable(yours: Any, truth: Any) -> bool:
+    """Whether what an implementation returned has entries that can be compared at all."""
+    import torch
+
+    dense = isinstance(yours, torch.Tensor) and not yours.is_nested and yours.layout is torch.strided
+    return dense and yours.device == truth.device and yours.dtype.is_floating_point
 
 
 def _in_order(standing: Standing, arguments: dict[str, Any]) -> list[Any]:

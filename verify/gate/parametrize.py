@@ -10,6 +10,7 @@ import pytest
 from verify.gate.checking import Gate, gate
 from verify.gate.errors import SubjectFailure
 from verify.gate.findings import BROKEN, SATISFIED, Finding
+from verify.vocabulary.errors import InputError, shown
 
 
 class SubjectCheck:
@@ -49,8 +50,18 @@ def parametrize_with_theorems(
     `options` are those of `verify.check`, which says what is raised for wrong ones.
     """
     parameters = []
-    for subject, implementation, *adapter in pairs:
+    expected = "pairs (subject, implementation) or triples (subject, implementation, adapter), at least one"
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise InputError("pairs", expected, shown(pairs))
+    if not isinstance(argument, str) or not argument.isidentifier():
+        raise InputError("argument", "the name of an argument of the test", shown(argument))
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) not in (2, 3):
+            raise InputError("pairs", expected, shown(pair))
+        subject, implementation, *adapter = pair
         made = gate(subject, implementation, adapter=adapter[0] if adapter else None, **options)
         checks = [SubjectCheck(made, name, dtype) for name, dtype in made.checks]
         parameters += [pytest.param(item, id=str(item)) for item in checks]
+    if not parameters:  # pytest would skip the test
+        raise InputError("pairs", expected, "none")
     return pytest.mark.parametrize(argument, parameters)

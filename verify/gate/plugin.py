@@ -71,6 +71,9 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
     try:
         entries = list(entries_of(config.rootpath).items()) if config.option.subjects else []
+        if config.option.subjects and not entries:
+            path = config.rootpath / "pyproject.toml"
+            raise InputError("--subjects", "a table [tool.verify.subjects]", f"none in {str(path)!r}")
         entries += [entry_of_text(text) for text in config.option.subject]
         for subject, entry in entries:
             node: SubjectNode = SubjectNode.from_parent(session, name=subject, nodeid=f"subjects::{subject}")

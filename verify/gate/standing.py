@@ -5,7 +5,6 @@ Balls and rationals fall through, so that rounding units and enclosures remain t
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +15,6 @@ import numpy as np
 from verify.arithmetics import Constant, Surd, is_tensor
 from verify.arithmetics.jets import Jet
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.vocabulary.errors import InputError
 from verify.vocabulary.subjects import definition_of, replaced
 
 #: Operands that no implementation in floats can take.
@@ -57,7 +55,7 @@ class Standing:
             # an implementation that builds on the public name means the definition, not itself
             with replaced(self.name, self.definition):
                 result = self.implementation(*arguments.values())
-        except (NotDifferentiable, WrongResult):
+        except (NotDifferentiable, Raised, WrongResult):
             raise
         except Exception as problem:  # anything may come out of other people's code
             text = f"{type(problem).__name__}: {_first_line(problem)}"
@@ -72,6 +70,10 @@ class Standing:
     def _accepted(self, result: Any, arguments: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
         if not is_tensor(result):
             raise WrongResult("result", "a torch tensor", type(result).__name__)
+        if result.is_nested or str(result.layout) != "torch.strided":
+            raise WrongResult(
+                "result", "a dense tensor", "a nested one" if result.is_nested else f"layout {result.layout}"
+            )
         if not tensors:
             return result
         like = next(iter(tensors.values()))
@@ -100,28 +102,6 @@ class Standing:
 
 def _first_line(problem: BaseException) -> str:
     return next(iter(str(problem).splitlines()), "")[:200]
-
-
-def named(implementation: Callable[..., Any] | str) -> Callable[..., Any]:
-    """A callable, given itself or as "package.module:function".
-
-    Raises `InputError` when the text does not lead to a callable.
-    """
-    if callable(implementation):
-        return implementation
-    expected = "a callable, or text 'package.module:function' that leads to one"
-    module_name, colon, path = str(implementation).partition(":")
-    if not colon or not module_name or not path:
-        raise InputError("implementation", expected, repr(implementation))
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as problem:
-        raise InputError("implementation", expected, f"{implementation!r} ({problem})") from None
-    if not callable(found):
-        raise InputError("implementation", expected, f"{implementation!r}, a {type(found).__name__}")
-    return found
 
 
 def title_of(implementation: Callable[..., Any]) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, shown
 
 #: What an entry of the table may say besides the implementation.
 OPTIONS = ("adapter", "claims", "effort", "dtypes", "device")
@@ -23,28 +23,43 @@ OPTIONS = ("adapter", "claims", "effort", "dtypes", "device")
 def entries_of(folder: Path) -> dict[str, dict[str, Any]]:
     """The table [tool.verify.subjects] of ``folder/pyproject.toml``: keyword arguments of `verify.check` by subject.
 
-    Empty where there is no such file or table; raises `InputError` for an entry that says something else.
+    Empty where there is no such file or table; raises `InputError` for a file that is no TOML, and for an entry that says
+    something else.
     """
     path = folder / "pyproject.toml"
     if not path.is_file():
         return {}
     # tomllib came with Python 3.11; pytest brings tomli before that
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    table = toml.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("verify", {}).get("subjects", {})
-    return {name: _entry(name, value) for name, value in table.items()}
+    try:
+        found = toml.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InputError("pyproject.toml", "a file that can be read", f"{str(path)!r} ({problem.strerror})") from None
+    except (ValueError, RecursionError) as problem:
+        raise InputError("pyproject.toml", "a file of TOML", f"{str(path)!r} ({problem})") from None
+    place = []
+    for name in ("tool", "verify", "subjects"):
+        place.append(name)
+        found = found.get(name, {})
+        if not isinstance(found, dict):
+            raise InputError(".".join(place), "a table", shown(found))
+    return {name: _entry(name, value) for name, value in found.items()}
 
 
 def _entry(name: str, value: Any) -> dict[str, Any]:
+    place = f"tool.verify.subjects.{name}"
     entry = {"implementation": value} if isinstance(value, str) else value
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("implementation"), str):
-        raise InputError(
-            f"tool.verify.subjects.{name}", "'package.module:function', or a table with implementation", repr(value)
-        )
+    if not isinstance(entry, dict) or not isinstance(entry.get("implementation"), str):
+        raise InputError(place, "'package.module:function', or a table with implementation", shown(value))
     unknown = sorted(set(entry) - {"implementation", *OPTIONS})
     if unknown:
-        raise InputError(
-            f"tool.verify.subjects.{name}", f"implementation and any of {list(OPTIONS)}", f"also {unknown}"
-        )
+        raise InputError(place, f"implementation and any of {list(OPTIONS)}", f"also {unknown}")
+    for option, given in entry.items():
+        if option == "dtypes":
+            if not isinstance(given, list) or not given or not all(isinstance(dtype, str) for dtype in given):
+                raise InputError(f"{place}.dtypes", "a list of float64, float32 or both", shown(given))
+        elif not isinstance(given, str):
+            raise InputError(f"{place}.{option}", "text", shown(given))
     return dict(entry)
 
 
@@ -63,4 +78,5 @@ def importable(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
+        with contextlib.suppress(ValueError):  # what was imported may have changed the path
+            sys.path.remove(str(folder))

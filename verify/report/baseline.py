@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from verify.report.model import Report, status_of
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, shown
+
+#: What is read of a claim, and its types.
+_FIELDS = {"id": (str,), "verdict": (str,), "why": (str,), "grade": (str, type(None)), "severity": (str, type(None))}
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,21 @@ def read_baseline(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise InputError("--baseline", wanted, f"{str(path)!r} ({problem.strerror})") from None
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise InputError("--baseline", wanted, f"{str(path)!r}, which is not JSON ({problem})") from None
-    claims = data.get("claims") if isinstance(data, dict) and isinstance(data.get("schema"), int) else None
-    needed = {"id", "verdict", "why", "grade", "severity"}
-    if not isinstance(claims, list) or not all(isinstance(item, dict) and needed <= set(item) for item in claims):
-        raise InputError("--baseline", wanted, f"{str(path)!r}, which has no list of claims with {sorted(needed)}")
+    schema = data.get("schema") if isinstance(data, dict) else None
+    claims = data.get("claims") if isinstance(schema, int) and not isinstance(schema, bool) else None
+    if not isinstance(claims, list) or not all(isinstance(item, dict) and set(_FIELDS) <= set(item) for item in claims):
+        raise InputError("--baseline", wanted, f"{str(path)!r}, which has no list of claims with {sorted(_FIELDS)}")
+    ids: set[str] = set()
+    for number, item in enumerate(claims):
+        for name, kinds in _FIELDS.items():
+            if not isinstance(item[name], kinds):
+                got = f"{str(path)!r}, whose claim {number} has {name} {shown(item[name], 80)}"
+                raise InputError("--baseline", f"{wanted}, {name} text{' or null' * (len(kinds) > 1)}", got)
+        if item["id"] in ids:
+            raise InputError("--baseline", wanted, f"{str(path)!r}, which lists {item['id']!r} twice")
+        ids.add(item["id"])
     return dict(data)
 
 

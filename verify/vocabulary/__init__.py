@@ -27,7 +27,18 @@ from verify.vocabulary.relations import (
     Relation,
     TendsTo,
 )
-from verify.vocabulary.shapes import Real, Shape, Size, checked, parameter_names, parameter_specs, require_fit
+from verify.vocabulary.shapes import (
+    Real,
+    Shape,
+    Size,
+    checked,
+    parameter_names,
+    parameter_specs,
+    require_arguments,
+    require_dense_floats,
+    require_fit,
+    require_sampling,
+)
 from verify.vocabulary.subjects import definition_of, is_dispatcher, name_of, public_name_of, replaced, subject
 from verify.vocabulary.variants import Variant
 
@@ -72,6 +83,9 @@ __all__ = [
     "parameter_specs",
     "public_name_of",
     "replaced",
+    "require_arguments",
+    "require_dense_floats",
     "require_fit",
+    "require_sampling",
     "subject",
 ]

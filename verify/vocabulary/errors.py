@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import traceback
+
 
 class InputError(ValueError):
     """A public function was given something it cannot work with."""
@@ -24,3 +27,23 @@ class ArithmeticUnsupported(ArithmeticError):
 
 class RegistryError(ValueError):
     """The claims do not form a consistent registry."""
+
+
+def in_one_line(problem: BaseException) -> str:
+    """An exception as its type, the first line of its message, and the line of an imported module that raised it."""
+    text = next(iter(str(problem).splitlines()), "")[:200]
+    frames = traceback.extract_tb(problem.__traceback__)
+    importing = [number for number, frame in enumerate(frames) if frame.filename == importlib.__file__]
+    imported = frames[importing[0] + 1 :] if importing else []
+    places = [f" at {frame.filename}:{frame.lineno}" for frame in imported if not frame.filename.startswith("<frozen")]
+    place = places[-1] if places else ""
+    return f"{type(problem).__name__}: {text}{place}" if text else f"{type(problem).__name__}{place}"
+
+
+def shown(value: object, limit: int = 200) -> str:
+    """What came, for a message: its repr, cut, or its type where it has none."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[:limit]} ..."

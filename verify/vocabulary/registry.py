@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError, RegistryError
+from verify.vocabulary.errors import InputError, RegistryError, in_one_line, shown
 
 
 class Registry(Mapping[str, Claim]):
@@ -41,8 +41,8 @@ class Registry(Mapping[str, Claim]):
                 raise RegistryError(f"{claim.id}: {link} names {target!r}, which does not name it back as {back}")
 
     def __getitem__(self, claim_id: str) -> Claim:
-        if claim_id not in self._claims:
-            raise InputError("claim id", "one of the ids that `verify list` prints", repr(claim_id))
+        if not isinstance(claim_id, str) or claim_id not in self._claims:
+            raise InputError("claim id", "one of the ids that `verify list` prints", shown(claim_id))
         return self._claims[claim_id]
 
     def __iter__(self) -> Iterator[str]:
@@ -52,10 +52,12 @@ class Registry(Mapping[str, Claim]):
         return len(self._claims)
 
     def __contains__(self, claim_id: object) -> bool:
-        return claim_id in self._claims
+        return isinstance(claim_id, str) and claim_id in self._claims
 
     def matching(self, pattern: str) -> list[Claim]:
         """Claims whose id matches a glob; raises `InputError` when none does."""
+        if not isinstance(pattern, str):
+            raise InputError("claims", "text, a glob of claim ids", shown(pattern))
         found = [claim for claim in self.values() if fnmatch.fnmatchcase(claim.id, pattern)]
         if not found:
             raise InputError("claims", "a glob that matches at least one claim id", repr(pattern))
@@ -69,14 +71,30 @@ def claims_in(module: ModuleType) -> list[Claim]:
 
 
 def modules_of(package_name: str) -> list[ModuleType]:
-    """The package and every module below it, imported."""
-    package = importlib.import_module(package_name)
-    names = [package_name]
-    if hasattr(package, "__path__"):
-        names += sorted(found.name for found in pkgutil.walk_packages(package.__path__, package_name + "."))
-    return [importlib.import_module(name) for name in names]
+    """The package and every module below it, imported; raises `InputError` for one that cannot be."""
+    expected = "the name of a package that can be imported"
+    if not isinstance(package_name, str):
+        raise InputError("package", expected, shown(package_name))
+    name = package_name
+    try:
+        package = importlib.import_module(package_name)
+        names = []
+        if hasattr(package, "__path__"):
+            names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, package_name + "."))
+        modules = [package]
+        for name in names:
+            modules.append(importlib.import_module(name))
+        return modules
+    except (RegistryError, KeyboardInterrupt):
+        raise
+    except BaseException as problem:  # a module may raise anything, and an exit at import is no success
+        culprit = "which" if name == package_name else f"whose module {name}"
+        raise InputError("package", expected, f"{package_name!r}, {culprit} raises {in_one_line(problem)}") from problem
 
 
 def load(package_name: str = "theorems") -> Registry:
-    """The registry of all claims in a package and its submodules."""
-    return Registry(claim for module in modules_of(package_name) for claim in claims_in(module))
+    """The registry of all claims in a package and its submodules; raises `InputError` for a package without any."""
+    registry = Registry(claim for module in modules_of(package_name) for claim in claims_in(module))
+    if not registry:
+        raise InputError("package", "a package whose modules declare claims", f"{package_name!r}, which declares none")
+    return registry

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import flint
 import numpy as np
 
-from verify.vocabulary.errors import InputError, NotFiniteError, RegistryError
+from verify.vocabulary.errors import InputError, NotFiniteError, RegistryError, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,7 +135,7 @@ def checked(function: F) -> F:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if _trusted.get() and any(map(is_tensor, args)):
             return function(*args, **kwargs)
-        require_fit(_annotated(function), signature.bind(*args, **kwargs).arguments)
+        require_arguments(function, signature.bind(*args, **kwargs).arguments)
         return function(*args, **kwargs)
 
     _checked.add(wrapper)
@@ -148,24 +148,56 @@ def plain(function: F) -> F:
 
 
 @functools.cache
-def _annotated(function: Callable[..., Any]) -> dict[str, Shape]:
+def _annotated(function: Callable[..., Any]) -> tuple[dict[str, Shape], dict[str, Real | Size]]:
+    """The matrices and the numbers among the annotated parameters of `function`."""
     hints = typing.get_type_hints(function, include_extras=True)
-    found = {}
-    for name, hint in hints.items():
-        spec = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Shape)), None)
-        if spec is not None:
-            found[name] = spec
-    return found
+    found = {
+        name: next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, (Shape, Real, Size))), None)
+        for name, hint in hints.items()
+    }
+    return (
+        {name: spec for name, spec in found.items() if isinstance(spec, Shape)},
+        {name: spec for name, spec in found.items() if isinstance(spec, (Real, Size))},
+    )
+
+
+def require_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], batch: int = 0) -> None:
+    """Raise `InputError` unless `arguments` fit the annotations of `function`, as far as it has any.
+
+    Matrices may have up to `batch` leading axes more than their annotation; those that do agree from the last one on.
+    """
+    matrices, numbers = _annotated(function)
+    for name, value in arguments.items():
+        if name in numbers:
+            _require_number(name, value, numbers[name])
+    if batch:
+        matrices = {
+            name: Shape(*_batch_axes(arguments[name], len(spec.dims), batch), *spec.dims)
+            for name, spec in matrices.items()
+            if name in arguments
+        }
+    require_fit(matrices, arguments)
+
+
+def _batch_axes(value: Any, rank: int, batch: int) -> list[str]:
+    """Names of the leading axes of `value`, the last of them the same for all matrices."""
+    axes = value.ndim - rank if is_tensor(value) else 0
+    return [f"batch {axis}" for axis in range(batch - axes, batch)]
 
 
 def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> None:
-    """Raise `InputError` unless the matrices fit their shapes, agree in arithmetic, dtype and device, and are finite."""
+    """Raise `InputError` unless the matrices fit their shapes, agree in arithmetic, dtype and device, and are finite.
+
+    Tensors are dense, in float32 or float64, with no size 0.
+    """
     sizes: dict[str, tuple[int, str]] = {}
     leader: tuple[str, Any] | None = None
     for name, spec in specs.items():
         if name not in arguments:
             continue
         value = arguments[name]
+        if is_tensor(value):
+            require_dense_floats(name, value)
         _require_shape(name, value, spec, sizes)
         if _is_constant(value) or _is_formal(value):
             continue
@@ -174,6 +206,45 @@ def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> Non
         else:
             _require_same_arithmetic(name, value, *leader)
         _require_finite(name, value)
+
+
+def require_dense_floats(name: str, value: Any) -> None:
+    """Raise `InputError` unless the tensor `value` is dense and in a dtype whose accuracy is stated."""
+    torch = sys.modules["torch"]
+    if value.is_nested or value.layout is not torch.strided:
+        raise InputError(name, "a dense tensor", "a nested one" if value.is_nested else f"layout {value.layout}")
+    if value.dtype is not torch.float32 and value.dtype is not torch.float64:
+        raise InputError(name, "a tensor of float32 or float64", str(value.dtype))
+
+
+def require_sampling(generator: Any, dtype: Any) -> None:
+    """Raise `InputError` unless `generator` is None or a torch.Generator, and `dtype` None, torch.float32 or torch.float64."""
+    import torch
+
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise InputError("generator", "a torch.Generator or None", shown(generator))
+    if dtype is not None and dtype is not torch.float32 and dtype is not torch.float64:
+        raise InputError("dtype", "torch.float32, torch.float64 or None", shown(dtype))
+
+
+def _require_number(name: str, value: Any, spec: Real | Size) -> None:
+    """Raise `InputError` for what no arithmetic takes for a number, or for a count."""
+    if isinstance(spec, Size):
+        if isinstance(value, (bool, float, complex, str, bytes, list, tuple, dict, type(None))) or is_tensor(value):
+            raise InputError(name, f"an integer, the size {spec.name}", shown(value))
+        return
+    if isinstance(value, (bool, complex, str, bytes, list, tuple, dict, set, type(None))):
+        raise InputError(name, "a number", shown(value))
+    if is_tensor(value) or isinstance(value, np.ndarray):
+        if value.ndim:
+            raise InputError(name, "a number, or a tensor of shape ()", f"shape {tuple(value.shape)}")
+        if is_tensor(value):
+            require_dense_floats(name, value)
+            with contextlib.suppress(RuntimeError):  # inside vmap the values cannot be looked at
+                if not math.isfinite(value.item()):
+                    raise NotFiniteError(name, "a finite number", str(value.item()))
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise NotFiniteError(name, "a finite number", repr(value))
 
 
 def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[int, str]]) -> None:
@@ -189,6 +260,8 @@ def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[in
     shape = tuple(value.shape)
     if len(shape) != len(spec.dims):
         raise InputError(name, f"shape {wanted}", f"shape {shape}")
+    if 0 in shape and is_tensor(value):
+        raise InputError(name, "no size 0", f"shape {shape}")
     for dim, length in zip(spec.dims, shape, strict=True):
         expected, source = (int(dim), "fixed") if dim.isdigit() else sizes.setdefault(dim, (length, name))
         if length != expected:
@@ -208,8 +281,6 @@ def _require_same_arithmetic(name: str, value: Any, first: str, other: Any) -> N
 
 def _require_finite(name: str, value: Any) -> None:
     if is_tensor(value):
-        if not value.dtype.is_floating_point:
-            raise InputError(name, "a floating-point tensor", str(value.dtype))
         try:
             # A finite sum has finite terms, in a quarter of the time; an infinite one may only have overflowed.
             finite = math.isfinite(value.detach().sum().item()) or bool(value.isfinite().all())

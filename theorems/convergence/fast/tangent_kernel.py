@@ -6,6 +6,7 @@ d_m d and d_m numbers: no (N, 3 d_m d + d_m) Jacobian, and a third of its contra
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights
@@ -41,6 +42,9 @@ def finite_width_tangent_kernel(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, 
     import torch
 
     _require(pooling, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, w_O=w_O)
+    for name, scale in {"tau_0": tau_0, "tau_1": tau_1}.items():
+        if not isinstance(scale, (int, float)) or isinstance(scale, bool) or not math.isfinite(scale):
+            raise InputError(name, "a finite number", repr(scale))
     N, d_s, d = X.shape
     width = W_Q.shape[0]
     beta = torch.softmax((X @ (W_Q.T @ W_K * tau_0)) @ X.mT, dim=2)
@@ -123,5 +127,3 @@ def _require(pooling: str, **arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, torch.Tensor):
             raise InputError(name, "a torch tensor", type(value).__name__)
-        if value.numel() == 0:
-            raise InputError(name, "no size 0", f"shape {tuple(value.shape)}")

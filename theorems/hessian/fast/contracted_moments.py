@@ -117,3 +117,5 @@ def require_tensors_and_part(part: str, **arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, torch.Tensor):
             raise InputError(name, "a torch tensor", type(value).__name__)
+        if value.is_meta:
+            raise InputError(name, "a tensor with values", "one on the device meta")

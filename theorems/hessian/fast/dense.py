@@ -39,12 +39,16 @@ def attention_hessian(
 
     Certified by hessian.full-outer-product, hessian.full-functional and hessian.full-gauss-newton.
     """
+    import torch
+
     require_tensors_and_part(part, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, Y=Y)
     X, W_Q, W_K, W_V, Y = (value.detach() for value in (X, W_Q, W_K, W_V, Y))
     d_V, d_K = W_Q.shape
     n = 2 * d_V * d_K + d_V * d_V
     if out is None:
         out = X.new_empty(n, n)
+    elif not isinstance(out, torch.Tensor):
+        raise InputError("out", f"a tensor ({n}, {n}), or None", type(out).__name__)
     elif tuple(out.shape) != (n, n) or out.dtype != X.dtype or out.device != X.device or not out.is_contiguous():
         raise InputError("out", f"a contiguous tensor ({n}, {n}) of the dtype and device of X", f"{tuple(out.shape)}")
     moments = contracted_moments(X, W_Q, W_K, W_V, Y, part)

@@ -15,7 +15,7 @@ from typing import Any
 from theorems.hessian.fast.contracted_moments import chunks, contracted_moments, require_tensors_and_part
 from theorems.hessian.fast.dense import attention_hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from verify.vocabulary import InputError, checked
+from verify.vocabulary import InputError, Shape, checked, require_fit
 
 #: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.
 ROWS = 2**18
@@ -148,6 +148,8 @@ class AttentionCurvature:
 
         if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
             raise InputError("steps", "an integer >= 1", repr(steps))
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+            raise InputError("seed", "an integer >= 0 below 2^63", repr(seed))
         steps = min(steps, self.shape[0])
         generator = torch.Generator().manual_seed(seed)
         v = torch.randn(self.shape[0], generator=generator, dtype=torch.float64).to(self.device, self.dtype)
@@ -183,6 +185,9 @@ class AttentionCurvature:
         import torch
 
         shapes = [tuple(W.shape) for W in self.weights]
+        for part in parts:
+            if not isinstance(part, torch.Tensor):
+                raise InputError("vectors", f"a list of tensors of shapes {shapes}", f"one with {type(part).__name__}")
         if [tuple(part.shape[:2]) for part in parts] != shapes or len({part.ndim for part in parts}) != 1:
             got = [tuple(part.shape) for part in parts]
             raise InputError("vectors", f"a list of tensors of shapes {shapes}, or each with a last axis", f"{got}")
@@ -198,6 +203,7 @@ class AttentionCurvature:
         if V.ndim not in (1, 2) or V.shape[0] != self.shape[0] or V.dtype != self.dtype or V.device != self.device:
             expected = f"shape ({self.shape[0]},) or ({self.shape[0]}, p), {self.dtype} on {self.device}"
             raise InputError("vectors", expected, f"shape {tuple(V.shape)}, {V.dtype} on {V.device}")
+        require_fit({"vectors": Shape("n", "p")} if V.ndim == 2 else {"vectors": Shape("n")}, {"vectors": V})
 
 
 def _product(A: Any, stack: Any) -> Any:
@@ -230,6 +236,7 @@ def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part
     _require_loss(X, W_Q, W_K, W_V, Y)
     (L, d), k = X.shape, W_Q.shape[1]
     n, root = d * k, math.sqrt(k)
+    require_fit({"v": Shape("n")}, {"v": v})
     if v.shape != (2 * n + d * d,) or v.dtype != X.dtype or v.device != X.device:
         raise InputError("v", f"shape ({2 * n + d * d},), the dtype and device of X", f"{tuple(v.shape)}, {v.dtype}")
     X, W_Q, W_K, W_V, Y, v = (value.detach() for value in (X, W_Q, W_K, W_V, Y, v))

@@ -71,7 +71,7 @@ def orthogonal_self_attention(
 
     if method not in METHODS:
         raise InputError("method", f"one of {list(METHODS)}", repr(method))
-    scale = _require_layer(X, W_Q, W_K, W_V, W_O, alpha)
+    scale = require_layer(X, W_Q, W_K, W_V, W_O, alpha)
     heads = _Heads(W_Q, W_K, W_V, W_O, scale)
     form = {"push-through": _pushed_through, "frame": _in_frame, "dense": _dense}[method]
     if X.ndim == 2:
@@ -117,7 +117,7 @@ def _dense(X: Any, heads: _Heads) -> Any:
     return heads.summed(lambda *weights: attention(X, *weights))
 
 
-def _require_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
+def require_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     """Raise `InputError` unless the arguments fit each other; returns alpha as a tensor like X."""
     import torch
 
@@ -130,9 +130,6 @@ def _require_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -
     inward, outward = Shape(*head, "d", "d_v"), Shape(*head, "d_v", "d")
     specs = {"X": Shape(*batch, "N", "d"), "W_Q": inward, "W_K": inward, "W_V": inward, "W_O": outward}
     require_fit(specs, {"X": X, **weights})
-    for name, value in {"X": X, "W_Q": W_Q}.items():
-        if value.numel() == 0:
-            raise InputError(name, "no size 0", f"shape {tuple(value.shape)}")
     d, d_v = W_Q.shape[-2:]
     if d_v > d:
         raise InputError("W_Q", "d_v <= d, since d_v = d / h", f"shape {tuple(W_Q.shape)}")
@@ -158,6 +155,7 @@ def orthogonal_self_attention_jacobian(
 
     if isinstance(X, torch.Tensor) and X.ndim != 2:
         raise InputError("X", "shape (N, d)", f"shape {tuple(X.shape)}")
+    require_layer(X, W_Q, W_K, W_V, W_O, alpha)
 
     def layer(X: Any) -> Any:
         return orthogonal_self_attention(X, W_Q, W_K, W_V, W_O, alpha, method)
@@ -186,7 +184,7 @@ def newton_schulz(M: Factor, steps: int, epsilon: float | None = 1e-7) -> Any:
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
         raise InputError("steps", "an integer >= 0", repr(steps))
     if epsilon is not None:
-        if not 0 < epsilon < math.inf:
+        if not isinstance(epsilon, (int, float)) or isinstance(epsilon, bool) or not 0 < epsilon < math.inf:
             raise InputError("epsilon", "a positive number, or None for no normalisation", repr(epsilon))
         return newton_schulz_basis(M, steps, epsilon)
     largest = float(torch.linalg.matrix_norm(M.detach(), 2))

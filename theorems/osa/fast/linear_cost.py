@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from theorems.osa.fast.exponential import exponential, low_powers, phi
-from theorems.osa.fast.layers import orthogonal_self_attention
+from theorems.osa.fast.layers import orthogonal_self_attention, require_layer
 from verify.vocabulary import InputError
 
 FORMS = ("automatic", "push-through", "frame")
@@ -70,7 +70,10 @@ def push_through_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any
     Norms are of Frobenius, those of G and of the exponential divided by sqrt(d).  ||S||^2 = -tr (W G)^2, so that d x d
     matrices suffice.
     """
-    return _push_through(X, W_Q, W_K, W_V, W_O, alpha).loss()
+    scale = require_layer(X, W_Q, W_K, W_V, W_O, alpha)
+    if X.is_meta:
+        raise InputError("X", "a tensor with values", "one on the device meta")
+    return _push_through(X, W_Q, W_K, W_V, W_O, scale).loss()
 
 
 class _Parts(NamedTuple):
@@ -109,14 +112,16 @@ def _fits(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> bool:
     import torch
 
     weights = (W_Q, W_K, W_V, W_O)
-    if not all(isinstance(value, torch.Tensor) for value in (X, *weights)) or X.ndim < 2 or W_Q.ndim not in (2, 3):
+    if not all(isinstance(value, torch.Tensor) and value.layout is torch.strided for value in (X, *weights)):
+        return False
+    if X.ndim < 2 or W_Q.ndim not in (2, 3) or X.is_meta:
         return False
     *heads, d, d_v = W_Q.shape
     fits = (
         W_Q.shape == W_K.shape == W_V.shape
         and list(W_O.shape) == [*heads, d_v, d]
         and X.shape[-1] == d >= d_v
-        and X.dtype.is_floating_point
+        and X.dtype in (torch.float32, torch.float64)
         and all(W.dtype == X.dtype and W.device == X.device for W in weights)
         and X.numel() > 0 < W_Q.numel()
     )

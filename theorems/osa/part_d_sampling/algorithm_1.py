@@ -12,7 +12,7 @@ import numpy as np
 from theorems.osa import OSA
 from theorems.osa.settings import UNTRAINED
 from verify.oracles import SMALLEST_P, LawTest, kolmogorov_smirnov, moment_test, proportion_test, same_law
-from verify.vocabulary import Claim, FollowsLaw, InputError, Setting, Size, subject
+from verify.vocabulary import Claim, FollowsLaw, InputError, Setting, Size, require_sampling, subject
 
 ALGORITHM_1 = Claim(Setting(OSA, scales=[UNTRAINED.at(n=64, m=32)]), "osa.alg-1", label="Algorithm 1",
     statement=r"""\text{Sampling from } \mathcal{U}_{n\times m}:\ \text{Sample random matrix }
@@ -46,6 +46,7 @@ def stiefel_uniform(n: int, m: int, generator: Any = None, samples: int = 1, dty
     for argument, value, least in (("m", m, 1), ("n", n, m), ("samples", samples, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InputError(argument, f"an integer >= {least}", repr(value))
+    require_sampling(generator, dtype)
     Q, R = _factors(n, m, generator, samples, dtype)
     return Q * _signs(R)[:, None, :]
 

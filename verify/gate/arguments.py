@@ -1,0 +1,84 @@
+"""Arguments of the gate, looked at before anything is checked; and other people's functions, kept from ending the check."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from verify.gate.errors import Raised
+from verify.vocabulary.errors import InputError, in_one_line, shown
+
+
+def named(implementation: Callable[..., Any] | str, argument: str = "implementation") -> Callable[..., Any]:
+    """A callable, given itself or as "package.module:function".
+
+    Raises `InputError` when the text does not lead to a callable, whatever its module does when it is imported.
+    """
+    if callable(implementation):
+        return implementation
+    expected = "a callable, or text 'package.module:function' that leads to one"
+    module_name, colon, path = implementation.partition(":") if isinstance(implementation, str) else ("", "", "")
+    if not colon or not module_name or not path:
+        raise InputError(argument, expected, shown(implementation))
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # an exit at import is no success
+        raise InputError(argument, expected, f"{implementation!r} ({in_one_line(problem)})") from None
+    if not callable(found):
+        raise InputError(argument, expected, f"{implementation!r}, a {type(found).__name__}")
+    return found
+
+
+def adapted(function: Callable[..., Any], adapter: Callable[..., Any] | str) -> Callable[..., Any]:
+    """What the adapter makes of a function; raises `InputError` unless that is a callable."""
+    expected = "a function that returns a callable"
+    found = named(adapter, "adapter")
+    try:
+        result = found(function)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        if isinstance(problem, InputError) and problem.argument == "adapter":
+            raise
+        raise InputError("adapter", expected, f"{shown(adapter)}, which raised {in_one_line(problem)}") from problem
+    if not callable(result):
+        raise InputError("adapter", expected, f"one that returns {shown(result)}")
+    return result  # type: ignore[no-any-return]
+
+
+def contained(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, with an exit, a skipped test and whatever else is no error raised as `Raised`: it has not passed."""
+
+    @functools.wraps(function, updated=("__dict__",) if isinstance(function, types.FunctionType) else ())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as problem:
+            raise Raised(in_one_line(problem)) from problem
+
+    return called
+
+
+def require_text(**arguments: Any) -> None:
+    """Raise `InputError` for an argument that is no text."""
+    for name, value in arguments.items():
+        if not isinstance(value, str):
+            raise InputError(name, "text", shown(value))
+
+
+def dtypes_of(dtypes: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of dtypes, None for all; raises `InputError` for what is no list of names, and for an empty one."""
+    if dtypes is None:
+        return None
+    if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
+        raise InputError("dtypes", "a list of float64, float32 or both, or None", shown(dtypes))
+    return tuple(dtypes)
