@@ -83,12 +83,20 @@ class Values:
         if node.kind == "rows":
             start = self._place(node.data[0], at)
             return parts[0][start : start + m]
+        if node.kind == "iterate":
+            return self._iterate(parts[0], self.size(node.data[0]), [float(c) for c in node.data[1:]])
         if node.kind == "permutation":
             a, b = (self.size(item) for item in node.data[1:])
             return np.eye(a * b)[np.arange(a * b).reshape(b, a).T.reshape(-1)]
         if _binds(node):
             return self._over_an_index(node, at)
         raise ArithmeticUnsupported(f"{node.kind} in floats")
+
+    def _iterate(self, M: np.ndarray, count: int, coefficients: list[float]) -> np.ndarray:
+        for _ in range(count):
+            gram = M.T @ M
+            M = M @ sum(c * np.linalg.matrix_power(gram, k) for k, c in enumerate(coefficients))
+        return M
 
     def _over_an_index(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
         index = node.data[0]
@@ -131,6 +139,7 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "absolute": np.abs,
     "reciprocal": lambda A: 1 / A,
     "exponential": _exponential,
+    "inverse": np.linalg.inv,
     "rows as diagonals": lambda A: _block_diagonal([np.diag(row) for row in A]),
     "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),
     "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),

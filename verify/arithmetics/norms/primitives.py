@@ -168,6 +168,21 @@ def indexed(pattern: str, *operands: Any) -> Bounded:
     raise ArithmeticUnsupported(f"the pattern {pattern!r} has no norm")
 
 
+@form
+def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
+    """The iterate of an odd polynomial M -> M p(M^T M), kept with the coefficients of p, where the count is a symbol."""
+    if isinstance(count, int):
+        for _ in range(count):
+            start = step(start)
+        return start
+    node = lifted(start).node
+    variable = nodes.leaf("iterated variable", node.shape)
+    coefficients = nodes.odd_polynomial(lifted(step(Bounded(variable))).node, variable)
+    if coefficients is None:
+        raise ArithmeticUnsupported("the iterate of what is no polynomial M p(M^T M) has no norm")
+    return Bounded(nodes.of("iterate", node, data=(sympy.sympify(count), *coefficients)))
+
+
 # -- norms and scalars -------------------------------------------------------------------------------------------------
 
 
@@ -268,6 +283,11 @@ def _of_same_signs(node: Any) -> Any:
 @form
 def expm(A: Any) -> Bounded:
     return Bounded(nodes.of("exponential", lifted(A).node))
+
+
+@form
+def inverse(A: Any) -> Bounded:
+    return Bounded(nodes.of("inverse", lifted(A).node))
 
 
 @form

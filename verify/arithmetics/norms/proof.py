@@ -57,6 +57,7 @@ def prove_bound(
     inputs: Callable[[], Mapping[str, Any]],
     mutants: Mapping[str, Side],
     assumed_positive: Sequence[Side] = (),
+    assumed_zero: Sequence[Side] = (),
 ) -> BoundProof:
     """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
 
@@ -70,6 +71,8 @@ def prove_bound(
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
                 same_signs_in(side(prepared))
+        for side in assumed_zero:
+            orthonormal_in(side(prepared))
         pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
         entries = [derived(left, right, index) for left, right, index in pairs]
         open_ones = [entry for entry in entries if not entry.proved]
@@ -162,6 +165,18 @@ def same_signs_in(value: Any) -> None:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def orthonormal_in(value: Any) -> None:
+    """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
+    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
+    for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if d == -c and identity.kind == "identity" and gram.kind == "product" and len(gram.parts) == 2:
+            frame = gram.parts[1]
+            if gram.parts[0] is nodes.transposed(frame):
+                blocks = frame.parts if frame.kind == "transpose" else (frame,)
+                blocks = blocks[0].parts if blocks[0].kind == "concatenate" else ()
+                world().contractions |= {frame.number, *(block.number for block in blocks)}
 
 
 def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:

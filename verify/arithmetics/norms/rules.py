@@ -6,12 +6,14 @@ A rule maps a quantity to candidates (name, expression), where the expression is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy
 
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
@@ -47,6 +49,10 @@ STATEMENTS = {
     "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
     "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
     "permutation": "a permutation matrix has spectral norm 1",
+    "antisymmetric product": "A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most "
+    "||[A, B]||_2^2",
+    "iterated polynomial": "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with "
+    "||M||_2 <= 1",
     "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
     "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
     "contraction": "its singular values are at most 1, by assumption",
@@ -71,6 +77,8 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
 
 
 def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
+        yield "orthonormal", sympy.Integer(1)
     yield from RULES.get(node.kind, _nothing)(kind, node)
     if node.kind != "sum" or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
@@ -226,6 +234,22 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
         yield "exponential", sympy.exp(norm(SPECTRAL, node.parts[0]))
 
 
+def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
+    multiple, core = nodes.single(node.parts[0])
+    start = abs(multiple) * norm(FROBENIUS, core)
+    if kind == SPECTRAL and keeps_unit_interval(node.data[1:]) and at_most(start, 1):
+        yield "iterated polynomial", sympy.Integer(1)
+
+
+@functools.cache
+def keeps_unit_interval(coefficients: tuple[Any, ...]) -> bool:
+    """Whether |s p(s^2)| <= 1 for all s in [0, 1], decided at the ends and at the real critical points."""
+    s = sympy.Symbol("s", real=True)
+    value = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
+    places = [sympy.Integer(1), *(root for root in sympy.real_roots(value.diff(s)) if 0 <= root <= 1)]
+    return all(abs(value.eval(place)) <= 1 for place in places)
+
+
 def _permutation(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL:
         yield "permutation", sympy.Integer(1)
@@ -300,6 +324,9 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
     for (c, A), (d, B) in (terms, terms[::-1]):
         if d != -c:
             return
+        if kind == SPECTRAL and A.kind == "product" and B is nodes.transposed(A):
+            yield from _antisymmetric(abs(c), A, B)
+            return
         if kind == SPECTRAL and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
             p = A.parts[0]
             if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
@@ -312,6 +339,19 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
                 yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
             elif kind == SPECTRAL:
                 yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1)
+
+
+def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
+    """Bounds of the spectral norm of c (A - A^T) for a product A."""
+    left, right = shared_ends(A.parts, B.parts)
+    if left or right:
+        ends = A.parts[:left], A.parts[len(A.parts) - right :]
+        inner = [nodes.product(X.parts[left : len(X.parts) - right]) for X in (A, B)]
+        yield "difference of products", c * norm(SPECTRAL, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
+        return
+    for split in range(1, len(A.parts)):
+        pair = [nodes.product(A.parts[:split]), nodes.transposed(nodes.product(A.parts[split:]))]
+        yield "antisymmetric product", c * norm(SPECTRAL, nodes.concatenated(pair, 1)) ** 2
 
 
 def is_softmax_column(node: Node) -> bool:
@@ -471,6 +511,7 @@ RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
     "absolute": _absolute,
     "entrywise": _entrywise,
     "exponential": _exponential,
+    "iterate": _iterate,
     "permutation": _permutation,
     "unit": _unit,
     "row norms": _row_norms,

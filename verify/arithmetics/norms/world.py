@@ -77,6 +77,8 @@ class World:
     properties: set[tuple[str, str]] = field(default_factory=set)
     #: Pairs of nodes whose entries have equal signs, none of them zero, as an assumption of the claim says.
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
+    #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
+    contractions: set[int] = field(default_factory=set)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
     #: What of the assumptions was used.
