@@ -114,7 +114,9 @@ def transposed(node: Node) -> Node:
         return world().node(node.kind, (), (), (n, m))
     if node.kind in ("relu", "step", "absolute", "reciprocal"):
         return of(node.kind, transposed(node.parts[0]), shape=(n, m))
-    if node.kind in ("kronecker", "entrywise"):
+    if node.kind == "kronecker":
+        return kronecker(*map(transposed, node.parts))
+    if node.kind == "entrywise":
         return of(node.kind, *map(transposed, node.parts), shape=(n, m))
     if node.kind in ("exponential", "inverse"):
         return of(node.kind, transposed(node.parts[0]))

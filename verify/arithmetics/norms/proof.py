@@ -125,17 +125,35 @@ def _paired(
 
 def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
     """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
+    plain = _derived(left, left, right, index)
+    start = _with_smaller_denominators(left)
+    return plain if plain.proved or start == left else _derived(start, left, right, index)
+
+
+def _with_smaller_denominators(value: Any) -> Any:
+    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left."""
+    known, changes = world().atoms, {}
+    for power in value.atoms(sympy.Pow):
+        if power.exp == -1 and power.base.is_Add:
+            less = power.base.xreplace({s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative})
+            if less.is_positive and all(term.is_nonnegative for term in power.base.args):
+                changes[power] = 1 / less
+    return value.xreplace(changes)
+
+
+def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     last: Alternative | None = None
+    before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
         search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
-        found = search.of_expression(left)
+        found = search.of_expression(start)
         for item in found:
-            if item.complete and search.reaches(item.bound) and at_most(item.bound, target):
-                return Entry(left, right, index, item.bound, item.steps, True)
+            if at_most(item.bound, target):
+                return Entry(left, right, index, item.bound, (*before, *item.steps), True)
         last = last or (found[0] if found else None)
-    bound, steps = (last.bound, last.steps) if last is not None else (left, ())
-    return Entry(left, right, index, bound, steps, False)
+    bound, steps = (last.bound, last.steps) if last is not None else (start, ())
+    return Entry(left, right, index, bound, (*before, *steps), False)
 
 
 def _with_roots(value: Any) -> Any:

@@ -48,6 +48,8 @@ STATEMENTS = {
     "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
     "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
     "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
+    "integral of orthogonal matrices": "int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of "
+    "orthogonal matrices for skew P and R, so that its spectral norm is at most 1",
     "permutation": "a permutation matrix has spectral norm 1",
     "antisymmetric product": "A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most "
     "||[A, B]||_2^2",
@@ -59,6 +61,7 @@ STATEMENTS = {
     "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
     "sum over an index": "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
     "Cauchy-Schwarz": "sum_i |e_i| <= sqrt(n) ||e||_2",
+    "smaller denominator": "a quotient of non-negative quantities grows as its denominator loses terms that are not negative",
     "largest of several": "what bounds each of several numbers bounds the largest",
 }
 
@@ -163,7 +166,25 @@ def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL and _is_corner_of_skew(node):
+        yield "integral of orthogonal matrices", sympy.Integer(1)
     yield "block", norm(kind, node.parts[0])
+
+
+def _is_corner_of_skew(node: Node) -> bool:
+    """Whether a node is the transpose of the upper right block of exp [[P, I], [0, R]] with P and R skew."""
+    size = node.shape[0]
+    upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
+    if upper is None or upper.kind != "rows" or node.data != (size, 2 * size) or upper.data != (0, size):
+        return False
+    whole = upper.parts[0]
+    if node.shape != (size, size) or whole.kind != "exponential" or whole.parts[0].kind != "concatenate":
+        return False
+    blocks = [nodes.transposed(part) for part in whole.parts[0].parts]
+    if len(blocks) != 2 or any(part.kind != "concatenate" or len(part.parts) != 2 for part in blocks):
+        return False
+    (P, corner), (below, R) = ([nodes.transposed(part) for part in block.parts] for block in blocks)
+    return corner.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R)
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
@@ -236,8 +257,8 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
 
 def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
     multiple, core = nodes.single(node.parts[0])
-    start = abs(multiple) * norm(FROBENIUS, core)
-    if kind == SPECTRAL and keeps_unit_interval(node.data[1:]) and at_most(start, 1):
+    largest = [norm(FROBENIUS, core), *(bound for _, bound in _input(SPECTRAL, core) if core.kind == "input")]
+    if kind == SPECTRAL and keeps_unit_interval(node.data[1:]) and any(at_most(abs(multiple) * x, 1) for x in largest):
         yield "iterated polynomial", sympy.Integer(1)
 
 
