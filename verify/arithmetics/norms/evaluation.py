@@ -12,6 +12,10 @@ from verify.arithmetics.norms.world import Index, Node, World
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 
+#: Central differences of order eight: the step, and the weights of its multiples.
+STEP, WEIGHTS = 2.0**-7, (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
 class Values:
     """The values of nodes and quantities of one world; `scalars` for sizes and scalars, `arrays` for inputs by name."""
 
@@ -58,6 +62,8 @@ class Values:
     def array(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
         """A node as an array, with free indices at the given values."""
         m, n = (self.size(size) for size in node.shape)
+        if node.kind == "derivative":
+            return self._derivative(node, at)
         parts = [self.array(part, at) for part in node.parts] if not _binds(node) else []
         if node.kind in SIMPLE:
             return SIMPLE[node.kind](*parts)
@@ -91,6 +97,23 @@ class Values:
         if _binds(node):
             return self._over_an_index(node, at)
         raise ArithmeticUnsupported(f"{node.kind} in floats")
+
+    def _derivative(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
+        """A Jacobian by central differences of order eight."""
+        value, point = node.parts
+        order = "F" if node.data[0] == "column-major" else "C"
+        start, columns = self.array(point, at), []
+        for place in range(start.size):
+            direction = np.zeros(start.size)
+            direction[place] = STEP
+            slope = 0.0
+            for k, weight in enumerate(WEIGHTS, start=1):
+                for sign in (1, -1):
+                    moved = start + sign * k * direction.reshape(start.shape, order=order)
+                    inner = Values(self.known, self.scalars, {**self.arrays, node.data[1]: moved})
+                    slope = slope + sign * weight / STEP * inner.array(value, at).reshape(-1, order=order)
+            columns.append(slope)
+        return np.stack(columns, axis=1)
 
     def _iterate(self, M: np.ndarray, count: int, coefficients: list[float]) -> np.ndarray:
         for _ in range(count):

@@ -294,10 +294,27 @@ def inverse(A: Any) -> Bounded:
 def jacobian(f: Callable[..., Any], arguments: Any, wrt: str, layout: Any) -> Any:
     found = closed_form_of(f, wrt, layout.value)
     if found is None:
-        name = getattr(f, "__name__", f)
-        raise ArithmeticUnsupported(f"no closed form of the derivative of {name} in {wrt} is declared")
+        return _named_derivative(f, arguments, wrt, layout.value)
     world().closed.update(found.by)
     return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+
+
+def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: str) -> Bounded:
+    """A derivative of which nothing is known but what it is: the value of `f` in a variable, and the point."""
+    point, known = lifted(arguments[wrt]), world()
+    if point.flat:
+        raise ArithmeticUnsupported("a derivative in a vector of one dimension has no norm")
+    known.variables += 1
+    try:
+        variable = Bounded(nodes.leaf(f"variable {known.variables}", point.node.shape))
+        value = f(**{**arguments, wrt: variable})
+    finally:
+        known.variables -= 1
+    if not isinstance(value, Bounded):
+        raise ArithmeticUnsupported("the derivative of a scalar or of several values has no norm")
+    (rows, columns), (m, n) = value.node.shape, point.node.shape
+    data = (layout, variable.node.data[0])
+    return Bounded(nodes.of("derivative", value.node, point.node, data=data, shape=(rows * columns, m * n)))
 
 
 __all__ = ["FORMS", "FROBENIUS", "entries_of"]

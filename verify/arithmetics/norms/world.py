@@ -81,6 +81,8 @@ class World:
     contractions: set[int] = field(default_factory=set)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
+    #: How many derivatives enclose what is being evaluated.
+    variables: int = 0
     #: What of the assumptions was used.
     used: set[str] = field(default_factory=set)
     #: Claims that closed forms of derivatives were taken from.
