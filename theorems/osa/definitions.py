@@ -12,7 +12,7 @@ import flint
 
 from theorems.osa.shapes import Alpha, Key, Output, Query, SkewMatrix, Tokens, Value
 from verify.arithmetics import Kind, is_tensor, kind_of
-from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, rational, singular_values, sqrt
+from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, iterated, rational, singular_values, sqrt
 from verify.vocabulary import ArithmeticUnsupported, subject
 
 SHAPES = "X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}; d_v = d/h"
@@ -79,9 +79,7 @@ def exponential_minus_identity(A: Any) -> Any:
 @subject("osa.newton_schulz_iterate")
 def newton_schulz_iterate(M: Any, steps: int) -> Any:
     """M_K after K = `steps` steps M_{k+1} = M_k (3 I - M_k^T M_k) / 2 from M_0 = M, shape that of M (Eq. (9))."""
-    for _ in range(steps):
-        M = M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
-    return M
+    return iterated(steps, lambda M: M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2), M)
 
 
 @subject("osa.newton_schulz_basis")

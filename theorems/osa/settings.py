@@ -171,10 +171,12 @@ def gram_defect(W: Any) -> Any:
     return W.T @ W - eye(W.shape[1])
 
 
-ORTHONORMAL_QUERIES_AND_KEYS = Assumption(
-    "[W^Q, W^K] in V_{2 d_v}(R^d), uniform, 2 d_v <= d",
-    zero=lambda W_Q, W_K: gram_defect(concatenate([W_Q, W_K], axis=1)),
-)
+def frame_defect(W_Q: Query, W_K: Key) -> Any:
+    """[W_Q, W_K]^T [W_Q, W_K] - I, shape (2 d_v, 2 d_v)."""
+    return gram_defect(concatenate([W_Q, W_K], axis=1))
+
+
+ORTHONORMAL_QUERIES_AND_KEYS = Assumption("[W^Q, W^K] in V_{2 d_v}(R^d), uniform, 2 d_v <= d", zero=frame_defect)
 ORTHONORMAL_VALUES = Assumption("W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V))
 ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T))
 POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)

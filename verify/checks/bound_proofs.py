@@ -6,6 +6,7 @@ functions that users import give, if the computed bound lies between both sides 
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +26,8 @@ from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_s
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
-from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.claims import Assumption, Claim
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost
 from verify.vocabulary.shapes import Real, Shape
@@ -49,12 +50,20 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
 
         mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
-        return prove_bound(side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs)
+        frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
+        return prove_bound(
+            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames
+        )
 
 
 def _inputs(claim: Claim) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
     found = inputs_of(claim, input_matrix)
+    for item in claim.tested_assumptions:
+        if item.nonnegative is not None:
+            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
+                value = claim.evaluate(item.nonnegative, found)
+                found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
     if not claim.prepares_inputs:
         return found
     unknown = {
@@ -65,6 +74,11 @@ def _inputs(claim: Claim) -> dict[str, Any]:
         made = claim.prepare(symbolic_operands(claim.parameters, input_matrix))
         found |= {name: input_matrix(name, *made[name].shape) for name in unknown if name in made}
     return found
+
+
+def nonnegative_symbol(name: str) -> sympy.Symbol:
+    """The symbol of a scalar that a tested assumption says is not negative."""
+    return sympy.Symbol(name, nonnegative=True)
 
 
 # -- the derivation in floats ------------------------------------------------------------------------------------------
@@ -148,7 +162,7 @@ def values_at(claim: Claim, proof: BoundProof, inputs: Any, raw: Any, sizes: dic
                 if not dim.isdigit():
                     scalars.setdefault(size_symbol(dim), length)
         elif value is not None and isinstance(spec, Real):
-            scalars[real_symbol(name, spec)] = float(value)
+            scalars[real_symbol(name, spec)] = scalars[nonnegative_symbol(name)] = float(value)
     assert proof.world is not None
     return Values(proof.world, scalars, arrays)
 

@@ -6,7 +6,7 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 
 from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
-from verify.matrix.indexing import added, each, indexed, mapped, parts, parts_of_width, summed
+from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -71,6 +71,7 @@ __all__ = [
     "frobenius_norm",
     "hadamard",
     "indexed",
+    "iterated",
     "inverse",
     "khatri_rao",
     "kron",

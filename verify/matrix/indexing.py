@@ -80,6 +80,14 @@ def summed(n: int, term: Callable[[Any], Any]) -> Any:
 
 
 @primitive
+def iterated(count: int, step: Callable[[Any], Any], start: Any) -> Any:
+    """step(step(... start)), `count` times; `start` itself for a count of 0."""
+    for _ in range(count):
+        start = step(start)
+    return start
+
+
+@primitive
 def each(n: int, entry: Callable[[Any], Any]) -> Any:
     """entry(0), ..., entry(n - 1), to be handed to `concatenate`, `block_diag` or `khatri_rao`."""
     return [entry(i) for i in range(n)]

@@ -36,6 +36,11 @@ def orthonormal_rows(of: str, stated: str) -> Hypothesis:
     return Hypothesis("has orthonormal rows", of, stated)
 
 
+def contraction(of: str, stated: str) -> Hypothesis:
+    """No singular value is above 1."""
+    return Hypothesis("has singular values at most 1", of, stated)
+
+
 def normal_entries(of: str, stated: str) -> Hypothesis:
     """Independent normal entries of mean 0, of one variance; `of` is a name over which an expectation is taken."""
     return Hypothesis(NORMAL_ENTRIES, of, stated)

@@ -88,8 +88,8 @@ def column_slope(curve: Any, like: Any) -> Any:
     return jacobian(curve, "t")(like[:1, :1] * 0)
 
 
-QUERIES_AND_KEYS = Setting(OSA, "Appendix F.6", assumptions=[ORTHONORMAL_QUERIES_AND_KEYS], sizes=SIZES,
-    where=two_heads, inputs=initialised_without_steps)  # fmt: skip
+QUERIES_AND_KEYS = Setting(OSA, "Appendix F.6", assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
+    hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS], sizes=SIZES, where=two_heads, inputs=initialised_without_steps)  # fmt: skip
 #: With a basis from K Newton-Schulz steps.
 WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
 #: Both with the sign of alpha that bounds by C alpha need.

@@ -16,12 +16,14 @@ from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QU
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens,
 )  # fmt: skip
+from verify.arithmetics.closed_forms import closed_form
 from verify.matrix import (
     COLUMN, absolute, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt, total,
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary.hypotheses import skew
 
 BOUNDED = "||X||_2 bounded"
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
@@ -126,6 +128,7 @@ def exponential_jacobian(S: Square) -> Any:
     return _integral(kron(identity, S), kron(S.T, identity))
 
 
+closed_form(expm, "A", "osa.eq-79", layout=COLUMN.value)(lambda A: exponential_jacobian(A))
 EQUATION_79.oracle(lambda S: jacobian(expm, "A", COLUMN)(S))
 EQUATION_79.mutant("S not transposed", "S.T -> S")
 EQUATION_79.mutant("factors exchanged, as for row-major vec",
@@ -137,7 +140,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
     statement=r"""
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
     """,
-    assumptions=[SKEW, "derivative over all square matrices"],
+    assumptions=[SKEW, "derivative over all square matrices"], hypotheses=[skew("S", SKEW.text)],
     relation=AtMost(ascent=False), sizes={"m": (1, 3)}, proof=("osa.eq-79",),
     note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
 )  # fmt: skip
@@ -217,6 +220,7 @@ def _skew_factor(left: Any, right: Any, swap: Any, alpha: Any, d_v: int) -> Any:
 
 
 @EQUATION_83.formula
+@closed_form(skew_matrix, "X", "osa.eq-83", layout=COLUMN.value)
 def skew_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """alpha / sqrt(d_v) (X W~^T (x) I_N + (I_N (x) X W~) K), shape (N^2, N d), column-major (Eq. (83))."""
     W = query_key_generator(W_Q, W_K)

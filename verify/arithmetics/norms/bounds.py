@@ -83,10 +83,6 @@ class Search:
         return all(symbol in self.targets or symbol in self.inner or symbol not in world().atoms
                    for symbol in value.free_symbols)  # fmt: skip
 
-    def reaches(self, value: Any) -> bool:
-        """Whether only quantities of the right-hand side are left."""
-        return all(symbol in self.targets or symbol not in world().atoms for symbol in value.free_symbols)
-
     # -- quantities ----------------------------------------------------------------------------------------------------
 
     def of_quantity(self, item: Any) -> list[Alternative]:

@@ -12,6 +12,10 @@ from verify.arithmetics.norms.world import Index, Node, World
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 
+#: Central differences of order eight: the step, and the weights of its multiples.
+STEP, WEIGHTS = 2.0**-7, (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
 class Values:
     """The values of nodes and quantities of one world; `scalars` for sizes and scalars, `arrays` for inputs by name."""
 
@@ -58,6 +62,8 @@ class Values:
     def array(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
         """A node as an array, with free indices at the given values."""
         m, n = (self.size(size) for size in node.shape)
+        if node.kind == "derivative":
+            return self._derivative(node, at)
         parts = [self.array(part, at) for part in node.parts] if not _binds(node) else []
         if node.kind in SIMPLE:
             return SIMPLE[node.kind](*parts)
@@ -83,12 +89,37 @@ class Values:
         if node.kind == "rows":
             start = self._place(node.data[0], at)
             return parts[0][start : start + m]
+        if node.kind == "iterate":
+            return self._iterate(parts[0], self.size(node.data[0]), [float(c) for c in node.data[1:]])
         if node.kind == "permutation":
             a, b = (self.size(item) for item in node.data[1:])
             return np.eye(a * b)[np.arange(a * b).reshape(b, a).T.reshape(-1)]
         if _binds(node):
             return self._over_an_index(node, at)
         raise ArithmeticUnsupported(f"{node.kind} in floats")
+
+    def _derivative(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
+        """A Jacobian by central differences of order eight."""
+        value, point = node.parts
+        order = "F" if node.data[0] == "column-major" else "C"
+        start, columns = self.array(point, at), []
+        for place in range(start.size):
+            direction = np.zeros(start.size)
+            direction[place] = STEP
+            slope = 0.0
+            for k, weight in enumerate(WEIGHTS, start=1):
+                for sign in (1, -1):
+                    moved = start + sign * k * direction.reshape(start.shape, order=order)
+                    inner = Values(self.known, self.scalars, {**self.arrays, node.data[1]: moved})
+                    slope = slope + sign * weight / STEP * inner.array(value, at).reshape(-1, order=order)
+            columns.append(slope)
+        return np.stack(columns, axis=1)
+
+    def _iterate(self, M: np.ndarray, count: int, coefficients: list[float]) -> np.ndarray:
+        for _ in range(count):
+            gram = M.T @ M
+            M = M @ sum(c * np.linalg.matrix_power(gram, k) for k, c in enumerate(coefficients))
+        return M
 
     def _over_an_index(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
         index = node.data[0]
@@ -131,6 +162,7 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "absolute": np.abs,
     "reciprocal": lambda A: 1 / A,
     "exponential": _exponential,
+    "inverse": np.linalg.inv,
     "rows as diagonals": lambda A: _block_diagonal([np.diag(row) for row in A]),
     "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),
     "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),

@@ -114,10 +114,12 @@ def transposed(node: Node) -> Node:
         return world().node(node.kind, (), (), (n, m))
     if node.kind in ("relu", "step", "absolute", "reciprocal"):
         return of(node.kind, transposed(node.parts[0]), shape=(n, m))
-    if node.kind in ("kronecker", "entrywise"):
+    if node.kind == "kronecker":
+        return kronecker(*map(transposed, node.parts))
+    if node.kind == "entrywise":
         return of(node.kind, *map(transposed, node.parts), shape=(n, m))
-    if node.kind == "exponential":
-        return of("exponential", transposed(node.parts[0]))
+    if node.kind in ("exponential", "inverse"):
+        return of(node.kind, transposed(node.parts[0]))
     return of("transpose", node, shape=(n, m))
 
 
@@ -127,7 +129,30 @@ def _has(node: Node, which: str) -> bool:
 
 def is_skew(node: Node) -> bool:
     """Whether the transpose of a node is certainly minus the node."""
+    inner = factors_of(single(node)[1])
+    while len(inner) > 2 and inner[0] is transposed(inner[-1]):
+        inner = inner[1:-1]  # L M L^T is skew where M is
+    if 0 < len(inner) < len(factors_of(single(node)[1])):
+        return is_skew(product(inner))
     return sum_of([(ONE, node), (ONE, transposed(node))], node.shape).kind == "zeros"
+
+
+def odd_polynomial(node: Node, variable: Node) -> tuple[Any, ...] | None:
+    """The numbers c_k with node = sum_k c_k M (M^T M)^k for the variable M, as printed M p(M^T M); None for anything else."""
+    multiple, core = single(node)
+    if core is variable:
+        return (multiple,)
+    if core.kind != "product" or len(core.parts) != 2 or core.parts[0] is not variable:
+        return None
+    square, found = (transposed(variable), variable), {}
+    for coefficient, term in terms_of(core.parts[1]):
+        factors = () if term.kind == "identity" else factors_of(term)
+        if factors != square * (len(factors) // 2):
+            return None
+        found[len(factors) // 2] = multiple * coefficient
+    if not all(sympy.sympify(value).is_Rational for value in found.values()):
+        return None
+    return tuple(found.get(k, ZERO) for k in range(max(found) + 1))
 
 
 def hadamard(A: Node, B: Node) -> Node:

@@ -168,6 +168,21 @@ def indexed(pattern: str, *operands: Any) -> Bounded:
     raise ArithmeticUnsupported(f"the pattern {pattern!r} has no norm")
 
 
+@form
+def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
+    """The iterate of an odd polynomial M -> M p(M^T M), kept with the coefficients of p, where the count is a symbol."""
+    if isinstance(count, int):
+        for _ in range(count):
+            start = step(start)
+        return start
+    node = lifted(start).node
+    variable = nodes.leaf("iterated variable", node.shape)
+    coefficients = nodes.odd_polynomial(lifted(step(Bounded(variable))).node, variable)
+    if coefficients is None:
+        raise ArithmeticUnsupported("the iterate of what is no polynomial M p(M^T M) has no norm")
+    return Bounded(nodes.of("iterate", node, data=(sympy.sympify(count), *coefficients)))
+
+
 # -- norms and scalars -------------------------------------------------------------------------------------------------
 
 
@@ -271,13 +286,35 @@ def expm(A: Any) -> Bounded:
 
 
 @form
+def inverse(A: Any) -> Bounded:
+    return Bounded(nodes.of("inverse", lifted(A).node))
+
+
+@form
 def jacobian(f: Callable[..., Any], arguments: Any, wrt: str, layout: Any) -> Any:
     found = closed_form_of(f, wrt, layout.value)
     if found is None:
-        name = getattr(f, "__name__", f)
-        raise ArithmeticUnsupported(f"no closed form of the derivative of {name} in {wrt} is declared")
+        return _named_derivative(f, arguments, wrt, layout.value)
     world().closed.update(found.by)
     return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+
+
+def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: str) -> Bounded:
+    """A derivative of which nothing is known but what it is: the value of `f` in a variable, and the point."""
+    point, known = lifted(arguments[wrt]), world()
+    if point.flat:
+        raise ArithmeticUnsupported("a derivative in a vector of one dimension has no norm")
+    known.variables += 1
+    try:
+        variable = Bounded(nodes.leaf(f"variable {known.variables}", point.node.shape))
+        value = f(**{**arguments, wrt: variable})
+    finally:
+        known.variables -= 1
+    if not isinstance(value, Bounded):
+        raise ArithmeticUnsupported("the derivative of a scalar or of several values has no norm")
+    (rows, columns), (m, n) = value.node.shape, point.node.shape
+    data = (layout, variable.node.data[0])
+    return Bounded(nodes.of("derivative", value.node, point.node, data=data, shape=(rows * columns, m * n)))
 
 
 __all__ = ["FORMS", "FROBENIUS", "entries_of"]

@@ -57,6 +57,7 @@ def prove_bound(
     inputs: Callable[[], Mapping[str, Any]],
     mutants: Mapping[str, Side],
     assumed_positive: Sequence[Side] = (),
+    assumed_zero: Sequence[Side] = (),
 ) -> BoundProof:
     """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
 
@@ -70,6 +71,8 @@ def prove_bound(
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
                 same_signs_in(side(prepared))
+        for side in assumed_zero:
+            orthonormal_in(side(prepared))
         pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
         entries = [derived(left, right, index) for left, right, index in pairs]
         open_ones = [entry for entry in entries if not entry.proved]
@@ -122,17 +125,35 @@ def _paired(
 
 def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
     """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
+    plain = _derived(left, left, right, index)
+    start = _with_smaller_denominators(left)
+    return plain if plain.proved or start == left else _derived(start, left, right, index)
+
+
+def _with_smaller_denominators(value: Any) -> Any:
+    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left."""
+    known, changes = world().atoms, {}
+    for power in value.atoms(sympy.Pow):
+        if power.exp == -1 and power.base.is_Add:
+            less = power.base.xreplace({s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative})
+            if less.is_positive and all(term.is_nonnegative for term in power.base.args):
+                changes[power] = 1 / less
+    return value.xreplace(changes)
+
+
+def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     last: Alternative | None = None
+    before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
         search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
-        found = search.of_expression(left)
+        found = search.of_expression(start)
         for item in found:
-            if item.complete and search.reaches(item.bound) and at_most(item.bound, target):
-                return Entry(left, right, index, item.bound, item.steps, True)
+            if at_most(item.bound, target):
+                return Entry(left, right, index, item.bound, (*before, *item.steps), True)
         last = last or (found[0] if found else None)
-    bound, steps = (last.bound, last.steps) if last is not None else (left, ())
-    return Entry(left, right, index, bound, steps, False)
+    bound, steps = (last.bound, last.steps) if last is not None else (start, ())
+    return Entry(left, right, index, bound, (*before, *steps), False)
 
 
 def _with_roots(value: Any) -> Any:
@@ -162,6 +183,18 @@ def same_signs_in(value: Any) -> None:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def orthonormal_in(value: Any) -> None:
+    """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
+    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
+    for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if d == -c and identity.kind == "identity" and gram.kind == "product" and len(gram.parts) == 2:
+            frame = gram.parts[1]
+            if gram.parts[0] is nodes.transposed(frame):
+                blocks = frame.parts if frame.kind == "transpose" else (frame,)
+                blocks = blocks[0].parts if blocks[0].kind == "concatenate" else ()
+                world().contractions |= {frame.number, *(block.number for block in blocks)}
 
 
 def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:

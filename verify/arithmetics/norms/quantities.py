@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.nodes import ONE, single, sum_of, terms_of, transposed
+from verify.arithmetics.norms.nodes import ONE, is_skew, single, sum_of, terms_of, transposed
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
@@ -45,6 +45,8 @@ def norm(kind: str, node: Node) -> Any:
         return multiple
     if kind == FROBENIUS and core.kind == "identity":
         return multiple * sympy.sqrt(core.shape[0])
+    if kind == SPECTRAL and core.kind == "exponential" and is_skew(core.parts[0]):
+        return multiple  # it is orthogonal
     if core.kind == "ones" and kind in NORMS:
         return multiple * (1 if kind == LARGEST else sympy.sqrt(core.shape[0] * core.shape[1]))
     if kind == SPECTRAL and is_vector(core):

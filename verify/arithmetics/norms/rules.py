@@ -6,12 +6,14 @@ A rule maps a quantity to candidates (name, expression), where the expression is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy
 
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
@@ -46,13 +48,20 @@ STATEMENTS = {
     "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
     "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
     "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
+    "integral of orthogonal matrices": "int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of "
+    "orthogonal matrices for skew P and R, so that its spectral norm is at most 1",
     "permutation": "a permutation matrix has spectral norm 1",
+    "antisymmetric product": "A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most "
+    "||[A, B]||_2^2",
+    "iterated polynomial": "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with "
+    "||M||_2 <= 1",
     "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
     "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
     "contraction": "its singular values are at most 1, by assumption",
     "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
     "sum over an index": "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
     "Cauchy-Schwarz": "sum_i |e_i| <= sqrt(n) ||e||_2",
+    "smaller denominator": "a quotient of non-negative quantities grows as its denominator loses terms that are not negative",
     "largest of several": "what bounds each of several numbers bounds the largest",
 }
 
@@ -71,6 +80,8 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
 
 
 def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
+        yield "orthonormal", sympy.Integer(1)
     yield from RULES.get(node.kind, _nothing)(kind, node)
     if node.kind != "sum" or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
@@ -155,7 +166,25 @@ def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL and _is_corner_of_skew(node):
+        yield "integral of orthogonal matrices", sympy.Integer(1)
     yield "block", norm(kind, node.parts[0])
+
+
+def _is_corner_of_skew(node: Node) -> bool:
+    """Whether a node is the transpose of the upper right block of exp [[P, I], [0, R]] with P and R skew."""
+    size = node.shape[0]
+    upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
+    if upper is None or upper.kind != "rows" or node.data != (size, 2 * size) or upper.data != (0, size):
+        return False
+    whole = upper.parts[0]
+    if node.shape != (size, size) or whole.kind != "exponential" or whole.parts[0].kind != "concatenate":
+        return False
+    blocks = [nodes.transposed(part) for part in whole.parts[0].parts]
+    if len(blocks) != 2 or any(part.kind != "concatenate" or len(part.parts) != 2 for part in blocks):
+        return False
+    (P, corner), (below, R) = ([nodes.transposed(part) for part in block.parts] for block in blocks)
+    return corner.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R)
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
@@ -224,6 +253,22 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
             yield "exponential of a skew matrix", sympy.Integer(1) if kind == SPECTRAL else sympy.sqrt(node.shape[0])
     elif kind == SPECTRAL:
         yield "exponential", sympy.exp(norm(SPECTRAL, node.parts[0]))
+
+
+def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
+    multiple, core = nodes.single(node.parts[0])
+    largest = [norm(FROBENIUS, core), *(bound for _, bound in _input(SPECTRAL, core) if core.kind == "input")]
+    if kind == SPECTRAL and keeps_unit_interval(node.data[1:]) and any(at_most(abs(multiple) * x, 1) for x in largest):
+        yield "iterated polynomial", sympy.Integer(1)
+
+
+@functools.cache
+def keeps_unit_interval(coefficients: tuple[Any, ...]) -> bool:
+    """Whether |s p(s^2)| <= 1 for all s in [0, 1], decided at the ends and at the real critical points."""
+    s = sympy.Symbol("s", real=True)
+    value = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
+    places = [sympy.Integer(1), *(root for root in sympy.real_roots(value.diff(s)) if 0 <= root <= 1)]
+    return all(abs(value.eval(place)) <= 1 for place in places)
 
 
 def _permutation(kind: str, node: Node) -> Iterator[Candidate]:
@@ -300,6 +345,9 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
     for (c, A), (d, B) in (terms, terms[::-1]):
         if d != -c:
             return
+        if kind == SPECTRAL and A.kind == "product" and B is nodes.transposed(A):
+            yield from _antisymmetric(abs(c), A, B)
+            return
         if kind == SPECTRAL and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
             p = A.parts[0]
             if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
@@ -312,6 +360,19 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
                 yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
             elif kind == SPECTRAL:
                 yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1)
+
+
+def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
+    """Bounds of the spectral norm of c (A - A^T) for a product A."""
+    left, right = shared_ends(A.parts, B.parts)
+    if left or right:
+        ends = A.parts[:left], A.parts[len(A.parts) - right :]
+        inner = [nodes.product(X.parts[left : len(X.parts) - right]) for X in (A, B)]
+        yield "difference of products", c * norm(SPECTRAL, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
+        return
+    for split in range(1, len(A.parts)):
+        pair = [nodes.product(A.parts[:split]), nodes.transposed(nodes.product(A.parts[split:]))]
+        yield "antisymmetric product", c * norm(SPECTRAL, nodes.concatenated(pair, 1)) ** 2
 
 
 def is_softmax_column(node: Node) -> bool:
@@ -471,6 +532,7 @@ RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
     "absolute": _absolute,
     "entrywise": _entrywise,
     "exponential": _exponential,
+    "iterate": _iterate,
     "permutation": _permutation,
     "unit": _unit,
     "row norms": _row_norms,

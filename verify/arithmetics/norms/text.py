@@ -44,6 +44,10 @@ def node_text(node: Node, known: World | None = None) -> str:
     if node.kind == "sum over":
         factor = "" if node.data[1] == 1 else f"{scalar_text(node.data[1], known)} "
         return f"sum_{node.data[0]} {factor}{parts[0]}"
+    if node.kind == "derivative":
+        return f"d({parts[0]})/d({node.data[1]}) at {parts[1]}"
+    if node.kind == "iterate":
+        return f"iterate_{node.data[0]}({parts[0]})"
     if node.kind == "concatenate":
         return f"[{'; '.join(parts)}]"
     return f"{FUNCTIONS.get(node.kind, node.kind)}({', '.join(parts)})"

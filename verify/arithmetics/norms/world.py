@@ -77,8 +77,12 @@ class World:
     properties: set[tuple[str, str]] = field(default_factory=set)
     #: Pairs of nodes whose entries have equal signs, none of them zero, as an assumption of the claim says.
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
+    #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
+    contractions: set[int] = field(default_factory=set)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
+    #: How many derivatives enclose what is being evaluated.
+    variables: int = 0
     #: What of the assumptions was used.
     used: set[str] = field(default_factory=set)
     #: Claims that closed forms of derivatives were taken from.
