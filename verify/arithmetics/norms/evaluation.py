@@ -11,7 +11,6 @@ import sympy
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-
 #: Central differences of order eight: the step, and the weights of its multiples.
 STEP, WEIGHTS = 2.0**-7, (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 

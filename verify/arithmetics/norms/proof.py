@@ -135,7 +135,9 @@ def _with_smaller_denominators(value: Any) -> Any:
     known, changes = world().atoms, {}
     for power in value.atoms(sympy.Pow):
         if power.exp == -1 and power.base.is_Add:
-            less = power.base.xreplace({s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative})
+            less = power.base.xreplace(
+                {s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative}
+            )
             if less.is_positive and all(term.is_nonnegative for term in power.base.args):
                 changes[power] = 1 / less
     return value.xreplace(changes)
