@@ -172,7 +172,7 @@ PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text", name=
         \|\mathbf{M}\|_F, \text{ we follow standard practice by pre-normalising the matrix } \mathbf{M} \text{ so that }
         \mathbf{M}_0 = \frac{\mathbf{M}}{\|\mathbf{M}\|_F+\epsilon} \text{ where } \epsilon > 0""",
     assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
-    relation=AtMost(), sizes={"N": (1, 5), "m": (1, 4)},
+    relation=AtMost(), all_sizes=True, sizes={"N": (1, 5), "m": (1, 4)},
     note="Full rank, the other requirement of convergence, is not $M_0$'s to give: it has the rank of $M$.",
 )  # fmt: skip
 

@@ -323,7 +323,7 @@ NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at
         be more than } 1""",
     assumptions=[FROM_NEWTON_SCHULZ, "the iteration starts with singular values at most 1"],
     hypotheses=[contraction("start", "singular values at most 1")],
-    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
+    relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),
     note="$1 - g(s) = (1 - s)^2(2 + s)/2$ for $g(s) = s(3 - s^2)/2$.",
 )  # fmt: skip

@@ -55,7 +55,7 @@ EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), pro
     statement=r"""
         \|\mathbf{M}_0\|_2\le\frac1\epsilon\|\mathbf{M}\|_2\le\frac1\epsilon\sqrt{\|\mathbf{X}\mathbf{W}^Q\|_2^2+\|\mathbf{X}\mathbf{W}^K\|_2^2}\le\frac{\sqrt2}{\epsilon}\|\mathbf{X}\|_2\le
         C_1, \text{ where } C_1>0 \text{ is some constant}""",
-    name="norm of the normalised queries and keys", relation=AtMost(),
+    name="norm of the normalised queries and keys", relation=AtMost(), all_sizes=True,
     note=r"So $C_1 = \sqrt2 R/\epsilon$ in Eq. (68) for $\|X\|_2 \le R$. $\|M_0\|_2 < 1$ needs no bound on $X$.",
 )  # fmt: skip
 

@@ -16,12 +16,11 @@ from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QU
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens,
 )  # fmt: skip
-from verify.arithmetics.closed_forms import closed_form
 from verify.matrix import (
     COLUMN, absolute, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt, total,
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
-from verify.oracles import jacobian
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
 from verify.vocabulary.hypotheses import skew
 
@@ -141,7 +140,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
     """,
     assumptions=[SKEW, "derivative over all square matrices"], hypotheses=[skew("S", SKEW.text)],
-    relation=AtMost(ascent=False), sizes={"m": (1, 3)}, proof=("osa.eq-79",),
+    relation=AtMost(ascent=False), all_sizes=True, sizes={"m": (1, 3)}, proof=("osa.eq-79",),
     note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
 )  # fmt: skip
 
@@ -298,7 +297,8 @@ LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
         """,
     assumptions=[BOUNDED],
-    relation=AtMost(), where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
+    relation=AtMost(), all_sizes=True,
+    where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.8-absolute",
     consequence=r"""For $\alpha$ of either sign use $\|\partial\operatorname{vec}S/\partial\operatorname{vec}X\|_2 \le
         2|\alpha|R/\sqrt{d_v}$ (osa.lemma-f.8-absolute).""",
@@ -339,8 +339,8 @@ LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lem
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED, ANY_ALPHA],
-    name="norm of the scores' Jacobian, corrected", relation=AtMost(), where=small, corrects="osa.lemma-f.8",
-    uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
+    name="norm of the scores' Jacobian, corrected", relation=AtMost(), all_sizes=True,
+    where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
 )  # fmt: skip
 
 

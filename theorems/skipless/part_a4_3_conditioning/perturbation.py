@@ -72,7 +72,7 @@ EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)", name="norm of the pe
         \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial(
         \mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1})))}{\partial\mathbf{x}^{\ell-1}}\right\|_2""",
     assumptions=[ANY_TOKENS, SPLIT],
-    relation=AtMost(), sizes=SIZES,
+    relation=AtMost(), all_sizes=True, sizes=SIZES,
     doubt=Doubt(r"\mathbf{W}_\ell^0", """the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10)
             and (13) print these weights with $O$, which is taken."""))  # fmt: skip
 
