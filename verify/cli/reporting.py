@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import sys
 from pathlib import Path
 from typing import Any, TextIO
 
 from verify.cli.shared import tell_rejected
+from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
 REPORT = Path("report")
@@ -25,6 +27,9 @@ def add_commands(commands: Any) -> None:
         "--baseline", type=Path, metavar="REPORT.JSON", help="print what changed since; status 1 if a verdict did"
     )
     reporting.add_argument("--no-site", action="store_true", help="only report.json, report.md, summary.md, junit.xml")
+    reporting.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes that make pages (default: all cores)"
+    )
     reporting.set_defaults(command=_report)
 
 
@@ -34,6 +39,8 @@ def _report(options: argparse.Namespace) -> int:
     from verify.site import require_libraries, write_site
 
     registry = load(options.package)
+    if options.jobs < 1:
+        raise InputError("--jobs", "at least 1", str(options.jobs))
     chosen = registry.matching(options.claims)
     baseline = read_baseline(options.baseline) if options.baseline else None
     if not options.no_site:
@@ -44,7 +51,9 @@ def _report(options: argparse.Namespace) -> int:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
     written = write(report, options.out, compared)
     if not options.no_site:
-        written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared))
+        written.insert(
+            0, write_site(report, options.out, _Counter(sys.stderr).show, compared, options.jobs, options.package)
+        )
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     for line in report.disagreements:
         print(f"DISAGREES  {line}")
@@ -59,11 +68,12 @@ class _Counter:
     """Pages written so far: rewritten in place on a terminal, now and then elsewhere."""
 
     def __init__(self, stream: TextIO, every: int = 100) -> None:
-        self.stream, self.every, self.live = stream, every, stream.isatty()
+        self.stream, self.every, self.live, self.told = stream, every, stream.isatty(), 0
 
     def show(self, done: int, total: int) -> None:
         if self.live:
             self.stream.write(f"\r{done} of {total} pages" + ("\n" if done == total else ""))
-        elif done % self.every == 0:
+        elif done // self.every > self.told:
+            self.told = done // self.every
             self.stream.write(f"{done} of {total} pages\n")
         self.stream.flush()
