@@ -36,7 +36,7 @@ SIZES = {"m": (1, 3), "n": (1, 4)}
 
 def toy(name: str, relation: Any, **options: Any) -> Claim:
     """A claim of the toy paper; `Claim` records this module's caller as its home."""
-    settings = {"label": name, "statement": name, "sizes": SIZES, **options}
+    settings = {"label": name, "name": f"toy {name}", "statement": name, "sizes": SIZES, **options}
     return Claim(PAPER, f"toy.{name}", relation=relation, **settings)
 
 

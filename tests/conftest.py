@@ -24,8 +24,8 @@ SOUND = """
     A_mn = Annotated[Any, Shape("m", "n")]
     B_nm = Annotated[Any, Shape("n", "m")]
 
-    CLAIM = Claim(PAPER, "demo.{name}", label="Eq. ({name})", statement="(AB)^T = B^T A^T", relation=Equal(),
-                  sizes={{"m": (1, 3), "n": (1, 4)}}, exact=True)
+    CLAIM = Claim(PAPER, "demo.{name}", label="Eq. ({name})", name="transpose of a product",
+                  statement="(AB)^T = B^T A^T", relation=Equal(), sizes={{"m": (1, 3), "n": (1, 4)}}, exact=True)
 
     @CLAIM.formula
     def product_transposed(A: A_mn, B: B_nm) -> Any:

@@ -132,8 +132,8 @@ from verify.vocabulary import Claim, Equal, Paper
 from folio.shared import doubled, in_a_string, LARGE
 
 PAPER = Paper("first", "A paper", "nobody", "row-major")
-ONE = Claim(PAPER, "first.one", label="a", statement="x", relation=Equal(), note="of no weight")
-TWO = Claim(PAPER, "first.two", label="a", statement="x", relation=Equal(), sizes=LARGE)
+ONE = Claim(PAPER, "first.one", label="a", name="one", statement="x", relation=Equal(), note="of no weight")
+TWO = Claim(PAPER, "first.two", label="a", name="two", statement="x", relation=Equal(), sizes=LARGE)
 
 
 @ONE.formula
@@ -187,6 +187,7 @@ def folio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("first/part/claims.py", "of no weight", "of none", set()),
         ("first/part/claims.py", "relation=Equal(), sizes=LARGE", "sizes=LARGE, relation=Equal()", set()),
         ("first/part/claims.py", '"row-major")', '"row-major")  # a comment', set()),
+        ("first/part/claims.py", "Equal(), note", 'Equal(left="one side", right="the other"), note', set()),
         ("first/part/claims.py", "Equal(), note", "HasStructure(), note", {"first.one"}),
         ("shared.py", "2 * x", "2 * x * 3", {"first.one", "first.two"}),
         ("shared.py", "return 0", "return 1", {"first.one", "first.two"}),

@@ -188,6 +188,9 @@ def test_every_side_of_a_bound_has_a_name() -> None:
         sides = sides_of(claim)
         assert sides.left and sides.right and sides.left != sides.right, claim.id
         assert max(len(sides.left), len(sides.right)) <= LONGEST + 10, claim.id
+        assert "`" not in sides.left + sides.right, (
+            f"{claim.id}: a side is called by an expression of its code, {sides}"
+        )
 
 
 def test_sides_are_called_by_docstring_name_or_expression() -> None:

@@ -84,7 +84,7 @@ def loss_along(energy_of: Callable[[Any], Any], X: Any, velocity: Any) -> Any:
 
 
 def no_loss() -> Any:
-    """The least that "monotonically decreasing" allows, for `loss_along`."""
+    """0, the least that a falling energy loses."""
     return zeros(2, 1)
 
 

@@ -32,6 +32,9 @@ def add_commands(commands: Any) -> None:
         metavar="URL",
         help="where its pages find the docs (default: the folder docs in it, if `make docs` made it)",
     )
+    reporting.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes that make pages (default: all cores)"
+    )
     reporting.set_defaults(command=_report)
 
 
@@ -41,6 +44,8 @@ def _report(options: argparse.Namespace) -> int:
     from verify.site import require_libraries, write_site
 
     registry = load(options.package)
+    if options.jobs < 1:
+        raise InputError("--jobs", "at least 1", str(options.jobs))
     chosen = registry.matching(options.claims)
     baseline = read_baseline(options.baseline) if options.baseline else None
     if not options.no_site:
@@ -53,7 +58,9 @@ def _report(options: argparse.Namespace) -> int:
     try:
         written = write(report, options.out, compared)
         if not options.no_site:
-            written.insert(0, write_site(report, options.out, _Counter(sys.stderr).show, compared, options.docs))
+            progress = _Counter(sys.stderr).show
+            site = write_site(report, options.out, progress, compared, options.jobs, options.package, options.docs)
+            written.insert(0, site)
     except OSError as problem:
         raise _unwritable(options.out, f"{problem.filename}: {problem.strerror}") from None
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
@@ -82,11 +89,12 @@ class _Counter:
     """Pages written so far: rewritten in place on a terminal, now and then elsewhere."""
 
     def __init__(self, stream: TextIO, every: int = 100) -> None:
-        self.stream, self.every, self.live = stream, every, stream.isatty()
+        self.stream, self.every, self.live, self.told = stream, every, stream.isatty(), 0
 
     def show(self, done: int, total: int) -> None:
         if self.live:
             self.stream.write(f"\r{done} of {total} pages" + ("\n" if done == total else ""))
-        elif done % self.every == 0:
+        elif done // self.every > self.told:
+            self.told = done // self.every
             self.stream.write(f"{done} of {total} pages\n")
         self.stream.flush()

@@ -43,11 +43,13 @@ PROVING = {
 #: Libraries whose results checks compare, and the one that draws examples.
 LIBRARIES = ("torch", "python-flint", "mpmath", "numpy", "sympy", "hypothesis")
 
-#: Keywords of a claim that no check reads.
+#: Keywords of a claim that no check reads, and of its relation.
 TEXTS = {
     "label", "statement", "name", "consequence", "observed", "reading", "doubt", "missing", "note", "severity",
     "correction", "corrects",
 }  # fmt: skip
+RELATIONS = {relation.__name__ for relation in ATTACKS}
+NAMES_OF_SIDES = {"left", "right"}
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,8 @@ def _without_prose(tree: ast.Module) -> ast.Module:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Claim":
             kept = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
             node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RELATIONS:
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in NAMES_OF_SIDES]
     return tree
 
 

@@ -139,7 +139,7 @@ def _pooled(
     """Run tasks in a pool of processes; returns those under way when a worker died, and those not begun then."""
     waiting = deque(tasks)
     under_way: dict[concurrent.futures.Future[tuple[Task, Record, Judgement]], Task] = {}
-    with _pool(jobs) as pool, contextlib.suppress(BrokenProcessPool):
+    with worker_pool(jobs) as pool, contextlib.suppress(BrokenProcessPool):
         while waiting or under_way:
             while waiting and len(under_way) < jobs:
                 under_way[pool.submit(_work, package, waiting[0], settings, recorder)] = waiting[0]
@@ -153,7 +153,7 @@ def _pooled(
 
 
 @contextlib.contextmanager
-def _pool(jobs: int) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
+def worker_pool(jobs: int) -> Iterator[concurrent.futures.ProcessPoolExecutor]:
     """Worker processes that end with this block, however it is left, and with this process, however it dies."""
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")

@@ -6,6 +6,7 @@ plots        what the checks measured, drawn by `chart`          graph       whi
 code         highlighted Python, with helpers                    byhand      counterexamples in plain numpy
 documents    Markdown of the docs as HTML                        glossary    the words of the report
 latex        errata as LaTeX                                     badge       the verdicts in one line
+building     which pages are due, and the workers that make them
 
 Its libraries are the extra `report`; `verify.report` needs none of them and knows nothing of this package.
 """
@@ -39,17 +40,21 @@ def write_site(
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
     changes: list[Change] | None = None,
+    jobs: int = 1,
+    package: str = "theorems",
     docs: str | None = None,
 ) -> Path:
     """Write the site into `folder` and return the path of its front page.
 
-    `progress(done, total)` is called after every page.  `changes` against a baseline, if there is one, are listed
-    on the front page.  Pages of claims that are no more are removed.  `docs` is the address of the docs, absolute or
-    relative to `folder`, that each page links to; without it, the docs that `folder` holds, if it does.
+    Pages made of the same as those that stand there are left alone, and pages of claims that are no more are removed.
+    `progress(done, total)` tells how many of the others are made.  `changes` against a baseline, if there is one, are
+    listed on the front page.  With more than one job pages are made in that many processes, which take the claims of
+    the report from `package`.  `docs` is the address of the docs, absolute or relative to `folder`, that each page links
+    to; without it, the docs that `folder` holds, if it does.
     """
     require_libraries()
     from verify.site.pages import Site
 
     if docs is None and (folder / DOCS).is_file():
         docs = DOCS
-    return Site(report, folder, progress, changes, docs).write()
+    return Site(report, folder, changes, docs).write(progress, jobs, package)

@@ -8,7 +8,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -34,6 +34,12 @@ GREEK = {
     "θ": "theta", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma",
     "τ": "tau", "φ": "phi", "ϕ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega",
 }  # fmt: skip
+#: Filters of the list of claims: what they are called, and their names; and what their values are called.
+_FILTERS = (
+    ("Paper", "paper"), ("Verdict", "verdict"), ("Weight", "weight"), ("Strength", "grade"), ("Kind", "kind"),
+    ("Stated by", "origin"),
+)  # fmt: skip
+_IN_WORDS = {"origin": {"project": "this project", "paper": "the paper"}}
 
 
 class Content:
@@ -221,6 +227,7 @@ class Content:
         found = self.report.provenance
         versions = [f"{name} {version}" for name, version in found["libraries"].items() if version]
         rows = [
+            ("Evidence", f"gathered {_when(found['evidence'])}" if found["evidence"] else "none"),
             ("Code", f"commit {found['commit']}" if found["commit"] else ""),
             ("Software", ", ".join([f"Python {found['python']}", *versions])),
             ("Machine", found["platform"]),
@@ -236,25 +243,28 @@ class Content:
 
     def filters(self) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
         """Fields to filter by: label, name, and the options (value, words, number of claims)."""
-        claims, verdicts = self.report.claims.values(), self.report.verdicts
-        values = {
-            ("Paper", "paper"): [(c.paper.key, c.paper.key) for c in claims],
-            ("Verdict", "verdict"): [(status_of(verdicts[c.id]),) * 2 for c in claims],
-            ("Weight", "weight"): [(self.report.weights.get(c.id, "text"),) * 2 for c in claims],
-            ("Strength", "grade"): [(verdicts[c.id].grade or "none",) * 2 for c in claims],
-            ("Kind", "kind"): [(c.relation.kind,) * 2 for c in claims],
-            ("Stated by", "origin"): [
-                ("project", "this project") if c.of_project else ("paper", "the paper") for c in claims
-            ],
-        }
+        values = [self.filtered_by(claim) for claim in self.report.claims.values()]
         orders = {"verdict": KINDS_OF_VERDICT, "weight": WEIGHTS, "grade": (*GRADES, "none")}
         found = []
-        for (label, name), given in values.items():
-            number = Counter(given)
+        for label, name in _FILTERS:
+            number = Counter(value[name] for value in values)
             known = orders.get(name)
-            options = sorted(number, key=lambda pair: known.index(pair[0]) if known else 0)
-            found.append((label, name, [(value, words, number[value, words]) for value, words in options]))
+            options = sorted(number, key=lambda value: known.index(value) if known else 0)
+            words = _IN_WORDS.get(name, {})
+            found.append((label, name, [(value, words.get(value, value), number[value]) for value in options]))
         return found
+
+    def filtered_by(self, claim: Claim) -> dict[str, str]:
+        """What the filters ask about one claim, by their names."""
+        verdict = self.report.verdicts[claim.id]
+        return {
+            "paper": claim.paper.key,
+            "verdict": status_of(verdict),
+            "weight": self.report.weights.get(claim.id, "text"),
+            "grade": verdict.grade or "none",
+            "kind": claim.relation.kind,
+            "origin": "project" if claim.of_project else "paper",
+        }
 
     def search_words(self, claim: Claim) -> str:
         """Every word under which a claim is found, once, as the script compares them."""
@@ -268,6 +278,12 @@ class Content:
             texts += [function.__name__.replace("_", " "), function.__doc__]
         words = " ".join(searchable(text) for text in texts if text)
         return " ".join(dict.fromkeys(words.split()))
+
+
+def _when(span: Sequence[str]) -> str:
+    """The first and the last moment of a run, to the minute."""
+    first, last = (moment.replace("T", " ")[:16] for moment in span)
+    return f"{first} UTC" if first == last else f"{first} to {last} UTC"
 
 
 def searchable(text: str) -> str:

@@ -74,12 +74,10 @@ class Typesetter:
     """Converts formulas, and remembers those it could not."""
 
     def __init__(self) -> None:
-        self.formulas: set[str] = set()
         self.plain: set[str] = set()
 
     def display(self, latex: str) -> Markup:
         """A statement: formulas as MathML, words between them as HTML; its source where it cannot be converted."""
-        self.formulas.add(latex)
         found = _statement(latex)
         if found is None:
             self.plain.add(latex)

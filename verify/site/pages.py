@@ -29,7 +29,7 @@ from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, status_of
 from verify.report.papers import about, bibtex, findings, parts, reliable, replaced
 from verify.report.sides import short
 from verify.report.wording import KIND_NAMES, capital, counted, does_not_hold, how_sure, resting, sentence, titled
-from verify.site import code, documents, glossary, graph, mathematics
+from verify.site import building, code, documents, glossary, graph, mathematics
 from verify.site.badge import badge
 from verify.site.content import MOST_VIOLATIONS, Content, dtype, number
 from verify.site.latex import as_latex
@@ -68,17 +68,14 @@ class Site:
     """One report as pages below a folder."""
 
     def __init__(
-        self,
-        report: Report,
-        folder: Path,
-        progress: Callable[[int, int], None],
-        changes: list[Change] | None = None,
-        docs: str | None = None,
+        self, report: Report, folder: Path, changes: list[Change] | None = None, docs: str | None = None
     ) -> None:
-        self.report, self.folder, self.progress, self.changes = report, folder, progress, changes
+        self.report, self.folder, self.changes, self.docs = report, folder, changes, docs
         self.content = Content(report)
         self.typesetter = self.content.typesetter
-        self.written: set[Path] = set()
+        self.files: dict[str, str] = {}  #: of the page that is being made, with their digests
+        self.plain: set[str] = set()  #: formulas that the other pages show as source
+        self.pages = self._pages()
         self.errata = errata(report)
         self.order = list(report.claims)
         self.templates = jinja2.Environment(
@@ -89,28 +86,57 @@ class Site:
             lstrip_blocks=True,
         )
         self.templates.globals.update(
-            marks=MARKS, report=report, footer=self.footer, report_title=TITLE, label_of=LABELS, known_term=_known_term,
-            docs=docs,
-        )  # fmt: skip
+            marks=MARKS, report=report, report_title=TITLE, label_of=LABELS, known_term=_known_term, docs=docs
+        )
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
             sentence=sentence, capital=capital, counted=counted, resting=resting, short=short,
         )  # fmt: skip
 
-    def write(self) -> Path:
-        """Every page; returns the front page's path."""
-        papers = self.report.papers
-        steps: list[Callable[[], None]] = [partial(self.claim_page, claim) for claim in self.report.claims.values()]
-        steps += [partial(self.errata_page, paper) for paper in papers]
-        steps += [partial(self.paper_page, paper) for paper in papers]
-        steps += [partial(self.map_page, paper) for paper in papers]
-        steps += [self.map_of_all, self.list_page, self.glossary_page, self.front_page]
-        self.assets()
-        for done, step in enumerate(steps, start=1):
-            step()
-            self.progress(done, len(steps))
-        self.remove_leftovers()
+    def _pages(self) -> dict[str, tuple[str, Claim | None, Callable[[], None]]]:
+        """Every page by its name, of what kind it is, the claim it is about, and how it is written; the front page last."""
+        found: dict[str, tuple[str, Claim | None, Callable[[], None]]] = {"assets": ("assets", None, self.assets)}
+        for paper in self.report.papers:
+            for kind, page in (("errata", self.errata_page), ("papers", self.paper_page), ("map", self.map_page)):
+                found[f"{kind}/{paper.key}"] = (kind, None, partial(page, paper))
+        for name, step in (("map", self.map_of_all), ("claims", self.list_page), ("glossary", self.glossary_page)):
+            found[name] = (name, None, step)
+        for claim in self.report.claims.values():
+            found[f"claims/{slug(claim.id)}"] = ("claim", claim, partial(self.claim_page, claim))
+        return {**found, "index": ("index", None, self.front_page)}
+
+    def write(self, progress: Callable[[int, int], None], jobs: int = 1, package: str = "theorems") -> Path:
+        """Every page that does not stand already, in worker processes where that pays; returns the front page's path."""
+        key, before = building.keys(self.report, self.changes, self.docs), building.standing(self.folder)
+        keys = {name: key(kind, claim) for name, (kind, claim, _) in self.pages.items()}
+        made = {
+            name: before[name] for name in self.pages if name in before and before[name].stands(self.folder, keys[name])
+        }
+        due = [name for name in self.pages if name not in made]
+        done = 0
+
+        def step(number: int) -> None:
+            nonlocal done
+            done += number
+            progress(done, len(due))
+
+        first = [name for name in due if name != "index"]
+        for name, (files, plain) in building.make(self, first, jobs, package, step).items():
+            made[name] = building.Made(keys[name], files, plain)
+        if "index" in due:
+            self.plain = {latex for name, page in made.items() if name != "index" for latex in page.plain}
+            made["index"] = building.Made(keys["index"], *self.make("index"))
+            step(1)
+        replace_file(self.folder / building.MANIFEST, building.manifest(made))
+        self.remove_leftovers({self.folder / name for page in made.values() for name in page.files})
         return self.folder / "index.html"
+
+    def make(self, name: str) -> tuple[dict[str, str], list[str]]:
+        """Write one page; returns its files with their digests, and the formulas that it shows as source."""
+        self.files = {}
+        self.typesetter.plain.clear()
+        self.pages[name][2]()
+        return self.files, sorted(self.typesetter.plain)
 
     # -- pages ---------------------------------------------------------------------------------------------------------
 
@@ -130,8 +156,7 @@ class Site:
             once=[item for item in self.report.shortfalls if item.once],
             provenance=self.content.provenance(),
             changes=self.changes,
-            formulas=len(self.typesetter.formulas),
-            plain=len(self.typesetter.plain),
+            plain=len(self.plain),
         )
 
     def paper_row(self, paper: Paper) -> dict[str, Any]:
@@ -147,9 +172,12 @@ class Site:
         }
 
     def list_page(self) -> None:
-        """Every claim, and the words by which the search finds it."""
-        words = {claim.id: self.content.search_words(claim) for claim in self.report.claims.values()}
-        self.put("assets/search.js", f"window.claimWords = {json.dumps(words, ensure_ascii=False)};\n")
+        """Every claim; and row by row what the filters ask about it, and the words by which the search finds it."""
+        claims = self.report.claims.values()
+        known = [{**self.content.filtered_by(claim), "words": self.content.search_words(claim)} for claim in claims]
+        self.put(
+            "assets/search.js", f"window.claims = {json.dumps(known, ensure_ascii=False, separators=(',', ':'))};\n"
+        )
         self.render("claims.html", "claims.html", filters=self.content.filters())
 
     def glossary_page(self) -> None:
@@ -304,14 +332,6 @@ class Site:
         own = {claim.id for claim in self.report.chosen(paper.key)}
         return [item for item in self.report.shortfalls if item.claims & own and not item.once]
 
-    def footer(self) -> str:
-        """When the evidence was gathered."""
-        span = self.report.provenance["evidence"]
-        if span is None:
-            return "No evidence."
-        first, last = (moment.replace("T", " ")[:16] for moment in span)
-        return f"Evidence gathered {first} UTC." if first == last else f"Evidence gathered {first} to {last} UTC."
-
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def render(self, template: str, name: str, **values: Any) -> None:
@@ -322,13 +342,13 @@ class Site:
     def put(self, name: str, content: str) -> None:
         """One file of the site."""
         replace_file(self.folder / name, content)
-        self.written.add(self.folder / name)
+        self.files[name] = building.digest(content)
 
-    def remove_leftovers(self) -> None:
+    def remove_leftovers(self, written: set[Path]) -> None:
         """Delete what an earlier report left in the site's own folders."""
         for folder in OWNED:
             for path in (self.folder / folder).glob("*"):
-                if path.is_file() and path not in self.written:
+                if path.is_file() and path not in written:
                     path.unlink()
 
 

@@ -13,7 +13,7 @@ from verify.vocabulary.errors import InputError, RegistryError, in_one_line, sho
 
 
 class Registry(Mapping[str, Claim]):
-    """Claims by id.  Building one raises `RegistryError` on duplicate ids and on links that lead nowhere."""
+    """Claims by id.  Building one raises `RegistryError` on duplicate ids, claims without a name, links that lead nowhere."""
 
     def __init__(self, claims: Iterable[Claim]) -> None:
         self._claims: dict[str, Claim] = {}
@@ -21,6 +21,10 @@ class Registry(Mapping[str, Claim]):
             if claim.id in self._claims:
                 raise RegistryError(
                     f"two claims have the id {claim.id!r}: {self._claims[claim.id].module} and {claim.module}"
+                )
+            if not claim.name.strip():
+                raise RegistryError(
+                    f"{claim.id}: a claim has a name, a few words that a reader would search for; got none"
                 )
             self._claims[claim.id] = claim
         for claim in self._claims.values():

@@ -30,7 +30,8 @@ Errors = Annotated[Any, Shape("2", "1")]
 EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
     statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
     name="loss floor of equal samples", assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
-    relation=AtMost(ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)}, of_project=True,
+    relation=AtMost(left="(y_1 - y_2)^2 / 4", ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
+    of_project=True,
     note="$f(X_1) = f(X_2)$, and $((f - y_1)^2 + (f - y_2)^2) / 2$ is least where $f$ is the mean of both labels.",
 )  # fmt: skip
 
@@ -175,7 +176,8 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
         }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ for proper }\delta\text{, the GD training of
         Transformer converges to a global minimum with sufficiently small step size }\gamma\text{ as in Eq. (4).}""",
     assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA],
-    name="global convergence under LeCun and He initialisation", relation=AtMost(signed=True), expects="refuted",
+    name="global convergence under LeCun and He initialisation",
+    relation=AtMost(left="the stated probability", signed=True), expects="refuted",
     severity="error", correction="convergence.thm-1-one-token", uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.lemma-5", "convergence.eq-45-46",
@@ -190,7 +192,8 @@ THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global con
         }d_m=\tilde\Omega(N)\text{, then with probability at least }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat
         c}d_s^{-1}))\text{, the GD training of Transformer converges to a global minimum with sufficiently small
         }\gamma\text{ as in Eq. (4).}""",
-    assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA], relation=AtMost(signed=True), expects="refuted",
+    assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA],
+    relation=AtMost(left="the stated probability", signed=True), expects="refuted",
     severity="error", correction="convergence.thm-2-one-token", uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
@@ -323,8 +326,8 @@ THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     assumptions=[
         "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)",
     ],
-    name="probability that all pairs are dissimilar", relation=AtMost(signed=True), sizes={"N": (2, 4), "d": (2, 5)},
-    uses=("convergence.prop-1-fixed-pattern",), of_project=True,
+    name="probability that all pairs are dissimilar", relation=AtMost(left="the union bound over pairs", signed=True),
+    sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",), of_project=True,
     note="""The union bound over pairs, against enumeration; equality for $N = 2$. What follows deterministically is
         convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
         (convergence.eq-60-61).""")  # fmt: skip

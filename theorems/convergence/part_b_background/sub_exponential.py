@@ -63,7 +63,7 @@ SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, 
 
 LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="scaled sub-exponential variable",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
-    assumptions=["s > 0"], relation=AtMost(ascent=False),
+    assumptions=["s > 0"], relation=AtMost(left="1", ascent=False),
     note=r"""Put $s \ell$ for $\ell$ in the definition. Checked as the quotient of both sides of the definition, in
         logarithms.""",
 )  # fmt: skip
@@ -98,7 +98,7 @@ Spreads = Annotated[Any, Shape("N", "1")]
 LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="sum of sub-exponential variables",
     statement=r"""\text{independent sub-exponential }X_i\sim(\nu_i,\alpha_i)\text{ for }i\in1,...,N\ \Rightarrow\
         \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
-    assumptions=["X_1, ..., X_N independent"], relation=AtMost(ascent=False), sizes={"N": (1, 5)},
+    assumptions=["X_1, ..., X_N independent"], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
     note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
         function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
         ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
@@ -202,7 +202,7 @@ ANY_PARAMETERS = Claim(CONVERGENCE, "convergence.lemma-4-any-parameters",
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\
         P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2 \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
     assumptions=[DEFINITION, "X constant, which is SE(0, 0)", "delta = exp(-level) in (0, 1)"],
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
+    relation=AtMost(left="1 - delta", ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
     note=r"The definition allows 'non-negative parameters'. $|X - \mu| < 0$ never happens.")  # fmt: skip
 
 
@@ -222,7 +222,8 @@ WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", labe
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
     name="sub-exponential tail bound, corrected", assumptions=["delta = exp(-level) in (0, 1)"],
-    relation=AtMost(ascent=False), corrects="convergence.lemma-4", of_project=True,
+    relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), corrects="convergence.lemma-4",
+    of_project=True,
     note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for
         Lemma 4.""",
 )  # fmt: skip

@@ -115,7 +115,8 @@ EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gra
         =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\|_2
         \le\tau_1\sum_n|(f(X_n)-y_n)|d_s^{3/2}\bar\lambda_VC_x
         \le\tau_1\sqrt{N\textstyle\sum_n|(f(X_n)-y_n)|^2}d_s^{3/2}\bar\lambda_VC_x=\rho\bar\lambda_V\|f-y\|_2""",
-    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.lemma-8"),
+    relation=AtMost(left="gradient norms and what bounds them, each the smaller", ascent=False), all_sizes=True,
+    uses=("convergence.d1-gradients", "convergence.lemma-8"),
     doubt=Doubt(
         r"\sqrt{N\sum_{n=1}^{N} \left|\left(f(\boldsymbol{X}_{n})-y_{n}\right)\right|^{2} d_{s}^{3/2} "
         r"\bar{\lambda}_{O} C_{x}}",
@@ -131,7 +132,8 @@ EQ_9_10 = Claim(LOSS, "convergence.eq-9-10", label="Eqs. (9), (10)", name="loss 
         \le2\tau_0\tau_1\sqrt{N\textstyle \sum_n|(f(X_n)-y_n)|^2}\,d_s\bar \lambda_K\bar\lambda_V\bar\lambda_O(C_x
         \sqrt{d_s})^3 =2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2;\ \
         \|\nabla_{W_K}\ell(\theta)\|_F \le2\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2\|f-y\|_2""",
-    relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
+    relation=AtMost(left="gradient norms and what bounds them, each the smaller", ascent=False), all_sizes=True,
+    uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     doubt=Doubt((
         r"\boldsymbol{W}_{k} \boldsymbol{X}_{n}^{\top}",
         r"\boldsymbol{w}_{O} \circ \boldsymbol{\sigma}_{r} \left( \boldsymbol{W}_{V} \boldsymbol{X}_{n}^{\top} "

@@ -286,7 +286,7 @@ EQ_19_FIXED.mutant("change of W_V instead", '"w_O" -> "W_V"')
 EQ_20 = Claim(ONE_SAMPLE, "convergence.eq-20", label="Eq. (20)", name="Lipschitz bound of the value gradient",
     statement=r"""\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F \le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz
         +\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1]\|\theta^{t'}-\theta^\top\|_2""",
-    relation=AtMost(ascent=False), expects="refuted", severity="error",
+    relation=AtMost(left="change of the gradient in W_V", ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-17-18", "convergence.eq-19"), correction="convergence.eq-20-fixed-pattern",
     doubt=Doubt(r"\boldsymbol{\theta}^{t'} - \boldsymbol{\theta}^{\top}",
         r"$\theta^\top$ stands for $\theta^t$, as in Lemma 12."),
@@ -316,7 +316,8 @@ EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (2
         \le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="Lipschitz bound of the value gradient, fixed pattern", assumptions=[SAME_PATTERN],
-    relation=AtMost(ascent=False), all_sizes=True, sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    relation=AtMost(left="change of the gradient in W_V", ascent=False), all_sizes=True,
+    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
     uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"), corrects="convergence.eq-20", of_project=True,
 )  # fmt: skip
 

@@ -130,7 +130,8 @@ EQ_21.counterexample(
 EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21), with the norm of a token",
     statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
         \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
-    name="change of the query gradient, split, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-21",
+    name="change of the query gradient, split, corrected",
+    relation=AtMost(left="change of the gradient in W_Q", ascent=False), corrects="convergence.eq-21",
     of_project=True)  # fmt: skip
 EQ_21_TOKENS.domain("steep attention")(steep_attention)
 
@@ -267,27 +268,30 @@ _CORRECTED = (
 
 EQ_23 = Claim(TWO_TOKENS, "convergence.eq-23", label="Eq. (23)", name="Lipschitz bound of the query gradient",
     statement=_STATEMENT.format(weight="Q", other="K"),
-    relation=AtMost(ascent=False), expects="refuted", severity="error",
+    relation=AtMost(left="change of the gradient in W_Q", ascent=False), expects="refuted", severity="error",
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-23-fixed-pattern",
     note=r"""Three defects meet: the jump of $\mathrm{relu}'$ (Eq. (19)), the tokens taken out of the sum with norm
         $C_x$ (Eq. (21)), and the lost factor $C_x^2 d_s$ (Eq. (22)). The second counterexample needs no kink.""",
 )  # fmt: skip
 EQ_24 = Claim(TWO_TOKENS, "convergence.eq-24", label="Eq. (24)", name="Lipschitz bound of the key gradient",
     statement=_STATEMENT.format(weight="K", other="Q"),
-    relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("convergence.gradient-wk",),
+    relation=AtMost(left="change of the gradient in W_K", ascent=False), expects="refuted", severity="error",
+    uses=("convergence.gradient-wk",),
     proof=("convergence.eq-19", "convergence.eq-21", "convergence.eq-22"), correction="convergence.eq-24-fixed-pattern",
     note=r"""As Eq. (23), and $W_K$ appears as $3 \lambda_K z$ where the gradient in $W_K$ has $W_Q$. Both
         counterexamples break the line with $\lambda_Q$ in that place as well.""")  # fmt: skip
 EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (23), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="Q", other="K"),
     assumptions=[SAME_PATTERN],
-    name="Lipschitz bound of the query gradient, fixed pattern", relation=AtMost(ascent=False), all_sizes=True,
+    name="Lipschitz bound of the query gradient, fixed pattern",
+    relation=AtMost(left="change of the gradient in W_Q", ascent=False), all_sizes=True,
     sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"),
     corrects="convergence.eq-23", of_project=True)  # fmt: skip
 EQ_24_FIXED = Claim(TWO_TOKENS, "convergence.eq-24-fixed-pattern", label="Eq. (24), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="K", other="Q"),
     assumptions=[SAME_PATTERN],
-    name="Lipschitz bound of the key gradient, fixed pattern", relation=AtMost(ascent=False), all_sizes=True,
+    name="Lipschitz bound of the key gradient, fixed pattern",
+    relation=AtMost(left="change of the gradient in W_K", ascent=False), all_sizes=True,
     sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",), corrects="convergence.eq-24",
     of_project=True)  # fmt: skip
 

@@ -135,7 +135,8 @@ EDELMAN = Claim(PAIR, "convergence.lemma-7-edelman",
     statement=r"""\|\beta_i^{t'}-\beta_i^t\|_1
         \le2\|\tau_0X^{(i,:)}W_Q^{t'\top}W_K^{t'}X^\top-\tau_0X^{(i,:)}W_Q^{t\top}W_K^tX^\top\|_\infty\ (\text{By
         Corollary A.7 in Edelman et al. [2022]})""",
-    assumptions=["a, b: the logits at two steps, any vectors here"], relation=AtMost(),
+    assumptions=["a, b: the logits at two steps, any vectors here"],
+    relation=AtMost(left="||softmax(a) - softmax(b)||_1"),
     note="The factor 2 can be dropped: convergence.softmax-lipschitz has the sharp constant 1.",
 )  # fmt: skip
 

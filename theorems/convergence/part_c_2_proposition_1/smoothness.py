@@ -317,7 +317,8 @@ EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)", name="smoothn
     statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^\top)\|_2 \le
         c_1c_2\|\theta^{t+\phi}-\theta^\top\|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^\top\|_2 \triangleq
         C\|\theta^{t+\phi}-\theta^\top\|_2""",
-    assumptions=["t = 0, phi = 1"], relation=AtMost(ascent=False), expects="refuted", severity="error",
+    assumptions=["t = 0, phi = 1"], relation=AtMost(left="change of the loss gradient", ascent=False),
+    expects="refuted", severity="error",
     proof=("convergence.eq-35", "convergence.eq-36", "convergence.lemma-13", "convergence.lemma-14"),
     correction="convergence.eq-37-fixed-pattern",
     doubt=Doubt((*TWO_C_1, THETA_T),

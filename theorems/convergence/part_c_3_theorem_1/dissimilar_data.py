@@ -176,7 +176,8 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
         X_j\rangle\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}},\ \forall j\ne k;\quad\text{[in the lemma] with probability
         at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))""",
     assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
-    name="probability of similarity below the threshold", relation=AtMost(ascent=False), domains=[], expects="refuted",
+    name="probability of similarity below the threshold",
+    relation=AtMost(left="P(a pair misses the threshold), twice", ascent=False), domains=[], expects="refuted",
     severity="error", correction="convergence.lemma-15-t-choice-union",
     doubt=Doubt(
         r"\boldsymbol{X}_{j}^{\top}\boldsymbol{X}_{j}\rangle \leq "
@@ -215,7 +216,8 @@ T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
     label="Proof of Lemma 15, choice of t, with the union bound", name="similarity below the threshold, union bound",
     statement=r"""P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top
         X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1) \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
-    relation=AtMost(ascent=False), domains=[], corrects="convergence.lemma-15-t-choice", of_project=True,
+    relation=AtMost(left="P(a pair misses the threshold)", ascent=False), domains=[],
+    corrects="convergence.lemma-15-t-choice", of_project=True,
     note=r"""Empty, a bound above 1, as soon as $(N-1) \exp(-t^{\hat c}) \ge 1$: for $C_\lambda \le 1$ already from $N =
         4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""")  # fmt: skip
 
@@ -345,7 +347,7 @@ EQ_41.counterexample("d_s = 1, both samples e_1, C_lambda = 1: Phi Phi^T is sing
 EQ_41_HALVED = Claim(APART, "convergence.eq-41-halved", label="Eq. (41), with half the similarity",
     statement=r"""\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall
         j\ne k\ \Rightarrow\ \lambda_{\min}(\Phi\Phi^\top)\ge\frac{C_\lambda}{2d_s}""",
-    name="feature eigenvalue of dissimilar samples, corrected", relation=AtMost(),
+    name="feature eigenvalue of dissimilar samples, corrected", relation=AtMost(left="min_k lambda_min(X_k X_k^T)"),
     uses=("convergence.eq-39-absolute-values", "convergence.eq-40"), corrects="convergence.eq-41", of_project=True,
 )  # fmt: skip
 
@@ -365,7 +367,7 @@ EQ_41_HALVED.mutant("constant 4 in place of 1/2", "2 * X.shape[1] -> rational(X.
 SEPARATED = Claim(APART, "convergence.lemma-15-separated", label="Lemma 15, for separated data",
     statement=r"""\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall
         j\ne k\ \Rightarrow\ \lambda_0\ge\frac{\eta_VC_\lambda}{8d_s}""",
-    name="expected Gram matrix of separated samples", relation=AtMost(),
+    name="expected Gram matrix of separated samples", relation=AtMost(left="min_k lambda_min(X_k X_k^T)"),
     uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15", of_project=True,
     note=r"""The premise needs $N d_s \le d$: the $N$ row spaces, of dimension $d_s$ each, are then linearly
         independent.""")  # fmt: skip

@@ -284,8 +284,8 @@ for claim in (LOSS, BOUNDED_LABELS):
 ANY_LABELS = Claim(CONVERGENCE, "convergence.loss-init-any-labels", label="C.3, C.4, for labels of any law",
     statement=r"""\text{iid labels of any law},\ K\text{ independent of }N:\ P(\sqrt{2\ell(\theta^0)}\le K\sqrt N)\ge1-\delta""",
     assumptions=["labels symmetric, P(|y| >= t) = 1/t for t >= 1, independent of samples and weights", "1 <= K, N large"],
-    name="loss at initialisation, unbounded labels", relation=AtMost(signed=True), sizes={"N": (1024, 1040)},
-    expects="refuted", severity="error", of_project=True,
+    name="loss at initialisation, unbounded labels", relation=AtMost(left="1 - delta", signed=True),
+    sizes={"N": (1024, 1040)}, expects="refuted", severity="error", of_project=True,
     note=r"""Given the outputs, $|f(X_n) - y_n| \ge |y_n|$ where the sign of $y_n$ is the other one, so each residual
         exceeds $t$ with probability at least $1/(2t)$; all stay below $K \sqrt N$ with probability at most $(1 - 1/(2 K
         \sqrt N))^N$, which tends to 0. Section 3.1 has labels in $Y \subseteq \mathbb R$ of an unknown law, without a

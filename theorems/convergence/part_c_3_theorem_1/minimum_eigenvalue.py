@@ -73,7 +73,8 @@ EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first disp
     statement=r"""\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st
         Hermite coefficient of ReLU},\ \mu(\sigma_r)>0""",
     assumptions=["Phi in R^{N x d}", MU],
-    name="expected Gram matrix against linear features", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
+    name="expected Gram matrix against linear features", relation=AtMost(left="lambda_min(Phi Phi^T)"),
+    sizes={"N": (1, 4), "d": (1, 4)},
     note=r"""No Hermite series is needed, so the rows may have any norm: $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| =
         0$ by symmetry, hence the expectation is $(\Phi \Phi^\top + E|\Phi w| |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
         > d$ the right-hand side is 0.""")  # fmt: skip
@@ -160,7 +161,7 @@ EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)", name="Gershgorin boun
     statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}\mathrm{Trace}(B_{kj}^\top C_{kj})""",
     assumptions=["Gershgorin circle theorem", "X_n in R^{d_s x d} full row rank"],
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="slip",
+    relation=AtMost(left="-lambda_min(Phi Phi^T)", ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.eq-39-absolute-values", uses=("convergence.lemma-15-gram",),
     note="""Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every $k$.
         Eq. (40) bounds the absolute values as well, so nothing after it changes.""")  # fmt: skip
@@ -195,7 +196,8 @@ EQ_39.counterexample("d = d_s = 1, the samples 1 and -1: lambda_min = 0, both ri
 EQ_39_ABSOLUTE = Claim(DATA, "convergence.eq-39-absolute-values", label="Eq. (39), with absolute values",
     statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}|\mathrm{Trace}(B_{kj}^\top C_{kj})|""",
-    name="Gershgorin bound, corrected", relation=AtMost(signed=True), corrects="convergence.eq-39", of_project=True,
+    name="Gershgorin bound, corrected", relation=AtMost(left="-lambda_min(Phi Phi^T)", signed=True),
+    corrects="convergence.eq-39", of_project=True,
 )  # fmt: skip
 
 

@@ -61,7 +61,8 @@ EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" 
         "tau_1 = d_m^{-1/2}", r"\hat F_{pre}\hat F_{pre}^T = tau_1^2 sigma_r(Phi W_V^T) sigma_r(Phi W_V^T)^T",
         "the first bound holds with probability at least 1 - delta",
     ],
-    name="required width under NTK initialisation", relation=AtMost(ascent=False, signed=True),
+    name="required width under NTK initialisation",
+    relation=AtMost(left="(1 - delta) d_m lambda_0 / 4", ascent=False, signed=True),
     sizes={"N": (1, 3), "d": (1, 3), "d_m": (1, 16)}, expects="refuted", severity="error",
     correction="convergence.eq-60-61-scaled",
     note=r"""$\tau_1^2 = 1/d_m$ was lost. $\lambda_{\min}$ is concave, so $E \lambda_{\min}(F F^\top) \le

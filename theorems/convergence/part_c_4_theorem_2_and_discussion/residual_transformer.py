@@ -121,7 +121,8 @@ EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)", name="effect of t
     statement=r"""\|F_{pre}-F_{pre}^*\|_2\le\|F_{pre}-F_{pre}^*\|_F \le\sqrt
         N\|\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top)
         -\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i)\|_2 \le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x""",
-    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="convergence.eq-62-without-wv",
+    relation=AtMost(left="the first and second members", ascent=False), expects="refuted", severity="error",
+    correction="convergence.eq-62-without-wv",
     note=r"""$F_{pre}$ is taken with the factor $w_O^\top$, as Appendix C.7 prints $f_{pre}$ (convergence.c7-residual)
         and as the second member has it, $X$ being the sample that moves most; with $F_{pre}$ of Table 2 already the
         first inequality fails where $w_O = 0$. relu is 1-Lipschitz, so the connection changes each pre-activation by

@@ -119,8 +119,8 @@ WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 1
         ),
         "lambda_0 stands for lambda_*",
     ],
-    name="width for the feature Gram matrix", relation=AtMost(ascent=False), sizes={"N": (1, 4)}, expects="refuted",
-    severity="error", correction="convergence.lemma-16-width-squared",
+    name="width for the feature Gram matrix", relation=AtMost(left="8 N sqrt(ell / d_m)", ascent=False),
+    sizes={"N": (1, 4)}, expects="refuted", severity="error", correction="convergence.lemma-16-width-squared",
     note=r"""$8N \sqrt{\ell/d_m} \le \lambda/4$ asks for $d_m \ge 1024 N^2 \ell / \lambda^2$: solving for $d_m$ squares
         the root of the logarithm as well. Orders in $N$ and in $\lambda$ are right, and where logarithms are hidden
         nothing changes.""")  # fmt: skip
@@ -150,8 +150,8 @@ WIDTH.counterexample("K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the
 WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="Proof of Lemma 16, width, solved",
     statement=r"""d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\
         8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell} \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
-    name="width for the feature Gram matrix, corrected", relation=AtMost(), sizes={"N": (1, 4)},
-    corrects="convergence.lemma-16-width", of_project=True,
+    name="width for the feature Gram matrix, corrected", relation=AtMost(left="8 N a sqrt(ell / d_m)"),
+    sizes={"N": (1, 4)}, corrects="convergence.lemma-16-width", of_project=True,
     note=r"Equality at the smallest width; $a$ stands for $\eta_{QK} C_x^4 d_s^2 d$.")  # fmt: skip
 
 

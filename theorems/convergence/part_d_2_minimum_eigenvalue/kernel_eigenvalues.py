@@ -43,8 +43,8 @@ LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
         "average",
         HIDDEN,
     ],
-    name="smallest eigenvalue of the limiting kernel", relation=AtMost(ascent=False, signed=True), expects="refuted",
-    severity="error", correction="convergence.lemma-19-two-sided",
+    name="smallest eigenvalue of the limiting kernel", relation=AtMost(left="c N / (4 d)", ascent=False, signed=True),
+    expects="refuted", severity="error", correction="convergence.lemma-19-two-sided",
     proof=("convergence.lemma-17", "convergence.lemma-19-hermite", "convergence.lemma-19-numeric"),
     consequence="""More data do not raise the smallest eigenvalue of the limiting kernel, hence not the rate of
         training; use the bounds of convergence.lemma-19-two-sided.""",
@@ -220,7 +220,8 @@ NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lem
         "d >= 1, N = t^3 d^4",
         "d_s = 1 and tokens of norm 1; lambda_min(K) is at most the mean of the diagonal of K, which then is 1",
     ],
-    name="growth of the limiting kernel's eigenvalue", relation=AtMost(ascent=False, signed=True), sizes={"d": (1, 4)},
+    name="growth of the limiting kernel's eigenvalue",
+    relation=AtMost(left="the printed lower bound on lambda_min(K)", ascent=False, signed=True), sizes={"d": (1, 4)},
     expects="refuted", severity="error", correction="convergence.lemma-19-numeric-order",
     presumes=("convergence.lemma-17",),
     note=r"""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
@@ -251,7 +252,8 @@ NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1
 NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
     label="Proof of Lemma 19, last display, the arithmetic", name="growth of the printed eigenvalue bound",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
-    relation=AtMost(), sizes={"d": (1, 4)}, corrects="convergence.lemma-19-numeric", of_project=True,
+    relation=AtMost(left="N / (2d), and the printed bound"), sizes={"d": (1, 4)},
+    corrects="convergence.lemma-19-numeric", of_project=True,
     note=r"""$N = t^3 d^4$ with $t \ge 18$ gives $9 N^{2/3} d^{1/3} = 9 t^2 d^3 \le t^3 d^3/2$. Equality at $t = 18$;
         the sign changes at $t = 9$.""")  # fmt: skip
 

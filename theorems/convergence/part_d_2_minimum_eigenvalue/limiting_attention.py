@@ -58,7 +58,8 @@ EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)", name="change o
         X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r^
         \top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-\beta_{1,r}^*)\|_2
         \le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
-    assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS], relation=AtMost(ascent=False),
+    assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS],
+    relation=AtMost(left="the first and the middle member", ascent=False),
     sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip", correction="convergence.eq-65-transposed",
     note=r"""The change of $\beta_{1,n}$ meets $X_n X_r^\top$ from the left: the first norm wants the transpose, $X_r
         X_n^\top$. The last bound is the same for both.""",
@@ -107,7 +108,8 @@ EQ_65_TRANSPOSED = Claim(CONVERGENCE, "convergence.eq-65-transposed", label="Eq.
     statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{* \top})^{(n,r)}|\le\|X_rX_n^\top( \beta_{1,n}-
         \beta_{1,n}^*)\|_2+\|X_nX_r^\top( \beta_{1,r}-\beta_{1,r}^*)\|_2\le
         C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
-    name="change of a feature Gram entry, corrected", assumptions=[ASSUMPTION_1, M_IS], relation=AtMost(),
+    name="change of a feature Gram entry, corrected", assumptions=[ASSUMPTION_1, M_IS],
+    relation=AtMost(left="the first and the middle member"),
     sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.eq-65", of_project=True,
 )  # fmt: skip
 

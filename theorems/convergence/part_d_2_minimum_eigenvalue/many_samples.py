@@ -33,7 +33,7 @@ LAWS = Setting(CONVERGENCE, "Proof of Lemma 17", sizes={"m": (1, 3), "d_s": (1, 
 LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
     name="smallest eigenvalue of the mean-token Gram matrix", assumptions=[MANY, ASSUMPTION_4, HIDDEN],
-    relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
+    relation=AtMost(left="c N / d", ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-17-chernoff", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
     note=r"""$\Phi^* \Phi^{*\top}$ has $N$ rows and rank at most $d$, so for $N > d$ its smallest eigenvalue is 0 for
         all data: the event has probability 0. What grows like $N$ is the smallest eigenvalue of the $d \times d$ matrix
@@ -301,8 +301,8 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
         "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
         HIDDEN,
     ],
-    name="growth of the Gram eigenvalue with samples", relation=AtMost(ascent=False, signed=True), expects="refuted",
-    severity="error", correction="convergence.lemma-18-closest-pair",
+    name="growth of the Gram eigenvalue with samples", relation=AtMost(left="c eta_V N / d", ascent=False, signed=True),
+    expects="refuted", severity="error", correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
     consequence=r"""$\lambda_0$ does not grow with the number of samples, so linear over-parameterisation (Appendix C.8)
         has no support; bound it for the given samples, from above by convergence.lemma-18-closest-pair, from below by

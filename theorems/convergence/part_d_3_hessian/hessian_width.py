@@ -218,7 +218,8 @@ ANY_INITIALISATION.counterexample(
 REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theorem 3",
     statement=r"""\text{By [Liu et al., 2020, Proposition 2.3], the small Hessian norm is a sufficient condition for
         small change of NTK. Thus, Theorem 3 can be an indicator for the stability of NTK.}""",
-    name="stability of the tangent kernel", relation=AtMost(ascent=False), expects="refuted", severity="error",
+    name="stability of the tangent kernel", relation=AtMost(left="change of the tangent kernel", ascent=False),
+    expects="refuted", severity="error",
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
     consequence="""A small Hessian norm does not keep the kernel of a ReLU network constant; it does only while no ReLU
         changes its state (convergence.thm-3-remark-fixed-pattern).""",

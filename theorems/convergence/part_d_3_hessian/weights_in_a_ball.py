@@ -57,7 +57,8 @@ LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R,
 TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
     statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
     assumptions=["entries of w independent standard normal"],
-    name="chi-square tail of Gaussian norms", relation=AtMost(ascent=False), sizes={"d_m": (1, 50)}, of_project=True,
+    name="chi-square tail of Gaussian norms", relation=AtMost(left="P(chi^2_{d_m} > 9 d_m)", ascent=False),
+    sizes={"d_m": (1, 50)}, of_project=True,
     note=r"""Chernoff: $P(\chi^2_k > 9k) \le (9 e^{-8})^{k/2} = e^{-2.9 k}$. Widths 1 to 50; the amount only fills the
         row.""")  # fmt: skip
 

@@ -290,8 +290,8 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
             nonnegative=lambda Omega, gamma, eta: 2 * gamma - eta * (gamma * gamma + spectral_norm(Omega @ Omega)),
         ),
     ],
-    relation=AtMost(), expects="gap", presumes=("dynamics.sec-5.2-diffusion-any",),
-    correction="dynamics.sec-5.2-diffusion-modulus",
+    relation=AtMost(left="spectral norm of the step's Jacobian"), expects="gap",
+    presumes=("dynamics.sec-5.2-diffusion-any",), correction="dynamics.sec-5.2-diffusion-modulus",
     missing=r"$\eta(\gamma^2 + \omega_j^2) \le 2\gamma$ for all $j$",
     consequence=r"""A diffusion term of the wrong size leaves the step unstable; choose $\gamma$ with $\eta(\gamma^2 +
         \omega_j^2) \le 2\gamma$, at best $\gamma = 1/\eta$ (dynamics.sec-5.2-diffusion-modulus).""",
@@ -327,7 +327,8 @@ DIFFUSION_ANY = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-any", label="Diff
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
         Assumption(r"\eta > 0", positive=lambda eta: eta),
     ],
-    name="diffusion term of any size", relation=AtMost(), sizes={"D": (2, 4)}, expects="refuted", severity="error",
+    name="diffusion term of any size", relation=AtMost(left="spectral norm of the step's Jacobian"),
+    sizes={"D": (2, 4)}, expects="refuted", severity="error",
     of_project=True)  # fmt: skip
 
 
@@ -399,7 +400,7 @@ DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="
     statement=r"\max_j|\lambda_j|\ge\eta\omega\ \text{for every}\ \gamma,\ \omega\ \text{the largest frequency of}\ "
     r"\Omega:\ \text{for}\ \eta\omega>1\ \text{no diffusion term stabilises (17)}",
     assumptions=[r"\eta > 0, \gamma > 0"],
-    name="steps too large for diffusion", relation=AtMost(), sizes={"D": (2, 4)}, of_project=True,
+    name="steps too large for diffusion", relation=AtMost(left="eta |Omega|_2"), sizes={"D": (2, 4)}, of_project=True,
     note=r"Attained at $\gamma = 1/\eta$.")  # fmt: skip
 
 

@@ -62,7 +62,8 @@ EQ_18.mutant("reflection instead of projection", "y.T @ y -> 2 * y.T @ y")
 A5 = Claim(TURNING_STATE, "dynamics.a.5", label="Section 5.2 / A.5, main claim",
     statement=r"""\text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of
         }J(x)=\Big(I_D-\frac{yy^ \top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1""",
-    name="eigenvalues of the normalised oscillation step, bound", relation=AtMost(), uses=("dynamics.eq-18",),
+    name="eigenvalues of the normalised oscillation step, bound",
+    relation=AtMost(left="spectral radius of the step's Jacobian"), uses=("dynamics.eq-18",),
     proof=(
         "dynamics.eq-81", "dynamics.a.5-spectrum", "dynamics.eq-82", "dynamics.eq-68", "dynamics.eq-84",
         "dynamics.eq-85-87",

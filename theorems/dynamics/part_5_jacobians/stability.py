@@ -124,7 +124,7 @@ UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth 
     statement=r"""
         N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
     assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
-    name="growth on a nilpotent block", relation=AtMost(), sizes={"D": (2, 3)}, of_project=True,
+    name="growth on a nilpotent block", relation=AtMost(left="K |x|"), sizes={"D": (2, 3)}, of_project=True,
     note=r"""No $K$ bounds $\|\exp(tN)\|$, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole
         $t$ also for $I + N$.""")  # fmt: skip
 
@@ -171,7 +171,8 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
         r" whose eigenvalues on the imaginary axis are semisimple",
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
-    relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-continuous",
+    relation=AtMost(left="|exp(tA) x|"), sizes={"D": (1, 3)}, of_project=True,
+    corrects="dynamics.sec-5.2-stability-continuous",
     note=r"""A bound independent of $t$ is Lyapunov stability of 0, for linear $f$. Zero eigenvalues, odd $D$ and
         non-normal $J$ included. For nonlinear $f$ eigenvalues with $\operatorname{Re}(\lambda_j) < 0$ suffice, those on
         the axis decide nothing.""")  # fmt: skip
@@ -282,7 +283,7 @@ CUBIC_FLOW.mutant("sign, of a stable equilibrium", "solution * solution -> -solu
 CUBIC_MAP = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-map", label="A simple eigenvalue 1, discrete time",
     statement=r"""x^{(t+1)}=x^{(t)}+(x^{(t)})^3\ \Rightarrow\ |x^{(t)}|\ge|x^{(0)}|(1+t\,(x^{(0)})^2):\ \text{0 is
         unstable though}\ \lambda=1""",
-    name="instability of a cubic map", relation=AtMost(), of_project=True,
+    name="instability of a cubic map", relation=AtMost(left="|x| (1 + 6 x^2)"), of_project=True,
     note="Every step multiplies by $1 + x^2$, which never falls. Checked after six steps.")  # fmt: skip
 
 

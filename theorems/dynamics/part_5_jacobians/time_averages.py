@@ -103,7 +103,8 @@ SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
     statement=r"""\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots
         J_0)\le\frac1T\sum_t\log\sigma_{ \max}(J_t)""",
     assumptions=["T = 3, any Jacobians; compared without the logarithms"],
-    relation=AtMost(), all_sizes=True, of_project=True, corrects="dynamics.sec-5.1-lyapunov-sv",
+    relation=AtMost(left="sigma_max(J_2 J_1 J_0)"), all_sizes=True, of_project=True,
+    corrects="dynamics.sec-5.1-lyapunov-sv",
     note=r"""So $\lambda_{\max}$ is at most the time average of $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
         $\sigma_{\max}(J_t)$. Attained for a constant normal $J$.""")  # fmt: skip
 
@@ -186,8 +187,8 @@ MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Sect
     statement=r"""\prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that
         }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)""",
     assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
-    name="partial sums of Lyapunov exponents bounded", relation=AtMost(), of_project=True,
-    corrects="dynamics.sec-5.3-average",
+    name="partial sums of Lyapunov exponents bounded", relation=AtMost(left="prod_{i <= k} sigma_i(J_2 J_1 J_0)"),
+    of_project=True, corrects="dynamics.sec-5.3-average",
     note=r"""Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for $k = D$, which
         is dynamics.sec-5.3-average-sum, and for a constant normal $J$. Not for normal $J$ that merely commute:
         $\operatorname{diag}(2, 1)$ and $\operatorname{diag}(1, 2)$ have the product $2I$.""")  # fmt: skip

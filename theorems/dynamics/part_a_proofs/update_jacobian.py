@@ -125,7 +125,7 @@ EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)", name="norm of
     statement=r"""\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
         \|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R""",
     assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
-    relation=AtMost(), uses=("dynamics.eq-68",))  # fmt: skip
+    relation=AtMost(left="norm of the Jacobian of RMSNorm, largest over tokens"), uses=("dynamics.eq-68",))  # fmt: skip
 
 
 @EQ_71.formula

@@ -83,7 +83,8 @@ TABLE.mutant("columns exchanged", lambda row, u: _within_rounding(TABLE_S2[row -
 
 TABLE_NORMS = Claim(DYNAMICS, "dynamics.table-s2-norms", label="Table S.2, what any gamma satisfies",
     statement=r"\max_j\gamma_j^2\le\|\gamma\|^2\le D\max_j\gamma_j^2",
-    name="norm and maximum of any gain", relation=AtMost(), sizes={"D": (1, 6)}, of_project=True,
+    name="norm and maximum of any gain", relation=AtMost(left="(max_j gamma_j^2, |gamma|^2)"), sizes={"D": (1, 6)},
+    of_project=True,
     corrects="dynamics.table-s2")  # fmt: skip
 
 

@@ -423,7 +423,7 @@ ENDS_CANCELLATION.mutant("the functional part alone", "bend -> slope")
 NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, rows that are nearly one-hot",
     statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
     assumptions=["A = softmax(T), row-wise"],
-    name="second moment of nearly one-hot attention rows", relation=AtMost(),
+    name="second moment of nearly one-hot attention rows", relation=AtMost(left="tr M_{2,i} for every row i"),
     sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], of_project=True,
     note="""The variance is at most the mean squared distance from any point, here from $x_p$. As a row becomes one-hot
         the query-key part of $H_o$ that belongs to its token falls with the square of this bound.""")  # fmt: skip

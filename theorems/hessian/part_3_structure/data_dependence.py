@@ -203,8 +203,8 @@ SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
         "q, k, v, r > 0; the residual does not depend on sigma",
         Assumption("sigma^2 q k >= 2", nonnegative=lambda s, q, k: s * s * q * k - 2),
     ],
-    name="functional query block dominates under softmax", relation=AtMost(ascent=False), sizes={},
-    uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
+    name="functional query block dominates under softmax", relation=AtMost(left="H_o(W_Q, W_Q)", ascent=False),
+    sizes={}, uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
     note=r"""With $p$ the attention of token 1 to itself, $H_o = \sigma^6p^2(1-p)^2v^2k^2$ and $H_f =
         \sigma^5p(1-p)(1-2p)vk^2r$; $p(1-p) \le e^{-\sigma^2qk}$ and $2p - 1 = \tanh(\sigma^2qk/2) \ge 3/4$. As rows
         become one-hot, $H_o$ falls as the square of the variance and $H_f$ as the variance.""")  # fmt: skip

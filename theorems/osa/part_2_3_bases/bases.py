@@ -200,7 +200,8 @@ PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-fl
         s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le
         \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}""",
     assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
-    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)}, of_project=True,
+    relation=AtMost(left="smallest singular value of B"), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)},
+    of_project=True,
     note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $B$ is at most 0.988, for any
         tokens; equality (as $\epsilon$ tends to 0) needs the singular values of $M$ to be equal.""",
 )  # fmt: skip
@@ -362,7 +363,8 @@ STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text", name="stability 
         "fixed K",
         Assumption("||M_0||_2 <= 1, by pre-normalisation", nonnegative=lambda M: 1 - spectral_norm(M)),
     ],
-    relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
+    relation=AtMost(left="spectral norm of the iterate's Jacobian"),
+    sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), expects="reading",
     reading=Reading("stable when", r"""the spectral norm of
         $\partial\operatorname{vec}M_K/\partial\operatorname{vec}M_0$ is at most $(3/2)^K$ whatever the singular values

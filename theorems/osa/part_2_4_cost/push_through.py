@@ -251,8 +251,8 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
         \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
     assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
-    name="sensitivity of the push-through form", relation=AtMost(), sizes={"N": (2, 4), "d": (2, 3)},
-    where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK,
+    name="sensitivity of the push-through form", relation=AtMost(left="error of the push-through form"),
+    sizes={"N": (2, 4), "d": (2, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK,
     uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
     note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$. A
         relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$ relative to $\|X\|$, one of

@@ -129,8 +129,8 @@ EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
     assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW, AT_MOST_ONE],
-    name="orthogonality error, any basis of norm one", relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
-    where=smallest_dimension, of_project=True,
+    name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"),
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
     note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
         \operatorname{diag}(1, b)$.""",
 )  # fmt: skip
@@ -168,7 +168,8 @@ EQUATION_10_ANY_NORM = Claim(ANY_FACTOR, "osa.thm-a.1-eq-10-any-norm",
     label="Theorem A.1, Eq. (10), without the bound on B", name="orthogonality error for a basis of any norm",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every } \mathbf{B}""",
-    relation=AtMost(), expects="refuted", severity="error", correction="osa.thm-a.1-quadratic", of_project=True,
+    relation=AtMost(left="orthogonality error"), expects="refuted", severity="error",
+    correction="osa.thm-a.1-quadratic", of_project=True,
     note=r"""So Eq. (10) does need the pre-normalised Newton-Schulz of its context, by which $\|B\|_2 \le 1$. For $N =
         2$, $B = bI$ and small $S$ the ratio of the two sides tends to $b^4$, 16 for $b = 2$.""",
 )  # fmt: skip
@@ -193,8 +194,8 @@ QUADRATIC = Claim(ANY_FACTOR, "osa.thm-a.1-quadratic", label="Theorem A.1, a bou
         \|\mathbf{B}\|_2^4\,\|\mathbf{S}\|_2^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every
         } \mathbf{B} \text{ and skew } \mathbf{S}; \text{ for } \|\mathbf{B}\|_2\le1 \text{ the factor }
         \|\mathbf{B}\|_2^4 \text{ may be dropped}""",
-    name="orthogonality error, quadratic in the scores", relation=AtMost(), corrects="osa.thm-a.1-eq-10-any-norm",
-    uses=("osa.eq-28",), of_project=True,
+    name="orthogonality error, quadratic in the scores", relation=AtMost(left="orthogonality error"),
+    corrects="osa.thm-a.1-eq-10-any-norm", uses=("osa.eq-28",), of_project=True,
     note=r"""$\Delta B^\top = B^\top SB\Phi B^\top$ with $\Phi$ the integral of $\exp(t[S])$ over $t$ in $[0, 1]$,
         $\|\Phi\|_2 \le 1$; so by Eq. (28) the error is $(B\Phi B^\top)^\top S^\top(BEB^\top)S(B\Phi B^\top)$. For
         $\|B\|_2 \le 1$ it is never above Eq. (10), as $\|S\|_2 \le e^{\|S\|_2} - 1$.""",
@@ -237,7 +238,7 @@ QUADRATIC.mutant("cubic in S", lambda value, S: value * spectral_norm(S))
 EQUATION_11 = Claim(UNCONVERGED, "osa.thm-a.1-eq-11", label="Theorem A.1, Eq. (11)",
     statement=r"""\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
         \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
-    name="orthogonality error whatever the basis", relation=AtMost(),
+    name="orthogonality error whatever the basis", relation=AtMost(left="the bound of Eq. (10)"),
     sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)}, where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
     uses=("osa.ns-sv-at-most-1",), proof=("osa.max-quarter",),
     note=r"""$Y^\top Y - I$ is at most 4 in norm whatever $S$ (osa.a1-saturation), so the bound says something for

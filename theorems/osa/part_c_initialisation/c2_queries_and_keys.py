@@ -23,7 +23,7 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Se
 C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text", name="head size of the query-key initialisation",
     statement=r"\text{this scheme requires } 2d_v\le d \text{ which is satisfied for } h>1",
     assumptions=["d_v = d/h, h divides d"],
-    relation=AtMost(), sizes={"d": (2, 9), "d_v": (1, 4)},
+    relation=AtMost(left="2 d_v"), sizes={"d": (2, 9), "d_v": (1, 4)},
     where=lambda sizes: whole_heads(sizes) and sizes["d_v"] < sizes["d"],
     note=r"""For $h = 1$, $d_v = d$ and the scheme of Appendix C.2 does not exist: no $2d$ columns of $\mathbb{R}^d$ are
         orthonormal.""",

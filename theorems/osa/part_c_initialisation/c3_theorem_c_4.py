@@ -167,7 +167,7 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
         POSITIVE_ALPHA,
         Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
     ],
-    name="well-conditioned Jacobian at initialisation", relation=AtMost(ascent=False),
+    name="well-conditioned Jacobian at initialisation", relation=AtMost(left="kappa(J) - 1", ascent=False),
     uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"), expects="reading",
     reading=Reading(
         ("converges well enough", "small enough and $K$ large enough", "well-conditioned"),
@@ -237,7 +237,7 @@ REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5", name="conditio
     statement=r"""\text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the
         QR decomposition but would require more assumptions on the properties of } \mathbf{M}""",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
-    relation=AtMost(), sizes=("N", "d", "d_v"),
+    relation=AtMost(left="||J_1||_2"), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
     presumes=("osa.rem-c.5-more-assumptions",), correction="osa.rem-c.5-condition-number",
     reading=Reading("a similar result", r"""(15) with $C = 2R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$ and $|\alpha|$ for
@@ -283,7 +283,8 @@ REMARK_C5_MORE = Claim(INITIALISED, "osa.rem-c.5-more-assumptions", label="Remar
             zero=lambda X, W_Q, W_K: elementary_symmetric(queries_and_keys(X, W_Q, W_K), 2 * W_Q.shape[1]),
         ),
     ],
-    name="assumptions needed for QR", relation=AtMost(ascent=False), sizes=("N", "d", "d_v"), expects="refuted",
+    name="assumptions needed for QR", relation=AtMost(left="2 ||X||_2^2 |alpha| / sqrt(d_v)", ascent=False),
+    sizes=("N", "d", "d_v"), expects="refuted",
     severity="error", uses=("osa.thm-2.1-any-basis",), correction="osa.rem-c.5-every-m", of_project=True,
     note="The bound holds for every $M$: osa.rem-c.5 is checked without any assumption on it.",
 )  # fmt: skip
@@ -317,7 +318,7 @@ REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5,
         gives: } \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for }
         \|\mathbf{X}\|_2 \le R, \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
     assumptions=["||X||_2 <= R"],
-    name="norm of the first Jacobian term with QR", relation=AtMost(), sizes=("N", "d", "d_v"),
+    name="norm of the first Jacobian term with QR", relation=AtMost(left="||J_1||_2"), sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.lemma-f.8-absolute"), corrects="osa.rem-c.5-more-assumptions", of_project=True,
 )  # fmt: skip
 REMARK_C5_EVERY_M.inputs(initialised_without_basis)
@@ -344,7 +345,8 @@ REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="
         POSITIVE_ALPHA,
         Assumption("C alpha < 1", positive=lambda X, W_V, alpha: 1 - _linear_for_qr(X, W_V, alpha)),
     ],
-    name="condition number of the Jacobian with QR, corrected", relation=AtMost(ascent=False), sizes=("N", "d", "d_v"),
+    name="condition number of the Jacobian with QR, corrected", relation=AtMost(left="kappa(J) - 1", ascent=False),
+    sizes=("N", "d", "d_v"),
     uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"), corrects="osa.rem-c.5", of_project=True,
     note=r"The bound of $J_1$ is osa.rem-c.5-every-m, for $\alpha$ of either sign; that of $\kappa$ is checked here.",
 )  # fmt: skip

@@ -227,8 +227,8 @@ EQUATION_41 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-41", label="Eqs. (40)-(41), F.
         \|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2\le\|\mathbf{U}\|_2^2\|\Sigma\|_2^4\|\Psi\|_2^2\|\Sigma(\Sigma^\top
         \Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2\le\|\Psi\|_2^2\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top
         \|_2""",
-    name="submultiplicative bound of the orthogonality error", relation=AtMost(),
-    proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
+    name="submultiplicative bound of the orthogonality error",
+    relation=AtMost(left="the error, and the norm of the first member"), proof=("osa.eq-39", "osa.ns-sv-at-most-1"),
 )  # fmt: skip
 
 
@@ -252,7 +252,7 @@ EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.
     statement=r"""
         \|\Psi\|_2\le\sum_{n=1}^\infty\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}^
         \top\mathbf{S}\mathbf{U}\|_2\le\sum_{n=1}^\infty\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1""",
-    relation=AtMost(), uses=("osa.ns-sv-at-most-1",),
+    relation=AtMost(left="||Psi||_2, and the series of norms"), uses=("osa.ns-sv-at-most-1",),
 )  # fmt: skip
 
 

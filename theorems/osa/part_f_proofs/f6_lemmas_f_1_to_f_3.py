@@ -210,8 +210,8 @@ FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_
 LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)", name="norm of the scores",
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
     assumptions=[BOUNDED_TOKENS],
-    relation=AtMost(), all_sizes=True,
-    expects="gap", uses=("osa.thm-c.2",), proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
+    relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap", uses=("osa.thm-c.2",),
+    proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.2-absolute",
     consequence=r"""For $\alpha$ of either sign, as Eq. (5) allows, use $\|S\|_2 \le |\alpha|R^2/\sqrt{d_v}$
         (osa.lemma-f.2-absolute).""",
@@ -235,7 +235,7 @@ LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
     statement=r"""\|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
-    relation=AtMost(signed=True), expects="refuted", severity="error", of_project=True,
+    relation=AtMost(left="||S||_2", signed=True), expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
@@ -250,7 +250,7 @@ LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lem
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
-    name="norm of the scores, corrected", relation=AtMost(), all_sizes=True, corrects="osa.lemma-f.2",
+    name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True, corrects="osa.lemma-f.2",
     uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
 )  # fmt: skip
 
@@ -281,8 +281,8 @@ ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes=SIZES, i
 
 EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
-    name="norm of the scores by the query-key matrix", relation=AtMost(signed=True), expects="refuted", severity="slip",
-    correction="osa.eq-56-corrected", uses=("osa.s-factor",),
+    name="norm of the scores by the query-key matrix", relation=AtMost(left="||S||_2", signed=True), expects="refuted",
+    severity="slip", correction="osa.eq-56-corrected", uses=("osa.s-factor",),
     note=r"""The square of $\|X\|_2$, which the next line has, is missing: so for $\alpha > 0$ too. For $\alpha < 0$ the
         right-hand side is negative, as in Eq. (57).""",
 )  # fmt: skip
@@ -310,7 +310,8 @@ EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56
     statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2, \quad
         \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top, \text{ for all weights and
         every } \alpha\in\mathbb{R}""",
-    name="norm of the scores by query-key matrix, corrected", relation=AtMost(), all_sizes=True, corrects="osa.eq-56",
+    name="norm of the scores by query-key matrix, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
+    corrects="osa.eq-56",
     uses=("osa.s-factor",), of_project=True,
     note=r"With $\|\tilde{W}\|_2 = 1$, as initialised, it is Lemma F.2 and Eq. (57) for $\alpha$ of either sign.",
 )  # fmt: skip
@@ -328,7 +329,7 @@ EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
 EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\cdots\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
-    name="norm of the scores at initialisation", relation=AtMost(), all_sizes=True, expects="gap",
+    name="norm of the scores at initialisation", relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap",
     uses=("osa.thm-c.2", "osa.eq-56-corrected"), presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$",
     correction="osa.eq-57-absolute",
     note=r"Of $S$ itself: from the right-hand side printed in Eq. (56), $\|X\|_2 \le \|X\|_2^2$ would be needed.",
@@ -345,8 +346,8 @@ EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. 
     statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
         [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
     assumptions=[ANY_ALPHA],
-    name="norm of the scores at initialisation, corrected", relation=AtMost(), all_sizes=True, corrects="osa.eq-57",
-    uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
+    name="norm of the scores at initialisation, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
+    corrects="osa.eq-57", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
 )  # fmt: skip
 
 
@@ -367,7 +368,8 @@ LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le
         C\alpha""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
-    name="distance of the reduced exponential from identity", relation=AtMost(), all_sizes=True, expects="gap",
+    name="distance of the reduced exponential from identity", relation=AtMost(left="distance from I"), all_sizes=True,
+    expects="gap",
     uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"), presumes=("osa.lemma-f.3-any-sign",),
     missing=r"$\alpha \ge 0$", correction="osa.lemma-f.3-absolute",
     consequence=r"""For $\alpha$ of either sign use $\|\exp[S] - I\|_2 \le |\alpha|R^2/\sqrt{d_v}$
@@ -398,8 +400,8 @@ LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3
     statement=r"""\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
-    name="reduced exponential, signed scale", relation=AtMost(signed=True), expects="refuted", severity="error",
-    of_project=True,
+    name="reduced exponential, signed scale", relation=AtMost(left="distance from I", signed=True), expects="refuted",
+    severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
@@ -416,8 +418,8 @@ LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
         \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
-    name="distance of the reduced exponential, corrected", relation=AtMost(), all_sizes=True, corrects="osa.lemma-f.3",
-    uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
+    name="distance of the reduced exponential, corrected", relation=AtMost(left="distance from I"), all_sizes=True,
+    corrects="osa.lemma-f.3", uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
 )  # fmt: skip
 
 

@@ -255,7 +255,7 @@ EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsil
 NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name="spectral and Frobenius norm",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
-    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip

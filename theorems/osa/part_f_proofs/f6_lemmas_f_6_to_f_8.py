@@ -68,7 +68,8 @@ LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)"
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
-    relation=AtMost(), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)}, proof=("osa.lemma-f.4", "osa.lemma-f.5"),
+    relation=AtMost(left="||dvec B / dvec X||_2"), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
+    proof=("osa.lemma-f.4", "osa.lemma-f.5"),
     note=r"""With $C = (3/2)^K/\epsilon$, whatever $X$, for the fixed $K$ and $\epsilon$ of Section 2.3; no smaller one
         serves all $X$. $\|\partial M\|_F \le \|\partial X\|_F$, as $[W^Q, W^K]$ has orthonormal columns; $\partial M_0
         = (I - m m^\top/(\beta\|M\|_F))\,\partial M/\beta$ shrinks by $\beta = \|M\|_F + \epsilon > \epsilon$; $K$ steps
@@ -140,7 +141,8 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
     """,
     assumptions=[SKEW, "derivative over all square matrices"], hypotheses=[skew("S", SKEW.text)],
-    relation=AtMost(ascent=False), all_sizes=True, sizes={"m": (1, 3)}, proof=("osa.eq-79",),
+    relation=AtMost(left="||dvec exp(S) / dvec S||_2", ascent=False), all_sizes=True,
+    sizes={"m": (1, 3)}, proof=("osa.eq-79",),
     note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
 )  # fmt: skip
 
@@ -297,8 +299,8 @@ LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
         """,
     assumptions=[BOUNDED],
-    relation=AtMost(), all_sizes=True,
-    where=small, uses=("osa.thm-c.2",), proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
+    relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True, where=small, uses=("osa.thm-c.2",),
+    proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.8-absolute",
     consequence=r"""For $\alpha$ of either sign use $\|\partial\operatorname{vec}S/\partial\operatorname{vec}X\|_2 \le
         2|\alpha|R/\sqrt{d_v}$ (osa.lemma-f.8-absolute).""",
@@ -322,8 +324,8 @@ LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lem
     statement=r"""\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le
         C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
     assumptions=[BOUNDED, ANY_ALPHA],
-    name="norm of the scores' Jacobian, signed scale", relation=AtMost(signed=True), where=small, expects="refuted",
-    severity="error", of_project=True,
+    name="norm of the scores' Jacobian, signed scale", relation=AtMost(left="||dvec S / dvec X||_2", signed=True),
+    where=small, expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
@@ -339,7 +341,7 @@ LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lem
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[BOUNDED, ANY_ALPHA],
-    name="norm of the scores' Jacobian, corrected", relation=AtMost(), all_sizes=True,
+    name="norm of the scores' Jacobian, corrected", relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True,
     where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
 )  # fmt: skip
 

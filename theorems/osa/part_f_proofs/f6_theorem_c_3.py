@@ -204,8 +204,8 @@ EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the seco
     statement=r"""\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
-    relation=AtMost(ascent=False), sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few,
-    uses=("osa.eq-89-corrected", "osa.eq-84"),
+    relation=AtMost(left="norm of the second term", ascent=False),
+    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
     note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
         obeys it too.""",
 )  # fmt: skip

@@ -237,7 +237,8 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
             positive=lambda P, s, R, J_1: smallest_singular_value(P @ diag(s) @ R.T + J_1),
         ),
     ],
-    name="non-zero singular values under any perturbation", relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)},
+    name="non-zero singular values under any perturbation",
+    relation=AtMost(left="largest distance of a singular value from 1"), sizes={"n": (2, 3), "r": (1, 2)},
     where=lambda sizes: sizes["r"] < sizes["n"], expects="refuted", severity="error",
     correction="osa.f7-perturbation-in-range", of_project=True,
     note="""What F.7 draws from Eqs. (98) and (99), instead of osa.f7-interval-nonzero. A small $J_1$ makes small

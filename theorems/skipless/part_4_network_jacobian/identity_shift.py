@@ -49,7 +49,8 @@ IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
         "'helps': kappa(K + I) <= kappa(K)",
         INVERSE,
     ],
-    relation=AtMost(), expects="refuted", severity="error", correction="skipless.sec4.3-identity-symmetric-part",
+    relation=AtMost(left="1 / kappa(K)"), expects="refuted", severity="error",
+    correction="skipless.sec4.3-identity-symmetric-part",
     consequence=r"""A skip connection can make a well-conditioned block nearly singular, so that its benefit is not
         automatic; check the least eigenvalue $\mu$ of the symmetric part of $K$: for $\mu > -1$, $\kappa(K+I) \le
         (1+\|K\|_2)/(1+\mu)$ (skipless.sec4.3-identity-symmetric-part).""",
@@ -164,7 +165,7 @@ POSITIVE = Claim(SKIPLESS, "skipless.sec4.3-identity-positive",
     label="Conditioning of K + I for positive semidefinite K", name="identity added to a semidefinite Jacobian",
     statement=r"\mathbf{K}=\mathbf{K}^\top\succeq0\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})",
     assumptions=[INVERSE, "K = G G^T for some G"],
-    relation=AtMost(), sizes={"k": (1, 4)}, of_project=True,
+    relation=AtMost(left="1 / kappa(G G^T)"), sizes={"k": (1, 4)}, of_project=True,
     note=r"""$(s_{\max} + 1)/(s_{\min} + 1) \le s_{\max}/s_{\min}$. The Jacobian of attention is hardly ever symmetric;
         for general $K$ with $K + K^\top \succeq 0$ it may fail, as for $\operatorname{diag}(1, R)$ with $R$ the
         rotation by 90 degrees.""")  # fmt: skip

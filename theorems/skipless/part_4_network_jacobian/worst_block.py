@@ -115,8 +115,8 @@ EQ_6_UNIVERSAL.mutant("condition number of J J^T", lambda value: value * value)
 
 EQ_6_BLOCKS = Claim(MATRICES, "skipless.eq-6-blocks", label="Eq. (6) for any blocks side by side",
     statement=r"\kappa([\mathbf{A}\ \mathbf{B}])\le\max\{\kappa(\mathbf{A}),\kappa(\mathbf{B})\}",
-    name="conditioning of any two blocks", relation=AtMost(), sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)},
-    expects="refuted", severity="error", of_project=True,
+    name="conditioning of any two blocks", relation=AtMost(left="the least of 1 / kappa(A), 1 / kappa(B)"),
+    sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 3)}, expects="refuted", severity="error", of_project=True,
     note=r"""Two blocks of one column have $\kappa = 1$ each, and $[A\ B]$ any $\kappa$ whatever, infinite for parallel
         columns. The reverse inequality fails as well: $[A\ B]$ is orthogonal for $A = (1, 0)^\top$, $B = (0, 1)^\top$,
         and blocks of parallel columns become well-conditioned by a third.""")  # fmt: skip
@@ -139,7 +139,8 @@ EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks wi
     statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n\times d_i}"
     r"\ \text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["d_i >= n for each block; three blocks are tried"],
-    name="conditioning of wide blocks", relation=AtMost(), of_project=True, corrects="skipless.sec4.2-justification",
+    name="conditioning of wide blocks", relation=AtMost(left="the least 1 / kappa of A, B, C"), of_project=True,
+    corrects="skipless.sec4.2-justification",
     note=r"""$MM^\top$ is the sum of the $M_iM_i^\top$, so $s_{\min}(M)^2 \ge \sum s_{\min}(M_i)^2$ and $s_{\max}(M)^2
         \le \sum s_{\max}(M_i)^2$; a quotient of sums is at most the largest quotient. No coherence, no balance, any
         number of blocks; attained by equal blocks.""")  # fmt: skip
@@ -295,7 +296,8 @@ STACKING = Claim(CONDITIONING, "skipless.sec4.3-row-stacking", label="Section 4.
         }\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}\text{ for }m\text{
         samples. By assumption i), we have }\kappa(\mathbf{J}_\ell)\text{ is bounded by the largest
         }\kappa(\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}})\text{ for }m\text{ samples}""",
-    name="conditioning of stacked samples", relation=AtMost(), sizes=STACKED, where=small_stacks, expects="refuted",
+    name="conditioning of stacked samples", relation=AtMost(left="the least 1 / kappa of the samples"), sizes=STACKED,
+    where=small_stacks, expects="refuted",
     severity="error", uses=("skipless.eq-5-jacobian",), correction="skipless.sec4.3-row-stacking-reverse",
     consequence=r"""Well-conditioned Jacobians of single samples say nothing about a batch: $\kappa(J_\ell)$ is at least
         the largest of the samples (skipless.sec4.3-row-stacking-reverse), and infinite for $mn > 2d$.""",
@@ -354,7 +356,7 @@ TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
     statement=r"\mathbf{M}=[\mathbf{M}_1;\dots;\mathbf{M}_m],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n_i\times p}\ "
     r"\text{with}\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=["n_i >= p for each sample; three are tried"],
-    relation=AtMost(), of_project=True, uses=("skipless.eq-6-wide",),
+    relation=AtMost(left="the least 1 / kappa of A^T, B^T, C^T"), of_project=True, uses=("skipless.eq-6-wide",),
     note=r"""Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with
         $nd \ge 4d^2$ have an infinite $\kappa$ by their null directions, so that it says nothing about them; see
         skipless.sec4.3-row-stacking-reverse.""")  # fmt: skip

@@ -95,8 +95,8 @@ INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Prop
         }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,
         then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)""",
     assumptions=["approximately: within a factor of 10", INVERSE],
-    name="conditioning under a smaller perturbation", relation=AtMost(), expects="refuted", severity="error",
-    correction="skipless.prop-2-intuition-corrected",
+    name="conditioning under a smaller perturbation", relation=AtMost(left="1 / (10 kappa(B))"), expects="refuted",
+    severity="error", correction="skipless.prop-2-intuition-corrected",
     consequence=r"""A perturbation below $s_{\min}(B)$ only keeps $K$ invertible; to keep $\kappa(K)$ near $\kappa(B)$
         it must be small beside $s_{\min}(B)$ (skipless.prop-2-intuition-corrected).""",
     note=r"""'Smaller' is precise, and makes $K$ invertible, no more: with $r = \|E\|/s_{\min}(B) < 1$,

@@ -100,7 +100,7 @@ UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row
 DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Proposition 1, diffuse rows, bound",
     statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}_\ell))\gtrsim\frac\tau\Delta",
     assumptions=[SMALL_RANGE, INVERSE],
-    name="condition number for diffuse rows", relation=AtMost(), expects="reading",
+    name="condition number for diffuse rows", relation=AtMost(left="1 / kappa(S_tau)"), expects="reading",
     uses=("skipless.prop-1-diffuse-sharp",),
     reading=Reading((r"\Delta \ll \tau", r"\gtrsim"), r"""$\Delta \le \tau$, and at least $\frac{19}{10}\tau/\Delta$: a
             constant free of $n$ and $\tau$. For $n = 1$ $\Delta$ is 0 and the quotient is not defined"""),
@@ -123,7 +123,7 @@ SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
     label="Condition number of the softmax of rows of range Delta", name="condition number by the range of rows",
     statement=r"\kappa(S_\tau(\mathbf{M}))\ge\frac{\sqrt{n-1}}{\sinh(\Delta/(2\tau))},\quad n\ge2",
     assumptions=[INVERSE],
-    relation=AtMost(), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
+    relation=AtMost(left="1 / kappa(S_tau)"), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
     note=r"""$s_1 \ge 1$ since $S\mathbf{1} = \mathbf{1}$; and $(n - 1)s_n^2 \le s_2^2 + \dots + s_n^2 \le \|S -
         \frac1n\mathbf{1}\mathbf{1}^\top\|_F^2$, the squared distance from a matrix of rank one being at least the sum
@@ -143,7 +143,7 @@ SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, diffuse rows, dependence on n",
     statement=r"\text{In this case } \dots \text{ the conditioning worsens as }n\text{ grows}",
     assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
-    name="condition number as tokens grow", relation=AtMost(), expects="reading",
+    name="condition number as tokens grow", relation=AtMost(left="1 / kappa(S_tau)"), expects="reading",
     uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
     reading=Reading("the conditioning worsens as n grows", r"""the least possible $\kappa$ at fixed $\Delta/\tau$ grows:
             $\kappa(S_\tau(M)) \ge \frac{19}{10}\sqrt{n - 1}\,\tau/\Delta$ for $\Delta \le \tau$. Of one matrix that
@@ -165,7 +165,7 @@ POINTWISE = Claim(ROWS, "skipless.prop-1-diffuse-n-pointwise",
     label="Proposition 1, diffuse rows, for one matrix that grows", name="condition number when one matrix grows",
     statement=r"\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))",
     assumptions=[INVERSE],
-    relation=AtMost(), sizes={"n": (2, 4)}, expects="refuted", severity="error", of_project=True,
+    relation=AtMost(left="1 / kappa(S_tau)"), sizes={"n": (2, 4)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-diffuse-sharp")  # fmt: skip
 
 
@@ -256,7 +256,8 @@ TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part", name="softmax of dominant diagonals",
     statement=r"""\text{If }\mathbf{M}_\ell\text{ is diagonal dominant, i.e. }\mathbf{M}_{ii}-\max_{j\ne
         i}\mathbf{M}_{ij}\ge \gamma>0\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to an identity matrix}""",
-    relation=AtMost(), expects="reading", uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
+    relation=AtMost(left="||S_tau - I||_2"), expects="reading",
+    uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
     reading=Reading("is close to an identity matrix", r"""not for every $\gamma > 0$, for with a small $\gamma/\tau$ $S$
         is near the uniform matrix, nor by $\gamma/\tau$ alone, for at a given one $\|S - I\|$ tends to 1 as $n$ grows:
         close as $\gamma/\tau$ grows, at a given $n$, $\|S_\tau(M) - I\|_2 \le 2(n - 1)e^{-\gamma/\tau}$"""),
@@ -277,7 +278,7 @@ DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Propos
         with }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{. Hence }S_\tau(\mathbf{M}_\ell)\text{ is
         well-conditioned when diagonal logits are dominant}""",
     assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
-    name="condition number for dominant diagonals", relation=AtMost(), expects="reading",
+    name="condition number for dominant diagonals", relation=AtMost(left="kappa(S_tau)"), expects="reading",
     uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
     reading=Reading("is well-conditioned when diagonal logits are dominant", r"""where $\gamma/\tau > \ln 2(n - 1)$:
             there $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$ is below 1 and serves in the bound, at a given $n$. For a

@@ -65,7 +65,8 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
         "well-conditioned: kappa <= n / min_i (A_ii - max_{j != i} A_ij), or any other bound",
         INVERSE,
     ],
-    name="conditioning of the second term", relation=AtMost(), sizes={"n": (2, 5), "d": (1, 3)},
+    name="conditioning of the second term", relation=AtMost(left="1/n of the margin of dominance"),
+    sizes={"n": (2, 5), "d": (1, 3)},
     where=lambda sizes: sizes["n"] > 2 or sizes["d"] == 2, expects="refuted", severity="error",
     correction="skipless.sec5.2-second-term-margin", uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
     consequence=r"""A diagonal that is merely the largest entry of its row guarantees nothing: the second term may be
@@ -172,7 +173,7 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
         "well-conditioned: kappa(K) <= 1000, generous beside the paper's 'kappa = 1 approximately'",
         INVERSE,
     ],
-    relation=AtMost(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
+    relation=AtMost(left="1/1000"), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
     presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term"), correction="skipless.prop-2-dominant-logits",
     uses=("skipless.prop-2-gaussian",),
     proof=(
@@ -275,7 +276,8 @@ DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
         "W = W_Q W_K^T any, for instance alpha Z + beta I; W_V W_O = c^2 times an orthogonal matrix, c != 0",
         Assumption("e < 1", positive=lambda X, W: 1 - perturbation(X, W)),
     ],
-    relation=AtMost(), sizes={"n": (2, 4), "d": (1, 3)}, where=lambda sizes: sizes["n"] <= 2 * sizes["d"],
+    relation=AtMost(left="kappa(K)"), sizes={"n": (2, 4), "d": (1, 3)},
+    where=lambda sizes: sizes["n"] <= 2 * sizes["d"],
     of_project=True, corrects="skipless.prop-2", uses=("skipless.prop-1-dominance-identity", "skipless.eq-10"),
     note=r"""$K - (W^VW^O)^\top\otimes I$ is $(W^VW^O)^\top\otimes(A - I)$, at most $c^2\,2(n - 1)e^{-\gamma}$, plus
         $E$; $\|E\| \le \|X\|c^2\|A'\|$ and $\|A'\|$ is at most $\max_i(1 - A_{ii}^2) \le 2(n - 1)e^{-\gamma}$ times

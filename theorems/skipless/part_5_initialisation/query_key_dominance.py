@@ -92,8 +92,8 @@ USUAL = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-usual",
     statement=r"\sum_{j\ne i}|\mathbf{W}_{ij}|\le|\mathbf{W}_{ii}|\ \text{for}\ \mathbf{W}=\alpha\mathbf{Z}+\beta"
     r"\mathbf{I},\ \beta>0",
     assumptions=[Assumption("beta > 0", positive=lambda beta: beta)],
-    name="usual dominance of the query-key product", relation=AtMost(), sizes={"d": (2, 5)}, expects="refuted",
-    severity="error", of_project=True, correction="skipless.sec5.2-beta-dominance-margin",
+    name="usual dominance of the query-key product", relation=AtMost(left="sum_{j != i} |W_ij|"), sizes={"d": (2, 5)},
+    expects="refuted", severity="error", of_project=True, correction="skipless.sec5.2-beta-dominance-margin",
     note=r"""$\mathbb{E}\sum_{j\ne i}|W_{ij}| = \alpha(d - 1)\sqrt{2/(\pi d)}$, 44 at $d = 768$ and $\alpha = 2$,
         against $|W_{ii}|$ near 0.6.""")  # fmt: skip
 
@@ -120,7 +120,8 @@ USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
     label="Margin of dominance of the initial query-key product", name="margin of the query-key product",
     statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
     assumptions=[],
-    relation=AtMost(signed=True), sizes={"d": (1, 5)}, of_project=True, corrects="skipless.sec5.2-beta-dominance-usual",
+    relation=AtMost(left="beta - |alpha| sum_j |Z_ij|", signed=True), sizes={"d": (1, 5)}, of_project=True,
+    corrects="skipless.sec5.2-beta-dominance-usual",
     note=r"""So $\beta$ above $\alpha$ times the largest row sum of $|Z|$, near $\alpha\sqrt{2d/\pi}$ for Eq. (11),
         ensures dominance. Attained for $Z_{ii} \le 0$ and $\alpha \ge 0$.""")  # fmt: skip
 

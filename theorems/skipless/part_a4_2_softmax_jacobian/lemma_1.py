@@ -89,7 +89,8 @@ LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1", name="derivative 
         (see in Eq. (11)), we can show that the 2-norm of the derivative scales,
         }\left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2=O(\alpha e^{-\beta})
         """,
-    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.lemma-1-gap",
+    relation=AtMost(left="norm of A' by tokens", ascent=False), expects="refuted", severity="error",
+    correction="skipless.lemma-1-gap",
     proof=(
         "skipless.eq-21", "skipless.eq-22-structure", "skipless.eq-22", "skipless.eq-23", "skipless.eq-24-25",
         "skipless.eq-26", "skipless.eq-27-28", "skipless.eq-29",
@@ -111,7 +112,8 @@ EQ_23 = Claim(OF_ORDER, "skipless.eq-23", label="Eq. (23)", name="attention off 
     statement=r"""\text{Obviously, using our proposed initialization (larger }\beta\text{ leads to more diagonally
         dominant), we have: }\mathbf{A}_{ii}=1-\mathcal{O}(\alpha
         e^{-\beta})\quad\text{and}\quad\mathbf{A}_{ij}=\mathcal{O}(\alpha e^{-\beta})""",
-    relation=AtMost(ascent=False), expects="refuted", severity="error", correction="skipless.eq-23-gap",
+    relation=AtMost(left="attention off the diagonal", ascent=False), expects="refuted", severity="error",
+    correction="skipless.eq-23-gap",
     note=WHY
     + r""" Nor does larger $\beta$ always lead to more dominance: where $x_i\cdot x_j > |x_i|^2$ it takes attention away from
         the diagonal.""")  # fmt: skip

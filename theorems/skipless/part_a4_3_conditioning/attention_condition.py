@@ -59,8 +59,8 @@ KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
         \kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ \mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+
         \beta\mathbf{I})\mathbf{X}^\top)""",
     assumptions=["alpha = 0, beta > 0; C any number given"],
-    relation=AtMost(ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
-    of_project=True,
+    relation=AtMost(left="sigma_max(A)", ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted",
+    severity="error", of_project=True,
     note=r"""Equal tokens give equal rows, at any $\alpha$, $\beta$ and $Z$; nearly equal ones an $A$ as ill-conditioned
         as one likes.""")  # fmt: skip
 

@@ -92,7 +92,7 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
         \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, SPLIT],
-    name="norm of the perturbation by gap", relation=AtMost(), of_project=True, corrects="skipless.eq-31",
+    name="norm of the perturbation by gap", relation=AtMost(left="|E|_2"), of_project=True, corrects="skipless.eq-31",
     proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"))  # fmt: skip
 
 

@@ -72,7 +72,7 @@ EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)", name="norm of the pe
         \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial(
         \mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1})))}{\partial\mathbf{x}^{\ell-1}}\right\|_2""",
     assumptions=[ANY_TOKENS, SPLIT],
-    relation=AtMost(), all_sizes=True, sizes=SIZES,
+    relation=AtMost(left="|E|_2"), all_sizes=True, sizes=SIZES,
     doubt=Doubt(r"\mathbf{W}_\ell^0", """the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10)
             and (13) print these weights with $O$, which is taken."""))  # fmt: skip
 
@@ -147,7 +147,7 @@ NORM_SCALED.mutant("c", lambda c: column(c, c))
 BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{X}\|_2\text{ is bounded}",
     assumptions=["X of shape (n, d) is the output of layer normalisation, rows of mean 0 and squared norm d"],
-    name="norm of the tokens", relation=AtMost(), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap",
+    name="norm of the tokens", relation=AtMost(left="|X|_2"), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap",
     presumes=("skipless.a4.3-x-bounded-any",), correction="skipless.a4.3-x-gaussian",
     missing="$X$ is the output of a layer normalisation of unit gain",
     note=r"""Then $\|X\|_2 \le \sqrt{nd}$, which is what to use. Fig. 6 shows tokens 'after the pre-layer norm'; no
@@ -190,8 +190,8 @@ BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
 ANY = Claim(SKIPLESS, "skipless.a4.3-x-bounded-any", label="Section A.4.3, text after Eq. (30), for any tokens",
     statement=r"\text{There is a }C\text{ with }\|\mathbf{X}\|_2\le C\text{ for all }\mathbf{X}\in\mathbb{R}^{n\times d}",
     assumptions=["C any number given"],
-    name="norm of any tokens", relation=AtMost(ascent=False), sizes={"n": (1, 4), "d": (1, 4)}, expects="refuted",
-    severity="error", of_project=True,
+    name="norm of any tokens", relation=AtMost(left="|X|_2", ascent=False), sizes={"n": (1, 4), "d": (1, 4)},
+    expects="refuted", severity="error", of_project=True,
     note="""Gaussian tokens exceed any $C$ with positive probability. No layer of Eqs. (1)-(2) bounds its output either:
         the weights scale it.""")  # fmt: skip
 

@@ -264,7 +264,7 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
         "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
     ],
-    relation=AtMost(), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
+    relation=AtMost(left="kappa([A B])"), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
     note=r"$\rho$ has to be small beside $s_{\min}^2$, as the two fractions of Eq. (37) show.")  # fmt: skip
 
 
@@ -301,7 +301,7 @@ LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sent
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
         Assumption("tau <= 1 + delta", nonnegative=lambda A, B, delta: 1 + delta - blocks(A, B).tau),
     ],
-    name="limit of incoherent balanced blocks", relation=AtMost(ascent=False),
+    name="limit of incoherent balanced blocks", relation=AtMost(left="kappa([A B])", ascent=False),
     sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted", severity="error", uses=("skipless.eq-37",),
     correction="skipless.a4.4-relative",
     consequence=r"""A small $\rho$ may only mean small blocks; ask for $\rho/s_{\min}^2$ to be small, with $\kappa(M)
@@ -341,8 +341,8 @@ RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
             positive=lambda A, B: blocks(A, B).s_min,
         ),
     ],
-    name="limit of relatively incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.a4.4-limit",
-    proof=("skipless.eq-37-incoherent",),
+    name="limit of relatively incoherent blocks", relation=AtMost(left="kappa([A B])"), of_project=True,
+    corrects="skipless.a4.4-limit", proof=("skipless.eq-37-incoherent",),
     note=r"""$\rho/s_{\max}^2 \le \rho/s_{\min}^2 \le r$ in the last term of Eq. (37). The constants do not depend on
         the sizes.""")  # fmt: skip
 

@@ -32,29 +32,30 @@ const form = document.getElementById("filters");
 if (form) {
   const rows = [...document.querySelectorAll("#table tbody tr")];
   const found = document.getElementById("found");
-  const words = rows.map((row) => `${searchable(row.textContent)} ${window.claimWords[row.dataset.id]}`);
+  const known = window.claims;  // row by row
+  const words = rows.map((row, place) => `${searchable(row.textContent)} ${known[place].words}`);
   const names = [...form.elements].map((field) => field.name).filter((name) => name && name !== "q");
 
   // Behind each option stands how many claims it would leave, given the search and the other filters.
   const count = (hits) => {
     for (const name of names) {
       const others = names.filter((other) => other !== name);
-      const left = rows.filter((row, place) => hits[place] && fits(row, others));
+      const left = known.filter((claim, place) => hits[place] && fits(claim, others));
       for (const option of form.elements[name].options) {
         if (!option.value) continue;
-        const number = left.filter((row) => row.dataset[name] === option.value).length;
+        const number = left.filter((claim) => claim[name] === option.value).length;
         option.textContent = `${option.dataset.words} (${number})`;
       }
     }
   };
-  const fits = (row, chosen) => chosen.every((name) => !form.elements[name].value || row.dataset[name] === form.elements[name].value);
+  const fits = (claim, chosen) => chosen.every((name) => !form.elements[name].value || claim[name] === form.elements[name].value);
 
   const apply = () => {
     const wanted = searchable(form.elements.q.value).split(/\s+/).filter(Boolean);
     const hits = words.map((text) => wanted.every((word) => text.includes(word)));
     let shown = 0;
     rows.forEach((row, place) => {
-      row.hidden = !(hits[place] && fits(row, names));
+      row.hidden = !(hits[place] && fits(known[place], names));
       shown += !row.hidden;
     });
     count(hits);
