@@ -39,7 +39,7 @@ def test_a_false_claim_fails_with_label_inputs_sides_residual_and_a_call(project
             "*A = [[]*",
             "*formula*",
             "*oracle*",
-            '*replay("demo.false", A=*',
+            '*replay("demo.false", package="demo_claims", A=*',
         ]
     )
     assert result.ret == 1

@@ -29,7 +29,7 @@ from verify.evidence.runner import judge, run_check
 from verify.evidence.store import Recorder, read, standing
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.registry import Registry, claims_in, load
 
 _SETTINGS = pytest.StashKey[Settings]()
@@ -73,10 +73,21 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     except InputError as problem:
         raise pytest.UsageError(str(problem)) from None
+    for package in config.getini("verify_packages"):
+        if not _can_be_found(package):
+            expected = "packages that can be imported (is their folder on pythonpath?)"
+            raise pytest.UsageError(f"verify_packages: expected {expected}; got {package!r}")
     worker = getattr(config, "workerinput", {})
     config.stash[_SETTINGS] = settings
     config.stash[_RECORDER] = Recorder(config.rootpath / config.option.evidence, worker.get("verify_run"))
     config.stash[_PLANNED] = set()
+
+
+def _can_be_found(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # of a package above it
+        return False
 
 
 def _integer(seed: Any) -> int | None:
@@ -279,7 +290,23 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
     )
 
 
+def _why_empty(config: pytest.Config) -> str:
+    """Why a run that asked for theorems has collected none."""
+    packages = _packages(config)
+    where = ", ".join(packages)
+    try:
+        registry = load(",".join(packages))
+    except (InputError, RegistryError) as problem:
+        return str(problem)
+    if not fnmatch.filter(registry, config.option.claims):
+        return f"--claims {config.option.claims!r} matches none of the {len(registry)} claims in {where}"
+    searched = ", ".join(config.args)
+    return f"{searched} holds no module of {where} that this run selects; `pytest -m theorem --pyargs {packages[0]}` works anywhere"
+
+
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and "theorem" in config.option.markexpr:
+        terminalreporter.line(f"theorems: {_why_empty(config)}", yellow=True)
     outcome = config.stash.get(_OUTCOME, None)
     if outcome is None or not (outcome.counts or outcome.wrong or outcome.partial):
         return

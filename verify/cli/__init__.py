@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from verify.cli import listing, proving, reporting, running
+from verify.cli.project import project_of
 from verify.gate.command import add_gate_commands
 from verify.vocabulary.errors import InputError, RegistryError
 
@@ -25,7 +26,9 @@ EVIDENCE = Path(".verify/evidence")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the `verify` command; returns the exit status."""
     options = _parser().parse_args(arguments)
+    path = list(sys.path)
     try:
+        _enter_project(options)
         return int(options.command(options))
     except (InputError, RegistryError) as problem:
         print(f"verify: {problem}", file=sys.stderr)
@@ -36,6 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    finally:
+        sys.path[:] = path
+
+
+def _enter_project(options: argparse.Namespace) -> None:
+    """Let the modules of this folder be imported, and its packages be those whose claims are meant."""
+    project = project_of(Path.cwd())
+    sys.path[:0] = [str(path) for path in project.paths]
+    sys.path.append(str(Path.cwd()))  # last, so that a stray file shadows nothing that is installed
+    if options.package is None:
+        gate = options.command.__module__.startswith("verify.gate")  # subjects are definitions of theorems
+        options.package = ",".join(project.packages if project.packages and not gate else ["theorems"])
 
 
 def entry() -> NoReturn:
@@ -51,7 +66,9 @@ def entry() -> NoReturn:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="verify", description="Claims about attention, checked by machine.")
     parser.add_argument(
-        "--package", default="theorems", help="package whose modules declare claims (default: theorems)"
+        "--package",
+        metavar="NAME[,NAME]",
+        help="packages whose modules declare claims (default: verify_packages in this folder's settings of pytest, else theorems)",
     )
     parser.add_argument("--evidence", type=Path, default=EVIDENCE, help=f"folder of evidence (default: {EVIDENCE})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -102,7 +102,7 @@ def _show(options: argparse.Namespace) -> int:
                 print(f"    mutant {'dead ' if result['killed'] else 'ALIVE'} {name}: {result['residual']:.3g}")
             for item in record.details.get("certificates", []):
                 print(f"    {item['title']}")
-                print(textwrap.indent(paste(claim.id, item["inputs"]), "      "))
+                print(textwrap.indent(paste(claim, item["inputs"]), "      "))
     formula = claim.the_formula
     print(f"\n{formula.__module__}, line {inspect.getsourcelines(formula)[1]}\n")
     print(inspect.getsource(formula))

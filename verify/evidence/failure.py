@@ -37,7 +37,12 @@ def describe_failure(claim: Claim, record: Record, why: str) -> str:
 def replay_call(claim: Claim, inputs: dict[str, Any]) -> str:
     """Python that evaluates both sides of the claim at the given drawn inputs."""
     arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in inputs.items())
-    return f'from verify import replay\nreplay("{claim.id}", {arguments})'
+    return f'from verify import replay\nreplay("{claim.id}", {of_package(claim)}{arguments})'
+
+
+def of_package(claim: Claim) -> str:
+    """The argument of `replay` and `at_inputs` that claims of other packages than theorems need, with a comma."""
+    return "" if claim.package == "theorems" else f'package="{claim.package}", '
 
 
 def _short(value: Any, limit: int = 400) -> str:

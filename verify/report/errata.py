@@ -25,7 +25,7 @@ class Witness:
     @property
     def snippet(self) -> str:
         """Python that evaluates both sides there."""
-        return paste(self.claim.id, self.certificate["inputs"])
+        return paste(self.claim, self.certificate["inputs"])
 
     @property
     def sides(self) -> list[tuple[str, str]]:

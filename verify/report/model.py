@@ -17,7 +17,7 @@ from verify.evidence.store import Rejected, current, read, standing
 from verify.evidence.verdicts import Verdict, disagreements, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
-from verify.report.weights import package_of, stated, weights_of
+from verify.report.weights import stated, weights_of
 from verify.report.wording import counted
 from verify.vocabulary.claims import Claim, Paper
 
@@ -122,13 +122,13 @@ class Report:
     @cached_property
     def provenance(self) -> dict[str, Any]:
         """Where the report comes from."""
-        packages = sorted({package_of(claim) for claim in self.claims.values()})
+        packages = sorted({claim.package for claim in self.claims.values()})
         return provenance(self.records, packages[0] if len(packages) == 1 else None)
 
     @cached_property
     def not_encoded(self) -> dict[str, int]:
         """Printed claims that the packages' catalogues name but that are not claims yet, by paper."""
-        packages = {package_of(claim) for claim in self.claims.values()}
+        packages = {claim.package for claim in self.claims.values()}
         known = [claim_id for package in packages for claim_id in stated(package)]
         absent = [claim_id for claim_id in known if claim_id not in self.claims] if not self.left_out else []
         return {paper.key: sum(item.startswith(paper.key + ".") for item in absent) for paper in self.papers}

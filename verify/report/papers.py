@@ -10,7 +10,7 @@ from pathlib import Path
 
 from verify.report.errata import Erratum
 from verify.report.model import Report
-from verify.report.weights import WEIGHTS, package_of
+from verify.report.weights import WEIGHTS
 from verify.vocabulary.claims import Claim, Paper
 
 #: Verdicts whose statement may be used as printed; a reading under the meaning that is given.
@@ -43,7 +43,7 @@ def _summary(package: str) -> str:
 
 def about(report: Report, paper: Paper) -> str:
     """What the docs say of a paper, as Markdown without title and table of modules; empty where there are no docs."""
-    packages = {package_of(claim) for claim in report.chosen(paper.key)}
+    packages = {claim.package for claim in report.chosen(paper.key)}
     for package in packages:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:

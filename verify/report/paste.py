@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from verify.evidence.failure import of_package
+from verify.vocabulary.claims import Claim
 
-def paste(claim_id: str, inputs: Mapping[str, Any]) -> str:
+
+def paste(claim: Claim, inputs: Mapping[str, Any]) -> str:
     """Python that evaluates both sides of a claim at explicit inputs."""
     arguments = ", ".join(f"{name}={_literal(value)}" for name, value in inputs.items())
-    return f'from verify import at_inputs\nat_inputs("{claim_id}", {arguments})'
+    return f'from verify import at_inputs\nat_inputs("{claim.id}", {of_package(claim)}{arguments})'
 
 
 def _literal(value: Any) -> str:

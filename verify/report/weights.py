@@ -32,17 +32,12 @@ def stated(package: str) -> dict[str, str]:
     return dict(found)
 
 
-def package_of(claim: Claim) -> str:
-    """The top-level package that declares a claim."""
-    return claim.module.split(".", maxsplit=1)[0]
-
-
 def weights_of(claims: Mapping[str, Claim]) -> dict[str, str]:
     """The weight of every claim."""
     steps = {step for claim in claims.values() for step in (*claim.proof, *claim.presumes)}
 
     def weight(claim: Claim) -> str:
-        known = stated(package_of(claim))
+        known = stated(claim.package)
         for claim_id in (claim.id, claim.corrects):
             if claim_id in known:
                 return known[claim_id]

@@ -85,7 +85,7 @@ class _Snippet:
 
     def __init__(self, claim: Claim, certificate: Mapping[str, Any]) -> None:
         self.claim, self.certificate = claim, certificate
-        self.package = claim.module.partition(".")[0]
+        self.package = claim.package
         self.shims: dict[str, str] = {}
         self.modules: dict[str, str] = {}
         self.constants: dict[str, str] = {}

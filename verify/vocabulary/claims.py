@@ -286,6 +286,11 @@ class Claim:
         for scale in self.setting.scales:
             self.scales[scale.name] = replace(scale, sizes=self._sizes_at(scale.name, scale.sizes))
 
+    @property
+    def package(self) -> str:
+        """The top-level package that declares it: what `verify --package` and `verify.replay` take."""
+        return self.module.partition(".")[0]
+
     def _take_from_setting(self, setting: Setting) -> None:
         self.assumptions = (*setting.assumptions, *self.assumptions)
         self.hypotheses = (*setting.hypotheses, *self.hypotheses)

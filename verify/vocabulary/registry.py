@@ -97,8 +97,12 @@ def modules_of(package_name: str) -> list[ModuleType]:
 
 
 def load(package_name: str = "theorems") -> Registry:
-    """The registry of all claims in a package and its submodules; raises `InputError` for a package without any."""
-    registry = Registry(claim for module in modules_of(package_name) for claim in claims_in(module))
+    """The registry of all claims in a package and its submodules; raises `InputError` for a package without any.
+
+    Several packages make one registry; their names are separated by commas.
+    """
+    names = package_name.split(",") if isinstance(package_name, str) else [package_name]
+    registry = Registry(claim for name in names for module in modules_of(name) for claim in claims_in(module))
     if not registry:
         raise InputError("package", "a package whose modules declare claims", f"{package_name!r}, which declares none")
     return registry
