@@ -58,6 +58,14 @@ def test_functions_that_are_no_attention(folder: Path, capfd: pytest.CaptureFixt
     assert BROKEN[name] in refused(("check", "hessian.attention", f"bi_layers:{name}", *only), capfd, 1)
 
 
+def test_an_exit_in_the_code_of_a_claim_is_a_failing_check(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ("--package", "bi_exiting", "--evidence", str(tmp_path), "run", "--effort", "quick", "--jobs", "1")
+    printed = refused(command, capfd, 1)
+    assert "DISAGREES  e.exit: expected holds, evidence says open (sampled float64: SystemExit: 0)" in printed
+
+
 @pytest.mark.parametrize(("text", "message"), TABLES, ids=[row[0][:60] for row in TABLES])
 def test_tables(folder: Path, capfd: pytest.CaptureFixture[str], text: str, message: str) -> None:
     path = folder / "pyproject.toml"

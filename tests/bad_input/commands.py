@@ -46,6 +46,15 @@ FILES = {
         def nan(*matrices): return right(*matrices) * math.nan
         def no_parameters(): return torch.ones(2, 2)
 
+        class Leaving(torch.autograd.Function):
+            generate_vmap_rule = True
+            forward = staticmethod(lambda X: X.clone())
+            setup_context = staticmethod(lambda context, inputs, output: None)
+            backward = staticmethod(lambda context, gradient: sys.exit(0))
+
+        def leaves_in_the_backward_pass(X, W_Q, W_K, W_V):
+            return right(Leaving.apply(X), *map(Leaving.apply, (W_Q, W_K, W_V)))
+
         def raising_adapter(function): raise KeyError("head")
         def leaving_adapter(function): sys.exit(0)
         def adapter_to_nothing(function): return None
@@ -66,6 +75,23 @@ FILES = {
     "bi_mistaken/inner.py": """
         from verify.vocabulary import Claim, Equal, Paper
         CLAIM = Claim(Paper("a", "", "", "row-major"), "b.1", label="", statement="", relation=Equal(), sizes={})
+        """,
+    "bi_exiting/__init__.py": """
+        import sys
+        from typing import Annotated, Any
+        from verify.vocabulary import Claim, Equal, Paper, Shape
+
+        A_mn = Annotated[Any, Shape("m", "n")]
+        CLAIM = Claim(Paper("e", "", "", "row-major"), "e.exit", label="E", statement="A = A", relation=Equal(),
+                      sizes={"m": (1, 2), "n": (1, 2)}, exact=True)
+        @CLAIM.formula
+        def formula(A: A_mn) -> Any: return A * 1
+        @CLAIM.oracle
+        def oracle(A: A_mn) -> Any: sys.exit(0)
+        @CLAIM.mutant("doubled")
+        def _(A: A_mn) -> Any: return 2 * A
+        @CLAIM.mutant("tripled")
+        def _(A: A_mn) -> Any: return 3 * A
         """,
     "file": "",
     "not_json.json": "{",
@@ -121,6 +147,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("list", "--kind", "equals"), "--kind: expected one of"),
     (("list", "--verdict", "true"), "argument --verdict: invalid choice: 'true'"),
     (("contents", "nobody"), "paper: expected one of"),
+    (("--package", "bi_exiting", "prove", "e.exit"), "package: expected a package whose code never exits"),
     (("prove", "osa.alg-1"), "claims: expected a claim of kind"),
     # settings
     *[(("run", "hessian.eq-2", "--effort", effort), "effort: expected one of ['ci', 'deep', 'quick']")
@@ -193,6 +220,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
 #: Functions that are no attention: exit status 1, and what the report says.  Neither passes, neither shows a traceback.
 BROKEN: dict[str, str] = {
     "leaves": "it raised SystemExit: 0",
+    "leaves_in_the_backward_pass": "it raised SystemExit: 0",
     "exits_with_text": "it raised SystemExit: bye",
     "skips": "it raised Skipped: not today",
     "fails": "it raised Failed: today",

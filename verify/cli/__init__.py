@@ -33,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, RegistryError) as problem:
         print(f"verify: {problem}", file=sys.stderr)
         return 2
+    except SystemExit as problem:  # of a claim's code: what it was called for has not been done
+        got = f"one that raised SystemExit({problem.code!r})"
+        print(f"verify: package: expected a package whose code never exits; got {got}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nverify: interrupted; finished checks are kept", file=sys.stderr)
         return INTERRUPTED

@@ -64,7 +64,9 @@ def run_check(claim: Claim, check: Check, settings: Settings) -> Record:
             record = blank(claim, check.name, check.arithmetic, ERROR, message="; ".join(problems))
         else:
             record = check.run(claim, settings)
-    except Exception as problem:  # a crash of any claim's code, mutants included, must become a failing record
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # a crash of any claim's code, or its exit, must become a failing record
         text = "".join(traceback.format_exception(problem)[-6:])
         record = blank(claim, check.name, check.arithmetic, ERROR, message=f"{type(problem).__name__}: {problem}")
         record.details["traceback"] = text

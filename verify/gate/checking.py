@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from verify.checks.settings import Settings, settings_for
 from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
+from verify.gate.errors import Raised, WrongResult
 from verify.gate.findings import BROKEN, Finding, SubjectReport
 from verify.gate.measure import DEFINITION, examine
 from verify.gate.profiles import Profile, profile_of
@@ -47,7 +49,16 @@ class Gate:
         return found
 
     def run(self, check: str, dtype: str) -> Finding:
-        """Make one of the checks."""
+        """Make one of the checks; an exit or a skipped test inside it, in a backward pass say, breaks it."""
+        try:
+            return contained(self._run)(check, dtype)  # type: ignore[no-any-return]
+        except (Raised, WrongResult) as problem:
+            label = (self.profile.claim() if check == DEFINITION else self._claim(check)).label
+            return Finding(
+                check, label, dtype, BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
+            )
+
+    def _run(self, check: str, dtype: str) -> Finding:
         with replaced(self.subject, self.standing), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
             if check != DEFINITION:
@@ -58,18 +69,23 @@ class Gate:
         return next(claim for claim in self.claims if claim.id == claim_id)
 
     def causes_of(self, finding: Finding) -> list[str]:
-        """Named mistakes that explain a broken check."""
+        """Named mistakes that explain a broken check; none where the implementation fails in the search for them."""
         if self._causes is None:
-            at = finding.inputs if finding.check == DEFINITION else {}
-            self._causes = causes(self.profile, self.standing, self.settings, finding.dtype, at)
-            if not self._causes and finding.check != DEFINITION:
-                with replaced(self.subject, self.standing):
-                    claim = self._claim(finding.check)
-                    if isinstance(claim.relation, FollowsLaw):
-                        self._causes = law_causes(claim, self.settings)
-                    else:
-                        self._causes = derivative_causes(self.profile, self.standing, self.settings)
+            self._causes = []
+            with contextlib.suppress(Exception):  # the finding stands, whatever other people's code raises now
+                self._causes = contained(self._search)(finding)
         return self._causes
+
+    def _search(self, finding: Finding) -> list[str]:
+        at = finding.inputs if finding.check == DEFINITION else {}
+        found = causes(self.profile, self.standing, self.settings, finding.dtype, at)
+        if found or finding.check == DEFINITION:
+            return found
+        with replaced(self.subject, self.standing):
+            claim = self._claim(finding.check)
+            if isinstance(claim.relation, FollowsLaw):
+                return law_causes(claim, self.settings)
+            return derivative_causes(self.profile, self.standing, self.settings)
 
 
 def gate(

@@ -167,9 +167,9 @@ def require_arguments(function: Callable[..., Any], arguments: Mapping[str, Any]
     Matrices may have up to `batch` leading axes more than their annotation; those that do agree from the last one on.
     """
     matrices, numbers = _annotated(function)
-    for name, value in arguments.items():
-        if name in numbers:
-            _require_number(name, value, numbers[name])
+    for name, number in numbers.items():
+        if name in arguments:
+            _require_number(name, arguments[name], number)
     if batch:
         matrices = {
             name: Shape(*_batch_axes(arguments[name], len(spec.dims), batch), *spec.dims)
