@@ -76,7 +76,8 @@ def _converters() -> tuple[object, LatexNodes2Text]:
     signs = {"|": "‖", "Vert": "‖", "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "{": "❴", "}": "❵",
              "top": "ᵀ", "intercal": "ᵀ", "triangleq": "≜", "coloneqq": "≔", "ell": "ℓ", "circ": "∘", ",": " ", ";": " ",
              ":": " ", "!": "", "ne": "≠", "neq": "≠", "Pr": "Pr", "dim": "dim", "det": "det", "dotsb": "⋯",
-             "dotsc": "…", "colon": ":", "implies": "⟹", "iff": "⟺", "quad": "   ", "qquad": "   ", "\\": ";  ", "prime": "′"}  # fmt: skip
+             "dotsc": "…", "colon": ":", "implies": "⟹", "iff": "⟺", "quad": "   ",
+             "qquad": "   ", "\\": ";  ", "prime": "′"}  # fmt: skip
     known += [MacroTextSpec(name, sign) for name, sign in signs.items()]
     # accents, hats and braces below a formula have no place in a line
     refused = (
