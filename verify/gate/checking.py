@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.checks.settings import Settings, settings_for
+from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.findings import BROKEN, Finding, SubjectReport
@@ -48,7 +49,7 @@ class Gate:
 
     def run(self, check: str, dtype: str) -> Finding:
         """Make one of the checks."""
-        with replaced(self.subject, self.standing), warnings.catch_warnings():
+        with replaced(self.subject, self.standing), warnings_only_warn():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
             if check != DEFINITION:
                 return examine(self._claim(check), self.standing, self.settings, dtype)
