@@ -1,4 +1,4 @@
-"""The command line: list, show, contents, run, soak, prove, witnesses, report; subjects and check for implementations.
+"""The command line: list, show, contents, run, soak, prove, witnesses, report, open; subjects and check for implementations.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -6,7 +6,9 @@ Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +27,12 @@ EVIDENCE = Path(".verify/evidence")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of the `verify` command; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks how the line may go on
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    options = parser.parse_args(arguments)
     path = list(sys.path)
     try:
         _enter_project(options)
@@ -68,7 +75,12 @@ def entry() -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="verify", description="Claims about attention, checked by machine.")
+    parser = argparse.ArgumentParser(
+        prog="verify",
+        description="Claims about attention, checked by machine.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # the version stays on its line
+    )
+    parser.add_argument("--version", action="version", version=_version())
     parser.add_argument(
         "--package",
         metavar="NAME[,NAME]",
@@ -82,3 +94,13 @@ def _parser() -> argparse.ArgumentParser:
     reporting.add_commands(commands)
     add_gate_commands(commands)
     return parser
+
+
+def _version() -> str:
+    """This package's version, and those of what verdicts depend on."""
+    try:
+        own = importlib.metadata.version("attention-theorems")
+    except importlib.metadata.PackageNotFoundError:
+        own = "(not installed)"
+    others = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "python-flint", "sympy"))
+    return f"verify {own}, Python {platform.python_version()}, {others}"

@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from verify.cli.shared import one_of, tell_rejected
+from verify.cli.shared import add_globs, ids, one_of, painted, tell_missing, tell_rejected
 from verify.vocabulary.claims import VERDICTS, Claim
 from verify.vocabulary.registry import Registry, load
+
+if TYPE_CHECKING:
+    from verify.report import Report
 
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the subparsers of the command line."""
     listing = commands.add_parser("list", help="claims with their verdicts")
-    listing.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    add_globs(listing)
     listing.add_argument("--paper", help="only claims of this paper (its key)")
     listing.add_argument("--kind", help="only claims of this relation, e.g. 'at most'")
-    listing.add_argument("--verdict", choices=VERDICTS, help="only claims with this verdict")
+    listing.add_argument("--grade", help="only claims whose evidence has this grade, e.g. 'all sizes'")
+    which = listing.add_mutually_exclusive_group()
+    which.add_argument("--verdict", choices=VERDICTS, help="only claims with this verdict")
+    which.add_argument("--open", dest="verdict", action="store_const", const="open", help="the same as --verdict open")
+    listing.add_argument(
+        "--disagreeing", action="store_true", help="only claims whose evidence says other than expected"
+    )
+    listing.add_argument("--stale", action="store_true", help="only claims with evidence about code that has changed")
+    listing.add_argument("--json", action="store_true", help="as JSON")
     listing.set_defaults(command=_list)
 
     showing = commands.add_parser("show", help="one claim: statement, verdict, evidence, source")
-    showing.add_argument("id")
+    showing.add_argument("id").completer = ids  # type: ignore[attr-defined]  # read by argcomplete
+    how = showing.add_mutually_exclusive_group()
+    how.add_argument("--latex", action="store_true", help="the statement as LaTeX instead of Unicode")
+    how.add_argument("--json", action="store_true", help="everything as JSON, as report.json has it")
     showing.set_defaults(command=_show)
 
     contents = commands.add_parser("contents", help="where the labels of a paper live")
@@ -31,52 +46,69 @@ def add_commands(commands: Any) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from verify.report import build
+    from verify.evidence.verdicts import GRADES
+    from verify.report import build, summary_json
     from verify.report.wording import titled
 
     registry = load(options.package)
-    chosen = registry.matching(options.claims)
-    papers, kinds = (
-        {claim.paper.key for claim in registry.values()},
-        {claim.relation.kind for claim in registry.values()},
-    )
-    one_of("--paper", options.paper, papers)
-    one_of("--kind", options.kind, kinds)
+    chosen = registry.matching(*options.claims)
+    one_of("--paper", options.paper, {claim.paper.key for claim in registry.values()})
+    one_of("--kind", options.kind, {claim.relation.kind for claim in registry.values()})
+    one_of("--grade", options.grade, set(GRADES))
     report = build(registry, options.evidence)
     tell_rejected(report.rejected)
-    width = max(len(claim.id) for claim in chosen)
+    stale = report.stale if options.stale else frozenset(registry)
+    chosen = [
+        claim
+        for claim in chosen
+        if options.paper in (None, claim.paper.key)
+        and options.kind in (None, claim.relation.kind)
+        and options.grade in (None, report.verdicts[claim.id].grade)
+        and options.verdict in (None, report.verdicts[claim.id].status)
+        and (not options.disagreeing or _disagrees(report, claim))
+        and claim.id in stale
+    ]
+    if options.json:
+        print(json.dumps([summary_json(report, claim) for claim in chosen], indent=1))
+        return 0
+    width = max((len(claim.id) for claim in chosen), default=0)
     for claim in chosen:
         verdict = report.verdicts[claim.id]
-        if options.paper not in (None, claim.paper.key) or options.kind not in (None, claim.relation.kind):
-            continue
-        if options.verdict not in (None, verdict.status):
-            continue
-        mark = " " if verdict.status == claim.expects else "!"
-        grade = verdict.grade or ""
-        print(
-            f"{mark} {verdict.status:9s} {grade:10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
-        )
+        mark = painted("!", "alarm") if _disagrees(report, claim) else " "
+        status = painted(f"{verdict.status:9s}", verdict.status)
+        text = f"{verdict.grade or '':10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}"
+        print(f"{mark} {status} {text}".rstrip())
+    tell_missing(report)
     return 0
 
 
+def _disagrees(report: Report, claim: Claim) -> bool:
+    return claim.id in report.judged and report.verdicts[claim.id].status != claim.expects
+
+
 def _show(options: argparse.Namespace) -> int:
-    from verify.report import build, paste
+    from verify.report import build, claim_json, paste, restricted, status_of
+    from verify.report.unicode import readable
     from verify.report.wording import how_sure, titled
 
     registry = load(options.package)
     claim = registry[options.id]
     report = build(registry, options.evidence)
     tell_rejected(report.rejected)
+    if options.json:
+        print(json.dumps(claim_json(report, claim), indent=1, allow_nan=False))
+        return 0
     verdict = report.verdicts[claim.id]
-    print(f"{titled(claim)}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
+    print(f"{painted(titled(claim), 'title')}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
     print(f"in {claim.module.replace('.', '/')}.py\n")
-    print(textwrap.indent(claim.statement, "  "))
+    print(textwrap.indent(claim.statement if options.latex else readable(claim.statement), "  "))
     for text in claim.assumption_texts:
         print(f"  given: {text}")
-    severity = f" ({verdict.severity})" if verdict.severity else ""
-    print(
-        f"\nverdict: {verdict.status}{severity}; expected {claim.expects}; grade {verdict.grade}; {report.quality(claim.id)}"
-    )
+    if not report.records_of[claim.id]:
+        tell_missing(restricted(report, [claim]))
+    status = painted(status_of(verdict), verdict.status)
+    quality = f"expected {claim.expects}; grade {verdict.grade}; {report.quality(claim.id)}"
+    print(f"\nverdict: {status}; {quality}")
     print(f"why:     {verdict.why}")
     print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
     for found in report.violations.get(claim.id, []):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from verify.cli.shared import ids
 from verify.vocabulary.claims import PROVABLE, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
@@ -16,7 +17,10 @@ def add_commands(commands: Any) -> None:
     proving = commands.add_parser(
         "prove", help="prove an identity or a bound for all sizes, or say what stops the proof"
     )
-    proving.add_argument("claims", metavar="ID|GLOB", help="one claim in full, or a line for each that matches")
+    globs = proving.add_argument(
+        "claims", nargs="+", metavar="ID|GLOB", help="one claim in full, or a line for each that matches any"
+    )
+    globs.completer = ids  # type: ignore[attr-defined]  # read by argcomplete
     proving.set_defaults(command=_prove)
 
 
@@ -32,8 +36,8 @@ def _prove(options: argparse.Namespace) -> int:
         return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
 
     registry = load(options.package)
-    if options.claims in registry:
-        claim = registry[options.claims]
+    if len(options.claims) == 1 and options.claims[0] in registry:
+        claim = registry[options.claims[0]]
         if claim.relation.kind not in PROVABLE:
             raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
         record = proved(claim, Settings())
@@ -44,11 +48,11 @@ def _prove(options: argparse.Namespace) -> int:
         return 0 if record.outcome == UPHELD else 1
     # of bounds those that are marked: what is said of all sizes has to be proved, and most others have no derivation yet
     chosen = [
-        claim for claim in registry.matching(options.claims)
+        claim for claim in registry.matching(*options.claims)
         if claim.relation.kind in PROVABLE and (claim.all_sizes or not isinstance(claim.relation, AtMost))
     ]  # fmt: skip
     if not chosen:
-        raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(options.claims))
+        raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(" ".join(options.claims)))
     number, seconds = 0, 0.0
     for claim in chosen:
         record = proved(claim, Settings())

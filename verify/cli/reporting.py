@@ -1,4 +1,4 @@
-"""The report: report."""
+"""The report: report, open."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import argparse
 import fnmatch
 import os
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Any, TextIO
 
-from verify.cli.shared import tell_rejected
+from verify.cli.shared import ids, painted, tell_missing, tell_rejected
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
@@ -37,8 +38,14 @@ def add_commands(commands: Any) -> None:
     )
     reporting.set_defaults(command=_report)
 
+    opening = commands.add_parser("open", help="show the report's web site in a browser")
+    opening.add_argument("id", nargs="?", help="the page of this claim (default: the front page)").completer = ids  # type: ignore[attr-defined]
+    opening.add_argument("--out", type=Path, default=REPORT, help=f"folder of the report (default: {REPORT})")
+    opening.set_defaults(command=_open)
+
 
 def _report(options: argparse.Namespace) -> int:
+    from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, restricted, write
     from verify.report.baseline import changes, read_baseline
     from verify.site import require_libraries, write_site
@@ -51,7 +58,8 @@ def _report(options: argparse.Namespace) -> int:
     if not options.no_site:
         require_libraries()
     _require_folder(options.out)
-    report = restricted(build(registry, options.evidence), chosen)
+    everything = build(registry, options.evidence)
+    report = restricted(everything, chosen)
     compared = None
     if baseline is not None:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
@@ -64,8 +72,10 @@ def _report(options: argparse.Namespace) -> int:
     except OSError as problem:
         raise _unwritable(options.out, f"{problem.filename}: {problem.strerror}") from None
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
-    for line in report.disagreements:
-        print(f"DISAGREES  {line}")
+    judged = {claim_id: claim for claim_id, claim in report.claims.items() if claim_id in everything.judged}
+    for line in disagreements(judged, report.verdicts):
+        print(f"{painted('DISAGREES', 'alarm')}  {line}")
+    tell_missing(report)
     tell_rejected(report.rejected)
     for change in compared or []:
         print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
@@ -83,6 +93,20 @@ def _require_folder(folder: Path) -> None:
 
 def _unwritable(folder: Path, why: str) -> InputError:
     return InputError("--out", "a folder that can be written to", f"{str(folder)!r} ({why})")
+
+
+def _open(options: argparse.Namespace) -> int:
+    page = options.out / "index.html"
+    if options.id is not None:
+        claim_id = load(options.package)[options.id].id
+        page = options.out / "claims" / f"{claim_id}.html"
+    if not page.is_file():
+        raise InputError("--out", "a folder with the web site of `verify report`", f"no {page}")
+    print(page)
+    if not webbrowser.open(page.resolve().as_uri()):
+        print("no browser could be opened", file=sys.stderr)
+        return 1
+    return 0
 
 
 class _Counter:

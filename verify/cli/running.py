@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from typing import Any
 
+from verify.cli.shared import add_globs, painted
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
@@ -14,7 +16,7 @@ from verify.vocabulary.registry import load
 def add_commands(commands: Any) -> None:
     """Add these commands to the subparsers of the command line."""
     running = commands.add_parser("run", help="check claims and record evidence")
-    running.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    add_globs(running)
     running.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
     running.add_argument("--seed", type=int, help="draw with this seed (default: a fixed one)")
     running.add_argument("--device", default="cpu", help="torch device (default: cpu)")
@@ -23,10 +25,11 @@ def add_commands(commands: Any) -> None:
     where = running.add_mutually_exclusive_group()
     where.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
     where.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of this dask scheduler instead")
+    running.add_argument("--json", action="store_true", help="what was found as JSON")
     running.set_defaults(command=_run)
 
     soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
-    soaking.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    add_globs(soaking)
     soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
     soaking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
     soaking.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
@@ -35,7 +38,7 @@ def add_commands(commands: Any) -> None:
     keeping = commands.add_parser(
         "witnesses", help="keep where mutants died and bounds were tight, as data beside the claims"
     )
-    keeping.add_argument("claims", nargs="?", default="*", metavar="GLOB", help="only ids that match")
+    add_globs(keeping)
     keeping.set_defaults(command=_witnesses)
 
 
@@ -45,10 +48,10 @@ def _run(options: argparse.Namespace) -> int:
     from verify.evidence.parallel import already_found, run_tasks, tasks_of
     from verify.evidence.store import Recorder, current, read, standing
     from verify.evidence.verdicts import disagreements
-    from verify.report import build, counts
+    from verify.report import build, counts, summary_json
 
     registry = load(options.package)
-    chosen = registry.matching(options.claims)
+    chosen = registry.matching(*options.claims)
     _require_jobs(options.jobs)
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
@@ -67,22 +70,31 @@ def _run(options: argparse.Namespace) -> int:
     failures = run_tasks(
         options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler
     )
-    for text in failures:
-        print("\n" + text)
     report = build(registry, options.evidence)
     verdicts = {claim.id: report.verdicts[claim.id] for claim in chosen}
-    print(", ".join(f"{number} {status}" for status, number in counts(verdicts).items()))
-    seen = {record.claim for record in report.records}
-    judged = {
-        claim.id: claim for claim in chosen if all(other in seen for other in (claim.id, *claim.presumes, *claim.proof))
-    }
+    judged = {claim.id: claim for claim in chosen if claim.id in report.judged}
+    wrong = disagreements(judged, report.verdicts)
+    status = 1 if wrong or failures else 0
+    if options.json:
+        outcome = {
+            "status": status,
+            "checks_run": len(tasks),
+            "failures": failures,
+            "disagreements": wrong,
+            "not_judged": [claim_id for claim_id in verdicts if claim_id not in judged],
+            "claims": [summary_json(report, claim) for claim in chosen],
+        }
+        print(json.dumps(outcome, indent=1))
+        return status
+    for text in failures:
+        print("\n" + text)
+    print(", ".join(f"{number} {kind}" for kind, number in counts(verdicts).items()))
     for claim in chosen:
         if claim.id not in judged:
             print(f"not judged  {claim.id}: needs evidence about {', '.join((*claim.presumes, *claim.proof))}")
-    wrong = disagreements(judged, report.verdicts)
     for line in wrong:
-        print(f"DISAGREES  {line}")
-    return 1 if wrong or failures else 0
+        print(f"{painted('DISAGREES', 'alarm')}  {line}")
+    return status
 
 
 def _soak(options: argparse.Namespace) -> int:
@@ -93,7 +105,7 @@ def _soak(options: argparse.Namespace) -> int:
     from verify.evidence.store import Recorder, current, read, standing
 
     registry = load(options.package)
-    chosen = registry.matching(options.claims)
+    chosen = registry.matching(*options.claims)
     _require_jobs(options.jobs)
     fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
     failing: dict[tuple[str, str], dict[int, str]] = {}
@@ -135,7 +147,7 @@ def _witnesses(options: argparse.Namespace) -> int:
     from verify.report import build
 
     registry = load(options.package)
-    chosen = {claim.id for claim in registry.matching(options.claims)}
+    chosen = {claim.id for claim in registry.matching(*options.claims)}
     report = build(registry, options.evidence)
     found = {
         (record.claim, record.check): record.details["witnesses"]
@@ -143,7 +155,9 @@ def _witnesses(options: argparse.Namespace) -> int:
         if record.claim in chosen and record.details.get("witnesses")
     }
     if not found:
-        raise InputError("claims", "claims with evidence about this code, from verify run", repr(options.claims))
+        raise InputError(
+            "claims", "claims with evidence about this code, from verify run", repr(" ".join(options.claims))
+        )
     try:
         kept = keep(registry.values(), found)
     except OSError as problem:

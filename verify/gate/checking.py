@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.checks.settings import Settings, settings_for
+from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
@@ -59,7 +60,7 @@ class Gate:
             )
 
     def _run(self, check: str, dtype: str) -> Finding:
-        with replaced(self.subject, self.standing), warnings.catch_warnings():
+        with replaced(self.subject, self.standing), warnings_only_warn():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
             if check != DEFINITION:
                 return examine(self._claim(check), self.standing, self.settings, dtype)

@@ -5,14 +5,15 @@ data      JSON, with a versioned schema        baseline  what changed against an
 errata    what an author would want to know    markdown  the whole report, and a summary for a CI job page
 junit     JUnit XML                            weights   core statement, remark in the text or proof step
 paste     Python that replays a claim          files     the writing of them all
+unicode   statements for a terminal
 
 The web site (`verify.site`) is built on these, never the other way.
 """
 
-from verify.report.data import REPORT_SCHEMA, SCHEMA_PATH, as_json
+from verify.report.data import REPORT_SCHEMA, SCHEMA_PATH, as_json, claim_json, summary_json
 from verify.report.files import write
 from verify.report.markdown import as_markdown, as_summary
-from verify.report.model import Report, Shortfall, build, counts, quality, restricted
+from verify.report.model import Report, Shortfall, build, counts, quality, restricted, status_of
 from verify.report.paste import paste
 
 __all__ = [
@@ -24,9 +25,12 @@ __all__ = [
     "as_markdown",
     "as_summary",
     "build",
+    "claim_json",
     "counts",
     "paste",
     "quality",
     "restricted",
+    "status_of",
+    "summary_json",
     "write",
 ]

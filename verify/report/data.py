@@ -31,7 +31,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "papers": [_paper_json(report, paper) for paper in report.papers],
         "disagreements": report.disagreements,
         "rejected_evidence": [f"{item.path.name}:{item.line}: {item.reason}" for item in report.rejected],
-        "claims": [_claim_json(report, claim) for claim in report.claims.values()],
+        "claims": [claim_json(report, claim) for claim in report.claims.values()],
     }
 
 
@@ -52,7 +52,8 @@ def _summary(report: Report, paper: str | None = None) -> dict[str, dict[str, in
     return {origin: nonzero(report.kinds(paper, own)) for origin, own in (("printed", False), ("own", True))}
 
 
-def _claim_json(report: Report, claim: Claim) -> dict[str, Any]:
+def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
+    """One claim with its verdict and its evidence."""
     verdict = report.verdicts[claim.id]
     formula, sides = claim.the_formula, sides_of(claim)
     return {
@@ -101,6 +102,26 @@ def _claim_json(report: Report, claim: Claim) -> dict[str, Any]:
         "mutants": [mutant.name for mutant in claim.mutants],
         "missing_checks": report.missing.get(claim.id, []),
         "checks": [_check_json(record) for record in report.records_of[claim.id]],
+    }
+
+
+def summary_json(report: Report, claim: Claim) -> dict[str, Any]:
+    """One claim in a line: what it is called, and what the evidence says of it."""
+    verdict = report.verdicts[claim.id]
+    return {
+        "id": claim.id,
+        "label": claim.label,
+        "name": claim.name,
+        "paper": claim.paper.key,
+        "relation": claim.relation.kind,
+        "verdict": verdict.status,
+        "severity": verdict.severity,
+        "grade": verdict.grade,
+        "expected": claim.expects,
+        "why": verdict.why,
+        "separation": _number(verdict.separation),
+        "tightest_ratio": _number(verdict.tightest_ratio),
+        "has_evidence": bool(report.records_of[claim.id]),
     }
 
 

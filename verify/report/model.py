@@ -50,6 +50,7 @@ class Report:
     rejected: list[Rejected]
     weights: Mapping[str, str] = field(default_factory=dict)
     left_out: int = 0  #: claims that exist but that this report does not show
+    outdated: frozenset[str] = frozenset()  #: claims with evidence about other code than the present
 
     @property
     def disagreements(self) -> list[str]:
@@ -74,6 +75,21 @@ class Report:
             names = [check.name for check in checks_of(claim, Settings())]
             wanted[claim_id] = [name for name in names if name not in found]
         return {claim_id: checks for claim_id, checks in wanted.items() if checks}
+
+    @property
+    def stale(self) -> frozenset[str]:
+        """Claims with evidence of which some speaks about other code and was not found anew."""
+        return self.outdated & self.missing.keys()
+
+    @property
+    def judged(self) -> dict[str, Claim]:
+        """Claims with evidence about the present code, they themselves and all that their verdicts rest on."""
+        seen = {record.claim for record in self.records}
+        return {
+            claim_id: claim
+            for claim_id, claim in self.claims.items()
+            if all(other in seen for other in (claim_id, *claim.presumes, *claim.proof))
+        }
 
     @cached_property
     def used_by(self) -> dict[str, list[str]]:
@@ -198,7 +214,8 @@ def build(claims: Mapping[str, Claim], folder: Path) -> Report:
     records, rejected = read(folder)
     fingerprints = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
     present = standing(current(records, fingerprints))
-    return Report(claims, present, judge_all(claims, present), rejected, weights_of(claims))
+    outdated = frozenset(r.claim for r in records if r.claim in fingerprints and r.fingerprint != fingerprints[r.claim])
+    return Report(claims, present, judge_all(claims, present), rejected, weights_of(claims), outdated=outdated)
 
 
 def restricted(report: Report, chosen: list[Claim]) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import importlib
 import pkgutil
@@ -46,7 +47,7 @@ class Registry(Mapping[str, Claim]):
 
     def __getitem__(self, claim_id: str) -> Claim:
         if not isinstance(claim_id, str) or claim_id not in self._claims:
-            raise InputError("claim id", "one of the ids that `verify list` prints", shown(claim_id))
+            raise InputError("claim id", "one of the ids that `verify list` prints", self._with_neighbours(claim_id))
         return self._claims[claim_id]
 
     def __iter__(self) -> Iterator[str]:
@@ -58,14 +59,19 @@ class Registry(Mapping[str, Claim]):
     def __contains__(self, claim_id: object) -> bool:
         return isinstance(claim_id, str) and claim_id in self._claims
 
-    def matching(self, pattern: str) -> list[Claim]:
-        """Claims whose id matches a glob; raises `InputError` when none does."""
-        if not isinstance(pattern, str):
-            raise InputError("claims", "text, a glob of claim ids", shown(pattern))
-        found = [claim for claim in self.values() if fnmatch.fnmatchcase(claim.id, pattern)]
-        if not found:
-            raise InputError("claims", "a glob that matches at least one claim id", repr(pattern))
-        return found
+    def matching(self, *patterns: str) -> list[Claim]:
+        """Claims whose id matches a glob, in their order; raises `InputError` for a glob that none does."""
+        for pattern in patterns:
+            if not isinstance(pattern, str):
+                raise InputError("claims", "text, a glob of claim ids", shown(pattern))
+            if not any(fnmatch.fnmatchcase(claim_id, pattern) for claim_id in self):
+                raise InputError("claims", "a glob that matches at least one claim id", self._with_neighbours(pattern))
+        return [claim for claim in self.values() if any(fnmatch.fnmatchcase(claim.id, item) for item in patterns)]
+
+    def _with_neighbours(self, mistyped: object) -> str:
+        """What came, and the ids that look most like it."""
+        near = difflib.get_close_matches(mistyped.replace("*", ""), self, n=3) if isinstance(mistyped, str) else []
+        return f"{shown(mistyped)}; close to it: {', '.join(near)}" if near else shown(mistyped)
 
 
 def claims_in(module: ModuleType) -> list[Claim]:
