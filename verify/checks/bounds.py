@@ -5,12 +5,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import flint
 import numpy as np
 
+from verify.checks.ascent import ascents
 from verify.checks.assumptions import float_tests, floats_meet
 from verify.checks.attack import Attack, Check
 from verify.checks.decisions import Place
@@ -23,7 +25,6 @@ from verify.inputs.shrinking import shrunk
 from verify.inputs.witnesses import Given, Witnesses, data_of, given, witnesses_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
-from verify.vocabulary.shapes import Real, Size
 
 #: How many of the tightest inputs a search keeps for confirmation in balls.
 KEPT = 6
@@ -194,51 +195,22 @@ class BoundAttack(Attack[AtMost]):
 
     def _climb(self, claim: Claim, settings: Settings, starts: list[Draw | Given], hall: Hall) -> None:
         """Adam on the score of all seeds of a batch at once, from the most promising draws, until it stops rising."""
-        import torch
+        batch = min(settings.effort.batch, 16)
+        raws = [raw_tensors(claim, draw.arrays(claim, batch), settings, "float64") for draw in starts]
 
-        specs = claim.parameters
-        for draw in starts:
-            arrays = draw.arrays(claim, min(settings.effort.batch, 16))
-            raw = raw_tensors(claim, arrays, settings, "float64")
-            moving = {name: value for name, value in raw.items() if not isinstance(specs[name], Size)}
-            free = {name: value.clone().requires_grad_(True) for name, value in moving.items()}
-            optimiser = torch.optim.Adam(list(free.values()), lr=0.03)
-            static = {name: value for name, value in raw.items() if isinstance(specs[name], Size)}
-            patience, highest, since = max(settings.effort.ascent // 4, 20), -math.inf, 0
-            for _ in range(settings.effort.ascent):
-                optimiser.zero_grad()
-                current = {**static, **free}
-                score = self._score(*all_in_batch(claim, [claim.the_oracle, claim.the_formula], current))
-                hall.seen += len(score)
-                good = score[score.isfinite()]
-                if good.numel() == 0 or not good.requires_grad:
-                    break
-                # the best seed and the others both count as progress
-                reached = float(good.detach().max()) + float(good.detach().mean())
-                highest, since = (reached, 0) if reached > highest + 1e-3 * abs(highest) else (highest, since + 1)
-                if since > patience:
-                    break
-                (-good.sum()).backward()
-                for value in free.values():
-                    if value.grad is not None:
-                        value.grad.nan_to_num_(0.0, 0.0, 0.0)
-                optimiser.step()
-                with torch.no_grad():
-                    for name, value in free.items():
-                        spec = specs[name]
-                        if isinstance(spec, Real):
-                            value.clamp_(spec.low, spec.high)
-                        else:
-                            value.clamp_(-64.0, 64.0)
-            settled = {**static, **{name: value.detach() for name, value in free.items()}}
-            _, score, usable, _ = self._scores(claim, settled)
-            for index in _largest(score, usable) if bool(usable.any()) else []:
+        def score(current: Mapping[str, Any]) -> Any:
+            return self._score(*all_in_batch(claim, [claim.the_oracle, claim.the_formula], current))
+
+        for draw, ascent in zip(starts, ascents(claim.parameters, raws, score, settings.effort.ascent), strict=True):
+            hall.seen += ascent.seen
+            _, scores, usable, _ = self._scores(claim, ascent.raw)
+            for index in _largest(scores, usable) if bool(usable.any()) else []:
                 found = {
                     name: value if isinstance(value, int) else value[index].cpu().numpy()
-                    for name, value in settled.items()
+                    for name, value in ascent.raw.items()
                 }
                 place = Place(claim, found)
-                hall.offer(self._settled(float(score[index]), place), place, dict(draw.sizes))
+                hall.offer(self._settled(float(scores[index]), place), place, dict(draw.sizes))
 
     def _judged(
         self,
