@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flint
 
 from verify.arithmetics import DEFAULT_BITS
-from verify.checks.evaluation import flat_objects, in_batch
+from verify.checks.evaluation import all_in_batch, flat_objects
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import NotFiniteError
 
@@ -60,18 +60,30 @@ def _zero(x: Any) -> bool | None:
 
 
 def float_satisfies(claim: Claim, raw: Mapping[str, Any]) -> Any:
-    """For a batch of tensors, which seeds satisfy the tested strict inequalities; shape (batch,), boolean.
+    """For a batch of tensors, which seeds satisfy the tested inequalities; shape (batch,), boolean."""
+    import torch
+
+    like = next(value for value in raw.values() if not isinstance(value, int))
+    everywhere = torch.ones(like.shape[0], dtype=torch.bool, device=like.device)
+    return floats_meet(claim, all_in_batch(claim, float_tests(claim), raw), everywhere)
+
+
+def float_tests(claim: Claim) -> list[Callable[..., Any]]:
+    """The tests of inequalities that floats can decide.
 
     Equalities are built into the inputs and hold to rounding, so they are tested in balls, not here.
     """
-    import torch
+    tests = (test for item in claim.tested_assumptions for test in (item.positive, item.nonnegative))
+    return [test for test in tests if test is not None]
 
-    moving = [value for value in raw.values() if not isinstance(value, int)]
-    ok = torch.ones(moving[0].shape[0], dtype=torch.bool, device=moving[0].device)
+
+def floats_meet(claim: Claim, values: Sequence[Any], finite: Any) -> Any:
+    """Which seeds of `finite` (batch,) satisfy the tested inequalities, given the values of `float_tests`; boolean."""
+    ok, values_left = finite.clone(), iter(values)
     for assumption in claim.tested_assumptions:
         if assumption.positive is not None:
-            ok &= (in_batch(claim, assumption.positive, raw) > 0).all(1)
+            ok &= (next(values_left) > 0).all(1)
         if assumption.nonnegative is not None:
-            values = in_batch(claim, assumption.nonnegative, raw)
-            ok &= (values >= -1e-9 * (1 + values.abs())).all(1)
+            found = next(values_left)
+            ok &= (found >= -1e-9 * (1 + found.abs())).all(1)
     return ok

@@ -5,27 +5,26 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import flint
 import numpy as np
 
-from verify.arithmetics import precision
-from verify.checks.assumptions import float_satisfies, satisfies
+from verify.checks.ascent import ascents
+from verify.checks.assumptions import float_tests, floats_meet
 from verify.checks.attack import Attack, Check
-from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, exact_text, in_batch, one_of, raw_tensors
+from verify.checks.decisions import Place
+from verify.checks.evaluation import all_in_batch, as_balls, at_objects, exact_text, one_of, raw_tensors
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, search
 from verify.checks.settings import Settings
-from verify.checks.units import BITS, rounding_unit
 from verify.inputs.generators import Draw, at_scales, systematic
 from verify.inputs.shrinking import shrunk
 from verify.inputs.witnesses import Given, Witnesses, data_of, given, witnesses_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
-from verify.vocabulary.shapes import Real, Size
 
 #: How many of the tightest inputs a search keeps for confirmation in balls.
 KEPT = 6
@@ -33,8 +32,6 @@ KEPT = 6
 RISES = 48
 #: A mutant whose bound is broken by this many units is not attacked further.
 CLEARLY_DEAD = 1e6
-#: Precisions tried in turn when a comparison is too close for balls to decide.
-PRECISIONS = (300, 1000)
 
 
 @dataclass(order=True)
@@ -43,7 +40,7 @@ class Candidate:
 
     score: float
     order: int
-    raw: dict[str, Any] = field(compare=False)
+    place: Place = field(compare=False)
     sizes: dict[str, int] = field(compare=False)
 
 
@@ -57,12 +54,12 @@ class Hall:
         self.climbing_from: int | None = None
         self._rises: list[tuple[int, float]] = []
 
-    def offer(self, score: float, raw: dict[str, Any], sizes: dict[str, int]) -> None:
+    def offer(self, score: float, place: Place, sizes: dict[str, int]) -> None:
         if not math.isfinite(score):
             return
         if not self._rises or score > self._rises[-1][1]:
             self._rises.append((self.seen, score))
-        heapq.heappush(self._heap, Candidate(score, next(self._counter), raw, sizes))
+        heapq.heappush(self._heap, Candidate(score, next(self._counter), place, sizes))
         if len(self._heap) > KEPT:
             heapq.heappop(self._heap)
 
@@ -123,22 +120,23 @@ class BoundAttack(Attack[AtMost]):
             if not bool(usable.any()):
                 return
             best = -math.inf
+            places: dict[int, Place] = {}
+
+            def at(index: int) -> Place:
+                return places.setdefault(index, Place(claim, one_of(claim, arrays, index)))
+
             for index in _largest(score, usable):
-                seed = one_of(claim, arrays, index)
-                value = self._settled(claim, float(score[index]), seed)
-                hall.offer(value, seed, dict(draw.sizes))
+                value = self._settled(float(score[index]), at(index))
+                hall.offer(value, at(index), dict(draw.sizes))
                 best = max(best, value)
             refuted = claim.expects == "refuted" and best > (0.0 if self.relation.signed else 1.0)
             starts.append((best, draw))
-            for mutant in claim.mutants:
-                if mutants[mutant.name] < CLEARLY_DEAD:
-                    wrong = self._score(left, in_batch(claim, mutant.function, raw)).nan_to_num(
-                        -math.inf, -math.inf, -math.inf
-                    )
-                    for index in _largest(wrong, usable):
-                        mutants[mutant.name] = max(
-                            mutants[mutant.name], self._excess(claim, mutant.function, one_of(claim, arrays, index))
-                        )
+            alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < CLEARLY_DEAD]
+            sides = all_in_batch(claim, [mutant.function for mutant in alive], raw)
+            for mutant, side in zip(alive, sides, strict=True):
+                wrong = self._score(left, side).nan_to_num(-math.inf, -math.inf, -math.inf)
+                for index in _largest(wrong, usable):
+                    mutants[mutant.name] = max(mutants[mutant.name], at(index).excess(mutant.function))
             found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
             if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
                 hypothesis.target(best, label="closeness to violation")
@@ -155,21 +153,22 @@ class BoundAttack(Attack[AtMost]):
             )
         before = dict(mutants)
         record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
-        best = [candidate.raw for candidate in hall.best_first()[:2]]
+        best = [candidate.place for candidate in hall.best_first()[:2]]
         for mutant in claim.mutants:  # dead only where an ascent led to
             if mutants[mutant.name] > before[mutant.name] and mutants[mutant.name] >= SEPARATION:
-                excess = [self._excess(claim, mutant.function, raw) for raw in best]
-                found_now.dead[mutant.name] = given(best[excess.index(max(excess))])
-        found_now.points = [given(raw) for raw in best[:1]]
+                excess = [place.excess(mutant.function) for place in best]
+                found_now.dead[mutant.name] = given(best[excess.index(max(excess))].raw)
+        found_now.points = [given(place.raw) for place in best[:1]]
         record.details["witnesses"] = found_now.data()
         return record
 
     def _scores(self, claim: Claim, raw: dict[str, Any]) -> tuple[Any, Any, Any, int]:
         """The left side, and per seed: the score, whether it counts; and how many seeds leave the bound undefined."""
-        right, left = in_batch(claim, claim.the_formula, raw), in_batch(claim, claim.the_oracle, raw)
+        functions = [claim.the_formula, claim.the_oracle, *float_tests(claim)]
+        right, left, *tests = all_in_batch(claim, functions, raw)
         score = self._score(left, right)
         defined = right.isfinite().all(1) & left.isfinite().all(1)
-        usable = defined & float_satisfies(claim, raw) & score.isfinite()
+        usable = floats_meet(claim, tests, defined) & score.isfinite()
         return left, score, usable, int((~defined).sum())
 
     def _score(self, left: Any, right: Any) -> Any:
@@ -178,14 +177,14 @@ class BoundAttack(Attack[AtMost]):
         ratio = left / right
         return ratio.where((left != 0) | (right != 0), 0.0).amax(1)  # 0 <= 0 holds, and is not tight
 
-    def _settled(self, claim: Claim, score: float, raw: dict[str, Any]) -> float:
+    def _settled(self, score: float, place: Place) -> float:
         """The score of one seed, taken from balls where floats see a violation: rounding must not crowd out tight inputs.
 
         Where both sides nearly vanish, the ratio of their float values is noise and may be anything.
         """
         if score <= (0.0 if self.relation.signed else 1.0):
             return score
-        decision = self._decide(claim, claim.the_formula, raw)
+        decision = place.decide(place.claim.the_formula)
         if decision is None:
             return -math.inf
         if decision.certain:
@@ -196,52 +195,22 @@ class BoundAttack(Attack[AtMost]):
 
     def _climb(self, claim: Claim, settings: Settings, starts: list[Draw | Given], hall: Hall) -> None:
         """Adam on the score of all seeds of a batch at once, from the most promising draws, until it stops rising."""
-        import torch
+        batch = min(settings.effort.batch, 16)
+        raws = [raw_tensors(claim, draw.arrays(claim, batch), settings, "float64") for draw in starts]
 
-        specs = claim.parameters
-        for draw in starts:
-            arrays = draw.arrays(claim, min(settings.effort.batch, 16))
-            raw = raw_tensors(claim, arrays, settings, "float64")
-            moving = {name: value for name, value in raw.items() if not isinstance(specs[name], Size)}
-            free = {name: value.clone().requires_grad_(True) for name, value in moving.items()}
-            optimiser = torch.optim.Adam(list(free.values()), lr=0.03)
-            static = {name: value for name, value in raw.items() if isinstance(specs[name], Size)}
-            patience, highest, since = max(settings.effort.ascent // 4, 20), -math.inf, 0
-            for _ in range(settings.effort.ascent):
-                optimiser.zero_grad()
-                current = {**static, **free}
-                score = self._score(
-                    in_batch(claim, claim.the_oracle, current), in_batch(claim, claim.the_formula, current)
-                )
-                hall.seen += len(score)
-                good = score[score.isfinite()]
-                if good.numel() == 0 or not good.requires_grad:
-                    break
-                # the best seed and the others both count as progress
-                reached = float(good.detach().max()) + float(good.detach().mean())
-                highest, since = (reached, 0) if reached > highest + 1e-3 * abs(highest) else (highest, since + 1)
-                if since > patience:
-                    break
-                (-good.sum()).backward()
-                for value in free.values():
-                    if value.grad is not None:
-                        value.grad.nan_to_num_(0.0, 0.0, 0.0)
-                optimiser.step()
-                with torch.no_grad():
-                    for name, value in free.items():
-                        spec = specs[name]
-                        if isinstance(spec, Real):
-                            value.clamp_(spec.low, spec.high)
-                        else:
-                            value.clamp_(-64.0, 64.0)
-            settled = {**static, **{name: value.detach() for name, value in free.items()}}
-            _, score, usable, _ = self._scores(claim, settled)
-            for index in _largest(score, usable) if bool(usable.any()) else []:
+        def score(current: Mapping[str, Any]) -> Any:
+            return self._score(*all_in_batch(claim, [claim.the_oracle, claim.the_formula], current))
+
+        for draw, ascent in zip(starts, ascents(claim.parameters, raws, score, settings.effort.ascent), strict=True):
+            hall.seen += ascent.seen
+            _, scores, usable, _ = self._scores(claim, ascent.raw)
+            for index in _largest(scores, usable) if bool(usable.any()) else []:
                 found = {
                     name: value if isinstance(value, int) else value[index].cpu().numpy()
-                    for name, value in settled.items()
+                    for name, value in ascent.raw.items()
                 }
-                hall.offer(self._settled(claim, float(score[index]), found), found, dict(draw.sizes))
+                place = Place(claim, found)
+                hall.offer(self._settled(float(scores[index]), place), place, dict(draw.sizes))
 
     def _judged(
         self,
@@ -256,7 +225,7 @@ class BoundAttack(Attack[AtMost]):
         broken: Candidate | None = None
         ratio: float | None = None
         for candidate in hall.best_first():
-            decision = self._decide(claim, claim.the_formula, candidate.raw)
+            decision = candidate.place.decide(claim.the_formula)
             if decision is None:
                 continue
             if decision.certain and broken is None:
@@ -266,9 +235,7 @@ class BoundAttack(Attack[AtMost]):
         for mutant in claim.mutants:
             for candidate in hall.best_first()[:2]:
                 if mutants[mutant.name] < CLEARLY_DEAD:
-                    mutants[mutant.name] = max(
-                        mutants[mutant.name], self._excess(claim, mutant.function, candidate.raw)
-                    )
+                    mutants[mutant.name] = max(mutants[mutant.name], candidate.place.excess(mutant.function))
         message = ""
         details: dict[str, Any] = {}
         if broken is not None:
@@ -290,39 +257,13 @@ class BoundAttack(Attack[AtMost]):
             details={"search": hall.history(self.relation.signed), **details},
         )
 
-    def _decide(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> Decision | None:
-        """Whether oracle > bound for certain at one seed; None where the assumptions fail or nothing is defined."""
-        decision: Decision | None = None
-        for bits in PRECISIONS:
-            with precision(bits):
-                try:
-                    lifted = as_balls(raw)
-                    met = satisfies(claim, claim.prepare(lifted))
-                    if met is False:
-                        return None
-                    if met is None:  # a finer precision may decide
-                        continue
-                    right = at_objects(claim, bound, lifted)
-                    left = at_objects(claim, claim.the_oracle, lifted)
-                except UNDEFINED:
-                    continue
-                decision = Decision.of(left, right)
-                if decision is not None and not decision.undecided:
-                    return decision
-        return decision
-
-    def _excess(self, claim: Claim, bound: Callable[..., Any], raw: dict[str, Any]) -> float:
-        """By how many units the oracle is certainly above `bound` at one seed; 0 where it is not."""
-        decision = self._decide(claim, bound, raw)
-        return decision.units if decision is not None and decision.certain else 0.0
-
     def _shrunk_violation(self, claim: Claim, candidate: Candidate) -> tuple[str, dict[str, Any]]:
         def breaks(raw: dict[str, Any]) -> bool:
-            decision = self._decide(claim, claim.the_formula, raw)
+            decision = Place(claim, raw).decide(claim.the_formula)
             return decision is not None and decision.certain
 
         # a claim expected to be refuted has its readable counterexample already
-        small = shrunk(claim, candidate.raw, breaks, tries=40 if claim.expects == "refuted" else 400)
+        small = shrunk(claim, candidate.place.raw, breaks, tries=40 if claim.expects == "refuted" else 400)
         lifted = as_balls(small)
         right, left = at_objects(claim, claim.the_formula, lifted), at_objects(claim, claim.the_oracle, lifted)
         entry = max(range(len(left)), key=lambda i: float((left[i] - right[i if len(right) > 1 else 0]).mid()))
@@ -343,23 +284,23 @@ class BoundAttack(Attack[AtMost]):
         for draw in systematic(claim, 4 * settings.effort.enclosed, settings.seed):
             if tally.satisfied >= settings.effort.enclosed:
                 break
-            seed = one_of(claim, draw.arrays(claim, 1), 0)
-            decision = self._decide(claim, claim.the_formula, seed)
+            place = Place(claim, one_of(claim, draw.arrays(claim, 1), 0))
+            decision = place.decide(claim.the_formula)
             tally.count(draw, 1, int(decision is not None), int(decision is None))
             hall.seen = tally.examples
             if decision is None:
                 continue
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
-            hall.offer(min(score, 1e300), seed, dict(draw.sizes))
+            hall.offer(min(score, 1e300), place, dict(draw.sizes))
             for mutant in claim.mutants:
-                mutants[mutant.name] = max(mutants[mutant.name], self._excess(claim, mutant.function, seed))
+                mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)
 
     def scaled(self, claim: Claim, settings: Settings) -> Record:
         """The bound decided in balls at the sizes that the source names; the searches are what mutants die in."""
         tally, ratio, message = Tally(), None, ""
         for draw in at_scales(claim, settings.effort.scaled, settings.seed):
-            decision = self._decide(claim, claim.the_formula, one_of(claim, draw.arrays(claim, 1), 0))
+            decision = Place(claim, one_of(claim, draw.arrays(claim, 1), 0)).decide(claim.the_formula)
             tally.count(draw, 1, int(decision is not None), int(decision is None))
             if decision is None:
                 continue
@@ -392,30 +333,3 @@ def _largest(score: Any, usable: Any, count: int = 3) -> list[int]:
     """Indices of the largest scores among the usable seeds, best first."""
     order = score.masked_fill(~usable, -math.inf).argsort(descending=True)
     return [int(index) for index in order[:count] if bool(usable[index])]
-
-
-@dataclass
-class Decision:
-    """A comparison of two ball vectors."""
-
-    certain: bool  #: some entry is certainly above its bound
-    undecided: bool  #: some entry overlaps its bound without being equal to it within the precision
-    ratio: float | None  #: the largest lhs/rhs, where the right-hand side is positive
-    units: float  #: the excess in rounding units, where certain
-
-    @staticmethod
-    def of(left: np.ndarray, right: np.ndarray) -> Decision | None:
-        if len(right) == 1 and len(left) > 1:
-            right = np.repeat(right, len(left))
-        pairs = [(flint.arb(x), flint.arb(y)) for x, y in zip(left, right, strict=True)]
-        if not all(x.is_finite() and y.is_finite() for x, y in pairs):
-            return None
-        certain = [x > y for x, y in pairs]
-        undecided = any(not (x > y) and not (x <= y) for x, y in pairs)
-        ratios = [float((x / y).mid()) for x, y in pairs if y > 0]
-        excess = max(
-            (float((x - y).abs_lower()) for (x, y), above in zip(pairs, certain, strict=True) if above), default=0.0
-        )
-        # in float64 roundings, whatever the precision that decided, so that the numbers of all claims compare
-        unit = rounding_unit([left, right], BITS["float64"]).value
-        return Decision(any(certain), undecided, max(ratios, default=None), excess / unit if unit else math.inf)

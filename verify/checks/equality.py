@@ -10,15 +10,15 @@ import flint
 import numpy as np
 
 from verify.arithmetics import free_exponentials, midpoints
-from verify.checks.assumptions import float_satisfies, satisfies
+from verify.checks.assumptions import float_tests, floats_meet, satisfies
 from verify.checks.attack import Attack, Check
 from verify.checks.evaluation import (
     UNDEFINED,
+    all_in_batch,
     as_balls,
     as_rationals,
-    at_objects,
     defect_of,
-    in_batch,
+    flat_objects,
     one_of,
     raw_tensors,
 )
@@ -77,22 +77,26 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         kept, found_now = witnesses_of(claim, f"sampled {dtype}"), Witnesses()
 
-        def score_mutants(raw: dict[str, Any], right: Any, index: int, unit: Unit) -> None:
+        def all_wrong(raw: dict[str, Any]) -> dict[str, Any]:
+            """The values of the mutants that are not clearly dead."""
+            alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < CLEARLY_DEAD]
+            values = all_in_batch(claim, [self.mutated(claim, mutant.function) for mutant in alive], raw)
+            return {mutant.name: value for mutant, value in zip(alive, values, strict=True)}
+
+        def score_mutants(values: dict[str, Any], right: Any, index: int, unit: Unit) -> None:
             if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
                 return
-            for mutant in claim.mutants:
-                if mutants[mutant.name] >= CLEARLY_DEAD:
-                    continue
-                wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
-                gap = _mismatch(wrong[index], right[index])
-                mutants[mutant.name] = max(mutants[mutant.name], _in_units(gap, unit.value))
+            for name, wrong in values.items():
+                if mutants[name] < CLEARLY_DEAD:
+                    gap = _mismatch(wrong[index], right[index])
+                    mutants[name] = max(mutants[name], _in_units(gap, unit.value))
 
-        def score_survivors(arrays: Arrays, raw: dict[str, Any], right: Any, size: Any, usable: Any) -> None:
+        def score_survivors(arrays: Arrays, values: dict[str, Any], right: Any, size: Any, usable: Any) -> None:
             """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
             for mutant in claim.mutants:
                 if mutants[mutant.name] >= SEPARATION:
                     continue
-                wrong = in_batch(claim, self.mutated(claim, mutant.function), raw)
+                wrong = values[mutant.name]
                 if wrong.shape != right.shape:
                     mutants[mutant.name] = math.inf
                     continue
@@ -117,9 +121,11 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             nonlocal worst
             arrays = draw.arrays(claim, seeds)
             raw = raw_tensors(claim, arrays, settings, dtype)
-            left, right = self._sides(claim, self.left(claim), raw)
+            sides = self._functions(claim)
+            values = all_in_batch(claim, [*sides, *float_tests(claim)], raw)
+            left, right = values[0], values[1] if len(sides) == 2 else values[0] * 0
             finite = (left.isfinite() & right.isfinite()).all(1)
-            usable = finite & float_satisfies(claim, raw)
+            usable = floats_meet(claim, values[len(sides) :], finite)
             undefined = int((~finite).sum())
             if not bool(usable.any()):
                 tally.count(draw, len(finite), 0, undefined)
@@ -135,12 +141,13 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             residual = _in_units(float(difference[index]), unit.value)
             tally.count(draw, len(finite), int(usable.sum()), undefined)
             worst = max(worst, residual)
-            score_mutants(raw, right, index, unit)
+            wrong = all_wrong(raw)
+            score_mutants(wrong, right, index, unit)
             if min(mutants.values(), default=math.inf) < CLEARLY_DEAD:
                 # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
                 typical = int(usable.nonzero()[0, 0])
-                score_mutants(raw, right, typical, self._unit(claim, arrays, typical, dtype))
-                score_survivors(arrays, raw, right, size, usable)
+                score_mutants(wrong, right, typical, self._unit(claim, arrays, typical, dtype))
+                score_survivors(arrays, wrong, right, size, usable)
             if residual > ROUNDING_LIMIT and claim.expects != "refuted":
                 raise Violated(
                     f"residual {residual:.3g} units",
@@ -162,12 +169,6 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def _unit(self, claim: Claim, arrays: dict[str, Any], index: int, dtype: str) -> Unit:
         return unit_at(claim, self._functions(claim), one_of(claim, arrays, index), BITS[dtype])
-
-    def _sides(self, claim: Claim, left: Callable[..., Any], raw: dict[str, Any]) -> tuple[Any, Any]:
-        a = in_batch(claim, left, raw)
-        right = self.right(claim)
-        b = in_batch(claim, right, raw) if right is not None else a * 0
-        return a, b
 
     def _functions(self, claim: Claim) -> list[Callable[..., Any]]:
         right = self.right(claim)
@@ -246,17 +247,17 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 break
             seed = one_of(claim, draw.arrays(claim, 1), 0)
             try:
-                raw = lift(seed)
-                met = satisfies(claim, claim.prepare(raw))
+                inputs = claim.prepare(lift(seed))
+                met = satisfies(claim, inputs)
                 if met is not True:
                     tally.count(draw, 1, 0, 0)
                     continue
-                left = at_objects(claim, self.left(claim), raw)
-                right_function = self.right(claim)
-                right = at_objects(claim, right_function, raw) if right_function else np.zeros(left.shape, dtype=object)
+                left = flat_objects(claim.evaluate(self.left(claim), inputs))
+                oracle = self.right(claim)
+                right = flat_objects(claim.evaluate(oracle, inputs)) if oracle else np.zeros(left.shape, dtype=object)
                 residual, digits = _object_residual(left, right, arithmetic)
                 for mutant in tried:
-                    wrong = at_objects(claim, self.mutated(claim, mutant.function), raw)
+                    wrong = flat_objects(claim.evaluate(self.mutated(claim, mutant.function), inputs))
                     gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
                     mutants[mutant.name] = max(mutants[mutant.name], gap)
             except UNDEFINED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flint
@@ -54,19 +54,27 @@ def _lifted(array: Any) -> Any:
 
 def in_batch(claim: Claim, function: Callable[..., Any], raw: Mapping[str, Any]) -> Any:
     """`function` at every seed of a batch, flattened to shape (batch, entries)."""
+    return all_in_batch(claim, [function], raw)[0]
+
+
+def all_in_batch(claim: Claim, functions: Sequence[Callable[..., Any]], raw: Mapping[str, Any]) -> Sequence[Any]:
+    """`in_batch` of each of the functions, for which the inputs are prepared once."""
     import torch
 
     static = {name: value for name, value in raw.items() if isinstance(value, int)}
     moving = {name: value for name, value in raw.items() if not isinstance(value, int)}
+    if not functions:
+        return ()
 
-    def at(drawn: Mapping[str, Any]) -> Any:
-        result = claim.evaluate(function, claim.prepare({**drawn, **static}))
-        return flat_tensor(result, next(iter(moving.values())))
+    def at(drawn: Mapping[str, Any]) -> tuple[Any, ...]:
+        inputs, like = claim.prepare({**drawn, **static}), next(iter(drawn.values()))
+        return tuple(flat_tensor(claim.evaluate(function, inputs), like) for function in functions)
 
     if claim.batched:
         return torch.func.vmap(at)(moving)
     batch = next(iter(moving.values())).shape[0]
-    return torch.stack([at({name: value[i] for name, value in moving.items()}) for i in range(batch)])
+    each = [at({name: value[i] for name, value in moving.items()}) for i in range(batch)]
+    return [torch.stack(found) for found in zip(*each, strict=True)]
 
 
 def flat_tensor(result: Any, like: Any) -> Any:

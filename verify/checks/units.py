@@ -16,7 +16,7 @@ import flint
 import numpy as np
 
 from verify.arithmetics import largest_radius, midpoints, precision
-from verify.checks.evaluation import UNDEFINED, as_balls, at_objects
+from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects
 from verify.vocabulary.claims import Claim
 
 BITS = {"float64": 53, "float32": 24}
@@ -56,7 +56,8 @@ def unit_at(claim: Claim, functions: list[Callable[..., Any]], raw: Mapping[str,
     with precision(bits):
         try:
             lifted = {name: _rounded_once(value, bits) for name, value in as_balls(raw).items()}
-            return rounding_unit([at_objects(claim, function, lifted) for function in functions], bits)
+            inputs = claim.prepare(lifted)
+            return rounding_unit([flat_objects(claim.evaluate(each, inputs)) for each in functions], bits)
         except UNDEFINED:
             return Unit(math.inf)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
+import gc
 import logging
 import threading
 import time
@@ -22,7 +24,7 @@ from verify.evidence.fingerprints import fingerprint
 from verify.evidence.runner import Judgement, judge, run_check
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
-from verify.vocabulary.registry import load
+from verify.vocabulary.registry import Registry, load
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -38,10 +40,24 @@ LOOK = 2.0
 _ALONE = threading.Lock()
 
 
+#: Allocations between two looks for cycles; at the default, a twentieth of the time goes into looking.
+BETWEEN_LOOKS = 50_000
+
+
+@functools.cache
+def claims_of(package: str) -> Registry:
+    """The claims of a package, which last as long as the process and are never looked through for cycles."""
+    claims = load(package)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(BETWEEN_LOOKS)
+    return claims
+
+
 def attempt(package: str, task: Task, settings: Settings) -> tuple[Task, Record, Judgement]:
     """One check, run and judged where this is called."""
     claim_id, check_name = task
-    claim = load(package)[claim_id]
+    claim = claims_of(package)[claim_id]
     check = next(check for check in checks_of(claim, settings) if check.name == check_name)
     record = run_check(claim, check, settings)
     return task, record, judge(claim, record)

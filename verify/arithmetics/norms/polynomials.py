@@ -106,11 +106,17 @@ def is_nonnegative_generator(generator: Any) -> bool:
     return generator.is_nonnegative is True
 
 
+@functools.lru_cache(maxsize=50_000)
+def _is_number(generator: Any) -> bool:
+    """Whether a generator has no symbols."""
+    return not generator.free_symbols
+
+
 def has_no_negative_term(polynomial: Polynomial) -> bool:
     """Whether every coefficient is at least 0, of monomials that are; of one that may have a sign, none is left."""
     totals: dict[Monomial, list[tuple[Fraction, Any]]] = {}
     for monomial, coefficient in polynomial.items():
-        numbers = [(generator, exponent) for generator, exponent in monomial if not generator.free_symbols]
+        numbers = [(generator, exponent) for generator, exponent in monomial if _is_number(generator)]
         rest = frozenset(item for item in monomial if item not in numbers)
         if not all(is_nonnegative_generator(generator) or (exponent.denominator == 1 and exponent % 2 == 0)
                    for generator, exponent in rest):  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,36 @@ from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
+@functools.lru_cache(maxsize=20_000)
+def _order(shapes: tuple[tuple[int, ...], ...], indices: tuple[tuple[int, ...], ...], count: int) -> Any:
+    """In which order to contract arrays of these shapes: found once, it takes longer than the contraction."""
+    operands = [item for shape, own in zip(shapes, indices, strict=True) for item in (np.empty(shape), own)]
+    return np.einsum_path(*operands, range(count), optimize=True)[0]
+
+
+def _contracted(factors: Sequence[tuple[np.ndarray, tuple[int, ...]]], count: int) -> np.ndarray:
+    """The sum of products of entries over all indices from `count` on; the others are the axes of the result."""
+    arrays, indices = zip(*factors, strict=True)
+    order = _order(tuple(array.shape for array in arrays), indices, count)
+    return np.einsum(*(item for pair in factors for item in pair), range(count), optimize=order)
+
+
 class Point:
     """Where a sum is evaluated: integers for the size symbols, floats for scalars, arrays for tensors by name."""
 
     def __init__(self, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:
         self.scalars, self.arrays = dict(scalars), dict(arrays)
         self._known: dict[Head, np.ndarray] = {}
+        self._sizes: dict[Size, int] = {}
+        self._numbers: dict[Any, float] = {}
 
     def size(self, size: Size) -> int:
         """A size as an integer."""
+        if size not in self._sizes:
+            self._sizes[size] = self._size(size)
+        return self._sizes[size]
+
+    def _size(self, size: Size) -> int:
         found = sympy.sympify(size).subs(self.scalars)
         if not found.is_Integer:
             raise InputError("sizes", f"a value for every symbol of {size}", str(self.scalars))
@@ -30,7 +52,9 @@ class Point:
 
     def number(self, expression: Any) -> float:
         """A coefficient as a float."""
-        return float(sympy.sympify(expression).subs(self.scalars))
+        if expression not in self._numbers:
+            self._numbers[expression] = float(sympy.sympify(expression).subs(self.scalars))
+        return self._numbers[expression]
 
     def values(self, value: Sum) -> np.ndarray:
         """The array of a sum, one axis per slot."""
@@ -38,12 +62,9 @@ class Point:
         found = np.zeros(shape)
         count = len(value.slots)
         for key, coefficient in value.terms.items():
-            operands: list[Any] = []
-            for made, indices in key:
-                operands += [self.head(made), list(indices)]
-            for slot in range(count):
-                operands += [np.ones(shape[slot]), [slot]]
-            term = np.einsum(*operands, list(range(count)), optimize=True) if operands else np.ones(())
+            factors = [(self.head(made), tuple(indices)) for made, indices in key]
+            factors += [(np.ones(shape[slot]), (slot,)) for slot in range(count)]
+            term = _contracted(factors, count) if factors else np.ones(())
             found = found + self.number(coefficient.expression) * term
         return found
 

@@ -1,0 +1,112 @@
+"""Bounds decided in balls at inputs of one seed: what does not depend on the bound is evaluated once, for all its variants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+import numpy as np
+
+from verify.arithmetics import precision
+from verify.checks.assumptions import satisfies
+from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects
+from verify.checks.units import BITS, rounding_unit
+from verify.vocabulary.claims import Claim
+
+#: Precisions tried in turn when a comparison is too close for balls to decide.
+PRECISIONS = (300, 1000)
+
+
+@dataclass
+class Decision:
+    """A comparison of two ball vectors."""
+
+    certain: bool  #: some entry is certainly above its bound
+    undecided: bool  #: some entry overlaps its bound without being equal to it within the precision
+    ratio: float | None  #: the largest lhs/rhs, where the right-hand side is positive
+    units: float  #: the excess in rounding units, where certain
+
+    @staticmethod
+    def of(left: np.ndarray, right: np.ndarray) -> Decision | None:
+        if len(right) == 1 and len(left) > 1:
+            right = np.repeat(right, len(left))
+        pairs = [(flint.arb(x), flint.arb(y)) for x, y in zip(left, right, strict=True)]
+        if not all(x.is_finite() and y.is_finite() for x, y in pairs):
+            return None
+        certain = [x > y for x, y in pairs]
+        undecided = any(not (x > y) and not (x <= y) for x, y in pairs)
+        ratios = [float((x / y).mid()) for x, y in pairs if y > 0]
+        excess = max(
+            (float((x - y).abs_lower()) for (x, y), above in zip(pairs, certain, strict=True) if above), default=0.0
+        )
+        # in float64 roundings, whatever the precision that decided, so that the numbers of all claims compare
+        unit = rounding_unit([left, right], BITS["float64"]).value
+        return Decision(any(certain), undecided, max(ratios, default=None), excess / unit if unit else math.inf)
+
+
+@dataclass
+class Lifted:
+    """The inputs of one seed in balls of one precision, whether they meet the assumptions, and what needs no bound there."""
+
+    claim: Claim
+    raw: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self.inputs = self.claim.prepare(as_balls(self.raw))
+        self.met = satisfies(self.claim, self.inputs)
+        self._left: np.ndarray | None = None
+
+    def compared(self, bound: Callable[..., Any]) -> Decision | None:
+        """Whether the oracle is above `bound`; None where a side has no value."""
+        right = flat_objects(self.claim.evaluate(bound, self.inputs))
+        if self._left is None:
+            self._left = flat_objects(self.claim.evaluate(self.claim.the_oracle, self.inputs))
+        return Decision.of(self._left, right)
+
+
+class Place:
+    """Inputs of one seed, at which a bound and its variants are decided."""
+
+    def __init__(self, claim: Claim, raw: dict[str, Any]) -> None:
+        self.claim, self.raw = claim, raw
+        self._lifted: dict[int, Lifted | None] = {}
+        self._decided: dict[Callable[..., Any], Decision | None] = {}
+
+    def decide(self, bound: Callable[..., Any]) -> Decision | None:
+        """Whether oracle > bound for certain; None where the assumptions fail or nothing is defined."""
+        if bound not in self._decided:
+            self._decided[bound] = self._decision(bound)
+        return self._decided[bound]
+
+    def excess(self, bound: Callable[..., Any]) -> float:
+        """By how many units the oracle is certainly above `bound`; 0 where it is not."""
+        decision = self.decide(bound)
+        return decision.units if decision is not None and decision.certain else 0.0
+
+    def _decision(self, bound: Callable[..., Any]) -> Decision | None:
+        decision: Decision | None = None
+        for bits in PRECISIONS:
+            with precision(bits):
+                lifted = self._lifted_to(bits)
+                if lifted is None or lifted.met is None:  # a finer precision may decide
+                    continue
+                if lifted.met is False:
+                    return None
+                try:
+                    decision = lifted.compared(bound)
+                except UNDEFINED:
+                    continue
+                if decision is not None and not decision.undecided:
+                    return decision
+        return decision
+
+    def _lifted_to(self, bits: int) -> Lifted | None:
+        if bits not in self._lifted:
+            try:
+                self._lifted[bits] = Lifted(self.claim, self.raw)
+            except UNDEFINED:
+                self._lifted[bits] = None
+        return self._lifted[bits]
