@@ -83,12 +83,12 @@ def law_tests(
 
     generator = torch.Generator(device=settings.device).manual_seed((seed + settings.seed) % 2**31)
     inputs = claim.prepare(raw)
-    law = formula if formula is claim.the_formula else _called_like(claim.the_formula, formula, inputs)
+    law = formula if formula is claim.the_formula else called_like(claim.the_formula, formula, inputs)
     given = {**inputs, "formula": law, "generator": generator, "samples": samples}
     return claim.evaluate(claim.the_part("laws"), given)
 
 
-def _called_like(
+def called_like(
     formula: Callable[..., Any], variant: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> Callable[..., Any]:
     """`variant`, which takes any of the claim's inputs by name, as a function with the parameters of `formula`."""

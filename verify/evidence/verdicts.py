@@ -13,6 +13,7 @@ open           anything else, with the reason
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -95,7 +96,7 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
     if alive:
         return verdict("open", f"mutants survive: {', '.join(alive)}")
     separation = facts["separation"]
-    if separation is None or separation < SEPARATION:
+    if separation is None or not separation >= SEPARATION:  # NaN is no separation
         return verdict("open", f"right and wrong are only {separation} apart, {SEPARATION:g} are needed")
     grade = max((grade_of(record.arithmetic) for record in records), key=GRADES.index)
     if claim.observed is not None:
@@ -117,11 +118,10 @@ def _separation(records: list[Record]) -> float | None:
     What a counterexample refutes is told from its mutants at the counterexample, where the violation is certain.
     """
     certified = [r.separation for r in records if r.outcome == CERTIFIED and r.separation is not None]
-    if certified:
-        return min(certified)
     searches = [r.separation for r in records if r.check not in CONFIRMING and r.separation is not None]
     others = [r.separation for r in records if r.separation is not None]
-    return min(searches or others, default=None)
+    found = certified or searches or others
+    return math.nan if any(map(math.isnan, found)) else min(found, default=None)
 
 
 def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim_id: str) -> Verdict:

@@ -15,9 +15,10 @@ from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, t
 from theorems.dynamics.part_5_jacobians.time_averages import Jacobian
 from theorems.dynamics.settings import UPDATE, Generator, Step
 from theorems.matrices import orthogonal_matrix
-from verify.arithmetics import is_tensor, rational
+from verify.arithmetics import Constant, absolute, is_tensor
 from verify.matrix import (
-    block_diag, concatenate, determinant, eye, frobenius_norm, log, ones, rational, row_norms, singular_values, total,
+    basis_vector, block_diag, concatenate, determinant, eye, frobenius_norm, hadamard, kron, log, ones, rational,
+    row_norms, singular_values, total,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Shape, TendsTo
@@ -168,14 +169,14 @@ def real_schur_forms(
 ) -> dict[str, Any]:
     """Three systems in rotated bases: real eigenvalues; a complex pair first (D > 1); I + eta Omega with two frequencies."""
     Q, D = orthogonal_matrix(G), G.shape[0]
-    strict = np.triu(np.ones((D, D), dtype=int), 1).astype(object)
-    real = upper * strict + eye(D) * spectrum
-    rotating = real
+    real = hadamard(Constant([[int(i < j) for j in range(D)] for i in range(D)]), upper) + eye(D) * spectrum
+    basis, K = orthogonal_matrix(W), basis_vector(2, 0) @ basis_vector(2, 1).T
+    K, rotating = K - K.T, real
     if D > 1:
         b, c = (rational(1, 8) + pair * pair)[0]
-        rotating = real + np.zeros((D, D), dtype=object)
-        rotating[0, 1], rotating[1, 0], rotating[1, 1] = b, -c, rotating[0, 0]
-    basis, K = orthogonal_matrix(W), np.array([[0, 1], [-1, 0]], dtype=object)
+        pair_first = basis_vector(2, 0) @ basis_vector(2, 1).T * b - basis_vector(2, 1) @ basis_vector(2, 0).T * c
+        top = concatenate([pair_first + eye(2) * real[0, 0], real[:2, 2:]], axis=1)
+        rotating = concatenate([top, real[2:]], axis=0)
     return {
         "real": Q @ real @ Q.T,
         "rotating": Q @ rotating @ Q.T,
@@ -193,13 +194,20 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 def _known_exponents(spectrum: Any, pair: Any, eta: Any, power: int = 2) -> Any:
     """The logarithms of the moduli of the eigenvalues of the three systems, each descending; shape (2 D + 4,)."""
-    D = spectrum.shape[1]
     b, c = (rational(1, 8) + pair * pair)[0]
-    moduli = [entry for entry in spectrum[0] * spectrum[0]]
-    rotating = [moduli[0] + b * c] * 2 + moduli[2:] if D > 1 else moduli
-    oscillating = [1 + abs(eta * omega) ** power for omega in pair[0] for _ in range(2)]
-    rows = [sorted(row, key=lambda square: -float(square.mid())) for row in (moduli, rotating, oscillating)]
-    return log(np.array([square for row in rows for square in row], dtype=object)) / 2
+    moduli, growth = spectrum * spectrum, 1 + absolute(pair * eta) ** power
+    rotating = moduli
+    if spectrum.shape[1] > 1:
+        rotating = concatenate([ones(1, 2) * (moduli[0, 0] + b * c), moduli[:, 2:]], axis=1)
+    rows = [_descending(row.reshape(-1)).reshape(1, -1) for row in (moduli, rotating, kron(growth, ones(1, 2)))]
+    return log(concatenate(rows, axis=1)).reshape(-1) * rational(1, 2)
+
+
+def _descending(values: Any) -> Any:
+    """Balls or floats of shape (n,), the largest first."""
+    if is_tensor(values):
+        return values.sort(descending=True).values
+    return np.array(sorted(values, key=lambda square: -float(square.mid())), dtype=object)
 
 
 @EQ_89.formula
@@ -217,8 +225,8 @@ def finite_time_exponents(scale: int, real: Any, rotating: Any, Omega: Any, eta:
 EQ_89.mutant("1/T instead of 1/(2T)", lambda value: value * 2)
 EQ_89.mutant(
     "ln sigma_i, the time average of Section 5.3",
-    lambda real, rotating, Omega, eta: np.concatenate(
-        [log(singular_values(A)) for A in (real, rotating, eye(Omega.shape[0]) + Omega * eta)]
+    lambda real, rotating, Omega, eta: concatenate(
+        [log(singular_values(A)).reshape(-1, 1) for A in (real, rotating, eye(Omega.shape[0]) + Omega * eta)], axis=0
     ),
 )
 EQ_89.mutant("(17) with the frequency not squared", power=1)

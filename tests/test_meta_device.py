@@ -1,0 +1,216 @@
+"""Devices without a device: every formula, oracle and mutant runs on torch's meta device, where no tensor has entries.
+
+What makes a tensor on the wrong device raises there as on an accelerator, or is seen by `OneDevice` where the meta kernels
+do not look (products, solvers, copies).  Measured: 4,048 functions of 842 claims run; 51 claims about laws run until samples
+are drawn or their numbers go to the host; `READ` lists what decides by looking at entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.claims_that_fail import Square, toy
+from verify.checks.evaluation import defect_of
+from verify.checks.laws import called_like
+from verify.inputs.generators import systematic
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, FollowsLaw, HasStructure, PowerRate, TendsTo, load
+
+REGISTRY = load()
+PAPERS = sorted({claim.paper.key for claim in REGISTRY.values()})
+
+#: Claims of which some function looks at entries, which tensors without entries do not have; and why it has to.
+READ = {
+    "hessian.lem-D.1": "ranks are computed exactly, from the entries as they are",
+    "hessian.lem-D.2-rank-of-v": "ranks are computed exactly, from the entries as they are",
+    "hessian.sec-F-length": "digits become the text of a problem, whose letters are counted",
+    "hessian.sec4.3-temperature-small-t": "the limit belongs to the row whose two largest logits are closest",
+    "hessian.temperature-small-t-limit": "the limit belongs to the row whose two largest logits are closest",
+    "osa.lemma-f.5": "at M = 0 the derivative has a form of its own",
+}
+
+#: Experiments that train networks: of these the formula runs, and not the mutants, which train once more.
+TRAINING = (
+    "convergence.exp-fig-2", "convergence.exp-fig-3", "convergence.exp-fig-5", "hessian.fig-1-4", "hessian.fig-3a",
+    "hessian.fig-3b",
+)  # fmt: skip
+
+#: What torch says where entries are asked for.
+NO_ENTRIES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor", "nonzero() raises unimplemented")
+
+
+class WrongDeviceError(AssertionError):
+    """A tensor on another device than the inputs, combined with them or returned."""
+
+
+class OneDevice(TorchDispatchMode):
+    """Raises where tensors with axes meet on two devices; numbers and indices may come from the host, as on accelerators."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        operands = args[:1] + args[2:] if func._schema.name.startswith("aten::index") else args
+        devices = {tensor.device.type for tensor in _tensors(operands) if tensor.dim()}
+        if len(devices) > 1:
+            raise WrongDeviceError(f"{func} combines tensors on {sorted(devices)}")
+        return func(*args, **(kwargs or {}))
+
+
+class OnMeta(torch.Generator):
+    """A generator that says it belongs to the meta device, for which torch has none: nothing is drawn there."""
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return torch.device("meta")
+
+
+class Sampled(Exception):
+    """The sampler of a law has run."""
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _on_meta(value: Any) -> None:
+    for tensor in _tensors(value):
+        if tensor.device.type != "meta":
+            raise WrongDeviceError(f"the value is on {tensor.device}")
+
+
+def functions_of(claim: Claim) -> dict[str, Callable[..., Any]]:
+    """Formula, oracle, mutants and tests of assumptions, and what runs in floats of a sequence."""
+    found = {"formula": claim.the_formula} | ({"oracle": claim.the_oracle} if claim.has_oracle else {})
+    if claim.id not in TRAINING:
+        found |= {f"mutant {mutant.name}": mutant.function for mutant in claim.mutants}
+    if isinstance(claim.relation, HasStructure):
+        found = {name: defect_of(claim, function) for name, function in found.items()}
+    for item in claim.tested_assumptions:
+        tests = {"> 0": item.positive, ">= 0": item.nonnegative, "= 0": item.zero}
+        found |= {f"{item.text} {sign}": test for sign, test in tests.items() if test is not None}
+    if isinstance(claim.relation, TendsTo) and isinstance(claim.relation.rate, PowerRate):
+        found |= {} if claim.relation.rate.deterministic else {"sequence": claim.the_part("sequence")}
+    return found
+
+
+def problems_on_meta(claim: Claim) -> dict[str, str]:
+    """What the functions of a claim raise on the meta device, by function; a law ends where its samples are drawn."""
+    (draw,) = systematic(claim, 1, 0)
+    drawn = {
+        name: value if isinstance(value, int) else torch.empty(value.shape[1:], dtype=torch.float64, device="meta")
+        for name, value in draw.arrays(claim, 1).items()
+    }
+    problems: dict[str, str] = {}
+    with OneDevice():
+        inputs = claim.prepare(drawn)
+        if isinstance(claim.relation, FollowsLaw):
+            given = {**inputs, "generator": OnMeta(), "samples": 16}
+            runs = {name: _law(claim, function, given) for name, function in functions_of(claim).items()}
+        else:
+            if isinstance(claim.relation, TendsTo):
+                inputs |= {"scale": claim.relation.scales[0], "generator": OnMeta()}
+            runs = {name: _evaluation(claim, function, inputs) for name, function in functions_of(claim).items()}
+        for name, run in runs.items():
+            try:
+                run()
+            except Exception as problem:
+                problems[name] = f"{type(problem).__name__}: {problem}"
+    return problems
+
+
+def _evaluation(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Callable[[], None]:
+    return lambda: _on_meta(claim.evaluate(function, inputs))
+
+
+def _law(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Callable[[], None]:
+    law = function if function is claim.the_formula else called_like(claim.the_formula, function, inputs)
+
+    def sampled(*args: Any, **kwargs: Any) -> Any:
+        _on_meta(law(*args, **kwargs))
+        raise Sampled
+
+    def run() -> None:
+        try:
+            claim.evaluate(claim.the_part("laws"), {**inputs, "formula": sampled})
+        except Sampled:
+            return
+        except (RuntimeError, NotImplementedError) as problem:  # statistics are computed on the host
+            if not any(words in str(problem) for words in NO_ENTRIES):
+                raise
+        else:
+            raise AssertionError("neither a sample was drawn nor did a number leave the device")
+
+    return run
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_function_keeps_to_the_device_of_its_inputs(paper: str) -> None:
+    found = {claim.id: problems_on_meta(claim) for claim in REGISTRY.values() if claim.paper.key == paper}
+    assert {claim_id: problems for claim_id, problems in found.items() if problems and claim_id not in READ} == {}
+    for claim_id in READ:
+        if problems := found.get(claim_id):
+            assert all(any(words in text for words in NO_ENTRIES) for text in problems.values()), problems
+        assert problems != {}, f"{claim_id} runs without entries, and need not be listed"
+
+
+# -- planted: tensors that are made without saying where ---------------------------------------------------------------
+
+
+def _square(function: Callable[..., Any]) -> Claim:
+    claim = toy("device-planted", Equal(), sizes={"n": (2, 2)})
+    function.__annotations__ = {"S": Square}
+    claim.formula(function)
+    return claim
+
+
+def _product(S: Any) -> Any:
+    return S @ torch.eye(2, dtype=S.dtype)
+
+
+def _differentiated(S: Any) -> Any:
+    return jacobian(_product, "S")(S)
+
+
+def _filled(S: Any) -> Any:
+    value = S.clone()
+    value[0] = torch.ones(2, dtype=S.dtype)
+    return value
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        lambda S: S + torch.eye(2, dtype=S.dtype),
+        _product,
+        lambda S: torch.eye(2, dtype=S.dtype) @ S,
+        lambda S: torch.linalg.solve(S, torch.eye(2, dtype=S.dtype)),
+        lambda S: torch.eye(2, dtype=S.dtype),
+        lambda S: [S, torch.eye(2, dtype=S.dtype)],
+        _differentiated,
+        lambda S: torch.func.vmap(lambda row: row @ torch.eye(2, dtype=S.dtype))(S),
+        _filled,
+    ],
+    ids=["sum", "product", "product from the left", "solve", "value", "part of it", "Jacobian", "vmap", "assignment"],
+)
+def test_a_tensor_made_without_a_device_is_caught(planted: Callable[..., Any]) -> None:
+    (problem,) = problems_on_meta(_square(planted)).values()
+    assert "device" in problem or "tensors on ['cpu', 'meta']" in problem or "is on cpu" in problem
+
+
+def test_a_tensor_made_where_its_inputs_are_is_not() -> None:
+    claim = _square(lambda S: S @ torch.eye(2, dtype=S.dtype, device=S.device))
+    assert problems_on_meta(claim) == {}
+
+
+def test_every_kind_of_function_is_asked() -> None:
+    claim = _square(lambda S: S)
+    claim.oracle(lambda S: S @ torch.eye(2, dtype=S.dtype))
+    claim.mutant("a matrix from elsewhere", lambda value: value + torch.eye(2, dtype=value.dtype))
+    assert set(problems_on_meta(claim)) == {"oracle", "mutant a matrix from elsewhere"}
