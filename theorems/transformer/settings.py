@@ -50,5 +50,5 @@ SOFTMAX = Setting(
 #: Attention of m queries to n keys under a mask.
 ATTENTION = Setting(
     TRANSFORMER, "Attention under a mask", assumptions=[SOME_KEY], inputs=masked_operands, exact=True,
-    sizes={"m": (1, 3), "n": (1, 4), "d_K": (1, 3), "d_V": (1, 2)},
+    sizes={"m": (1, 3), "n": (1, 4), "d_K": (1, 4), "d_V": (1, 2)},
 )  # fmt: skip

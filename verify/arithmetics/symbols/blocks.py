@@ -72,6 +72,8 @@ class Blocks(Formal):
         return Blocks([[function(block) for block in row] for row in self.grid], self.tags)
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        if isinstance(other, Indexed) and len(self.grid) == 1 and other.shape == (self.grid[0][0].shape[0], 1):
+            other = Blocks([[other]])
         if isinstance(other, Blocks):
             if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
                 rows = zip(self.grid, other.grid, strict=True)  # a column, beside every column
