@@ -1,4 +1,4 @@
-"""The objects under study: attention under masks, in batches and groups of heads.
+"""The objects under study: attention under masks, in batches and groups of heads; rotary positions; normalisation.
 
 Row-major vec, numerator layout.  m queries and n keys of width d_K, values of width d_V.  A mask M is 1 where a query
 may attend to a key, 0 elsewhere.
@@ -12,12 +12,19 @@ import numpy as np
 
 from theorems.transformer.settings import Keys, Logits, Mask, Queries, Values
 from verify.arithmetics import Constant
-from verify.matrix import eye, indexed, kron, masked_softmax, ones, sqrt
-from verify.vocabulary import Shape, Size, subject
+from verify.matrix import concatenate, eye, indexed, kron, masked_softmax, ones, rational, row_sums, sqrt
+from verify.vocabulary import Real, Shape, Size, subject
 
 HeadQueries = Annotated[Any, Shape("B", "H", "m", "d_K", role="query")]
 HeadKeys = Annotated[Any, Shape("B", "G", "n", "d_K")]
 HeadValues = Annotated[Any, Shape("B", "G", "n", "d_V")]
+Samples = Annotated[Any, Shape("B", "n", "d")]
+TokenMask = Annotated[Any, Shape("n", "n")]
+Rows = Annotated[Any, Shape("n", "d")]
+Angles = Annotated[Any, Shape("n", "p")]
+Gain = Annotated[Any, Shape("d", role="gate")]
+Shift = Annotated[Any, Shape("d")]
+Epsilon = Annotated[Any, Real(2.0**-8, 2.0)]
 
 
 @subject("transformer.masked_softmax")
@@ -56,6 +63,52 @@ def batched_attention(Q: HeadQueries, K: HeadKeys, V: HeadValues, M: Mask) -> An
     T = indexed("bgric,bgjc->(b g r i)(j)", Q.reshape(B, G, -1, m, d_K), K) / sqrt(d_K)
     P = softmax_under_mask(T, kron(ones(B * H, 1), M)).reshape(B, G, -1, m, n)
     return indexed("bgrij,bgja->(b)(g r)(i)(a)", P, V)
+
+
+@subject("transformer.attention_layer")
+def attention_layer(
+    X: Samples, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: TokenMask, H: Annotated[int, Size("H")],
+    G: Annotated[int, Size("G")],
+) -> Any:  # fmt: skip
+    """Self-attention of B samples, H heads of width e = d / H in G groups, projected by W_O, shape (B, n, d).
+
+    W_Q (d, H e), W_K (d, G e), W_V (d, G e) and W_O (H e, d) act from the right; heads and groups are consecutive parts of
+    their columns, heads of the rows of W_O.
+    """
+    Q, K, V = (
+        indexed("bid,dhe->(b)(h)(i)(e)", X, W.reshape(W.shape[0], count, -1))
+        for W, count in ((W_Q, H), (W_K, G), (W_V, G))
+    )
+    return indexed("bhia,hao->(b)(i)(o)", batched_attention(Q, K, V, M), W_O.reshape(H, -1, W_O.shape[1]))
+
+
+@subject("transformer.rotary")
+def rotary(X: Rows, C: Angles, S: Angles) -> Any:
+    """Pairs (X_ik, X_i,p+k) of each row turned by the angle with cosine C_ik and sine S_ik, shape (n, d), d = 2 p."""
+    first, second = X[:, : C.shape[1]], X[:, C.shape[1] :]
+    return concatenate([first * C - second * S, second * C + first * S], axis=1)
+
+
+@subject("transformer.layer_norm")
+def layer_norm(X: Rows, gamma: Gain, beta: Shift, epsilon: Epsilon) -> Any:
+    """(X_i - mean) / sqrt(variance + epsilon), times gamma, plus beta, for every row, shape (n, d)."""
+    return rms_norm(centred(X), gamma, epsilon) + beta.reshape(1, -1)
+
+
+@subject("transformer.rms_norm")
+def rms_norm(X: Rows, gamma: Gain, epsilon: Epsilon) -> Any:
+    """X_i / sqrt(mean square + epsilon), times gamma, for every row, shape (n, d)."""
+    return X / root_mean_squares(X, epsilon) * gamma.reshape(1, -1)
+
+
+def centred(X: Rows) -> Any:
+    """Every row minus its mean, shape (n, d)."""
+    return X - row_sums(X) * rational(1, X.shape[1])
+
+
+def root_mean_squares(X: Rows, epsilon: Epsilon) -> Any:
+    """sqrt(mean square + epsilon) of every row, shape (n, 1)."""
+    return sqrt(row_sums(X * X) * rational(1, X.shape[1]) + epsilon)
 
 
 def softmax_covariances(P: Any) -> Any:

@@ -23,7 +23,7 @@ CAUSAL = Setting(
 CACHED = Claim(CAUSAL, "transformer.causal-from-a-cache", label="Causal attention, a token at a time",
     statement=r"F_i = \operatorname{softmax}\Big(\frac{Q_iK_{1:i}^\top}{\sqrt{d_K}}\Big)V_{1:i}",
     name="causal attention from cached keys and values", relation=Equal(),
-    at_sizes={"n": 2, "d_K": 1, "d_V": 1})  # fmt: skip
+    at_sizes={"n": 2, "d_K": 2, "d_V": 1})  # fmt: skip
 
 
 @CACHED.formula
@@ -63,7 +63,7 @@ REFLEXIVE = Assumption("every token may attend to itself", zero=lambda M: diag_p
 def tokens_and_mask(X: Tokens, W_Q: Weights, W_K: Weights, S: TokenMask) -> dict[str, Any]:
     """Tokens, weights, and a mask that is 1 on the diagonal."""
     n = X.shape[0]
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "M": mask_of(S) * (1 - eye(n)) + eye(n)}
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "M": mask_of(S) * (ones(n, n) - eye(n)) + eye(n)}
 
 
 SELF = Setting(
