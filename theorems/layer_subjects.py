@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.transformer import definitions as layers
-from theorems.transformer.settings import Signs, mask_of, masked_logits, masked_operands
+from theorems.transformer.settings import (
+    Keys, Logits, Queries, Signs, Values, mask_of, masked_logits, masked_operands,
+)  # fmt: skip
+from verify.arithmetics import is_tensor
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, indexed, masked_softmax, ones, row_sums, softmax, sqrt
 from verify.vocabulary import Shape, Size
 
-MASK = "M is 1 where a query may attend to a key and 0 elsewhere, in the dtype of the rest; no row of it is 0"
+MASK = "M is a boolean mask, true where a query may attend to a key; each may attend to some key"
 
 # -- under a mask ------------------------------------------------------------------------------------------------------
 
 SOFTMAX = Profile("transformer.masked_softmax", sizes={"m": (1, 4), "n": (1, 6)}, layout=f"one distribution per row; {MASK}")
-SOFTMAX.inputs(masked_logits)
+
+
+def boolean(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The same inputs with the mask M, as layers take it, of the type bool where it is a tensor."""
+    return {**inputs, "M": inputs["M"] != 0 if is_tensor(inputs["M"]) else inputs["M"]}
+
+
+@SOFTMAX.inputs
+def logits(T: Logits, S: Signs) -> dict[str, Any]:
+    return boolean(masked_logits(T, S))
 
 
 @SOFTMAX.variant("the mask is left out")
@@ -25,7 +38,7 @@ def _(T: Any, M: Any) -> Any:
 
 @SOFTMAX.variant("the mask is the wrong way round: 1 is taken for masked")
 def _(T: Any, M: Any) -> Any:
-    return masked_softmax(T, 1 - M)
+    return masked_softmax(T, 1 - 1 * M)
 
 
 @SOFTMAX.variant("masked logits are 0, not minus infinity")
@@ -42,7 +55,11 @@ ATTENTION = Profile(
     "transformer.masked_attention", sizes={"m": (1, 4), "n": (1, 5), "d_K": (1, 4), "d_V": (1, 3)},
     layout=f"queries, keys and values are rows; {MASK}",
 )  # fmt: skip
-ATTENTION.inputs(masked_operands)
+
+
+@ATTENTION.inputs
+def operands(Q: Queries, K: Keys, V: Values, S: Signs) -> dict[str, Any]:
+    return boolean(masked_operands(Q, K, V, S))
 
 
 @ATTENTION.variant("the mask is left out")
@@ -52,7 +69,7 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
 
 @ATTENTION.variant("the mask is the wrong way round: 1 is taken for masked")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q, K, V, 1 - M)
+    return layers.masked_attention(Q, K, V, 1 - 1 * M)
 
 
 @ATTENTION.variant("masked logits are 0, not minus infinity")
@@ -112,8 +129,8 @@ def _(Q: Any, K: Any, V: Any) -> Any:
 
 BATCHED = Profile(
     "transformer.batched_attention",
-    sizes={"B": (1, 3), "H": (1, 4), "G": (1, 3), "m": (1, 3), "n": (1, 4), "d_K": (1, 4), "d_V": (1, 3)},
-    where=lambda sizes: sizes["H"] % sizes["G"] == 0 and sizes["B"] * sizes["H"] * sizes["m"] <= 12,
+    sizes={"B": (1, 3), "H": (1, 6), "G": (1, 3), "m": (1, 3), "n": (1, 4), "d_K": (1, 4), "d_V": (1, 3)},
+    where=lambda s: s["H"] % s["G"] == 0 and (s["H"] > s["G"] > 1 or s["H"] <= 2) and s["B"] * s["H"] * s["m"] <= 24,
     layout=f"axes are sample, head, token, feature; head h has the keys of group h G / H, rounded down; {MASK}",
 )  # fmt: skip
 
@@ -122,7 +139,7 @@ BATCHED = Profile(
 def heads(
     Q: layers.HeadQueries, K: layers.HeadKeys, V: layers.HeadValues, S: Signs
 ) -> dict[str, Any]:
-    return {"Q": Q, "K": K, "V": V, "M": mask_of(S)}
+    return boolean({"Q": Q, "K": K, "V": V, "M": mask_of(S)})
 
 
 def _in_turns(K: Any, H: int) -> Any:
@@ -137,7 +154,7 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
 
 @BATCHED.variant("the mask is the wrong way round: 1 is taken for masked")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, K, V, 1 - M)
+    return layers.batched_attention(Q, K, V, 1 - 1 * M)
 
 
 @BATCHED.variant("heads take groups of keys in turns: h mod G, not h G / H")
@@ -164,7 +181,7 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
 
 LAYER = Profile(
     "transformer.attention_layer",
-    sizes={"B": (1, 2), "n": (1, 4), "H": (1, 4), "G": (1, 2), "e": (1, 4), "d": (1, 8), "k": (1, 8)},
+    sizes={"B": (1, 2), "n": (1, 4), "H": (1, 4), "G": (1, 2), "e": (1, 3), "d": (1, 8), "k": (1, 8)},
     where=lambda s: s["d"] == s["H"] * s["e"] and s["k"] == s["G"] * s["e"] and s["H"] % s["G"] == 0,
     layout=f"samples of tokens that are rows; heads and groups are consecutive columns of the weights; {MASK}",
 )  # fmt: skip
@@ -182,7 +199,7 @@ def layer(
     G: Annotated[int, Size("G")],
     e: Annotated[int, Size("e")],
 ) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "M": mask_of(S), "H": H, "G": G}
+    return boolean({"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "M": mask_of(S), "H": H, "G": G})
 
 
 @LAYER.variant("the mask is left out")
@@ -195,8 +212,9 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) ->
     def sorted_columns(W: Any, count: int) -> Any:
         return indexed("deh->(d)(h e)", W.reshape(W.shape[0], -1, count))
 
-    turned = sorted_columns(W_O.T, H).T
-    return layers.attention_layer(X, sorted_columns(W_Q, H), sorted_columns(W_K, G), sorted_columns(W_V, G), turned, M, H, G)
+    return layers.attention_layer(
+        X, sorted_columns(W_Q, H), sorted_columns(W_K, G), sorted_columns(W_V, G), W_O, M, H, G
+    )
 
 
 @LAYER.variant("the output projection W_O is missing")

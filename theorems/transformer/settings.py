@@ -15,7 +15,7 @@ Queries = Annotated[Any, Shape("m", "d_K", role="query")]
 Keys = Annotated[Any, Shape("n", "d_K")]
 Values = Annotated[Any, Shape("n", "d_V")]
 Logits = Annotated[Any, Shape("m", "n", role="query")]
-Mask = Annotated[Any, Shape("m", "n")]
+Mask = Annotated[Any, Shape("m", "n", role="mask")]
 #: What a mask is drawn from: an entry is allowed where it is positive.
 Signs = Annotated[Any, Shape("m", "n", role="gate")]
 

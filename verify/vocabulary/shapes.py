@@ -33,7 +33,8 @@ class Shape:
     """A matrix or vector with named sizes, e.g. ``Shape("L", "d_V")``.
 
     `role` tells the generators what the entries control: "query" marks weights that scale the attention logits,
-    "gate" a vector whose zeros and signs matter.
+    "gate" a vector whose zeros and signs matter, "mask" a matrix of zeros and ones, which may be a boolean tensor and by which
+    nobody differentiates.
     """
 
     dims: tuple[str, ...]
@@ -135,7 +136,7 @@ def checked(function: F) -> F:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if _trusted.get() and any(map(is_tensor, args)):
             return function(*args, **kwargs)
-        require_fit(_annotated(function), signature.bind(*args, **kwargs).arguments)
+        require_fit(shapes_of(function), signature.bind(*args, **kwargs).arguments)
         return function(*args, **kwargs)
 
     _checked.add(wrapper)
@@ -148,7 +149,8 @@ def plain(function: F) -> F:
 
 
 @functools.cache
-def _annotated(function: Callable[..., Any]) -> dict[str, Shape]:
+def shapes_of(function: Callable[..., Any]) -> dict[str, Shape]:
+    """The parameters of a function that are annotated with a shape."""
     hints = typing.get_type_hints(function, include_extras=True)
     found = {}
     for name, hint in hints.items():
@@ -167,13 +169,17 @@ def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> Non
             continue
         value = arguments[name]
         _require_shape(name, value, spec, sizes)
-        if _is_constant(value) or _is_formal(value):
+        if _is_constant(value) or _is_formal(value) or (spec.role == "mask" and _is_boolean(value)):
             continue
         if leader is None:
             leader = (name, value)
         else:
             _require_same_arithmetic(name, value, *leader)
         _require_finite(name, value)
+
+
+def _is_boolean(value: Any) -> bool:
+    return is_tensor(value) and str(value.dtype) == "torch.bool"
 
 
 def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[int, str]]) -> None:
