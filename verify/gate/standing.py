@@ -1,6 +1,7 @@
 """An implementation in the place of a definition: tensors go to it, every other arithmetic to the definition.
 
-Balls and rationals fall through, so that rounding units and enclosures remain those of the printed formula.
+Balls and rationals fall through, so that rounding units and enclosures remain those of the printed formula.  A mask is
+handed on as a boolean tensor.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from verify.arithmetics import Constant, Surd, is_tensor
 from verify.arithmetics.jets import Jet
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.vocabulary.shapes import shapes_of
 from verify.vocabulary.subjects import definition_of, replaced
 
 #: Operands that no implementation in floats can take.
@@ -33,6 +35,8 @@ class Standing:
         self.signature = inspect.signature(self.definition)
         self.calls, self.differentiated = 0, False
         self._shapes: dict[Any, tuple[int, ...]] = {}
+        specs = shapes_of(self.definition)
+        self.masks = {parameter for parameter, spec in specs.items() if spec.role == "mask"}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self.signature.bind(*args, **kwargs)
@@ -47,6 +51,8 @@ class Standing:
                 name: value.adapt(like) if isinstance(value, (Constant, Surd)) else value
                 for name, value in arguments.items()
             }
+        masks = {name: arguments[name] != 0 for name in self.masks if is_tensor(arguments[name])}
+        arguments = {**arguments, **masks}
         self.calls += 1
         differentiated = any(value.requires_grad for value in tensors.values())
         self.differentiated = self.differentiated or differentiated

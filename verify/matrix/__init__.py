@@ -5,7 +5,7 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 """
 
 from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
-from verify.matrix.functions import expm, normalize_rows, row_norms, row_sums, softmax
+from verify.matrix.functions import expm, masked_softmax, normalize_rows, row_norms, row_sums, softmax
 from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed
 from verify.matrix.layout import (
     COLUMN,
@@ -78,6 +78,7 @@ __all__ = [
     "kron_matmul",
     "log",
     "mapped",
+    "masked_softmax",
     "maximum",
     "normalize_rows",
     "ones",

@@ -1,4 +1,4 @@
-"""Functions of matrices: row softmax, matrix exponential, row norms and normalisation."""
+"""Functions of matrices: row softmax, also under a mask, matrix exponential, row norms and normalisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from verify.arithmetics import Constant, Kind, exp, has_jets, is_tensor, kind_of
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
 from verify.arithmetics.polynomials import active_field
 from verify.matrix.layout import eye, require_matrix, require_square
-from verify.vocabulary.errors import ArithmeticUnsupported
+from verify.matrix.products import aligned
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
 def row_sums(A: Any) -> Any:
@@ -42,10 +43,38 @@ def softmax(T: Any) -> Any:
     return weights / row_sums(weights)
 
 
-def _row_maxima(T: np.ndarray) -> np.ndarray:
-    """The largest midpoint of each row of balls, or of jets of them, as every kernel subtracts it, shape (m, 1)."""
-    midpoints = [[flint.arb(value_part(entry)).mid() for entry in row] for row in T]
-    return np.array([[max(row, key=float)] for row in midpoints], dtype=object).reshape(-1, 1)
+@primitive
+def masked_softmax(T: Any, M: Any) -> Any:
+    """Row softmax over the entries that a mask allows, shape (m, n): M_ij exp(T_ij) / sum_k M_ik exp(T_ik).
+
+    M, of shape (m, n), is 1 where an entry is allowed and 0 elsewhere; other nonnegative entries are weights.  A row
+    of zeros divides by zero.
+    """
+    require_matrix("T", T)
+    if tuple(M.shape) != tuple(T.shape):
+        raise InputError("M", f"the shape of T, {tuple(T.shape)}", f"shape {tuple(M.shape)}")
+    T, M = aligned(T, M)
+    if isinstance(T, Constant):
+        T, M = T.array, M.array
+    if is_tensor(T):
+        allowed = T.masked_fill(M == 0, -float("inf"))
+        weights = (allowed - allowed.amax(1, keepdim=True).detach()).exp() * M
+    else:
+        weights = exp(T - _row_maxima(T, M) if kind_of(T) is Kind.BALL else T) * M
+    return weights / row_sums(weights)
+
+
+def _row_maxima(T: np.ndarray, M: np.ndarray | None = None) -> np.ndarray:
+    """The largest midpoint of each row of balls, or of jets of them, as every kernel subtracts it, shape (m, 1).
+
+    Where a mask M of shape (m, n) is given, entries at its zeros do not count.
+    """
+    allowed = np.ones(T.shape, dtype=bool) if M is None else np.array([[value_part(x) != 0 for x in row] for row in M])
+    found = [
+        [flint.arb(value_part(entry)).mid() for entry, counts in zip(row, among, strict=True) if counts]
+        for row, among in zip(T, allowed, strict=True)
+    ]
+    return np.array([[max(row, key=float, default=0)] for row in found], dtype=object).reshape(-1, 1)
 
 
 @primitive

@@ -86,7 +86,7 @@ def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW, by: str = "t
             out_shape = result.shape
             J = np.array([gradient_part(entry, point.size) for entry in result.flat], dtype=object)
             J = J.reshape(result.size, point.size)
-        return moved_to_layout(J, _shape2(out_shape), _shape2(point.shape), layout)
+        return J if layout is ROW else moved_to_layout(J, _shape2(out_shape), _shape2(point.shape), layout)
 
     return differentiated
 
@@ -138,14 +138,16 @@ def hessian(
             H = np.array(
                 [hessian_part(entry, count)[: a.size, offset : offset + b.size] for entry in result.flat], dtype=object
             ).reshape(result.size, a.size, b.size)
+        if layout is ROW:
+            return H.reshape(-1, H.shape[2])
         return _stacked(H, _shape2(out_shape), _shape2(a.shape), _shape2(b.shape), layout)
 
     return differentiated
 
 
 def _stacked(H: Any, out: tuple[int, int], a: tuple[int, int], b: tuple[int, int], layout: Layout) -> Any:
-    entries = np.arange(out[0] * out[1]).reshape(out)
-    order = (entries if layout is ROW else entries.T).reshape(-1)
+    """Hessians of the entries, shape (size of out, size of a, size of b), on top of each other in column-major order."""
+    order = np.arange(out[0] * out[1]).reshape(out).T.reshape(-1)
     blocks = [moved_to_layout(H[int(k)], a, b, layout) for k in order]
     if is_tensor(H):
         import torch

@@ -26,7 +26,11 @@ def contents_markdown(claims: Iterable[Claim]) -> list[str]:
                 "| module | labels |",
                 "|---|---|",
             ]
-        labels = [claim.label.replace("|", r"\|") for claim in by_module[module] if not claim.of_project]
+        labels = [
+            claim.label.replace("|", r"\|")
+            for claim in by_module[module]
+            if not claim.of_project or claim.paper.of_project
+        ]
         lines.append(f"| `{module.rpartition('.')[2]}` | {'; '.join(labels) or 'claims of this project'} |")
     return lines[1:]
 

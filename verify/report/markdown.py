@@ -47,7 +47,7 @@ def as_summary(report: Report, changes: list[Change] | None = None) -> str:
     lines += ["Printed claims by verdict:", ""]
     shown = list(nonzero(report.kinds(own=False)))
     lines += ["| paper | printed claims | " + " | ".join(shown) + " |", "|---" * (len(shown) + 2) + "|"]
-    for paper in report.papers:
+    for paper in report.printed_papers:
         found = report.kinds(paper.key, own=False)
         numbers = [len(report.chosen(paper.key, own=False)), *(found[kind] for kind in shown)]
         lines.append(f"| {paper.title} | " + " | ".join(map(str, numbers)) + " |")

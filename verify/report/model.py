@@ -132,8 +132,13 @@ class Report:
 
     @cached_property
     def papers(self) -> list[Paper]:
-        """The papers of the claims shown."""
+        """The papers of the claims shown, and collections of this project's own claims."""
         return list({claim.paper.key: claim.paper for claim in self.claims.values()}.values())
+
+    @property
+    def printed_papers(self) -> list[Paper]:
+        """The papers of the claims shown, without collections of this project's own claims."""
+        return [paper for paper in self.papers if not paper.of_project]
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

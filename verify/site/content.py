@@ -186,12 +186,12 @@ class Content:
         printed, own = report.chosen(own=False), report.chosen(own=True)
         inputs = sum(record.satisfied for record in report.records if record.check not in ("proved", "counterexample"))
         proved = sum(verdict.grade == "all sizes" for verdict in report.verdicts.values())
-        papers = len(report.papers)
+        papers = len(report.printed_papers)
         what = (
             f"{in_words(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"
             " about attention: derivatives, identities, bounds, limits, laws. Each is encoded here as printed"
         )
-        what += f", and {counted(len(own), 'claim')} of this project correct or sharpen them." if own else "."
+        what += f", and {counted(len(own), 'claim')} of this project correct, sharpen or add to them." if own else "."
         proofs = (
             f"; {counted(proved, 'identity or bound', 'identities and bounds')} {'is' if proved == 1 else 'are'} proved for all"
             " sizes" * (proved > 0)

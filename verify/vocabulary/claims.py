@@ -52,12 +52,16 @@ PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major")."""
+    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major").
+
+    A collection of this project's own claims, none of them printed, is `of_project`.
+    """
 
     key: str
     title: str
     citation: str
     vec: str
+    of_project: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,7 @@ class Claim:
         if isinstance(self.setting, Paper):
             self.setting = Setting(self.setting)
         self.paper = self.setting.paper
+        self.of_project = self.of_project or self.paper.of_project
         self._take_from_setting(self.setting)
         for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):

@@ -33,7 +33,8 @@ class Shape:
     """A matrix or vector with named sizes, e.g. ``Shape("L", "d_V")``.
 
     `role` tells the generators what the entries control: "query" marks weights that scale the attention logits,
-    "gate" a vector whose zeros and signs matter.
+    "gate" a vector whose zeros and signs matter, "mask" a matrix of zeros and ones, which may be a boolean tensor and by which
+    nobody differentiates.
     """
 
     dims: tuple[str, ...]
@@ -161,6 +162,11 @@ def _annotated(function: Callable[..., Any]) -> tuple[dict[str, Shape], dict[str
     )
 
 
+def shapes_of(function: Callable[..., Any]) -> dict[str, Shape]:
+    """The parameters of a function that are annotated with a shape."""
+    return _annotated(function)[0]
+
+
 def require_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], batch: int = 0) -> None:
     """Raise `InputError` unless `arguments` fit the annotations of `function`, as far as it has any.
 
@@ -196,10 +202,11 @@ def require_fit(specs: Mapping[str, Shape], arguments: Mapping[str, Any]) -> Non
         if name not in arguments:
             continue
         value = arguments[name]
-        if is_tensor(value):
+        boolean = spec.role == "mask" and _is_boolean(value)
+        if is_tensor(value) and not boolean:
             require_dense_floats(name, value)
         _require_shape(name, value, spec, sizes)
-        if _is_constant(value) or _is_formal(value):
+        if _is_constant(value) or _is_formal(value) or boolean:
             continue
         if leader is None:
             leader = (name, value)
@@ -245,6 +252,10 @@ def _require_number(name: str, value: Any, spec: Real | Size) -> None:
                     raise NotFiniteError(name, "a finite number", str(value.item()))
     elif isinstance(value, float) and not math.isfinite(value):
         raise NotFiniteError(name, "a finite number", repr(value))
+
+
+def _is_boolean(value: Any) -> bool:
+    return is_tensor(value) and str(value.dtype) == "torch.bool"
 
 
 def _require_shape(name: str, value: Any, spec: Shape, sizes: dict[str, tuple[int, str]]) -> None:

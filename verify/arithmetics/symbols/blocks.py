@@ -72,7 +72,12 @@ class Blocks(Formal):
         return Blocks([[function(block) for block in row] for row in self.grid], self.tags)
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        if isinstance(other, Indexed) and len(self.grid) == 1 and other.shape == (self.grid[0][0].shape[0], 1):
+            other = Blocks([[other]])
         if isinstance(other, Blocks):
+            if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
+                rows = zip(self.grid, other.grid, strict=True)  # a column, beside every column
+                return Blocks([[operation(a, beside) for a in row] for row, (beside,) in rows], self.tags)
             if self.partition != other.partition or self.tags != other.tags:
                 raise InputError("blocks", f"sizes {self.partition}", str(other.partition))
             rows = zip(self.grid, other.grid, strict=True)
@@ -198,7 +203,7 @@ class Blocks(Formal):
             return _total([block.sum() for row in self.grid for block in row])
         if axis == 1:
             sums = [_total([block.sum(1) for block in row]).reshape(-1, 1) for row in self.grid]
-            return Blocks([[block] for block in sums])
+            return _single(Blocks([[block] for block in sums]))
         raise ArithmeticUnsupported(f"sums over axis {axis} of {self!r}")
 
 

@@ -39,8 +39,8 @@ def _slope(value: Sum, made: Head, point: Indexed) -> Sum:
 
 
 def _flattened(operand: Indexed, order: str) -> list[int]:
-    """The slots of an operand of at most two axes, in the order of its vectorisation."""
-    if operand.ndim > 2:
+    """The slots of an operand in the order of its vectorisation; column-major, it has at most two axes."""
+    if operand.ndim > 2 and order != "row-major":
         raise InputError("f or wrt", "at most two dimensions", f"shape {operand.shape}")
     groups = operand.groups
     return [slot for group in (groups if order == "row-major" else reversed(groups)) for slot in group]

@@ -346,6 +346,12 @@ def softmax(T: Any) -> Indexed:
 
 
 @form
+def masked_softmax(T: Any, M: Any) -> Any:
+    weights = FORMS["exp"](T) * M
+    return weights / weights.sum(1).reshape(-1, 1)
+
+
+@form
 def expm(A: Any) -> Any:
     return exponential_of_blocks(A) if isinstance(A, Blocks) else matrix_exponential(_matrix("expm", A))
 

@@ -1,0 +1,288 @@
+"""What the gate knows of attention layers in use: layouts, sizes, how masks are drawn, and the mistakes that layers have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from theorems.transformer import definitions as layers
+from theorems.transformer.settings import (
+    Keys, Logits, Queries, Signs, Values, mask_of, masked_logits, masked_operands,
+)  # fmt: skip
+from verify.arithmetics import is_tensor
+from verify.gate.profiles import Profile
+from verify.matrix import concatenate, indexed, masked_softmax, ones, row_sums, softmax, sqrt
+from verify.vocabulary import Shape, Size
+
+MASK = "M is a boolean mask, true where a query may attend to a key; each may attend to some key"
+
+# -- under a mask ------------------------------------------------------------------------------------------------------
+
+SOFTMAX = Profile(
+    "transformer.masked_softmax", sizes={"m": (1, 4), "n": (1, 6)}, layout=f"one distribution per row; {MASK}"
+)
+
+
+def boolean(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The same inputs with the mask M, as layers take it, of the type bool where it is a tensor."""
+    return {**inputs, "M": inputs["M"] != 0 if is_tensor(inputs["M"]) else inputs["M"]}
+
+
+@SOFTMAX.inputs
+def logits(T: Logits, S: Signs) -> dict[str, Any]:
+    return boolean(masked_logits(T, S))
+
+
+@SOFTMAX.variant("the mask is left out")
+def _(T: Any, M: Any) -> Any:
+    return softmax(T)
+
+
+@SOFTMAX.variant("the mask is the wrong way round: 1 is taken for masked")
+def _(T: Any, M: Any) -> Any:
+    return masked_softmax(T, 1 - 1 * M)
+
+
+@SOFTMAX.variant("masked logits are 0, not minus infinity")
+def _(T: Any, M: Any) -> Any:
+    return softmax(T * M)
+
+
+@SOFTMAX.variant("masked weights are dropped after the softmax and the rest not normalised")
+def _(T: Any, M: Any) -> Any:
+    return softmax(T) * M
+
+
+ATTENTION = Profile(
+    "transformer.masked_attention", sizes={"m": (1, 4), "n": (1, 5), "d_K": (1, 4), "d_V": (1, 3)},
+    layout=f"queries, keys and values are rows; {MASK}",
+)  # fmt: skip
+
+
+@ATTENTION.inputs
+def operands(Q: Queries, K: Keys, V: Values, S: Signs) -> dict[str, Any]:
+    return boolean(masked_operands(Q, K, V, S))
+
+
+@ATTENTION.variant("the mask is left out")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.masked_attention(Q, K, V, 0 * M + 1)
+
+
+@ATTENTION.variant("the mask is the wrong way round: 1 is taken for masked")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.masked_attention(Q, K, V, 1 - 1 * M)
+
+
+@ATTENTION.variant("masked logits are 0, not minus infinity")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return softmax(Q @ K.T / sqrt(Q.shape[1]) * M) @ V
+
+
+@ATTENTION.variant("masked weights are dropped after the softmax and the rest not normalised")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return (softmax(Q @ K.T / sqrt(Q.shape[1])) * M) @ V
+
+
+@ATTENTION.variant("the mask is added to the logits as it is, 1 for allowed keys")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return softmax(Q @ K.T / sqrt(Q.shape[1]) + M) @ V
+
+
+@ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.masked_attention(Q * sqrt(Q.shape[1]), K, V, M)
+
+
+CAUSAL = Profile(
+    "transformer.causal_attention", sizes={"n": (1, 5), "d_K": (1, 4), "d_V": (1, 3)},
+    layout="tokens are rows; token i attends to the tokens 1, ..., i",
+)  # fmt: skip
+
+
+@CAUSAL.variant("the causal mask is left out")
+def _(Q: Any, K: Any, V: Any) -> Any:
+    return softmax(Q @ K.T / sqrt(Q.shape[1])) @ V
+
+
+@CAUSAL.variant("the causal mask is transposed: tokens attend to themselves and later ones")
+def _(Q: Any, K: Any, V: Any) -> Any:
+    return layers.masked_attention(Q, K, V, layers.causal_mask(Q.shape[0]).T)
+
+
+@CAUSAL.variant("masked weights are dropped after the softmax and the rest not normalised")
+def _(Q: Any, K: Any, V: Any) -> Any:
+    return (softmax(Q @ K.T / sqrt(Q.shape[1])) * layers.causal_mask(Q.shape[0])) @ V
+
+
+@CAUSAL.variant("token i attends to token i + 1 too")
+def _(Q: Any, K: Any, V: Any) -> Any:
+    n = Q.shape[0]
+    wider = concatenate([layers.causal_mask(n)[1:], ones(1, n)], axis=0)
+    return layers.masked_attention(Q, K, V, wider)
+
+
+@CAUSAL.variant("the scale 1/sqrt(d_K) is missing")
+def _(Q: Any, K: Any, V: Any) -> Any:
+    return layers.causal_attention(Q * sqrt(Q.shape[1]), K, V)
+
+
+# -- batches and heads -------------------------------------------------------------------------------------------------
+
+BATCHED = Profile(
+    "transformer.batched_attention",
+    sizes={"B": (1, 3), "H": (1, 6), "G": (1, 3), "m": (1, 3), "n": (1, 4), "d_K": (1, 4), "d_V": (1, 3)},
+    where=lambda s: s["H"] % s["G"] == 0 and (s["H"] > s["G"] > 1 or s["H"] <= 2) and s["B"] * s["H"] * s["m"] <= 24,
+    layout=f"axes are sample, head, token, feature; head h has the keys of group h G / H, rounded down; {MASK}",
+)  # fmt: skip
+
+
+@BATCHED.inputs
+def heads(Q: layers.HeadQueries, K: layers.HeadKeys, V: layers.HeadValues, S: Signs) -> dict[str, Any]:
+    return boolean({"Q": Q, "K": K, "V": V, "M": mask_of(S)})
+
+
+def _in_turns(K: Any, H: int) -> Any:
+    """Keys of group h mod G for head h, shape (B, H, n, width)."""
+    return indexed("bgjc,r->(b)(r g)(j)(c)", K, ones(1, H // K.shape[1]).reshape(-1))
+
+
+@BATCHED.variant("the mask is left out")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q, K, V, 0 * M + 1)
+
+
+@BATCHED.variant("the mask is the wrong way round: 1 is taken for masked")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q, K, V, 1 - 1 * M)
+
+
+@BATCHED.variant("heads take groups of keys in turns: h mod G, not h G / H")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q, _in_turns(K, Q.shape[1]), _in_turns(V, Q.shape[1]), M)
+
+
+@BATCHED.variant("all heads have the keys and values of the first group")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q, K[:, :1], V[:, :1], M)
+
+
+@BATCHED.variant("all samples have the keys and values of the last one")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    B = Q.shape[0]
+    last = [indexed("bgjc,xb->(x)(g)(j)(c)", operand[-1:], ones(B, 1)) for operand in (K, V)]
+    return layers.batched_attention(Q, *last, M)
+
+
+@BATCHED.variant("the scale 1/sqrt(d_K) is missing")
+def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q * sqrt(Q.shape[3]), K, V, M)
+
+
+LAYER = Profile(
+    "transformer.attention_layer",
+    sizes={"B": (1, 2), "n": (1, 4), "H": (1, 4), "G": (1, 2), "e": (1, 3), "d": (1, 8), "k": (1, 8)},
+    where=lambda s: s["d"] == s["H"] * s["e"] and s["k"] == s["G"] * s["e"] and s["H"] % s["G"] == 0,
+    layout=f"samples of tokens that are rows; heads and groups are consecutive columns of the weights; {MASK}",
+)  # fmt: skip
+
+
+@LAYER.inputs
+def layer(
+    X: layers.Samples,
+    W_Q: Annotated[Any, Shape("d", "d", role="query")],
+    W_K: Annotated[Any, Shape("d", "k")],
+    W_V: Annotated[Any, Shape("d", "k")],
+    W_O: Annotated[Any, Shape("d", "d")],
+    S: Annotated[Any, Shape("n", "n", role="gate")],
+    H: Annotated[int, Size("H")],
+    G: Annotated[int, Size("G")],
+    e: Annotated[int, Size("e")],
+) -> dict[str, Any]:
+    return boolean({"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "M": mask_of(S), "H": H, "G": G})
+
+
+@LAYER.variant("the mask is left out")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
+    return layers.attention_layer(X, W_Q, W_K, W_V, W_O, 0 * M + 1, H, G)
+
+
+@LAYER.variant("heads are interleaved: head h has the columns h, h + H, ...")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
+    def sorted_columns(W: Any, count: int) -> Any:
+        return indexed("deh->(d)(h e)", W.reshape(W.shape[0], -1, count))
+
+    return layers.attention_layer(
+        X, sorted_columns(W_Q, H), sorted_columns(W_K, G), sorted_columns(W_V, G), W_O, M, H, G
+    )
+
+
+@LAYER.variant("the output projection W_O is missing")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
+    Q, K, V = (
+        indexed("bid,dhe->(b)(h)(i)(e)", X, W.reshape(W.shape[0], n, -1)) for W, n in ((W_Q, H), (W_K, G), (W_V, G))
+    )
+    return indexed("bhia->(b)(i)(h a)", layers.batched_attention(Q, K, V, M))
+
+
+# -- positions and normalisation ---------------------------------------------------------------------------------------
+
+ROTARY = Profile(
+    "transformer.rotary", sizes={"n": (1, 4), "p": (1, 4), "d": (2, 8)}, where=lambda sizes: sizes["d"] == 2 * sizes["p"],
+    layout="entries k and p + k of a row of width 2 p make one pair, C and S its cosine and sine",
+)  # fmt: skip
+
+
+@ROTARY.variant("pairs are neighbours, entries 2 k and 2 k + 1")
+def _(X: Any, C: Any, S: Any) -> Any:
+    n, d = X.shape
+    halves = indexed("ikj->(i)(j k)", X.reshape(n, d // 2, 2))
+    return indexed("ijk->(i)(k j)", layers.rotary(halves, C, S).reshape(n, 2, d // 2))
+
+
+@ROTARY.variant("rows are turned backwards")
+def _(X: Any, C: Any, S: Any) -> Any:
+    return layers.rotary(X, C, 0 - S)
+
+
+LAYER_NORM = Profile("transformer.layer_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
+
+
+@LAYER_NORM.variant("the mean of each row is not subtracted, as in RMSNorm")
+def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
+    return layers.rms_norm(X, gamma, epsilon) + beta.reshape(1, -1)
+
+
+@LAYER_NORM.variant("the variance is divided by d - 1")
+def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
+    C, d = layers.centred(X), X.shape[1]
+    return C / sqrt(row_sums(C * C) / (d - 1) + epsilon) * gamma.reshape(1, -1) + beta.reshape(1, -1)
+
+
+@LAYER_NORM.variant("epsilon is added to the standard deviation, not under the root")
+def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
+    C = layers.centred(X)
+    return C / (sqrt(row_sums(C * C) / X.shape[1]) + epsilon) * gamma.reshape(1, -1) + beta.reshape(1, -1)
+
+
+@LAYER_NORM.variant("the shift beta is missing")
+def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
+    return layers.layer_norm(X, gamma, 0 * beta, epsilon)
+
+
+RMS_NORM = Profile("transformer.rms_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
+
+
+@RMS_NORM.variant("the mean of each row is subtracted, as in LayerNorm")
+def _(X: Any, gamma: Any, epsilon: Any) -> Any:
+    return layers.layer_norm(X, gamma, 0 * gamma, epsilon)
+
+
+@RMS_NORM.variant("rows have unit norm, not unit mean square")
+def _(X: Any, gamma: Any, epsilon: Any) -> Any:
+    return X / sqrt(row_sums(X * X) + epsilon) * gamma.reshape(1, -1)
+
+
+@RMS_NORM.variant("the gain is 1 + gamma")
+def _(X: Any, gamma: Any, epsilon: Any) -> Any:
+    return layers.rms_norm(X, gamma + 1, epsilon)

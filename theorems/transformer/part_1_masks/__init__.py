@@ -1,0 +1,5 @@
+"""Part 1, masks.
+
+The softmax under a mask and its derivatives (`softmax`), attention of queries to other tokens under a mask, with all first
+and second derivatives (`attention`), what padding and order do (`keys`), causal masks (`causal`).
+"""
