@@ -10,6 +10,7 @@ from typing import Any
 
 from verify.checks.settings import Settings, settings_for
 from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
+from verify.gate.comparison import FIRST, LABELS, LONG, SECOND, SIZES, Comparison
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.findings import BROKEN, Finding, SubjectReport
 from verify.gate.measure import DEFINITION, examine
@@ -35,12 +36,18 @@ class Gate:
     profile: Profile
     claims: list[Claim]
     settings: Settings
+    comparison: Comparison | None = field(default=None, repr=False)
     _causes: list[str] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.profile.is_drawn:
+            self.comparison = Comparison(self.profile, self.standing, self.settings)
 
     @property
     def checks(self) -> list[tuple[str, str]]:
-        """Pairs of a check ("definition" or a claim id) and a dtype."""
-        found = [(DEFINITION, dtype) for dtype in self.settings.dtypes if self.profile.is_drawn]
+        """Pairs of a check ("definition", another comparison with it, or a claim id) and a dtype."""
+        own = [DEFINITION, *self.comparison.checks] if self.comparison else []
+        found = [(check, dtype) for check in own for dtype in self.settings.dtypes]
         for claim in self.claims:
             dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
             found += [(claim.id, dtype) for dtype in dtypes]
@@ -50,6 +57,8 @@ class Gate:
         """Make one of the checks."""
         with replaced(self.subject, self.standing), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
+            if check in LABELS and self.comparison:
+                return self.comparison.run(check, dtype)
             if check != DEFINITION:
                 return examine(self._claim(check), self.standing, self.settings, dtype)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
@@ -62,7 +71,10 @@ class Gate:
         if self._causes is None:
             at = finding.inputs if finding.check == DEFINITION else {}
             self._causes = causes(self.profile, self.standing, self.settings, finding.dtype, at)
-            if not self._causes and finding.check != DEFINITION:
+            if not self._causes and finding.check in (FIRST, SECOND, SIZES, LONG):
+                with replaced(self.subject, self.standing):
+                    self._causes = derivative_causes(self.profile, self.standing, self.settings)
+            elif not self._causes and finding.check != DEFINITION:
                 with replaced(self.subject, self.standing):
                     claim = self._claim(finding.check)
                     if isinstance(claim.relation, FollowsLaw):
