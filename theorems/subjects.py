@@ -121,6 +121,11 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return hessian.attention_logits(X, W_Q, W_K) @ X @ W_V
 
 
+@ATTENTION.rows
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1])) @ X @ W_V
+
+
 Profile(
     "skipless.multi_head_attention",
     sizes={"n": (1, 4), "d": (1, 4), "h": (1, 2), "d_h": (1, 4)},
@@ -144,6 +149,11 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
 @SKIPLESS.variant("a causal mask is applied")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
     return lower_triangle_softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V @ W_O
+
+
+@SKIPLESS.rows
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    return softmax(X[rows] @ W_Q @ (X @ W_K).T) @ (X @ W_V @ W_O)
 
 
 HEAD = Profile("dynamics.attention_head", layout=TOKENS_ARE_ROWS + "; logits scaled by beta alone")
@@ -173,6 +183,11 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
 @HEAD.variant("softmax over the wrong axis: columns sum to 1, not rows")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     return softmax((X @ W_Q @ W_K.T @ X.T * beta).T).T @ X @ W_V
+
+
+@HEAD.rows
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    return softmax(X[rows] @ W_Q @ (X @ W_K).T * beta) @ X @ W_V
 
 
 HEADS = Profile(
@@ -215,6 +230,11 @@ def one_sample(
 @SHALLOW.variant("the scale tau_0 is missing")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
     return softmax((X @ W_Q.T) @ (X @ W_K.T).T) @ (X @ W_V.T)
+
+
+@SHALLOW.rows
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
+    return softmax(X[rows] @ W_Q.T @ (X @ W_K.T).T * tau_0) @ (X @ W_V.T)
 
 
 # -- normalisation -----------------------------------------------------------------------------------------------------
@@ -329,6 +349,8 @@ TANGENT_KERNEL = Profile(
     "convergence.tangent_kernel",
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     layout="entry (n, m) belongs to samples n and m; all four weights are trained",
+    largest=0,
+    derivatives=1,
 )
 
 
@@ -346,7 +368,9 @@ def network(
     return {"X": X, **weights, "tau_0": tau_0, "tau_1": tau_1, "pooling": "average"}
 
 
-HIDDEN = Profile("convergence.last_hidden_layer", layout="row n belongs to sample n; pooling is an average over tokens")
+HIDDEN = Profile(
+    "convergence.last_hidden_layer", layout="row n belongs to sample n; pooling is an average over tokens", largest=17
+)
 
 
 @HIDDEN.inputs
@@ -380,9 +404,9 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any, po
 BLOCKS = (("W_Q", "W_K"), ("W_V", "W_Q"), ("W_K", "W_K"), ("W_V", "W_K"))
 BLOCK_SIZES = {"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3), "block": (1, len(BLOCKS))}
 
-LOSS_HESSIAN = Profile("hessian.loss_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR)
-OUTER = Profile("hessian.outer_product_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR)
-FUNCTIONAL = Profile("hessian.functional_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR)
+LOSS_HESSIAN = Profile("hessian.loss_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR, largest=0, derivatives=0)
+OUTER = Profile("hessian.outer_product_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR, largest=0, derivatives=0)
+FUNCTIONAL = Profile("hessian.functional_hessian", sizes=BLOCK_SIZES, layout=ROW_MAJOR, largest=0, derivatives=0)
 
 
 @LOSS_HESSIAN.inputs

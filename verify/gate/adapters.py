@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from verify.arithmetics import is_tensor
+from verify.gate.bridge import InJax, bridged, from_array, to_array, under_torch_func
 from verify.gate.errors import NotDifferentiable
 from verify.gate.places import stacked, unstacked
 from verify.vocabulary.errors import InputError
@@ -50,20 +51,22 @@ def from_numpy(function: Function) -> Function:
     return _titled(adapted, function)
 
 
-def from_jax(function: Function) -> Function:
-    """A function of JAX arrays as one of tensors, exchanged through dlpack without copies.
+def from_jax(function: Function, **options: Any) -> Function:
+    """A function of JAX arrays as one of tensors, exchanged through dlpack; derivatives are those of jax.vjp.
 
-    Raises `InputError` when JAX is not installed.  float64 needs ``jax.config.update("jax_enable_x64", True)``.
+    `options` are passed on by keyword, as in ``adapter=functools.partial(from_jax, causal=False)``.  Raises `InputError`
+    when JAX is not installed.  float64 needs ``jax.config.update("jax_enable_x64", True)``.
     """
     if importlib.util.find_spec("jax") is None:
         raise InputError("adapter", "an environment with JAX for from_jax", "none: `import jax` fails here")
 
-    def adapted(*args: Any) -> Any:
-        import torch
+    def called(*args: Any) -> Any:
+        return function(*args, **options)
 
-        jax = importlib.import_module("jax")
-        given = (jax.dlpack.from_dlpack(_plain(value).contiguous()) if is_tensor(value) else value for value in args)
-        return torch.utils.dlpack.from_dlpack(function(*given))
+    def adapted(*args: Any) -> Any:
+        if under_torch_func() or any(is_tensor(value) and value.requires_grad for value in args):
+            return bridged(InJax.of(called), *args)
+        return from_array(called(*map(to_array, args)))
 
     return _titled(adapted, function)
 

@@ -12,6 +12,7 @@ from typing import Any
 from verify.checks.settings import Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
+from verify.gate.comparison import LABELS, Comparison
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
 from verify.gate.findings import BROKEN, Finding, SubjectReport
@@ -38,12 +39,18 @@ class Gate:
     profile: Profile
     claims: list[Claim]
     settings: Settings
+    comparison: Comparison | None = field(default=None, repr=False)
     _causes: list[str] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.profile.is_drawn:
+            self.comparison = Comparison(self.profile, self.standing, self.settings)
 
     @property
     def checks(self) -> list[tuple[str, str]]:
-        """Pairs of a check ("definition" or a claim id) and a dtype."""
-        found = [(DEFINITION, dtype) for dtype in self.settings.dtypes if self.profile.is_drawn]
+        """Pairs of a check ("definition", another comparison with it, or a claim id) and a dtype."""
+        own = [DEFINITION, *self.comparison.checks] if self.comparison else []
+        found = [(check, dtype) for check in own for dtype in self.settings.dtypes]
         for claim in self.claims:
             dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
             found += [(claim.id, dtype) for dtype in dtypes]
@@ -54,7 +61,7 @@ class Gate:
         try:
             return contained(self._run)(check, dtype)  # type: ignore[no-any-return]
         except (Raised, WrongResult) as problem:
-            label = (self.profile.claim() if check == DEFINITION else self._claim(check)).label
+            label = LABELS.get(check) or (self.profile.claim() if check == DEFINITION else self._claim(check)).label
             return Finding(
                 check, label, dtype, BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
             )
@@ -62,6 +69,8 @@ class Gate:
     def _run(self, check: str, dtype: str) -> Finding:
         with replaced(self.subject, self.standing), warnings_only_warn():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
+            if check in LABELS and self.comparison:
+                return self.comparison.run(check, dtype)
             if check != DEFINITION:
                 return examine(self._claim(check), self.standing, self.settings, dtype)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
@@ -83,6 +92,8 @@ class Gate:
         if found or finding.check == DEFINITION:
             return found
         with replaced(self.subject, self.standing):
+            if finding.check in LABELS:
+                return derivative_causes(self.profile, self.standing, self.settings)
             claim = self._claim(finding.check)
             if isinstance(claim.relation, FollowsLaw):
                 return law_causes(claim, self.settings)

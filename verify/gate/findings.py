@@ -18,7 +18,8 @@ class Finding:
     """The outcome of one check in one dtype.
 
     `residual` is in rounding units of the evaluation, `ulps` in eps times the largest entry (against an enclosure;
-    of the definition only).  `inputs`, `yours` and `expected` belong to the shrunk input at which it broke.
+    of the definition only).  `inputs`, `yours` and `expected` belong to the shrunk input at which it broke,
+    which has so many `entries`.
     """
 
     check: str
@@ -30,6 +31,7 @@ class Finding:
     ulps: float | None = None
     at: str = ""
     examples: int = 0
+    entries: int = 0
     inputs: Mapping[str, Any] = field(default_factory=dict)
     yours: Any = None
     expected: Any = None

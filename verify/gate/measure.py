@@ -209,22 +209,24 @@ def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str
 
     def breaks(candidate: dict[str, Any]) -> bool:
         try:
-            sample = sample_at(claim, sides, _batch_of_one(candidate), settings, finding.dtype, of_values)
+            sample = sample_at(claim, sides, batch_of_one(candidate), settings, finding.dtype, of_values)
         except (WrongResult, Raised, NotDifferentiable, RuntimeError):
             return False
         return sample is not None and sample.residual > ALLOWED
 
     small = shrunk(claim, seed, breaks, tries=120)
-    sample = sample_at(claim, sides, _batch_of_one(small), settings, finding.dtype, of_values)
+    sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
     finding.status, finding.residual = BROKEN, sample.residual
     finding.inputs = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
     }
+    finding.entries = sum(np.size(value) for value in small.values() if not isinstance(value, int))
     finding.yours, finding.expected = sample.left.detach().tolist()[:64], sample.right.detach().tolist()[:64]
 
 
-def _batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:
+def batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of one seed with a batch axis of length 1."""
     return {name: value if isinstance(value, int) else np.asarray(value)[None] for name, value in seed.items()}
 
 

@@ -40,7 +40,11 @@ def _far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> No
 
 
 class Profile:
-    """How a subject is drawn, what its arguments mean, and which mistakes are known by name."""
+    """How a subject is drawn, what its arguments mean, and which mistakes are known by name.
+
+    `largest` is the length up to which dimensions are drawn where sizes are probed, 0 for none, and `derivatives` the
+    order up to which derivatives are compared with those of the definition: less where these cost too much.
+    """
 
     def __init__(
         self,
@@ -49,10 +53,14 @@ class Profile:
         layout: str = "",
         where: Callable[[Mapping[str, int]], bool] = lambda sizes: True,
         without_domains: Mapping[str, str] | None = None,
+        largest: int = 129,
+        derivatives: int = 2,
         register: bool = True,
     ) -> None:
         self.name, self.layout = name, layout
         self._sizes, self._where, self.without_domains = sizes, where, without_domains or {}
+        self.largest, self.derivatives = largest, derivatives
+        self.few_rows: Callable[..., Any] | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
         self._domains: dict[str, Callable[..., None]] = {}
@@ -65,6 +73,11 @@ class Profile:
     def inputs(self, function: F) -> F:
         """Declare how drawn parameters become the arguments of the definition; returns a mapping by name."""
         self._inputs = function
+        return function
+
+    def rows(self, function: F) -> F:
+        """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``."""
+        self.few_rows = function
         return function
 
     def domain(self, name: str, edit: Callable[..., None]) -> None:

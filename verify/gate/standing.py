@@ -15,6 +15,7 @@ import numpy as np
 
 from verify.arithmetics import Constant, Surd, is_tensor
 from verify.arithmetics.jets import Jet
+from verify.gate.bridge import InTorch, bridged, under_torch_func
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.vocabulary.shapes import shapes_of
 from verify.vocabulary.subjects import definition_of, replaced
@@ -26,19 +27,22 @@ _OTHER_ARITHMETICS = (np.ndarray, Constant, Surd, flint.arb, flint.fmpq, Jet)
 class Standing:
     """Calls `implementation` with the parameters of the subject `name`, by position, and checks what it returns.
 
-    `calls` counts the calls with tensors; `differentiated` says whether one of them was part of a derivative.
+    `calls` counts the calls with tensors; `differentiated` says whether one of them was part of a derivative, `bridged`
+    whether torch.func has refused it.
     """
 
     def __init__(self, name: str, implementation: Callable[..., Any]) -> None:
         self.name, self.implementation = name, implementation
         self.definition = definition_of(name)
         self.signature = inspect.signature(self.definition)
-        self.calls, self.differentiated = 0, False
+        self.calls, self.differentiated, self.bridged = 0, False, False
         self._shapes: dict[Any, tuple[int, ...]] = {}
         specs = shapes_of(self.definition)
         self.masks = {parameter for parameter, spec in specs.items() if spec.role == "mask"}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        import torch
+
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         arguments = bound.arguments
@@ -54,13 +58,14 @@ class Standing:
         masks = {name: arguments[name] != 0 for name in self.masks if is_tensor(arguments[name])}
         arguments = {**arguments, **masks}
         self.calls += 1
-        differentiated = any(value.requires_grad for value in tensors.values())
+        traced = under_torch_func()
+        differentiated = traced or any(value.requires_grad for value in tensors.values())
         self.differentiated = self.differentiated or differentiated
-        versions = {name: value._version for name, value in tensors.items()} if not differentiated else {}
+        before = {} if differentiated else {name: value.clone() for name, value in tensors.items()}
         try:
             # an implementation that builds on the public name means the definition, not itself
             with replaced(self.name, self.definition):
-                result = self.implementation(*arguments.values())
+                result = (self._through_torch_func if traced else self.implementation)(*arguments.values())
         except (NotDifferentiable, Raised, WrongResult):
             raise
         except Exception as problem:  # anything may come out of other people's code
@@ -68,10 +73,20 @@ class Standing:
             if differentiated:
                 raise NotDifferentiable(text) from problem
             raise Raised(text) from problem
-        for name, version in versions.items():
-            if tensors[name]._version != version:
+        for name, copy in before.items():
+            # copies: changes through .data or .numpy() leave the version of a tensor as it was
+            if not torch.equal(tensors[name].nan_to_num(), copy.nan_to_num()):
                 raise WrongResult(name, "an argument left as it was", "an argument changed in place")
         return self._accepted(result, arguments, tensors)
+
+    def _through_torch_func(self, *args: Any) -> Any:
+        """The implementation under torch.func: itself, or behind a bridge from the first time that torch.func refuses it."""
+        if not self.bridged:
+            try:
+                return self.implementation(*args)
+            except Exception:  # whatever the reason, plain tensors have the last word
+                self.bridged = True
+        return bridged(InTorch.of(self.implementation), *args)
 
     def _accepted(self, result: Any, arguments: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
         if not is_tensor(result):

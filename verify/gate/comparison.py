@@ -1,0 +1,194 @@
+"""Findings about derivatives, other sizes and long sequences: the implementation beside the definition, point by point."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from verify.checks.evaluation import one_of
+from verify.checks.settings import Settings, torch_dtype
+from verify.gate.derivatives import Gap, Point, gap_at
+from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, Finding
+from verify.gate.measure import ALLOWED, ROUND, batch_of_one
+from verify.gate.places import place
+from verify.gate.probes import (
+    DRAWS_OF_FIRST,
+    DRAWS_OF_SECOND,
+    arguments_of,
+    block_sizes,
+    large_points,
+    long_points,
+    small_points,
+    smaller_sizes,
+)
+from verify.gate.profiles import Profile
+from verify.gate.rounding import Reference
+from verify.gate.standing import Standing
+from verify.inputs.shrinking import shrunk
+
+FIRST, SECOND, SIZES, LONG = "first-derivatives", "second-derivatives", "sizes", "long-sequences"
+LABELS = {
+    FIRST: "derivatives in every tensor argument, beside those of the definition",
+    SECOND: "second derivatives in every tensor argument, beside those of the definition",
+    SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
+    LONG: "a few rows and their derivatives at many tokens",
+}
+#: A derivative that is refused so often in a row is not asked for again.
+PATIENCE = 3
+#: Evaluations that the search for a small example may cost.
+SHRINKING = 40
+#: Examples with more entries are described by their sizes.
+READABLE = 64
+
+
+@dataclasses.dataclass
+class Prepared:
+    """A point, what the definition gives there, and the drawn arrays where the point can be shrunk."""
+
+    point: Point
+    truth: Reference
+    arrays: dict[str, Any] | None
+
+
+class Comparison:
+    """The comparisons of one implementation with its definition; what the definition gives is computed once."""
+
+    def __init__(self, profile: Profile, standing: Standing, settings: Settings) -> None:
+        self.profile, self.standing, self.settings = profile, standing, settings
+        self.claim = profile.claim()
+        self.claim.batched = False
+        self._prepared: dict[str, list[Prepared]] = {}
+
+    @property
+    def checks(self) -> list[str]:
+        """Names of the comparisons that this subject admits."""
+        found = [FIRST] * (self.profile.derivatives >= 1) + [SECOND] * (self.profile.derivatives >= 2)
+        return found + [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
+
+    def prepared(self, check: str) -> list[Prepared]:
+        """The points of a comparison at which the definition has a value and no kink."""
+        if check not in self._prepared:
+            usable = (
+                Prepared(point, truth, arrays)
+                for point, arrays in self._points(check)
+                if (truth := point.reference(self.standing.definition)) is not None
+            )
+            self._prepared[check] = list(itertools.islice(usable, self._count(check)))
+        return self._prepared[check]
+
+    def _count(self, check: str) -> int | None:
+        """At how many points a comparison is made; None: at all that there are."""
+        effort = self.settings.effort.name
+        return DRAWS_OF_FIRST[effort] if check == FIRST else DRAWS_OF_SECOND[effort] if check == SECOND else None
+
+    def _points(self, check: str) -> Iterable[tuple[Point, dict[str, Any] | None]]:
+        if check in (FIRST, SECOND):
+            return small_points(self.claim, 1 if check == FIRST else 2, self._count(check) or 0, self.settings)
+        if check == SIZES:
+            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed)
+            return ((point, None) for point in large_points(self.profile, self.settings, sizes))
+        return ((point, None) for point in long_points(self.profile, self.settings))
+
+    def run(self, check: str, dtype: str) -> Finding:
+        """The finding of one comparison in one dtype."""
+        finding = Finding(check, LABELS[check], dtype, UNCHECKABLE)
+        refused, times, worst = "", 0, 0.0
+        for number, prepared in enumerate(self.prepared(check)):
+            with place(number + number // ROUND):
+                try:
+                    gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
+                except NotDifferentiable as problem:
+                    refused, times = f"not differentiable: {problem}", times + 1
+                    if check in (FIRST, SECOND):
+                        if times >= PATIENCE:
+                            break
+                        continue
+                    gap = self._gap(prepared.point, prepared.truth, dtype, values=True)
+                except (Raised, WrongResult) as problem:
+                    finding.status, finding.at = BROKEN, prepared.point.title
+                    finding.why = f"{'it raised ' if isinstance(problem, Raised) else ''}{problem}, at {finding.at}"
+                    return finding
+                if gap is None:
+                    continue
+                finding.examples += 1
+                if gap.residual >= worst:
+                    worst, finding.at = gap.residual, prepared.point.title
+                if gap.residual > ALLOWED:
+                    self._describe(finding, prepared, gap)
+                    return finding
+        finding.residual = worst
+        if finding.examples and not (refused and check in (FIRST, SECOND)):
+            finding.status = SATISFIED
+            finding.why = f"values alone, {refused}" if refused else ""
+        else:
+            finding.why = refused or "rounding leaves nothing to compare"
+        return finding
+
+    def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
+        asked = dataclasses.replace(point, order=0) if values else point
+        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device)
+        if gap is None or gap.residual <= ALLOWED:
+            return gap
+        definition = point.of or self.standing.definition
+        if not gap.yours.isfinite().all():  # the definition may overflow in this precision as well
+            own = asked.evaluate(definition, asked.in_dtype(torch_dtype(dtype), "cpu"))[gap.name]
+            return gap if own.isfinite().all() else None
+        # a kink that rounding in this precision may step over: there the definition has several derivatives
+        return None if truth.jumps(lambda at: asked.evaluate(definition, at), dtype, gap.name) else gap
+
+    def _describe(self, finding: Finding, prepared: Prepared, gap: Gap) -> None:
+        """Keep the smallest example found at which the implementation is still wrong."""
+        point = prepared.point
+        for smaller in self._smaller(prepared, finding.dtype):
+            found = self._gap_anew(smaller, finding.dtype)
+            if found is not None and found.residual > ALLOWED:
+                point, gap = smaller, found
+        finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
+        finding.entries = sum(point.arguments[name].numel() for name in point.moving)
+        finding.why = f"{gap.name} is wrong"
+        if finding.entries <= READABLE:
+            finding.inputs = {
+                name: (x.detach() + 0.0).tolist() if name in point.moving else x for name, x in point.arguments.items()
+            }
+            finding.yours, finding.expected = gap.yours.reshape(-1).tolist(), gap.truth.reshape(-1).tolist()
+
+    def _gap_anew(self, point: Point, dtype: str) -> Gap | None:
+        truth = point.reference(self.standing.definition)
+        try:
+            return None if truth is None else self._gap(point, truth, dtype)
+        except (NotDifferentiable, Raised, WrongResult):
+            return None
+
+    def _smaller(self, prepared: Prepared, dtype: str) -> Iterator[Point]:
+        """Points at which the implementation is still wrong, each smaller than the one before."""
+        point = prepared.point
+        if prepared.arrays is not None:
+
+            def at(candidate: dict[str, Any]) -> Point:
+                return dataclasses.replace(
+                    point, arguments=arguments_of(self.claim, batch_of_one(candidate), self.settings)
+                )
+
+            def breaks(candidate: dict[str, Any]) -> bool:
+                gap = self._gap_anew(at(candidate), dtype)
+                return gap is not None and gap.residual > ALLOWED
+
+            small = shrunk(self.claim, one_of(self.claim, prepared.arrays, 0), breaks, SHRINKING)
+            yield at(small)
+        elif point.remade is not None:
+            sizes, left = point.sizes, SHRINKING
+            while left > 0:
+                for candidate in smaller_sizes(self.claim, sizes):
+                    left -= 1
+                    gap = self._gap_anew(point.remade(candidate), dtype)
+                    if gap is not None and gap.residual > ALLOWED:
+                        sizes = candidate
+                        yield point.remade(sizes)
+                        break
+                    if left <= 0:
+                        return
+                else:
+                    return

@@ -1,0 +1,188 @@
+"""Where an implementation is compared with the definition beyond small matrices of ordinary numbers.
+
+Kernels work in blocks of 8 to 128 and in many layouts of memory, so points are taken just above powers of two, at zero,
+at very large and very small tokens, and at tensors that are not contiguous; long sequences at a few rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from verify.checks.evaluation import raw_tensors
+from verify.checks.settings import Settings
+from verify.gate.derivatives import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
+from verify.gate.profiles import Profile
+from verify.inputs.generators import Draw, systematic
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.shapes import Shape, Size
+
+#: Lengths just above those of blocks.
+LARGE = (17, 33, 64, 65, 129)
+#: Lengths beside them, of which most are no multiples of 8.
+BESIDE = (1, 2, 3, 5, 8, 12, 16, 17, 20, 33, 40, 64, 65, 129)
+#: Numbers of tokens of long sequences by effort, and the lengths of the other sizes there.
+LONG = {"quick": (1025,), "ci": (1025, 4096), "deep": (1025, 4096, 8191)}
+WIDTH = 9
+#: Rounds of the search for sizes.
+TRIES = 300
+#: Draws by effort at which first and second derivatives are compared.
+DRAWS_OF_FIRST = {"quick": 12, "ci": 24, "deep": 96}
+DRAWS_OF_SECOND = {"quick": 6, "ci": 12, "deep": 48}
+
+Arrays = dict[str, Any]
+#: A title, a change of drawn arrays in place, given the name of the first, and how tensors lie in memory.
+Edit = tuple[str, Callable[[Arrays, str], None], Layout]
+
+
+def arguments_of(claim: Claim, arrays: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The definition's arguments in float64 from drawn arrays with a batch axis of length 1."""
+    raw = raw_tensors(claim, arrays, Settings(settings.effort), "float64")
+    return dict(claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()}))
+
+
+def small_points(claim: Claim, order: int, count: int, settings: Settings) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Three times `count` points at small sizes in every domain, for derivatives of one order, with their arrays."""
+    for number, draw in enumerate(systematic(claim, 3 * count, settings.seed)):
+        arrays = draw.arrays(claim, 1)
+        layout = LAYOUTS[number % len(LAYOUTS)]
+        yield Point(arguments_of(claim, arrays, settings), order, draw.seed, layout, title=draw.domain), arrays
+
+
+def block_sizes(claim: Claim, largest: int, seed: int) -> list[dict[str, int]]:
+    """Sizes such that every dimension has every length of `LARGE` up to `largest`, in few assignments.
+
+    Numbers that are no dimensions of a matrix (of heads, of steps) take every value of their range.
+    """
+    dims, rng = dimensions(claim), np.random.default_rng([seed, 17])
+    choices = {
+        name: [n for n in BESIDE if n <= largest] if name in dims else list(range(low, high + 1))
+        for name, (low, high) in claim.sizes.items()
+    }
+    wanted = [(dim, n) for n in LARGE if n <= largest for dim in sorted(dims)]
+    wanted += [(name, n) for name in claim.sizes if name not in dims for n in choices[name]]
+    found: list[dict[str, int]] = []
+    while wanted:
+        dim, length = wanted[0]
+        best: dict[str, int] = {}
+        for attempt in range(TRIES):
+            # half of the candidates take lengths that are wanted, for every dimension that has some left
+            missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
+            options = {name: attempt % 2 * missing[name] or choices[name] for name in claim.sizes}
+            candidate = {**{name: int(rng.choice(numbers)) for name, numbers in options.items()}, dim: length}
+            if claim.where(candidate) and _covers(candidate, wanted) > _covers(best, wanted):
+                best = candidate
+        found += [best] if best else []
+        wanted = [pair for pair in wanted[1:] if pair not in best.items()]
+    return found
+
+
+def _covers(sizes: Mapping[str, int], wanted: list[tuple[str, int]]) -> int:
+    return sum(pair in wanted for pair in sizes.items())
+
+
+def dimensions(claim: Claim) -> set[str]:
+    """Names of sizes that are dimensions of matrices and nothing else."""
+    specs = claim.parameters.values()
+    counts = {spec.name for spec in specs if isinstance(spec, Size)}
+    dims = {dim for spec in specs if isinstance(spec, Shape) for dim in spec.dims}
+    return {dim for dim in dims if dim in claim.sizes and dim not in counts}
+
+
+def large_points(profile: Profile, settings: Settings, sizes: list[dict[str, int]]) -> Iterator[Point]:
+    """Points at `sizes`: ordinary ones, steep softmaxes, zero, very large and very small tokens, layouts of memory."""
+    claim = profile.claim()
+    rounds = {"quick": 1, "ci": 2, "deep": 6}[settings.effort.name]
+    edits: list[Edit] = [
+        ("ordinary", _as_drawn, as_it_is),
+        ("steep", _steeper, column_major),
+        ("tokens of equal rows", _equal_rows, one_row),
+        ("ordinary", _as_drawn, every_other),
+        ("zero", _times(0.0), as_it_is),
+        ("steep", _steeper, as_it_is),
+        ("tokens about 1e4", _times(2.0**13), as_it_is),
+        ("tokens about 1e-6", _times(2.0**-20), as_it_is),
+    ]
+    first, turns = _first_matrix(claim), itertools.cycle(edits)
+    for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
+        for edit in dict.fromkeys((edits[number % 2], next(turns), next(turns))):
+            yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
+
+
+def _point(claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int) -> Point:
+    title, change, layout = edit
+    draw = Draw(tuple(sizes.items()), "generic", seed)
+    arrays = draw.arrays(claim, 1)
+    _balanced(arrays)
+    change(arrays, first)
+    where = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+    return Point(
+        arguments_of(claim, arrays, Settings()),
+        1,
+        seed,
+        layout,
+        title=f"{title}, {where}",
+        sizes=sizes,
+        remade=lambda smaller: _point(claim, smaller, edit, first, seed),
+    )
+
+
+def smaller_sizes(claim: Claim, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Admissible sizes with one length less than in `sizes`, smallest first."""
+    for name in sizes:
+        low = claim.sizes[name][0]
+        for length in sorted({low, *range(low, 6), *BESIDE}):
+            candidate = {**sizes, name: length}
+            if low <= length < sizes[name] and claim.where(candidate):
+                yield candidate
+
+
+def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
+    """Points of many tokens, at which a few rows of the value, and their derivatives, are compared."""
+    claim = profile.claim()
+    first = claim.parameters[_first_matrix(claim)]
+    assert isinstance(first, Shape)
+    tokens, dims = first.dims[-2], dimensions(claim)
+    for length in LONG[settings.effort.name]:
+        rows = [0, 1, length // 2, length - 2, length - 1]
+        sizes = {name: WIDTH if name in dims else low for name, (low, _) in claim.sizes.items()} | {tokens: length}
+        for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
+            point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)
+            point.of = lambda rows=rows, **arguments: profile.few_rows(rows, **arguments)  # type: ignore[misc]
+            point.rows, point.remade = rows, None
+            yield point
+
+
+def _first_matrix(claim: Claim) -> str:
+    return next(name for name, spec in claim.parameters.items() if isinstance(spec, Shape))
+
+
+def _balanced(arrays: Arrays) -> None:
+    """Weights that keep the size of what they multiply: of entries about 1/sqrt(rows), by a power of two."""
+    for name, x in arrays.items():
+        if name.startswith(("W", "M", "Omega")) and not isinstance(x, int) and x.ndim >= 3:
+            x *= 2.0 ** -round(np.log2(max(x.shape[-2:])) / 2)
+
+
+def _as_drawn(arrays: Arrays, first: str) -> None:
+    """No change."""
+
+
+def _steeper(arrays: Arrays, first: str) -> None:
+    for name in ("W_Q", "T", "u"):
+        if name in arrays:
+            arrays[name] = arrays[name] * 8
+
+
+def _equal_rows(arrays: Arrays, first: str) -> None:
+    arrays[first] = np.broadcast_to(arrays[first][..., :1, :], arrays[first].shape).copy()
+
+
+def _times(factor: float) -> Callable[[Arrays, str], None]:
+    def edit(arrays: Arrays, first: str) -> None:
+        arrays[first] = arrays[first] * factor
+
+    return edit

@@ -1,0 +1,140 @@
+"""Rounding units of derivatives, and of sizes that balls do not reach: the definition under random rounding.
+
+Every operation of torch, forward and backward, gets a random relative error, products of matrices one of the size of
+|A| |B|, and so do the arguments.  The spread of the results is what rounding may do to the definition at that point,
+cancellation included.  (Monte Carlo arithmetic: Parker, 1997.)  The spread is linear in the size of the errors, so one
+measurement serves every precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+#: Relative size of the errors: far above the rounding of float64, far below what is not linear.
+GRAIN = 2.0**-36
+#: How often the definition is evaluated with errors.
+RUNS = 3
+#: What additive changes of the arguments show a kink: a derivative that jumps there.
+NUDGE = 2.0**-40
+#: A derivative that a nudge changes by more than this part of itself is not compared.
+JUMP = 2.0**-10
+#: Balls bound what random errors only sample: so many spreads make one rounding unit.
+SPREADS = 4.0
+#: Errors of so many roundings, so often, show whether a wrong derivative may be one on the other side of a kink.
+FEW, RUNS_AT_A_JUMP = 8.0, 12
+#: Where a unit is more than this part of the largest entry nothing can be decided.
+BLURRED = 2.0**-6
+#: By precision, what numbers that underflow can amount to after factors up to 2^24.
+UNDERFLOW = {
+    torch.finfo(dtype).eps: torch.finfo(dtype).tiny * 2.0**24
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+}
+
+Results = dict[str, torch.Tensor]
+
+_aten = torch.ops.aten
+_PRODUCTS = {_aten.mm.default, _aten.bmm.default, _aten.mv.default, _aten.dot.default}
+_SUMS = {_aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mean.dim}
+
+
+class RandomRounding(TorchDispatchMode):
+    """Inside the block every result of a torch operation carries a random error of relative size `grain`."""
+
+    def __init__(self, grain: float, seed: int) -> None:
+        super().__init__()
+        self.grain, self.generator = grain, torch.Generator().manual_seed(seed)
+
+    def error(self, like: torch.Tensor) -> torch.Tensor:
+        """Errors of random sign and size at most `grain` times the entries of `like`."""
+        noise = torch.rand(like.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
+        return like * noise.to(like) * self.grain
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+            return result
+        if any(returned.alias_info is not None for returned in func._schema.returns):
+            return result  # views and changes in place move numbers about
+        if func in _PRODUCTS:
+            return result + self.error(func(*(value.abs() for value in args)))
+        if func is _aten.addmm.default:
+            return result + self.error(_aten.addmm.default(*(value.abs() for value in args)))
+        if func in _SUMS:
+            return result + self.error(func(args[0].abs(), *args[1:], **(kwargs or {})))
+        if func is _aten._softmax_backward_data.default:
+            gradient, weights, dim, _ = args
+            size = gradient.abs() + (gradient.abs() * weights).sum(dim, keepdim=True)
+            return result + self.error(size * weights)
+        return result + self.error(result)
+
+
+@dataclass
+class Reference:
+    """What the definition gives in float64, and by how much rounding at relative precision 1 would change each result."""
+
+    results: Results
+    spreads: dict[str, float]
+    arguments: Mapping[str, Any]
+
+    def unit(self, name: str, eps: float) -> float:
+        """One rounding unit of a result at precision `eps`; infinite where nothing can be decided."""
+        largest = _largest(self.results[name])
+        unit = SPREADS * eps * (self.spreads[name] + largest)
+        if unit == 0.0:  # a result that is zero for certain; rounding elsewhere may still reach it
+            unit = SPREADS * eps * max(map(_largest, self.results.values()))
+        return unit + UNDERFLOW[eps] if unit <= BLURRED * largest or largest == 0.0 else float("inf")
+
+    def jumps(self, evaluate: Callable[[Mapping[str, Any]], Results], dtype: str, name: str) -> bool:
+        """Whether errors of a few roundings change a result of the definition by more than they can where it is smooth."""
+        eps = torch.finfo(getattr(torch, dtype)).eps
+        bound = FEW * self.unit(name, eps)
+        generator = torch.Generator().manual_seed(1)
+        for run in range(RUNS_AT_A_JUMP):
+            rounded = _rounded(self.arguments, FEW * eps, generator)
+            with RandomRounding(FEW * eps, run):
+                if not _largest(evaluate(rounded)[name] - self.results[name]) <= bound:
+                    return True
+        return False
+
+
+def _rounded(arguments: Mapping[str, Any], grain: float, generator: torch.Generator) -> dict[str, Any]:
+    """The arguments with random errors of relative size `grain`."""
+    return {
+        name: x * (1 + grain * _noise(x, generator)) if isinstance(x, torch.Tensor) else x
+        for name, x in arguments.items()
+    }
+
+
+def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.rand(x.shape, generator=generator, dtype=x.dtype) * 2 - 1
+
+
+def _largest(value: torch.Tensor) -> float:
+    return float(value.abs().max()) if value.numel() else 0.0
+
+
+def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mapping[str, Any]) -> Reference | None:
+    """The results of a definition at `arguments` in float64; None where they are not finite or have a kink."""
+    plain = evaluate(arguments)
+    if not all(bool(value.isfinite().all()) for value in plain.values()):
+        return None
+    generator = torch.Generator().manual_seed(0)
+    nudge = {name: _noise(x, generator) * NUDGE for name, x in arguments.items() if isinstance(x, torch.Tensor)}
+    for sign in (1, -1):
+        nudged = evaluate({name: x + sign * nudge[name] if name in nudge else x for name, x in arguments.items()})
+        for name, value in plain.items():
+            if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
+                return None
+    spreads = dict.fromkeys(plain, 0.0)
+    for run in range(RUNS):
+        rounded = _rounded(arguments, GRAIN, generator)
+        with RandomRounding(GRAIN, run):
+            noisy = evaluate(rounded)
+        for name, value in plain.items():
+            spreads[name] = max(spreads[name], _largest(noisy[name] - value) / GRAIN)
+    return Reference(plain, spreads, arguments)
