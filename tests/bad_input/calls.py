@@ -116,7 +116,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "at inputs of nothing": (_at(ENTRY), f"inputs: expected those of {ENTRY}, ['t']; got missing ['t'], unknown []"),
     "at inputs of another name": (_at(ENTRY, T=[[0]]), "got missing ['t'], unknown ['T']"),
     "at inputs of one name more": (_at(ENTRY, t=[[0]], X=[[0]]), "got missing [], unknown ['X']"),
-    "replay of a law": (_at("osa.alg-1", n=3, m=2), "claim id: expected a claim about values, not about a law"),
+    "at inputs of a law": (_at("osa.alg-1", n=3, m=2), "claim id: expected a claim about values at its inputs; got 'osa.alg"),
+    "replay of a law": (_replay("osa.alg-1", n=3, m=2), "claim id: expected a claim about values at its inputs"),
+    "replay of a count": (_replay("osa.alg-1", n=3.5, m=2), "n: expected an integer >= 0, the size n; got 3.5"),
+    "replay at sizes of no claim": (_replay("osa.alg-1", n=1, m=2), "inputs: expected sizes that osa.alg-1 admits; got"),
     # values of inputs
     **{f"replay at {value!r:.40}": (_replay(ENTRY, t=value), LISTS)
        for value in (None, "text", [["a"]], [[0.0], [1.0, 2.0]], [[math.nan]], [[math.inf]], [], [[]], {"a": 1}, [[1j]],

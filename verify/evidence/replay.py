@@ -30,7 +30,10 @@ def replay(claim_id: str, package: str = "theorems", **drawn: Any) -> dict[str, 
     matrices = {name: spec for name, spec in specs.items() if isinstance(spec, Shape)}
     require_fit(matrices, {name: to_balls(arrays[name]) for name in matrices})
     _require_sizes(claim, matrices, arrays)
-    return _both_sides(claim, claim.prepare(as_balls(arrays)))
+    prepared = claim.prepare(as_balls(arrays))
+    if any(name not in prepared for side in _sides(claim).values() for name in inspect.signature(side).parameters):
+        raise _of_no_values(claim)
+    return _both_sides(claim, prepared)
 
 
 def at_inputs(claim_id: str, package: str = "theorems", **inputs: Any) -> dict[str, Any]:
@@ -61,9 +64,14 @@ def _sides(claim: Claim) -> dict[str, Callable[..., Any]]:
 def _require_names(claim: Claim, given: Iterable[str], needed: Iterable[str], known: Iterable[str]) -> None:
     missing, unknown = sorted(set(needed) - set(given)), sorted(set(given) - set(known))
     if "generator" in missing:
-        raise InputError("claim id", "a claim about values, not about a law of random matrices", repr(claim.id))
+        raise _of_no_values(claim)
     if missing or unknown:
         raise InputError("inputs", f"those of {claim.id}, {sorted(needed)}", f"missing {missing}, unknown {unknown}")
+
+
+def _of_no_values(claim: Claim) -> InputError:
+    expected = "a claim about values at its inputs"
+    return InputError("claim id", expected, f"{claim.id!r}, of kind {claim.relation.kind!r}, which draws more than them")
 
 
 def _drawn(name: str, value: Any, spec: Any) -> Any:
