@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flint
@@ -12,17 +12,9 @@ import numpy as np
 from verify.arithmetics import free_exponentials, midpoints
 from verify.checks.assumptions import float_tests, floats_meet, satisfies
 from verify.checks.attack import Attack, Check
-from verify.checks.evaluation import (
-    UNDEFINED,
-    all_in_batch,
-    as_balls,
-    as_rationals,
-    defect_of,
-    flat_objects,
-    one_of,
-    raw_tensors,
-)
+from verify.checks.evaluation import UNDEFINED, all_in_batch, as_balls, as_rationals, defect_of, flat_objects, one_of
 from verify.checks.fixed_sizes import proved_at_sizes
+from verify.checks.foresight import Ahead, evaluated, foreseen
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
@@ -73,9 +65,28 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def sampled(self, claim: Claim, settings: Settings, dtype: str) -> Record:
         """Compare on batches of drawn tensors; the worst seed of each batch is measured in rounding units."""
+        examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
+        try:
+            draws = foreseen(claim, settings, examples)
+            functions = [*self._functions(claim), *float_tests(claim)]
+            return self._sampled(claim, settings, dtype, Ahead(claim, functions, draws, settings, dtype), draws)
+        except Violated as found:  # a search draw by draw finds it again, and shrinks it
+            record = self._sampled(claim, settings, dtype)
+            if record.outcome == UPHELD:  # but what was found stands, even if it is not found again
+                record.outcome, record.message = VIOLATED, str(found)
+                record.details.update(found.details)
+            return record
+        except Exception:  # the draw that raises is found, and shrunk, by a search
+            return self._sampled(claim, settings, dtype)
+
+    def _sampled(
+        self, claim: Claim, settings: Settings, dtype: str, ahead: Ahead | None = None, draws: Sequence[Draw] = ()
+    ) -> Record:
+        """As `sampled`: at these draws, which were evaluated ahead, where what is violated raises; or by a search."""
         tally, worst = Tally(), 0.0
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         kept, found_now = witnesses_of(claim, f"sampled {dtype}"), Witnesses()
+        sides = self._functions(claim)
 
         def all_wrong(raw: dict[str, Any]) -> dict[str, Any]:
             """The values of the mutants that are not clearly dead."""
@@ -119,10 +130,12 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
         def look(draw: Draw | Given, seeds: int) -> None:
             nonlocal worst
-            arrays = draw.arrays(claim, seeds)
-            raw = raw_tensors(claim, arrays, settings, dtype)
-            sides = self._functions(claim)
-            values = all_in_batch(claim, [*sides, *float_tests(claim)], raw)
+            if isinstance(draw, Draw) and ahead is not None and draw in ahead:
+                found = ahead.at(draw)
+            else:
+                functions = [*sides, *float_tests(claim)]
+                found = evaluated(claim, functions, draw.arrays(claim, seeds), settings, dtype)
+            arrays, raw, values = found.arrays, found.raw, found.values
             left, right = values[0], values[1] if len(sides) == 2 else values[0] * 0
             finite = (left.isfinite() & right.isfinite()).all(1)
             usable = floats_meet(claim, values[len(sides) :], finite)
@@ -161,9 +174,14 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
         starts = kept.starts
         last = starts[-1] if starts else None
-        examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
-        found = search(claim, settings, begin, examples, first=starts)
-        record = self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, found, settings)
+        violated = None
+        if ahead is None:
+            examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
+            violated = search(claim, settings, begin, examples, first=starts)
+        else:
+            for draw in (*starts, *draws):
+                begin(draw)
+        record = self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, violated, settings)
         record.details["witnesses"] = found_now.data()
         return record
 

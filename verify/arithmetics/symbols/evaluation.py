@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,18 +15,23 @@ from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
-@functools.lru_cache(maxsize=20_000)
-def _order(shapes: tuple[tuple[int, ...], ...], indices: tuple[tuple[int, ...], ...], count: int) -> Any:
-    """In which order to contract arrays of these shapes: found once, it takes longer than the contraction."""
-    operands = [item for shape, own in zip(shapes, indices, strict=True) for item in (np.empty(shape), own)]
-    return np.einsum_path(*operands, range(count), optimize=True)[0]
-
-
 def _contracted(factors: Sequence[tuple[np.ndarray, tuple[int, ...]]], count: int) -> np.ndarray:
-    """The sum of products of entries over all indices from `count` on; the others are the axes of the result."""
-    arrays, indices = zip(*factors, strict=True)
-    order = _order(tuple(array.shape for array in arrays), indices, count)
-    return np.einsum(*(item for pair in factors for item in pair), range(count), optimize=order)
+    """The sum of products of entries over all indices from `count` on; the others are the axes of the result.
+
+    One index after another is summed, that first whose factors have the smallest product.
+    """
+    left = list(factors)
+    sizes = {name: size for array, own in left for name, size in zip(own, array.shape, strict=True)}
+    while summed := {name for _, own in left for name in own if name >= count}:
+        if len(left) == 1:
+            break
+        shared = {name: frozenset().union(*(own for _, own in left if name in own)) for name in summed}
+        first = min(summed, key=lambda name: (math.prod(sizes[other] for other in shared[name]), name))
+        inside, left = [item for item in left if first in item[1]], [item for item in left if first not in item[1]]
+        outside = {name for _, own in left for name in own}
+        kept = sorted(name for name in shared[first] if name < count or name in outside)
+        left.append((np.einsum(*(item for pair in inside for item in pair), kept), tuple(kept)))
+    return np.einsum(*(item for pair in left for item in pair), range(count))
 
 
 class Point:
@@ -63,7 +68,8 @@ class Point:
         count = len(value.slots)
         for key, coefficient in value.terms.items():
             factors = [(self.head(made), tuple(indices)) for made, indices in key]
-            factors += [(np.ones(shape[slot]), (slot,)) for slot in range(count)]
+            met = {index for _, indices in factors for index in indices}
+            factors += [(np.ones(shape[slot]), (slot,)) for slot in range(count) if slot not in met]
             term = _contracted(factors, count) if factors else np.ones(())
             found = found + self.number(coefficient.expression) * term
         return found
