@@ -268,7 +268,10 @@ def test_a_papers_page_says_what_to_rely_on_and_what_to_use_instead(site: Path) 
         < page.index("Proposition 4.1 for symmetric weights")
         < order
     )
-    assert "@misc{attention-theorems-dynamics" in page and "What was found, at length" in page
+    assert "@misc{attention-theorems-dynamics" in page and "author = {Akiyoshi Tomihari and Ryo Karakida}" in page
+    assert "Authors as printed: Akiyoshi Tomihari and Ryo Karakida. It prints no venue" in page
+    assert "“37th Conference on Neural Information Processing Systems" in (site / "papers/convergence.html").read_text()
+    assert "What was found, at length" in page
     assert re.search(r'<a href="../claims/(dynamics\.[\w.-]+)\.html"><code>\1</code></a>', page), (
         "ids in the docs are links"
     )

@@ -26,7 +26,7 @@ from verify.report.baseline import Change
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, status_of
-from verify.report.papers import about, bibtex, findings, parts, reliable, replaced
+from verify.report.papers import about, bibtex, findings, of_itself, parts, reliable, replaced
 from verify.report.sides import short
 from verify.report.wording import KIND_NAMES, capital, counted, does_not_hold, how_sure, resting, sentence, titled
 from verify.site import building, code, documents, glossary, graph, mathematics
@@ -207,6 +207,7 @@ class Site:
             ],
             parts=parts(report, paper),
             about=documents.as_html(about(report, paper), self.address),
+            itself=of_itself(paper),
             bibtex=bibtex(paper, report.provenance["commit"]),
             shortfalls=self.shortfalls_of(paper),
         )
@@ -289,30 +290,41 @@ class Site:
         )
 
     def map_page(self, paper: Paper) -> None:
-        """The graph of one paper: proofs folded into their theorems, and every step."""
-        chosen = {claim.id: claim for claim in self.report.claims.values() if claim.paper.key == paper.key}
+        """The graph of one paper: proofs folded into their theorems, and every step; beside it what its nodes state."""
+        stated = {}
+        for claim in self.report.chosen(paper.key):
+            badge = (
+                self.templates.get_template("macros.html")
+                .make_module({"root": ""})
+                .badge(self.report.verdicts[claim.id])
+            )
+            stated[claim.id] = [
+                self.words({"report": self.report}, titled(claim)),
+                badge,
+                self.typesetter.display(claim.statement),
+            ]
+        told = json.dumps(stated, ensure_ascii=False, separators=(",", ":"))
+        self.put(f"assets/stated-{paper.key}.js", f"window.stated = {{...window.stated, ...{told}}};\n")
+        pictures = [
+            ("Theorems", paper.key, "folded", self.drawn(paper, True)),
+            ("Every step", paper.key, "steps", self.drawn(paper, False)),
+        ]
         self.render(
-            "map.html",
-            f"map/{paper.key}.html",
-            paper=paper,
-            pictures=[
-                ("Theorems", "folded", graph.picture(self.report, chosen, fold=True)),
-                ("Every step", "steps", graph.picture(self.report, chosen, fold=False)),
-            ],
-            proof=self.proof_of_node,
+            "map.html", f"map/{paper.key}.html", paper=paper, pictures=pictures, proof=self.proof_of_node,
             shortfalls=self.shortfalls_of(paper),
-        )
+        )  # fmt: skip
+
+    def drawn(self, paper: Paper, fold: bool) -> graph.Picture:
+        """The picture of a paper's claims."""
+        return graph.picture(self.report, {claim.id: claim for claim in self.report.chosen(paper.key)}, fold)
 
     def map_of_all(self) -> None:
-        """The graph across all papers, proofs folded."""
+        """The graph of each paper, proofs folded; no paper rests on another."""
+        pictures = [(paper.title, paper.key, paper.key, self.drawn(paper, True)) for paper in self.report.papers]
         self.render(
-            "map.html",
-            "map.html",
-            paper=None,
-            pictures=[("Theorems of all papers", "all", graph.picture(self.report, self.report.claims, fold=True))],
-            proof=self.proof_of_node,
+            "map.html", "map.html", paper=None, pictures=pictures, proof=self.proof_of_node,
             shortfalls=[item for item in self.report.shortfalls if not item.once],
-        )
+        )  # fmt: skip
 
     def assets(self) -> None:
         """Style sheet, script and badge."""

@@ -52,12 +52,18 @@ PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major")."""
+    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major").
+
+    `authors` and `printed` are as the encoded text has them: names in order, and its own words on where it appeared, in
+    which version, under which identifier; empty where it prints none.
+    """
 
     key: str
     title: str
     citation: str
     vec: str
+    authors: tuple[str, ...] = ()
+    printed: str = ""
 
 
 @dataclass(frozen=True)
