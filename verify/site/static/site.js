@@ -158,8 +158,7 @@ for (const box of document.querySelectorAll(".mapped")) {
     chosen = node;
     await stated();
     if (chosen !== node) return;
-    const [title, badge, statement] = window.stated[node.dataset.id];
-    told.innerHTML = `<p><strong>${title}</strong> ${badge}</p><div class="statement">${statement}</div>`;
+    told.innerHTML = window.stated[node.dataset.id];
     told.scrollTop = 0;
   };
   for (const node of nodes) {
