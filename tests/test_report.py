@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
@@ -17,8 +18,9 @@ from verify.checks.settings import settings_for
 from verify.evidence.runner import run_check
 from verify.evidence.store import Recorder
 from verify.evidence.verdicts import judge_all
-from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted
+from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted, write
 from verify.report.baseline import Change, changes, read_baseline
+from verify.report.history import LOG, LOG_MARKDOWN, Entry, extended, log_markdown, read_log
 from verify.report.junit import as_junit
 from verify.report.weights import stated, weights_of
 from verify.vocabulary import InputError, Registry, load
@@ -142,6 +144,48 @@ def test_what_is_no_report_is_refused_as_a_baseline(tmp_path: Path, content: str
         path.write_text(content)
     with pytest.raises(InputError, match=r"--baseline: expected a report\.json"):
         read_baseline(path)
+
+
+# -- when verdicts changed ---------------------------------------------------------------------------------------------
+
+
+def dated(report: Report, when: str, **changed: str) -> dict[str, Any]:
+    """The report as data, as if its evidence had ended at `when` and some verdicts had been others."""
+    data = as_json(report)
+    claims = [{**item, "verdict": changed.get(item["id"], item["verdict"])} for item in data["claims"]]
+    return {
+        **data,
+        "provenance": {**data["provenance"], "evidence": [when, when], "commit": when[:4]},
+        "claims": claims,
+    }
+
+
+def test_the_log_of_changed_verdicts_grows_and_names_each_comparison_once(full_report: Report, tmp_path: Path) -> None:
+    assert read_log(tmp_path) == []
+    log: list[Entry] = []
+    for when in ("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z", "2026-02-01T10:00:00Z"):
+        baseline = dated(full_report, when, **{"osa.alg-1": "open"})
+        log = extended(log, full_report, baseline, changes(full_report, baseline))
+        write(full_report, tmp_path, log=log)
+        assert read_log(tmp_path) == log
+    assert [entry.since for entry in log] == ["2026-02-01T10:00:00Z", "2026-01-01T10:00:00Z"]
+    assert [claim for claim, _ in log[0].changed] == ["osa.alg-1"] and log[0].since_commit == "2026"
+    text = (tmp_path / LOG_MARKDOWN).read_text()
+    assert text.count("- osa.alg-1: open -> holds") == 2 and "against 2026-01-01 10:00 UTC" in text
+
+
+def test_a_baseline_without_a_date_is_said_to_have_none(full_report: Report) -> None:
+    old = {"schema": 1, "claims": []}
+    (entry,) = extended([], full_report, old, changes(full_report, old))
+    assert entry.title.endswith("against a report without a date") and entry.news == len(full_report.claims)
+    assert "No verdict changed." in log_markdown([entry])
+
+
+@pytest.mark.parametrize("content", ["no JSON", "[1]", '[{"since": null}]', '{"a": 1}'])
+def test_a_log_that_cannot_be_read_is_not_written_over(tmp_path: Path, content: str) -> None:
+    (tmp_path / LOG).write_text(content)
+    with pytest.raises(InputError, match=r"changes\.json: expected the log of changed verdicts"):
+        read_log(tmp_path)
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import pytest
 from verify.report import Report, restricted
 from verify.report.baseline import Change
 from verify.report.errata import Erratum, errata, of_paper, witnesses_of
+from verify.report.history import Entry
 from verify.report.model import status_of
 from verify.report.papers import findings
 from verify.report.sides import LONGEST, described, number, short, sides_of
@@ -268,7 +269,10 @@ def test_a_papers_page_says_what_to_rely_on_and_what_to_use_instead(site: Path) 
         < page.index("Proposition 4.1 for symmetric weights")
         < order
     )
-    assert "@misc{attention-theorems-dynamics" in page and "What was found, at length" in page
+    assert "@misc{attention-theorems-dynamics" in page and "author = {Akiyoshi Tomihari and Ryo Karakida}" in page
+    assert "Authors as printed: Akiyoshi Tomihari and Ryo Karakida. It prints no venue" in page
+    assert "“37th Conference on Neural Information Processing Systems" in (site / "papers/convergence.html").read_text()
+    assert "What was found, at length" in page
     assert re.search(r'<a href="../claims/(dynamics\.[\w.-]+)\.html"><code>\1</code></a>', page), (
         "ids in the docs are links"
     )
@@ -575,6 +579,70 @@ def test_changes_against_a_baseline_are_on_the_front_page(full_report: Report, t
     assert "claims/osa.alg-1.html" in links and "claims/osa.gone.html" not in links
     write_site(one, tmp_path)
     assert "baseline" not in (tmp_path / "index.html").read_text()
+
+
+def test_the_log_of_changed_verdicts_has_a_page_once_there_is_one(full_report: Report, tmp_path: Path) -> None:
+    one = restricted(full_report, [full_report.claims["osa.alg-1"]])
+    changed = (("osa.alg-1", "osa.alg-1: open -> holds"), ("osa.gone", "osa.gone: was holds, and is no claim any more"))
+    write_site(one, tmp_path, log=[Entry("2026-01-01T10:00:00Z", "2026-02-03T10:00:00Z", None, "abc", changed, 3)])
+    page = (tmp_path / "changes.html").read_text()
+    assert "2026-02-03 10:00 UTC, against 2026-01-01 10:00 UTC" in page and ">osa.alg-1</a>: open -&gt; holds" in page
+    assert set(Page(tmp_path / "changes.html").references) >= {"claims/osa.alg-1.html"} and "osa.gone.html" not in page
+    assert 'href="changes.html"' in (tmp_path / "index.html").read_text()
+    write_site(one, tmp_path)
+    assert 'href="changes.html"' not in (tmp_path / "index.html").read_text()
+
+
+#: A stand-in for a program that makes PDFs: it says how it was called, and writes what it was asked for.
+FAKE = """#!/bin/sh
+for word in "$@"; do
+  case $word in
+    -output-directory=*) out=${word#*=} ;;
+    --print-to-pdf=*) made=${word#*=} ;;
+    *.tex) made=$out/$(basename "$word" .tex).pdf ;;
+  esac
+done
+[ -z "$BROKEN" ] || { echo "no such package"; exit 1; }
+echo "%PDF by $(basename "$0")" > "$made"
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "by"), [(["pdflatex", "chromium"], "pdflatex"), (["google-chrome"], "google-chrome")]
+)
+def test_errata_are_printed_by_latex_or_else_by_a_browser(
+    full_report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: list[str], by: str
+) -> None:
+    for name in there:
+        (tmp_path / name).write_text(FAKE)
+        (tmp_path / name).chmod(0o755)
+    for name in ("basename", "sh"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    one = restricted(full_report, [full_report.claims["dynamics.prop-4.1"]])
+    folder = tmp_path / "report"
+    write_site(one, folder, pdf=True)
+    assert (folder / "errata/dynamics.pdf").read_text() == f"%PDF by {by}\n"
+    assert 'href="dynamics.pdf"' in (folder / "errata/dynamics.html").read_text()
+    monkeypatch.setenv("BROKEN", "yes")
+    with pytest.raises(
+        InputError, match=rf"--pdf: expected a PDF of dynamics; got status 1 of .*{by}: no such package"
+    ):
+        write_site(one, folder, pdf=True)
+    write_site(one, folder)
+    assert not (folder / "errata/dynamics.pdf").exists(), "one that nobody asked for would grow old"
+    assert 'href="dynamics.pdf"' not in (folder / "errata/dynamics.html").read_text()
+
+
+def test_where_nothing_prints_that_is_said_before_anything_is_written(
+    full_report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        InputError, match=r"--pdf: expected one of pdflatex, .*chromium.*; got none of them: install one"
+    ):
+        write_site(full_report, tmp_path / "report", pdf=True)
+    assert not (tmp_path / "report").exists()
 
 
 def test_missing_libraries_are_named_with_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:

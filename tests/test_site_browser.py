@@ -217,16 +217,64 @@ def test_mathematics_is_typeset(browser: Browser, site: Path) -> None:
     page.context.close()
 
 
-def test_a_node_of_the_map_leads_to_its_claim(browser: Browser, site: Path) -> None:
+def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(browser: Browser, site: Path) -> None:
     visit = Visit(browser, site, "map/dynamics.html")
-    page = visit.page
-    page.get_by_role("button", name="Fit to width").first.click()
+    page, told = visit.page, visit.page.locator(".told").first
+    assert "Point at a claim" in told.inner_text()
     node = page.locator("svg a[href$='dynamics.prop-4.1.html']").first
+    node.hover()
+    page.wait_for_function("document.querySelector('.told math')")
+    assert told.inner_text().startswith("Proposition 4.1") and "refuted (error)" in told.inner_text()
+    page.locator("svg a[href$='dynamics.prop-5.1.html']").first.focus()
+    page.wait_for_function("document.querySelector('.told').textContent.startsWith('Proposition 5.1')")
     node.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/claims/dynamics.prop-4.1.html")
     assert page.locator("h1").inner_text().startswith("Proposition 4.1") and visit.problems == []
     page.context.close()
+
+
+def test_a_map_is_zoomed_by_buttons_keys_and_wheel_and_searched(browser: Browser, site: Path) -> None:
+    visit = Visit(browser, site, "map.html")
+    page = visit.page
+    box = page.locator("#dynamics-map")
+    around = page.locator(".mapped", has=box)
+
+    def width() -> float:
+        return float(box.locator("svg").get_attribute("width") or 0)
+
+    natural = width()
+    around.get_by_role("button", name="Larger").click()
+    assert width() == pytest.approx(1.25 * natural)
+    around.get_by_role("button", name="Fit to width").click()
+    assert box.evaluate("map => map.scrollWidth <= map.clientWidth")
+    fitted = width()
+    box.focus()
+    page.keyboard.press("+")
+    assert width() == pytest.approx(1.25 * fitted)
+    page.keyboard.press("0")
+    assert width() == pytest.approx(fitted)
+    box.hover()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    page.keyboard.up("Control")
+    page.wait_for_function(f"document.querySelector('#dynamics-map svg').getAttribute('width') > {fitted + 1}")
+    around.get_by_role("searchbox").fill("prop-4.1 ")
+    assert "found" in around.get_by_role("status").inner_text()
+    page.wait_for_function("document.querySelector('.mapped:has(#dynamics-map) .told math')")
+    assert box.locator("a:not(.other)").count() >= 1 and box.locator("a.other").count() >= 1
+    around.get_by_role("searchbox").fill("no such claim")
+    assert around.get_by_role("status").inner_text() == "0 found" and visit.problems == []
+    page.context.close()
+
+
+def test_a_map_is_a_picture_where_no_script_runs(browser: Browser, site: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / "map.html").as_uri())
+    assert page.locator("#dynamics-map svg").is_visible() and page.locator(".tools").first.is_hidden()
+    assert page.locator(".told").first.is_hidden()
+    context.close()
 
 
 def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:

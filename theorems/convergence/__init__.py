@@ -7,4 +7,6 @@ CONVERGENCE = Paper(
     title="On the Convergence of Encoder-only Shallow Transformers",
     citation="Wu, Liu, Chrysos, Cevher, NeurIPS 2023",
     vec="column-major",
+    authors=("Yongtao Wu", "Fanghui Liu", "Grigorios G Chrysos", "Volkan Cevher"),
+    printed="37th Conference on Neural Information Processing Systems (NeurIPS 2023)",
 )

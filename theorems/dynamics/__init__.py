@@ -7,4 +7,5 @@ DYNAMICS = Paper(
     title="Recurrent Self-Attention Dynamics: An Energy-Agnostic Perspective from Jacobians",
     citation="Tomihari, Karakida",
     vec="row-major",
+    authors=("Akiyoshi Tomihari", "Ryo Karakida"),
 )

@@ -5,6 +5,7 @@ from verify.vocabulary import Paper
 HESSIAN = Paper(
     key="hessian",
     title="What Does It Mean to Be a Transformer? Insights from a Theoretical Hessian Analysis",
-    citation="Ormaniec, Dangel, Singh, ICLR 2025",
+    citation="Ormaniec, Dangel, Singh",
     vec="row-major",
+    authors=("Weronika Ormaniec", "Felix Dangel", "Sidak Pal Singh"),
 )

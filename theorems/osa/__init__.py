@@ -12,4 +12,5 @@ OSA = Paper(
     title="Orthogonal Self-Attention",
     citation="anonymous submission, double-blind review",
     vec="column-major",
+    printed="Paper under double-blind review",
 )

@@ -11,4 +11,5 @@ SKIPLESS = Paper(
     title="Cutting the Skip: Training Residual-Free Transformers",
     citation="anonymous submission",
     vec="column-major",
+    printed="Paper under double-blind review",
 )

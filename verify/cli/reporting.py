@@ -27,6 +27,9 @@ def add_commands(commands: Any) -> None:
     reporting.add_argument(
         "--baseline", type=Path, metavar="REPORT.JSON", help="print what changed since; status 1 if a verdict did"
     )
+    reporting.add_argument(
+        "--pdf", action="store_true", help="print the errata as PDF too, by LaTeX or else by a browser"
+    )
     reporting.add_argument("--no-site", action="store_true", help="only report.json, report.md, summary.md, junit.xml")
     reporting.add_argument(
         "--docs",
@@ -48,6 +51,7 @@ def _report(options: argparse.Namespace) -> int:
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, restricted, write
     from verify.report.baseline import changes, read_baseline
+    from verify.report.history import extended, read_log
     from verify.site import require_libraries, write_site
 
     registry = load(options.package)
@@ -55,19 +59,24 @@ def _report(options: argparse.Namespace) -> int:
         raise InputError("--jobs", "at least 1", str(options.jobs))
     chosen = registry.matching(options.claims)
     baseline = read_baseline(options.baseline) if options.baseline else None
+    if options.pdf and options.no_site:
+        raise InputError("--pdf", "a report with its site", "--no-site")
     if not options.no_site:
         require_libraries()
     _require_folder(options.out)
     everything = build(registry, options.evidence)
     report = restricted(everything, chosen)
-    compared = None
+    compared, log = None, read_log(options.out)
     if baseline is not None:
         compared = changes(report, baseline, lambda claim_id: fnmatch.fnmatchcase(claim_id, options.claims))
+        log = extended(log, report, baseline, compared)
     try:
-        written = write(report, options.out, compared)
+        written = write(report, options.out, compared, log)
         if not options.no_site:
-            progress = _Counter(sys.stderr).show
-            site = write_site(report, options.out, progress, compared, options.jobs, options.package, options.docs)
+            show = _Counter(sys.stderr).show
+            site = write_site(
+                report, options.out, show, compared, options.jobs, options.package, log, options.pdf, options.docs
+            )
             written.insert(0, site)
     except OSError as problem:
         raise _unwritable(options.out, f"{problem.filename}: {problem.strerror}") from None

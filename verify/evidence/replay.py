@@ -71,7 +71,9 @@ def _require_names(claim: Claim, given: Iterable[str], needed: Iterable[str], kn
 
 def _of_no_values(claim: Claim) -> InputError:
     expected = "a claim about values at its inputs"
-    return InputError("claim id", expected, f"{claim.id!r}, of kind {claim.relation.kind!r}, which draws more than them")
+    return InputError(
+        "claim id", expected, f"{claim.id!r}, of kind {claim.relation.kind!r}, which draws more than them"
+    )
 
 
 def _drawn(name: str, value: Any, spec: Any) -> Any:

@@ -3,6 +3,7 @@
 model     what the evidence supports, and what it does not cover
 data      JSON, with a versioned schema        baseline  what changed against an earlier report.json
 errata    what an author would want to know    markdown  the whole report, and a summary for a CI job page
+history   which verdicts changed when
 junit     JUnit XML                            weights   core statement, remark in the text or proof step
 paste     Python that replays a claim          files     the writing of them all
 unicode   statements for a terminal

@@ -7,19 +7,24 @@ from pathlib import Path
 
 from verify.report.baseline import Change
 from verify.report.data import as_json
+from verify.report.history import LOG, LOG_MARKDOWN, Entry, log_json, log_markdown
 from verify.report.junit import as_junit
 from verify.report.markdown import as_markdown, as_summary
 from verify.report.model import Report
 
 
-def write(report: Report, folder: Path, changes: list[Change] | None = None) -> list[Path]:
-    """Write report.json, report.md, summary.md and junit.xml into `folder`; returns their paths."""
+def write(
+    report: Report, folder: Path, changes: list[Change] | None = None, log: list[Entry] | None = None
+) -> list[Path]:
+    """Write report.json, report.md, summary.md, junit.xml and a log of changed verdicts into `folder`; returns their paths."""
     forms = {
         "report.json": json.dumps(as_json(report), indent=1, allow_nan=False) + "\n",
         "report.md": as_markdown(report),
         "summary.md": as_summary(report, changes),
         "junit.xml": as_junit(report),
     }
+    if log:
+        forms |= {LOG: log_json(log), LOG_MARKDOWN: log_markdown(log)}
     for name, content in forms.items():
         replace_file(folder / name, content)
     return [folder / name for name in forms]

@@ -6,7 +6,7 @@ plots        what the checks measured, drawn by `chart`          graph       whi
 code         highlighted Python, with helpers                    byhand      counterexamples in plain numpy
 documents    Markdown of the docs as HTML                        glossary    the words of the report
 latex        errata as LaTeX                                     badge       the verdicts in one line
-building     which pages are due, and the workers that make them
+building     which pages are due, and the workers that make them      printing   errata as PDF
 
 Its libraries are the extra `report`; `verify.report` needs none of them and knows nothing of this package.
 """
@@ -14,11 +14,12 @@ Its libraries are the extra `report`; `verify.report` needs none of them and kno
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from verify.report import Report
 from verify.report.baseline import Change
+from verify.report.history import Entry
 from verify.vocabulary.errors import InputError
 
 #: Modules of the extra `report`.
@@ -42,6 +43,8 @@ def write_site(
     changes: list[Change] | None = None,
     jobs: int = 1,
     package: str = "theorems",
+    log: Sequence[Entry] = (),
+    pdf: bool = False,
     docs: str | None = None,
 ) -> Path:
     """Write the site into `folder` and return the path of its front page.
@@ -49,12 +52,19 @@ def write_site(
     Pages made of the same as those that stand there are left alone, and pages of claims that are no more are removed.
     `progress(done, total)` tells how many of the others are made.  `changes` against a baseline, if there is one, are
     listed on the front page.  With more than one job pages are made in that many processes, which take the claims of
-    the report from `package`.  `docs` is the address of the docs, absolute or relative to `folder`, that each page links
-    to; without it, the docs that `folder` holds, if it does.
+    the report from `package`.  A `log` of changed verdicts has a page; with `pdf` errata are printed too.  `docs` is the
+    address of the docs, absolute or relative to `folder`, that each page links to; without it, the docs that `folder`
+    holds, if it does.
     """
     require_libraries()
     from verify.site.pages import Site
+    from verify.site.printing import print_errata, printer
 
+    if pdf:
+        printer()  # raises before anything is written
     if docs is None and (folder / DOCS).is_file():
         docs = DOCS
-    return Site(report, folder, changes, docs).write(progress, jobs, package)
+    front = Site(report, folder, changes, log, pdf, docs).write(progress, jobs, package)
+    if pdf:
+        print_errata(folder, report.papers)
+    return front

@@ -9,7 +9,7 @@ import json
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from verify.evidence.fingerprints import ENGINE, reached_by
 from verify.evidence.parallel import worker_pool
 from verify.report.baseline import Change
+from verify.report.history import Entry
 from verify.report.model import Report
 from verify.report.papers import about, parts
 from verify.vocabulary.claims import Claim
@@ -69,7 +70,9 @@ def digest_of_file(path: Path) -> str | None:
         return None
 
 
-def keys(report: Report, changes: list[Change] | None, docs: str | None = None) -> Callable[[str, Claim | None], str]:
+def keys(
+    report: Report, changes: list[Change] | None, log: Sequence[Entry], pdf: bool, docs: str | None
+) -> Callable[[str, Claim | None], str]:
     """What a page is made of: ``key(kind, claim)``, with the claim for pages of claims.
 
     Of a claim count its texts, the modules that its functions reach, its evidence, and title, statement and verdict of
@@ -113,7 +116,13 @@ def keys(report: Report, changes: list[Change] | None, docs: str | None = None) 
     def key(kind: str, claim: Claim | None) -> str:
         if claim is not None:
             return of_claim(claim.id)
-        return digest(whole, report.provenance, changes) if kind in ("index", "papers") else whole
+        more = {
+            "index": (report.provenance, changes, bool(log)),
+            "papers": report.provenance,
+            "changes": log,
+            "errata": pdf,
+        }
+        return digest(whole, more.get(kind))
 
     return key
 
@@ -154,9 +163,10 @@ class Maker(Protocol):
 
     report: Report
     folder: Path
+    pdf: bool
     docs: str | None
 
-    def __init__(self, report: Report, folder: Path, changes: None = None, docs: str | None = None) -> None: ...
+    def __init__(self, report: Report, folder: Path, *, pdf: bool, docs: str | None) -> None: ...
 
     def make(self, name: str) -> tuple[dict[str, str], list[str]]:
         """Write one page; returns its files with their digests, and the formulas that it shows as source."""
@@ -175,11 +185,17 @@ def make(
             found[name] = site.make(name)
             progress(1)
         return found
+    # the log of changes is on one page, which is made here
+    found = {name: site.make(name) for name in names if name == "changes"}
+    progress(len(found))
     with tempfile.TemporaryDirectory() as folder, worker_pool(jobs) as pool:
         sent = Path(folder) / "report"
-        report = replace(site.report, claims=dict.fromkeys(site.report.claims))
-        sent.write_bytes(pickle.dumps((type(site), package, report, site.folder, site.docs)))
-        waiting = [pool.submit(_made_by_worker, sent, chunk) for chunk in _chunks(names)]
+        report = replace(site.report, claims={})
+        sent_along = (type(site), package, list(site.report.claims), report, site.folder, site.pdf, site.docs)
+        sent.write_bytes(pickle.dumps(sent_along))
+        waiting = [
+            pool.submit(_made_by_worker, sent, chunk) for chunk in _chunks(name for name in names if name not in found)
+        ]
         for task in waiting:
             result = task.result()
             found |= result
@@ -203,6 +219,6 @@ def _made_by_worker(sent: Path, names: list[str]) -> dict[str, tuple[dict[str, s
 @functools.lru_cache(maxsize=1)
 def _site_of_worker(sent: Path) -> Maker:
     kind: type[Maker]
-    kind, package, report, folder, docs = pickle.loads(sent.read_bytes())
+    kind, package, ids, report, folder, pdf, docs = pickle.loads(sent.read_bytes())
     claims = load(package)
-    return kind(replace(report, claims={claim_id: claims[claim_id] for claim_id in report.claims}), folder, None, docs)
+    return kind(replace(report, claims={claim_id: claims[claim_id] for claim_id in ids}), folder, pdf=pdf, docs=docs)

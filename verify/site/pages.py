@@ -7,6 +7,7 @@ claims/<id>.html             one claim: verdict, statement, evidence, counterexa
 glossary.html                the words that the report uses
 map.html, map/<paper>.html   which claim rests on which
 errata/<paper>.html          what an author would want to know; beside it the same as .md and .tex
+changes.html                 which verdicts changed when, where that is known
 badge.svg, assets/
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from markupsafe import Markup
 from verify.report.baseline import Change
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
+from verify.report.history import Entry
 from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, status_of
-from verify.report.papers import about, bibtex, findings, parts, reliable, replaced
+from verify.report.papers import about, bibtex, findings, of_itself, parts, reliable, replaced
 from verify.report.sides import short
 from verify.report.wording import KIND_NAMES, capital, counted, does_not_hold, how_sure, resting, sentence, titled
 from verify.site import building, code, documents, glossary, graph, mathematics
@@ -67,10 +69,10 @@ CORE_WORDS = {
 class Site:
     """One report as pages below a folder."""
 
-    def __init__(
-        self, report: Report, folder: Path, changes: list[Change] | None = None, docs: str | None = None
-    ) -> None:
-        self.report, self.folder, self.changes, self.docs = report, folder, changes, docs
+    def __init__(self, report: Report, folder: Path, changes: list[Change] | None = None,
+                 log: Sequence[Entry] = (), pdf: bool = False, docs: str | None = None) -> None:  # fmt: skip
+        self.report, self.folder, self.changes, self.log = report, folder, changes, log
+        self.pdf, self.docs = pdf, docs
         self.content = Content(report)
         self.typesetter = self.content.typesetter
         self.files: dict[str, str] = {}  #: of the page that is being made, with their digests
@@ -101,13 +103,18 @@ class Site:
                 found[f"{kind}/{paper.key}"] = (kind, None, partial(page, paper))
         for name, step in (("map", self.map_of_all), ("claims", self.list_page), ("glossary", self.glossary_page)):
             found[name] = (name, None, step)
+        if self.log:
+            found["changes"] = ("changes", None, self.log_page)
         for claim in self.report.claims.values():
             found[f"claims/{slug(claim.id)}"] = ("claim", claim, partial(self.claim_page, claim))
         return {**found, "index": ("index", None, self.front_page)}
 
     def write(self, progress: Callable[[int, int], None], jobs: int = 1, package: str = "theorems") -> Path:
         """Every page that does not stand already, in worker processes where that pays; returns the front page's path."""
-        key, before = building.keys(self.report, self.changes, self.docs), building.standing(self.folder)
+        key, before = (
+            building.keys(self.report, self.changes, self.log, self.pdf, self.docs),
+            building.standing(self.folder),
+        )
         keys = {name: key(kind, claim) for name, (kind, claim, _) in self.pages.items()}
         made = {
             name: before[name] for name in self.pages if name in before and before[name].stands(self.folder, keys[name])
@@ -156,6 +163,7 @@ class Site:
             once=[item for item in self.report.shortfalls if item.once],
             provenance=self.content.provenance(),
             changes=self.changes,
+            log=self.log,
             plain=len(self.plain),
         )
 
@@ -179,6 +187,10 @@ class Site:
             "assets/search.js", f"window.claims = {json.dumps(known, ensure_ascii=False, separators=(',', ':'))};\n"
         )
         self.render("claims.html", "claims.html", filters=self.content.filters())
+
+    def log_page(self) -> None:
+        """Which verdicts changed when."""
+        self.render("changes.html", "changes.html", log=self.log)
 
     def glossary_page(self) -> None:
         """Every word that the report uses in a sense of its own."""
@@ -209,6 +221,7 @@ class Site:
             ],
             parts=parts(report, paper),
             about=documents.as_html(about(report, paper), self.address),
+            itself=of_itself(paper),
             bibtex=bibtex(paper, report.provenance["commit"]),
             shortfalls=self.shortfalls_of(paper),
         )
@@ -283,6 +296,7 @@ class Site:
             "errata.html",
             f"errata/{paper.key}.html",
             paper=paper,
+            pdf=self.pdf,
             summary=does_not_hold(item.verdict for item in items),
             items=[self.content.erratum(item, in_full=True, listed=listed) for item in items],
             listed=listed,
@@ -291,30 +305,34 @@ class Site:
         )
 
     def map_page(self, paper: Paper) -> None:
-        """The graph of one paper: proofs folded into their theorems, and every step."""
-        chosen = {claim.id: claim for claim in self.report.claims.values() if claim.paper.key == paper.key}
+        """The graph of one paper: proofs folded into their theorems, and every step; beside it what its nodes state."""
+        template, typeset = self.templates.get_template("stated.html"), self.typesetter.display
+        stated = {
+            claim.id: template.render(claim=claim, statement=typeset(claim.statement), root="").strip()
+            for claim in self.report.chosen(paper.key)
+        }
+        told = json.dumps(stated, ensure_ascii=False, separators=(",", ":"))
+        self.put(f"assets/stated-{paper.key}.js", f"window.stated = {{...window.stated, ...{told}}};\n")
+        pictures = [
+            ("Theorems", paper.key, "folded", self.drawn(paper, True)),
+            ("Every step", paper.key, "steps", self.drawn(paper, False)),
+        ]
         self.render(
-            "map.html",
-            f"map/{paper.key}.html",
-            paper=paper,
-            pictures=[
-                ("Theorems", "folded", graph.picture(self.report, chosen, fold=True)),
-                ("Every step", "steps", graph.picture(self.report, chosen, fold=False)),
-            ],
-            proof=self.proof_of_node,
+            "map.html", f"map/{paper.key}.html", paper=paper, pictures=pictures, proof=self.proof_of_node,
             shortfalls=self.shortfalls_of(paper),
-        )
+        )  # fmt: skip
+
+    def drawn(self, paper: Paper, fold: bool) -> graph.Picture:
+        """The picture of a paper's claims."""
+        return graph.picture(self.report, {claim.id: claim for claim in self.report.chosen(paper.key)}, fold)
 
     def map_of_all(self) -> None:
-        """The graph across all papers, proofs folded."""
+        """The graph of each paper, proofs folded; no paper rests on another."""
+        pictures = [(paper.title, paper.key, paper.key, self.drawn(paper, True)) for paper in self.report.papers]
         self.render(
-            "map.html",
-            "map.html",
-            paper=None,
-            pictures=[("Theorems of all papers", "all", graph.picture(self.report, self.report.claims, fold=True))],
-            proof=self.proof_of_node,
+            "map.html", "map.html", paper=None, pictures=pictures, proof=self.proof_of_node,
             shortfalls=[item for item in self.report.shortfalls if not item.once],
-        )
+        )  # fmt: skip
 
     def assets(self) -> None:
         """Style sheet, script and badge."""

@@ -54,13 +54,17 @@ PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 class Paper:
     """A source of claims: key, citation, and its vec convention ("row-major" or "column-major").
 
-    A collection of this project's own claims, none of them printed, is `of_project`.
+    `authors` and `printed` are as the encoded text has them: names in order, and its own words on where it appeared, in
+    which version, under which identifier; empty where it prints none.  A collection of this project's own claims, none
+    of them printed, is `of_project`.
     """
 
     key: str
     title: str
     citation: str
     vec: str
+    authors: tuple[str, ...] = ()
+    printed: str = ""
     of_project: bool = False
 
 

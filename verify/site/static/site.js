@@ -108,17 +108,90 @@ for (const button of document.querySelectorAll("button.copy")) {
   });
 }
 
-// A map opens on its leftmost claims, from which all arrows start; they need not be at its top.
-for (const map of document.querySelectorAll(".map")) {
-  const nodes = [...map.querySelectorAll(".node")].map((node) => node.getBoundingClientRect());
-  const first = nodes.reduce((a, b) => (b.left < a.left - 1 || (b.left < a.left + 1 && b.top < a.top) ? b : a));
-  map.scrollTop = Math.max(0, first.top - map.getBoundingClientRect().top - 60);
-}
+// A map: zoom by buttons, keys and wheel, a search, and what the claim under the pointer or the focus states.
+for (const box of document.querySelectorAll(".mapped")) {
+  const [map, svg, tools, told] = [".map", "svg", ".tools", ".told"].map((name) => box.querySelector(name));
+  const [width, height] = [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height];
+  const nodes = [...svg.querySelectorAll("a")];
+  let scale = 1;
 
-for (const button of document.querySelectorAll("button.fit")) {
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const fitted = document.getElementById(button.getAttribute("aria-controls")).classList.toggle("fitted");
-    button.setAttribute("aria-pressed", String(fitted));
+  // What stands at (x, y) of the window stays there.
+  const zoom = (wanted, x = map.clientWidth / 2, y = map.clientHeight / 2) => {
+    const next = Math.min(2.5, Math.max(0.1, wanted));
+    const [left, top] = [((map.scrollLeft + x) * next) / scale - x, ((map.scrollTop + y) * next) / scale - y];
+    scale = next;
+    svg.setAttribute("width", width * scale);
+    svg.setAttribute("height", height * scale);
+    map.scrollTo(left, top);
+  };
+  const zooms = {
+    in: () => zoom(scale * 1.25),
+    out: () => zoom(scale / 1.25),
+    fit: () => zoom((map.clientWidth - 2) / width),
+    full: () => zoom(1),
+  };
+  for (const button of tools.querySelectorAll("[data-zoom]")) button.addEventListener("click", zooms[button.dataset.zoom]);
+  map.addEventListener("keydown", (event) => {
+    const action = { "+": "in", "=": "in", "-": "out", 0: "fit" }[event.key];
+    if (action && !event.ctrlKey && !event.metaKey) { event.preventDefault(); zooms[action](); }
   });
+  map.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const frame = map.getBoundingClientRect();
+    zoom(scale * (event.deltaY < 0 ? 1.15 : 1 / 1.15), event.clientX - frame.left, event.clientY - frame.top);
+  }, { passive: false });
+
+  // A map opens on its leftmost claims, from which all arrows start; they need not be at its top.
+  const first = nodes.map((node) => node.getBoundingClientRect())
+    .reduce((a, b) => (b.left < a.left - 1 || (b.left < a.left + 1 && b.top < a.top) ? b : a));
+  map.scrollTop = Math.max(0, first.top - map.getBoundingClientRect().top - 60);
+
+  // Statements come from a script of their own, which is asked for when the first of them is wanted.
+  let asked;
+  const stated = () => (asked ??= new Promise((done) => {
+    document.head.append(Object.assign(document.createElement("script"), { src: box.dataset.stated, onload: done }));
+  }));
+  let chosen;
+  const tell = async (node) => {
+    if (chosen === node) return;
+    chosen = node;
+    await stated();
+    if (chosen !== node) return;
+    told.innerHTML = window.stated[node.dataset.id];
+    told.scrollTop = 0;
+  };
+  for (const node of nodes) {
+    node.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") tell(node); });
+    node.addEventListener("focus", () => tell(node));
+    // a finger has no way to point: its first tap shows the statement, the second opens the page
+    node.addEventListener("pointerdown", (event) => { node.known = event.pointerType === "mouse" || chosen === node; });
+    node.addEventListener("click", (event) => {
+      if (node.known === false) { event.preventDefault(); tell(node); }
+    });
+  }
+
+  const field = tools.querySelector("input");
+  const status = tools.querySelector("[role=status]");
+  const names = nodes.map((node) => searchable(`${node.getAttribute("aria-label")} ${node.dataset.id}`));
+  let hits = [];
+  const show = (place) => {
+    if (!hits.length) return;
+    const node = hits[place % hits.length];
+    const [frame, shown] = [map, node].map((item) => item.getBoundingClientRect());
+    map.scrollBy(shown.left - frame.left - (frame.width - shown.width) / 2, shown.top - frame.top - (frame.height - shown.height) / 2);
+    tell(node);
+  };
+  let place = 0;
+  field.addEventListener("input", () => {
+    const wanted = searchable(field.value).split(/\s+/).filter(Boolean);
+    hits = wanted.length ? nodes.filter((_, index) => wanted.every((word) => names[index].includes(word))) : [];
+    for (const node of nodes) node.classList.toggle("other", wanted.length > 0 && !hits.includes(node));
+    status.textContent = wanted.length ? `${hits.length} found${hits.length > 1 ? ", Enter for the next" : ""}` : "";
+    show(place = 0);
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") { event.preventDefault(); show(place += 1); }
+  });
+  tools.hidden = told.hidden = false;
 }
