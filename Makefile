@@ -1,6 +1,7 @@
 # make report   the environment and the theorem report, report/index.html
 # make test     the environment, then style, types and every test
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
+# make sdist    the source distribution, and tests run from it in an environment of its own
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test lint benchmark clean
+.PHONY: report docs test lint sdist benchmark clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -29,6 +30,15 @@ lint: $(VENV)/ready
 benchmark: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[benchmark]'
 	$(BIN)/python benchmarks/compare.py --json docs/benchmarks.json --plot docs/benchmarks.svg --page docs/benchmarks.md
+
+sdist: $(VENV)/ready
+	rm -rf dist build/sdist && mkdir -p build/sdist
+	$(BIN)/python -m build --sdist --no-isolation
+	tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
+	$(PYTHON) -m venv build/sdist/.venv
+	cd build/sdist && .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[dev]'
+	cd build/sdist && .venv/bin/python -m pytest --collect-only -q | tail -1
+	cd build/sdist && .venv/bin/python -m pytest -q tests/test_readme.py tests/test_registry.py tests/test_adding_a_theorem.py
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
