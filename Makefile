@@ -2,13 +2,18 @@
 # make test     the environment, then style, types and every test
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
+# make oldest   the oldest versions that pyproject.toml allows, in an environment of their own, on a sample of claims
+# make newest   the newest versions that pip finds there, likewise; torch is that of constraints.txt, or TORCH=torch==...
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+#: Claims that other versions are tried on: every numbered theorem, and the figures that need forward derivatives.
+SAMPLE ?= '*.thm-*' 'hessian.fig*'
+TORCH ?= -c constraints.txt torch
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test lint benchmark clean
+.PHONY: report docs test lint benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -30,10 +35,20 @@ benchmark: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[benchmark]'
 	$(BIN)/python benchmarks/compare.py --json docs/benchmarks.json --plot docs/benchmarks.svg --page docs/benchmarks.md
 
+oldest newest:
+	rm -rf $(VENV)-$@
+	$(PYTHON) -m venv $(VENV)-$@
+	$(if $(filter oldest,$@),$(PYTHON) .ci/oldest.py) > $(VENV)-$@/constraints.txt
+	$(VENV)-$@/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)-$@/constraints.txt $(TORCH)
+	$(VENV)-$@/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)-$@/constraints.txt \
+	  -e '.[completion,distributed,report]'
+	$(VENV)-$@/bin/verify --version
+	$(VENV)-$@/bin/verify --evidence $(VENV)-$@/evidence run $(SAMPLE) --effort quick --jobs $(WORKERS)
+
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .verify report build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest .verify report build *.egg-info
