@@ -3,13 +3,18 @@
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make sdist    the source distribution, and tests run from it in an environment of its own
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
+# make oldest   the oldest versions that pyproject.toml allows, in an environment of their own, on a sample of claims
+# make newest   the newest versions that pip finds there, likewise; torch is that of constraints.txt, or TORCH=torch==...
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+#: Claims that other versions are tried on: every numbered theorem, and the figures that need forward derivatives.
+SAMPLE ?= '*.thm-*' 'hessian.fig*'
+TORCH ?= -c constraints.txt torch
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test lint sdist benchmark clean
+.PHONY: report docs test lint sdist benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -40,10 +45,20 @@ sdist: $(VENV)/ready
 	cd build/sdist && .venv/bin/python -m pytest --collect-only -q | tail -1
 	cd build/sdist && .venv/bin/python -m pytest -q tests/test_readme.py tests/test_registry.py tests/test_adding_a_theorem.py
 
+oldest newest:
+	rm -rf $(VENV)-$@
+	$(PYTHON) -m venv $(VENV)-$@
+	$(if $(filter oldest,$@),$(PYTHON) .ci/oldest.py) > $(VENV)-$@/constraints.txt
+	$(VENV)-$@/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)-$@/constraints.txt $(TORCH)
+	$(VENV)-$@/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)-$@/constraints.txt \
+	  -e '.[completion,distributed,report]'
+	$(VENV)-$@/bin/verify --version
+	$(VENV)-$@/bin/verify --evidence $(VENV)-$@/evidence run $(SAMPLE) --effort quick --jobs $(WORKERS)
+
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .verify report build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest .verify report build *.egg-info

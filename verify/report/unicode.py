@@ -24,6 +24,9 @@ _SINGLE = re.compile(r"[^\W_](?:[_^](?:\{[^{}]*\}|\S))*|\d+")
 #: Commands that only say how large or how far apart.
 _LAYOUT = ("big", "Big", "bigg", "Bigg", "bigl", "bigr", "Bigl", "Bigr", "biggl", "biggr", "Biggl", "Biggr", "textstyle",
            "displaystyle", "limits", "nolimits", "left", "right", "middle", "nonumber")  # fmt: skip
+#: Accents, as characters that stand behind their letter.
+_ACCENTS = {"tilde": "\u0303", "widetilde": "\u0303", "hat": "\u0302", "widehat": "\u0302", "bar": "\u0304",
+            "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "vec": "\u20d7"}  # fmt: skip
 
 
 class _Unknown(ValueError):
@@ -79,30 +82,13 @@ def _converters() -> tuple[object, LatexNodes2Text]:
              "dotsc": "…", "colon": ":", "implies": "⟹", "iff": "⟺", "quad": "   ",
              "qquad": "   ", "\\": ";  ", "prime": "′"}  # fmt: skip
     known += [MacroTextSpec(name, sign) for name, sign in signs.items()]
-    # accents, hats and braces below a formula have no place in a line
-    refused = (
-        "tilde",
-        "widetilde",
-        "hat",
-        "widehat",
-        "bar",
-        "overline",
-        "dot",
-        "ddot",
-        "underbrace",
-        "overbrace",
-        "vec",
-    )
-    known += [MacroTextSpec(name, _accent if name in _ACCENTS else _refuse) for name in refused]
+    known += [MacroTextSpec(name, _accent) for name in _ACCENTS]
+    known += [MacroTextSpec(name, _refuse) for name in ("underbrace", "overbrace")]  # what has no place in a line
     context.add_context_category("here", macros=known, prepend=True)
     context.set_unknown_macro_spec(MacroTextSpec("", simplify_repl=_refuse))
     return arguments, LatexNodes2Text(
         context, math_mode="text", keep_braced_groups=True, keep_braced_groups_minlen=0, strict_latex_spaces=False
     )
-
-
-_ACCENTS = {"tilde": "\u0303", "widetilde": "\u0303", "hat": "\u0302", "widehat": "\u0302", "bar": "\u0304",
-            "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "vec": "\u20d7"}  # fmt: skip
 
 
 def _accent(node: object, l2tobj: LatexNodes2Text) -> str:

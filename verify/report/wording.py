@@ -8,10 +8,10 @@ from verify.checks.record import CERTIFIED, UPHELD, Record
 from verify.evidence.verdicts import Verdict
 from verify.vocabulary.claims import Claim
 
-#: A kind of verdict as a column of a table for readers.
+#: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
-    "refuted (error)": "false", "refuted (slip)": "misprint", "gap": "gap", "open": "undecided", "reading": "reading",
-    "empirical": "observed", "holds": "hold",
+    "refuted (error)": "error", "refuted (slip)": "slip", "gap": "gap", "open": "open", "reading": "reading",
+    "empirical": "empirical", "holds": "holds",
 }  # fmt: skip
 #: Checks whose examples are no inputs tried.
 _NO_INPUTS = ("proved", "counterexample")
