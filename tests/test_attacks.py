@@ -14,7 +14,8 @@ import torch
 from tests import claims_that_fail as toy
 from verify.arithmetics import is_tensor, precision
 from verify.checks import attack_on, checks_of
-from verify.checks.bounds import KEPT, BoundAttack, Decision, Hall, _largest
+from verify.checks.bounds import KEPT, BoundAttack, Hall, _largest
+from verify.checks.decisions import PRECISIONS, Decision, Place
 from verify.checks.equality import EqualityAttack, _described, _in_units, _mismatch, _object_residual
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.search import Tally, Violated
@@ -22,7 +23,7 @@ from verify.checks.settings import EFFORTS, Settings, settings_for
 from verify.evidence.runner import run_check
 from verify.inputs.generators import WIDE, Draw
 from verify.inputs.witnesses import Given
-from verify.matrix import absolute, exp, frobenius_norm, log, total
+from verify.matrix import absolute, exp, frobenius_norm, log, sqrt, total
 from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Equal
 
 QUICK = settings_for("quick")
@@ -214,10 +215,10 @@ def test_a_judged_search_is_violated_by_what_raised_or_by_what_is_too_far() -> N
 def test_the_best_candidates_come_first_and_few_are_kept() -> None:
     hall = Hall()
     for score in (0.1, 0.5, math.nan, 0.3, math.inf, 0.9, 0.2, 0.7, 0.6, 0.4):
-        hall.offer(score, {"score": score}, {})
+        hall.offer(score, Place(SHORT, {"score": score}), {})
     best = hall.best_first()
     assert [candidate.score for candidate in best] == [0.9, 0.7, 0.6, 0.5, 0.4, 0.3] and len(best) == KEPT
-    assert [candidate.raw["score"] for candidate in best] == [candidate.score for candidate in best]
+    assert [candidate.place.raw["score"] for candidate in best] == [candidate.score for candidate in best]
 
 
 def test_the_largest_usable_scores_come_first() -> None:
@@ -320,20 +321,39 @@ def test_rounding_alone_breaks_no_bound() -> None:
         "equal-bound", lambda t: (t * 3) / 3 * 1, lambda t: t * (1 + 2.0**-52) if is_tensor(t) else t, AtMost()
     )
     raw = {"t": np.array([[0.5, 0.75]])}
-    attack = attack_on(claim)
-    assert attack._settled(claim, 1.5, raw) == 1.0 and attack._settled(claim, 0.5, raw) == 0.5
-    signed = BoundAttack(AtMost(signed=True))
-    assert signed._settled(claim, 1e-9, raw) == 0.0 and signed._settled(claim, -0.5, raw) == -0.5
-    assert attack._settled(SHORT, 1.4, raw) == 1.4  # broken for certain
+    attack, signed = BoundAttack(AtMost()), BoundAttack(AtMost(signed=True))
+    place = Place(claim, raw)
+    assert attack._settled(1.5, place) == 1.0 and attack._settled(0.5, place) == 0.5
+    assert signed._settled(1e-9, place) == 0.0 and signed._settled(-0.5, place) == -0.5
+    assert attack._settled(1.4, Place(SHORT, raw)) == 1.4  # broken for certain
     undefined = pair("undefined-too", lambda t: log(-1 - t * t), lambda t: t * 0, AtMost())
-    assert attack._settled(undefined, 1.4, raw) == -math.inf
+    assert attack._settled(1.4, Place(undefined, raw)) == -math.inf
+
+
+def test_what_is_too_close_is_decided_at_a_finer_precision() -> None:
+    """Above the bound by 2^-500, which 300 bits of a square root do not show, and 1000 do."""
+    tiny = flint.fmpq(1, 2**500)
+    close = pair("close", lambda t: sqrt(t * t), lambda t: sqrt(t * t) + tiny, AtMost())
+    place = Place(close, {"t": np.array([[flint.fmpq(1, 3), flint.fmpq(2, 3)]], dtype=object)})
+    assert PRECISIONS == (300, 1000) and place.excess(close.the_formula) > 0.0
+    far = Place(close, {"t": np.array([[flint.fmpq(1, 3)]], dtype=object)})
+    assert far.decide(lambda t: 1 + t) == Decision(False, False, pytest.approx(0.25), 0.0)
+
+
+def test_a_place_that_breaks_the_assumptions_decides_nothing() -> None:
+    positive = [Assumption("t > 0", positive=lambda t: t)]
+    claim = pair("guarded", frobenius_norm, lambda t: total(absolute(t)), AtMost(), assumptions=positive)
+    for entries, certain in (([1.0, 1.0], True), ([1.0, -1.0], None), ([1.0, 0.0], None)):
+        decision = Place(claim, {"t": np.array([entries])}).decide(claim.the_formula)
+        assert (decision and decision.certain) == certain
+    assert Place(claim, {"t": np.array([[1.0, -1.0]])}).excess(claim.the_formula) == 0.0
 
 
 def test_mutants_of_a_bound_die_only_where_it_is_certainly_broken() -> None:
-    attack, raw = attack_on(SHORT), {"t": np.array([[1.0, 1.0]])}
-    assert attack._excess(SHORT, SHORT.the_formula, raw) > 1e15
-    assert attack._excess(SHORT, lambda t: 2 * total(absolute(t)), raw) == 0.0
-    assert attack._excess(SHORT, lambda t: total(absolute(t)), raw) == 0.0  # equal is not broken
+    place = Place(SHORT, {"t": np.array([[1.0, 1.0]])})
+    assert place.excess(SHORT.the_formula) > 1e14
+    assert place.excess(lambda t: 2 * total(absolute(t))) == 0.0
+    assert place.excess(lambda t: total(absolute(t))) == 0.0  # equal is not broken
     record = record_of(scaled_bound("weak-mutants", 2), "attacked float64", BRIEF)
     assert record.surviving == ["far above"] and record.mutants["far below"]["killed"]
 
