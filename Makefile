@@ -2,6 +2,7 @@
 # make test     the environment, then style, types and every test
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make sdist    the source distribution, and tests run from it in an environment of its own
+# make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
 # make oldest   the oldest versions that pyproject.toml allows, in an environment of their own, on a sample of claims
 # make newest   the newest versions that pip finds there, likewise; torch is that of constraints.txt, or TORCH=torch==...
@@ -14,7 +15,7 @@ SAMPLE ?= '*.thm-*' 'hessian.fig*'
 TORCH ?= -c constraints.txt torch
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test lint sdist benchmark oldest newest clean
+.PHONY: report docs test lint sdist mutants benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -55,10 +56,20 @@ oldest newest:
 	$(VENV)-$@/bin/verify --version
 	$(VENV)-$@/bin/verify --evidence $(VENV)-$@/evidence run $(SAMPLE) --effort quick --jobs $(WORKERS)
 
+mutants: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutation]'
+	rm -rf mutants
+	$(BIN)/mutmut run --max-children $(WORKERS) $(foreach module,$(MODULES),'$(module)')
+	$(BIN)/mutmut results
+
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
 clean:
+<<<<<<< HEAD
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest .verify report build *.egg-info
+=======
+	rm -rf $(VENV) mutants .verify report build *.egg-info
+>>>>>>> tester

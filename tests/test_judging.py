@@ -701,3 +701,15 @@ def test_limits_and_orders_need_five_scales_that_tell() -> None:
         with pytest.raises(RegistryError, match=r"^an order of growth needs directions and growing scales$"):
             OrderOfGrowth(along=along, scales=scales)
     assert AtMost.kind == "at most" and Equal.parts == ("oracle",)
+
+
+# -- what mutation testing reaches ---------------------------------------------------------------------------------------
+
+
+def test_the_modules_and_tests_named_for_mutation_testing_exist() -> None:
+    root = Path(__file__).resolve().parents[1]
+    settings = pytest.importorskip("tomllib").loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "mutmut"
+    ]
+    for name in ("only_mutate", "do_not_mutate", "pytest_add_cli_args_test_selection"):
+        assert [pattern for pattern in settings[name] if not list(root.glob(pattern))] == []
