@@ -16,6 +16,16 @@ from verify.vocabulary import Shape, Size
 
 MASK = "M is a boolean mask, true where a query may attend to a key; each may attend to some key"
 
+
+def far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    """Queries near (36, ..., 36), every other key near (-36, ..., -36), the rest small: logits of -1296 sqrt(d_K) and of 0."""
+    Q, K = arrays["Q"], arrays["K"]
+    Q[...], K[...] = 36 + Q / 4, K / 4
+    K[..., ::2, :] -= 36
+
+
+FAR_BELOW = "logits of allowed keys far below those of masked ones"
+
 # -- under a mask ------------------------------------------------------------------------------------------------------
 
 SOFTMAX = Profile(
@@ -59,6 +69,9 @@ ATTENTION = Profile(
 )  # fmt: skip
 
 
+ATTENTION.domain(FAR_BELOW, far_below)
+
+
 @ATTENTION.inputs
 def operands(Q: Queries, K: Keys, V: Values, S: Signs) -> dict[str, Any]:
     return boolean(masked_operands(Q, K, V, S))
@@ -100,6 +113,9 @@ CAUSAL = Profile(
 )  # fmt: skip
 
 
+CAUSAL.domain(FAR_BELOW, far_below)
+
+
 @CAUSAL.variant("the causal mask is left out")
 def _(Q: Any, K: Any, V: Any) -> Any:
     return softmax(Q @ K.T / sqrt(Q.shape[1])) @ V
@@ -135,6 +151,9 @@ BATCHED = Profile(
     where=lambda s: s["H"] % s["G"] == 0 and (s["H"] > s["G"] > 1 or s["H"] <= 2) and s["B"] * s["H"] * s["m"] <= 24,
     layout=f"axes are sample, head, token, feature; head h has the keys of group h G / H, rounded down; {MASK}",
 )  # fmt: skip
+
+
+BATCHED.domain(FAR_BELOW, far_below)
 
 
 @BATCHED.inputs

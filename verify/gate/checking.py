@@ -19,6 +19,7 @@ from verify.gate.findings import BROKEN, Finding, SubjectReport
 from verify.gate.measure import DEFINITION, examine
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
+from verify.gate.recognised import recognised
 from verify.gate.standing import Standing, title_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
@@ -118,6 +119,7 @@ def gate(
     definition_of(subject)
     function = named(implementation)
     title = title_of(function)
+    adapter = adapter or recognised(subject, function)
     if adapter is not None:
         function, title = adapted(function, adapter), f"{title} through {title_of(named(adapter, 'adapter'))}"
     known = claims_by_subject(package).get(subject, [])
@@ -147,7 +149,8 @@ def check(
     ----------
     subject: a name that `verify.subjects()` lists.
     implementation: a function with the parameters of the definition, taken by position; or "package.module:function".
-    adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`).
+    adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`).  Modules and
+        kernels that are known by name (`verify.gate.recognised`) need none.
     claims: a glob of claim ids; only claims that hold are gates.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
 

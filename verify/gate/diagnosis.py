@@ -204,7 +204,7 @@ def derivative_causes(profile: Profile, standing: Standing, settings: Settings) 
         raw = raw_tensors(claim, draw.arrays(claim, 1), settings, "float64")
         arguments = claim.prepare({n: v if isinstance(v, int) else v[0] for n, v in raw.items()})
         for name, value in arguments.items():
-            if not isinstance(value, torch.Tensor):
+            if not isinstance(value, torch.Tensor) or not value.is_floating_point():
                 continue
 
             def along(function: Function, x: Any, name: str = name, arguments: dict[str, Any] = arguments) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from verify.vocabulary.claims import Claim, Mutant, Paper
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.relations import Equal
-from verify.vocabulary.shapes import Shape, Size, parameter_specs
+from verify.vocabulary.shapes import Shape, Size, Spec, parameter_specs
 from verify.vocabulary.subjects import definition_of, public_name_of
 from verify.vocabulary.variants import Variant
 
@@ -37,6 +37,10 @@ def _far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> No
     X[...] = X / 16 + round(8 * 64 / X.shape[-1]) / 64
     W_Q[...] = 4.5 + W_Q / 4
     arrays["W_K"] = -W_Q
+
+
+def _dims(spec: Spec | None) -> tuple[str, ...]:
+    return spec.dims if isinstance(spec, Shape) else ()
 
 
 class Profile:
@@ -124,7 +128,8 @@ class Profile:
         if self._inputs is not None:
             claim.inputs(self._inputs)
         claim.mutants.extend(self.variants)
-        if any(spec.role == "query" for spec in specs.values() if isinstance(spec, Shape)) and "W_K" in specs:
+        by_queries = any(spec.role == "query" for spec in specs.values() if isinstance(spec, Shape))
+        if by_queries and "W_K" in specs and _dims(specs["W_K"]) == _dims(specs.get("W_Q")):
             claim.special_domains[FAR_BELOW] = _far_below
         claim.special_domains.update(self._domains)
         return claim

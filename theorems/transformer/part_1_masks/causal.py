@@ -108,7 +108,8 @@ TOKENS.mutant(
 TOKENS.mutant("no mask", "masked_weights(X @ W_Q, X @ W_K, M) -> softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1]))")
 
 UNSEEN = Claim(SELF, "transformer.no-gradient-from-unseen-tokens", label="No gradient from tokens that are not seen",
-    statement=r"M_{ij} = 0 \Rightarrow \partial F_i/\partial X_j = 0:\quad \partial F_i/\partial X_j = M_{ij}\,\partial F_i/\partial X_j",
+    statement=r"""M_{ij} = 0 \Rightarrow \partial F_i/\partial X_j = 0:\quad \partial F_i/\partial X_j =
+        M_{ij}\,\partial F_i/\partial X_j""",
     assumptions=[BINARY], hypotheses=[BINARY, REFLEXIVE], name="tokens that are not seen do not act", relation=Equal(),
     all_sizes=True, uses=("transformer.masked-self-attention-jacobian",),
     note="Under a causal mask: the outputs of tokens 1, ..., i do not depend on token i + 1 or any later one.")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.transformer.definitions import masked_attention
-from theorems.transformer.settings import ATTENTION, BINARY, SOME_KEY, Keys, Mask, Queries, Values, mask_of
+from theorems.transformer.settings import ATTENTION, Keys, Mask, Queries, Values, mask_of
 from verify.matrix import concatenate, exp, indexed, ones, row_sums, sqrt
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Shape
@@ -47,7 +47,7 @@ GRADIENT.oracle(
         [indexed("rjb->(r)(j b)", _flat_jacobian(Q, K, V, c, wrt)) for wrt in ("K", "V")], axis=1
     )
 )
-GRADIENT.mutant("masked keys alone", "c -> 1 - c")
+GRADIENT.mutant("masked keys alone", "indexed('rjb,xj->(r)(x j b)', J, c) -> indexed('rjb,xj->(r)(x j b)', J, 1 - c)")
 GRADIENT.mutant("twice the gradient", lambda value: value * 2)
 
 # -- keys in two blocks ------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ MERGED = Claim(BLOCKS, "transformer.blocks-of-keys-merge", label="Attention to t
         \sum_jN_{ij}e^{T'_{ij}}""",
     name="attention merged from blocks of keys", relation=Equal(), all_sizes=True,
     domains=("generic", "integers", "tied", "kinks", "tiny", "uniform attention"),
-    note="What kernels that read keys in blocks, and keys on several machines, rest on; they keep the logarithms of Z.")  # fmt: skip
+    note="What kernels that read keys in blocks, and keys on several machines, rest on; they keep $\\log Z$.")  # fmt: skip
 
 
 @MERGED.formula

@@ -80,7 +80,8 @@ SHARED = HEADS.extended(
     "Derivatives of heads in groups", sizes={"B": (1, 2), "G": (1, 2), "R": (1, 2), "n": (1, 2)},
 )  # fmt: skip
 KEY_SUM = Claim(SHARED, "transformer.shared-key-gradient", label="The gradient of shared keys",
-    statement=r"\frac{\partial F}{\partial K_{bg}} = \sum_{r=1}^R\frac{\partial F}{\partial\tilde K_{b,gR+r}},\quad \tilde K = K\otimes\mathbf 1_R",
+    statement=r"""\frac{\partial F}{\partial K_{bg}} = \sum_{r=1}^R\frac{\partial F}{\partial\tilde K_{b,gR+r}},\quad
+        \tilde K = K\otimes\mathbf 1_R""",
     name="gradients of shared keys add up", relation=Equal(), all_sizes=True,
     uses=("transformer.grouped-is-repeated",))  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.transformer import TRANSFORMER
-from theorems.transformer.definitions import Angles, rotary
+from theorems.transformer.definitions import rotary
 from verify.matrix import concatenate, eye, indexed, ones, row_sums
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
@@ -107,7 +107,8 @@ SCORES.mutant("keys turned backwards", "rotary(both(E, F), D, T) -> rotary(both(
 SCORES.mutant("halves exchanged", "both(E, F) -> both(F, E)")
 
 LINEAR = Claim(ROTATIONS, "transformer.rotary-jacobian", label="Derivative of the rotation",
-    statement=r"\frac{\partial R_{C,S}X}{\partial A} = \operatorname{blockdiag}_i\begin{bmatrix}\operatorname{diag}(C_i)\\ \operatorname{diag}(S_i)\end{bmatrix}",
+    statement=r"""\frac{\partial R_{C,S}X}{\partial A} =
+        \operatorname{blockdiag}_i\begin{bmatrix}\operatorname{diag}(C_i)\\ \operatorname{diag}(S_i)\end{bmatrix}""",
     name="derivative of rotary positions", relation=Equal(), all_sizes=True)  # fmt: skip
 
 

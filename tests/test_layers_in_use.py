@@ -1,0 +1,217 @@
+"""Layers in use: masks in every arithmetic, what is recognised by name, and wrong layers that are told so."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+import verify
+from theorems.layer_adapters import hugging_face_attention
+from theorems.transformer.definitions import masked_attention
+from theorems.transformer.settings import mask_of
+from verify.arithmetics import midpoints, to_balls, to_rationals
+from verify.gate.recognised import recognise, recognised
+from verify.gate.standing import Standing
+from verify.matrix import masked_softmax, softmax
+from verify.oracles import jacobian
+from verify.vocabulary import Claim, Equal, InputError, Paper, load
+
+T = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.25, 1.0]], dtype=torch.float64)
+M = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]], dtype=torch.float64)
+
+# -- the softmax under a mask ------------------------------------------------------------------------------------------
+
+
+def test_a_masked_softmax_is_that_of_the_allowed_entries_in_every_arithmetic() -> None:
+    found = masked_softmax(T, M)
+    assert torch.allclose(found[0, [0, 2]], softmax(T[:1, [0, 2]])[0]) and found[1].tolist() == [0.0, 1.0, 0.0]
+    assert torch.equal(masked_softmax(T, M.bool()), found)
+    balls = masked_softmax(to_balls(T.numpy()), to_balls(M.numpy()))
+    assert np.abs(midpoints(balls) - found.numpy()).max() < 1e-15
+    exact = masked_softmax(to_rationals(0 * T.numpy()), to_rationals(M.numpy()))
+    assert exact.tolist() == [[flint.fmpq(1, 2), 0, flint.fmpq(1, 2)], [0, 1, 0]]
+    by_jets = jacobian(masked_softmax, "T", by="jets")(T, M)
+    assert torch.allclose(jacobian(masked_softmax, "T")(T, M), by_jets, atol=1e-15)
+
+
+def test_a_masked_softmax_does_not_see_masked_logits_however_large() -> None:
+    large = torch.where(M == 0, 1e300, T - 2000)
+    assert torch.equal(masked_softmax(large, M), masked_softmax(T - 2000, M))
+    assert not jacobian(masked_softmax, "T")(large, M).isnan().any()
+    balls = masked_softmax(to_balls(np.array([[4096.0, -4096.0]])), to_balls(np.array([[0.0, 1.0]])))
+    assert midpoints(balls).tolist() == [[0.0, 1.0]]
+
+
+def test_a_mask_of_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match=r"M: expected the shape of T, \(2, 3\); got shape \(2, 2\)"):
+        masked_softmax(T, M[:, :2])
+
+
+def test_masks_that_are_drawn_leave_every_query_some_key() -> None:
+    signs = torch.tensor([[-1.0, -1.0, -1.0], [1.0, -1.0, 0.0], [-1.0, -2.0, -1.0]], dtype=torch.float64)
+    assert mask_of(signs).tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
+    assert mask_of(to_rationals(signs.numpy())).tolist() == mask_of(signs).tolist()
+
+
+# -- the gate ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_implementation_gets_a_boolean_mask_in_every_claim() -> None:
+    given = set()
+
+    def kernel(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        given.add(M.dtype)
+        return scaled_dot_product_attention(Q[None], K[None], V[None], attn_mask=M)[0]
+
+    verify.check("transformer.masked_attention", kernel, claims="transformer.causal*").raise_if_broken()
+    assert given == {torch.bool}
+    Standing("transformer.masked_attention", kernel)(*torch.ones(3, 2, 2), torch.ones(2, 2))
+    assert torch.equal(masked_attention(*torch.ones(3, 2, 2), torch.ones(2, 2).bool()), torch.ones(2, 2))
+
+
+def in_turns(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    R = Q.shape[1] // K.shape[1]
+    return scaled_dot_product_attention(Q, K.repeat(1, R, 1, 1), V.repeat(1, R, 1, 1), attn_mask=M)
+
+
+def interleaved(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
+    def heads(W: Any, count: int) -> Any:
+        return (X @ W).unflatten(2, (-1, count)).permute(0, 3, 1, 2)
+
+    value = scaled_dot_product_attention(heads(W_Q, H), heads(W_K, G), heads(W_V, G), attn_mask=M, enable_gqa=True)
+    return value.transpose(1, 2).flatten(2) @ W_O
+
+
+WRONG: list[tuple[str, Callable[..., Any], str | None]] = [
+    ("transformer.batched_attention", in_turns, "heads take groups of keys in turns: h mod G, not h G / H"),
+    ("transformer.attention_layer", interleaved, "heads are interleaved: head h has the columns h, h + H, ..."),
+    (
+        "transformer.masked_attention",
+        lambda Q, K, V, M: torch.softmax(Q @ K.T / Q.shape[1] ** 0.5 * M, -1) @ V,
+        "masked logits are 0, not minus infinity",
+    ),
+    (
+        "transformer.masked_attention",
+        lambda Q, K, V, M: torch.softmax(Q @ K.T / Q.shape[1] ** 0.5 - 1e3 * (~M).to(Q.dtype), -1) @ V,
+        None,  # -1e3 is not minus infinity: right until logits lie far below zero
+    ),
+    (
+        "transformer.causal_attention",
+        lambda Q, K, V: scaled_dot_product_attention(Q[None], K[None], V[None])[0],
+        "the causal mask is left out",
+    ),
+    (
+        "transformer.layer_norm",
+        lambda X, gamma, beta, epsilon: (X - X.mean(1, keepdim=True)) / (X.std(1, keepdim=True) + epsilon) * gamma + beta,
+        None,
+    ),
+    (
+        "transformer.rotary",
+        lambda X, C, S: torch.stack([X[:, ::2] * C - X[:, 1::2] * S, X[:, 1::2] * C + X[:, ::2] * S], -1).flatten(1),
+        "pairs are neighbours, entries 2 k and 2 k + 1",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("subject", "wrong", "cause"), WRONG, ids=[subject for subject, _, _ in WRONG])
+def test_wrong_layers_are_broken_and_told_why(subject: str, wrong: Callable[..., Any], cause: str | None) -> None:
+    report = verify.check(subject, wrong, claims="transformer.*s*", dtypes=["float64"])
+    assert "definition" in report.broken
+    assert report.causes == ([] if cause is None else [cause])
+
+
+@pytest.mark.parametrize(
+    ("subject", "module"),
+    [
+        ("transformer.batched_attention", scaled_dot_product_attention),
+        ("transformer.masked_attention", scaled_dot_product_attention),
+        ("transformer.causal_attention", scaled_dot_product_attention),
+        ("transformer.attention_layer", torch.nn.MultiheadAttention),
+        ("transformer.attention_layer", torch.nn.MultiheadAttention(8, 2)),
+        ("transformer.layer_norm", torch.nn.LayerNorm),
+        ("transformer.rms_norm", torch.nn.RMSNorm(16)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", "an instance"),
+)
+def test_kernels_and_modules_of_torch_need_no_adapter(subject: str, module: Any) -> None:
+    report = verify.check(subject, module)
+    report.raise_if_broken()
+    assert report.satisfied
+
+
+def test_a_subclass_is_known_by_its_base_and_a_stranger_is_not() -> None:
+    class Mine(torch.nn.LayerNorm):
+        def forward(self, input: Any) -> Any:
+            return super().forward(input) * 1.5
+
+    assert recognised("transformer.layer_norm", torch.nn.Linear) is None
+    assert recognised("transformer.rms_norm", torch.nn.LayerNorm) is None
+    assert verify.check("transformer.layer_norm", Mine, dtypes=["float64"]).broken
+    recognise("toy.subject", f"{__name__}.plain")(lambda function: function)
+    assert recognised("toy.subject", plain) is not None
+
+
+def plain(x: Any) -> Any:
+    return x
+
+
+def imported(name: str) -> Any:
+    """The module or class of this name, or a skip where its library is not installed."""
+    module, _, attribute = name.rpartition(".")
+    pytest.importorskip(name.split(".", maxsplit=1)[0])
+    return getattr(importlib.import_module(module), attribute)
+
+
+TRANSFORMERS = [
+    f"transformers.models.{name}"
+    for name in (
+        "bert.modeling_bert.BertSelfAttention",
+        "vit.modeling_vit.ViTAttention",
+        "gpt2.modeling_gpt2.GPT2Attention",
+        "llama.modeling_llama.LlamaAttention",
+    )
+]
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_attention_of_transformers_is_recognised(name: str) -> None:
+    module = imported(name)
+    verify.check("transformer.attention_layer", module).raise_if_broken()
+    eager = verify.check("transformer.attention_layer", module, adapter=hugging_face_attention("eager"))
+    assert {finding.dtype for finding in eager.findings if finding.status == "broken"} <= {"float64"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"),
+    [
+        ("transformer.layer_norm", "flax.nnx.LayerNorm"),
+        ("transformer.rms_norm", "flax.nnx.RMSNorm"),
+        ("transformer.layer_norm", "equinox.nn.LayerNorm"),
+        ("transformer.rms_norm", "equinox.nn.RMSNorm"),
+        ("transformer.attention_layer", "flax.nnx.MultiHeadAttention"),
+        ("transformer.attention_layer", "equinox.nn.MultiheadAttention"),
+    ],
+)
+def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str) -> None:
+    verify.check(
+        subject, imported(name), dtypes=["float32"], claims="*scales*" if "norm" in subject else "*"
+    ).raise_if_broken()
+
+
+# -- collections of own claims -----------------------------------------------------------------------------------------
+
+
+def test_claims_of_a_collection_are_the_projects_own() -> None:
+    own = Paper("toy", "Toy claims", "this project", "row-major", of_project=True)
+    assert Claim(own, "toy.a", label="a", statement="x", relation=Equal()).of_project
+    printed = Paper("toy", "Toy claims", "nobody", "row-major")
+    assert not Claim(printed, "toy.a", label="a", statement="x", relation=Equal()).of_project
+    layers = [claim for claim in load().values() if claim.paper.key == "transformer"]
+    assert layers and all(claim.of_project for claim in layers)
