@@ -68,8 +68,4 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-<<<<<<< HEAD
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest .verify report build *.egg-info
-=======
-	rm -rf $(VENV) mutants .verify report build *.egg-info
->>>>>>> tester
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest mutants .verify report build dist *.egg-info
