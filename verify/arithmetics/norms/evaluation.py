@@ -108,14 +108,12 @@ class Values:
             return inner.array(value, at).reshape(-1, order=order)
 
         for place in range(start.size):
-            direction = np.zeros(start.size)
-            direction[place] = 1.0
-            direction = direction.reshape(start.shape, order=order)
+            direction = (np.arange(start.size) == place).astype(float).reshape(start.shape, order=order)
             if is_analytic(value, self.known):
                 columns.append(moved(1e-30j * direction).imag / 1e-30)
                 continue
             pairs = [moved(k * STEP * direction) - moved(-k * STEP * direction) for k in range(1, 5)]
-            columns.append(sum(w * pair for w, pair in zip(WEIGHTS, pairs, strict=True)) / STEP)
+            columns.append(np.tensordot(WEIGHTS, pairs, 1) / STEP)
         return np.stack(columns, axis=1)
 
     def _iterate(self, M: np.ndarray, count: int, coefficients: list[float]) -> np.ndarray:
