@@ -1,0 +1,185 @@
+"""What checks evaluate together gives what it gives one by one: draws, ascents, variants of a bound, contractions."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+import torch
+
+from tests import claims_that_fail as toy
+from verify.arithmetics.symbols.evaluation import _contracted
+from verify.checks import equality, foresight
+from verify.checks.ascent import ascents
+from verify.checks.decisions import Place
+from verify.checks.equality import EqualityAttack
+from verify.checks.evaluation import one_of
+from verify.checks.record import UPHELD, VIOLATED
+from verify.checks.search import Violated, search
+from verify.checks.settings import settings_for
+from verify.inputs.generators import Draw, systematic
+from verify.matrix import spectral
+from verify.vocabulary import Claim
+from verify.vocabulary.shapes import Real, Shape
+
+SETTINGS = settings_for("quick")
+
+
+def found_in(claim: Claim, ahead: bool, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the sampled check finds, with its draws evaluated ahead or one by one."""
+    attack = EqualityAttack(claim.relation)
+    with monkeypatch.context() as patched:
+        if not ahead:
+            patched.setattr(equality, "foreseen", lambda *_: 1 / 0)
+        else:
+            patched.setattr(equality, "evaluated", lambda *_: 1 / 0)
+        return dataclasses.asdict(attack.sampled(claim, SETTINGS, "float64"))
+
+
+def test_draws_evaluated_ahead_give_the_same_record(monkeypatch):
+    one = found_in(toy.TRUE_IDENTITY, True, monkeypatch)
+    assert one == found_in(toy.TRUE_IDENTITY, False, monkeypatch)
+    assert one["outcome"] == UPHELD and one["mutants"] and all(each["killed"] for each in one["mutants"].values())
+
+
+def test_values_of_another_draw_would_be_seen(monkeypatch):
+    """The halves of a group exchanged: what is found then is a violation."""
+    right = torch.Tensor.chunk
+
+    def exchanged(value: torch.Tensor, count: int) -> Any:
+        parts = right(value, count)
+        return parts if value.shape[1] == 0 or value is not exchanged.last else parts[::-1]  # type: ignore[attr-defined]
+
+    whole = foresight.all_in_batch
+
+    def remembered(*args: Any) -> Any:
+        values = whole(*args)
+        exchanged.last = values[0]  # type: ignore[attr-defined]
+        return values
+
+    monkeypatch.setattr(foresight, "all_in_batch", remembered)
+    monkeypatch.setattr(torch.Tensor, "chunk", exchanged)
+    record = EqualityAttack(toy.TRUE_IDENTITY.relation).sampled(toy.TRUE_IDENTITY, SETTINGS, "float64")
+    assert record.outcome == VIOLATED
+
+
+def test_a_violation_ahead_stands_if_the_search_does_not_find_it_again(monkeypatch):
+    attack = EqualityAttack(toy.TRUE_IDENTITY.relation)
+    plain = attack._sampled
+
+    def once(claim: Claim, settings: Any, dtype: str, *ahead: Any) -> Any:
+        if ahead:
+            raise Violated("residual 7 units", {"domain": "generic"})
+        return plain(claim, settings, dtype)
+
+    monkeypatch.setattr(attack, "_sampled", once)
+    record = attack.sampled(toy.TRUE_IDENTITY, SETTINGS, "float64")
+    assert (record.outcome, record.message, record.details["domain"]) == (VIOLATED, "residual 7 units", "generic")
+
+
+def test_foreseen_draws_are_those_of_the_search():
+    seen: list[Draw] = []
+    search(toy.TRUE_IDENTITY, SETTINGS, seen.append, SETTINGS.effort.examples)  # type: ignore[arg-type]
+    assert foresight.foreseen(toy.TRUE_IDENTITY, SETTINGS, SETTINGS.effort.examples) == tuple(seen)
+
+
+SPECS = {"A": Shape("m", "n"), "t": Real(-1.0, 0.3)}
+
+
+def score(raw: Any) -> torch.Tensor:
+    """Highest at A = 1/2, and at the upper end of t."""
+    return raw["t"] - (raw["A"] - 0.5).square().sum((1, 2))
+
+
+def starts() -> list[dict[str, Any]]:
+    generator = torch.Generator().manual_seed(1)
+
+    def start(batch: int, *shape: int) -> dict[str, Any]:
+        made = torch.randn(batch, *shape, generator=generator, dtype=torch.float64)
+        return {"A": made, "t": torch.zeros(batch, dtype=torch.float64)}
+
+    return [start(4, 2, 3), start(1, 2, 3), start(4, 1, 3)]
+
+
+def test_ascents_end_where_they_end_alone():
+    together = ascents(SPECS, starts(), score, 60)
+    alone = [ascents(SPECS, [start], score, 60)[0] for start in starts()]
+    for one, other in zip(together, alone, strict=True):
+        assert one.seen == other.seen
+        assert all(torch.equal(one.raw[name], other.raw[name]) for name in SPECS)
+    assert all(bool((ascent.raw["t"] == 0.3).all()) for ascent in together)
+
+
+def test_ascents_are_those_of_torch():
+    (start, *_) = starts()
+    free = {name: value.clone().requires_grad_(True) for name, value in start.items()}
+    adam = torch.optim.Adam(list(free.values()), lr=0.03)
+    for _ in range(15):
+        adam.zero_grad()
+        (-score(free).sum()).backward()
+        adam.step()
+        with torch.no_grad():
+            free["t"].clamp_(-1.0, 0.3)
+    (found,) = ascents(SPECS, [start], score, 15)
+    assert found.seen == 15 * 4
+    assert all(torch.equal(found.raw[name], free[name].detach()) for name in SPECS)
+
+
+def test_ascents_stop_without_progress():
+    (found,) = ascents(SPECS, [starts()[0]], lambda raw: raw["t"] * 0, 400)
+    assert 4 * 100 < found.seen <= 4 * 102  # a quarter of all steps
+
+
+def test_the_other_side_of_a_bound_is_evaluated_once_for_all_variants():
+    claim = toy.TRUE_BOUND
+    calls: list[int] = []
+    oracle = claim.the_oracle
+
+    draw = systematic(claim, 1, 0)[0]
+    raw = one_of(claim, draw.arrays(claim, 1), 0)
+    place, before = Place(claim, raw), claim.evaluate
+
+    def evaluate(function: Any, inputs: Any) -> Any:
+        calls.append(function is oracle)
+        return before(function, inputs)
+
+    claim.evaluate = evaluate  # type: ignore[method-assign]
+    try:
+        decisions = [place.decide(claim.the_formula), *(place.decide(mutant.function) for mutant in claim.mutants)]
+        assert place.decide(claim.the_formula) is decisions[0]
+    finally:
+        del claim.evaluate  # type: ignore[method-assign]
+    assert sum(calls) <= 2  # once at each precision that is asked for
+    assert [place.excess(mutant.function) for mutant in claim.mutants] == [
+        Place(claim, raw).excess(mutant.function) for mutant in claim.mutants
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_contractions_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, summed = int(rng.integers(0, 4)), int(rng.integers(0, 6))
+    sizes = rng.integers(1, 5, count + summed)
+    factors = []
+    for _ in range(int(rng.integers(1, 7))):
+        own = tuple(map(int, rng.integers(0, count + summed, int(rng.integers(0, 5))))) if count + summed else ()
+        factors.append((rng.standard_normal([sizes[i] for i in own]), own))
+    met = {i for _, own in factors for i in own}
+    factors += [(np.ones(sizes[i]), (i,)) for i in range(count) if i not in met]
+    expected = np.einsum(*(item for pair in factors for item in pair), range(count))
+    assert np.allclose(_contracted(factors, count), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rotations_diagonalise_what_floats_cannot_tell_apart():
+    tiny = flint.arb(2) ** -90
+    B = np.array([[1 + tiny, tiny, 0], [tiny, 1 - tiny, 2 * tiny], [0, 2 * tiny, 1]], dtype=object)
+    B = np.array([[flint.arb(entry) for entry in row] for row in B], dtype=object)
+    V = spectral._eigenvectors_in_full(B)
+    C = V.transpose() * flint.arb_mat(B.tolist()) * V
+    off = max(abs(C[i, j]).upper() for i in range(3) for j in range(3) if i != j)
+    assert off < flint.arb(2) ** -280
+    values = spectral.symmetric_eigenvalues(B)
+    assert bool(values[1] - values[0] > tiny) and bool(values[2] - values[1] > tiny)
