@@ -12,7 +12,7 @@ import torch
 
 from tests import claims_that_fail as toy
 from verify.arithmetics.symbols.evaluation import _contracted
-from verify.checks import equality, foresight
+from verify.checks import checks_of, equality, foresight
 from verify.checks.ascent import ascents
 from verify.checks.decisions import Place
 from verify.checks.equality import EqualityAttack
@@ -20,6 +20,7 @@ from verify.checks.evaluation import one_of
 from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.search import Violated, search
 from verify.checks.settings import settings_for
+from verify.evidence.parallel import tasks_of
 from verify.inputs.generators import Draw, systematic
 from verify.matrix import spectral
 from verify.vocabulary import Claim
@@ -183,3 +184,12 @@ def test_rotations_diagonalise_what_floats_cannot_tell_apart():
     assert off < flint.arb(2) ** -280
     values = spectral.symmetric_eigenvalues(B)
     assert bool(values[1] - values[0] > tiny) and bool(values[2] - values[1] > tiny)
+
+
+def test_what_took_longest_comes_first_and_what_never_ran_by_its_kind():
+    claims = [toy.TRUE_IDENTITY, toy.TRUE_BOUND]
+    known = {("toy.true-bound", "enclosed"): 3.0}
+    tasks = tasks_of(claims, SETTINGS, known)
+    assert tasks[:2] == [("toy.true-bound", "enclosed"), ("toy.true-bound", "attacked float64")]
+    assert len(tasks) == sum(len(checks_of(claim, SETTINGS)) for claim in claims)
+    assert tasks.index((toy.TRUE_IDENTITY.id, "sampled float32")) < tasks.index((toy.TRUE_IDENTITY.id, "enclosed"))

@@ -12,6 +12,7 @@ from the evidence it gathered; one that disagrees with its source fails the run.
 from __future__ import annotations
 
 import fnmatch
+import gc
 import importlib
 import importlib.metadata
 import importlib.util
@@ -24,6 +25,7 @@ import pytest
 
 from verify.checks import Check, checks_of
 from verify.checks.settings import EFFORTS, Settings, settings_for
+from verify.evidence.cluster import BETWEEN_LOOKS
 from verify.evidence.failure import describe_failure
 from verify.evidence.runner import judge, run_check
 from verify.evidence.store import Recorder, read, standing
@@ -235,6 +237,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _require_package(package)
     planned = session.config.stash[_PLANNED]
     planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
+    if planned:  # what is collected lasts, and is not looked through for cycles
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(BETWEEN_LOOKS)
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ from verify.evidence.runner import Judgement, judge
 from verify.evidence.store import Recorder, rank_of
 from verify.vocabulary.claims import Claim
 
+#: The checks that may take long, longest first.
+LONGEST = ("law", "proved", "attacked float64", "at scale", "rate", "sampled float32", "sampled float64")
 #: Seconds between two looks of a worker at whether its parent lives.
 HEARTBEAT = 0.5
 
@@ -74,9 +76,13 @@ def already_found(claims: Iterable[Claim], records: Iterable[Record], settings: 
 
 
 def tasks_of(claims: Iterable[Claim], settings: Settings, seconds: Mapping[Task, float]) -> list[Task]:
-    """Every check of `claims`, those first that took longest before, so that no worker is left alone at the end."""
+    """Every check of `claims`, those first that took longest before, so that no worker is left alone at the end.
+
+    What has not run before comes by its kind.
+    """
     tasks = [(claim.id, check.name) for claim in claims for check in checks_of(claim, settings)]
-    return sorted(tasks, key=lambda task: -seconds.get(task, 0.0))
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    return sorted(tasks, key=lambda task: (-seconds.get(task, 0.0), rank.get(task[1], len(LONGEST))))
 
 
 def run_tasks(
