@@ -64,6 +64,15 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_files_that_the_docs_name_are_there() -> None:
+    """A page of a paper names modules below the paper's folder; the page about packages elsewhere names its own files."""
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")]:
+        for name in re.findall(r"`([\w./-]+\.py)`", page.read_text(encoding="utf-8")):
+            folder = ROOT / "theorems" / (page.stem if page.parent.name == "papers" else "")
+            found = (ROOT / name).exists() or any(folder.glob(f"**/{name}"))
+            assert found or name.startswith("my_theorems/"), f"{page.name} names {name}"
+
+
 def test_the_readme_is_one_screen_with_a_picture_and_findings_that_are_the_registrys() -> None:
     assert len(README.splitlines()) <= 75
     assert re.search(r"!\[[^]]+\]\(docs/\S+\.png\)", README)
