@@ -74,7 +74,7 @@ FILES = {
     "bi_mistaken/__init__.py": "",
     "bi_mistaken/inner.py": """
         from verify.vocabulary import Claim, Equal, Paper
-        CLAIM = Claim(Paper("a", "", "", "row-major"), "b.1", label="", statement="", relation=Equal(), sizes={})
+        CLAIM = Claim(Paper("a", "", "", "row-major"), "b.1", name="another", label="", statement="", relation=Equal(), sizes={})
         """,
     "bi_exiting/__init__.py": """
         import sys
@@ -82,7 +82,7 @@ FILES = {
         from verify.vocabulary import Claim, Equal, Paper, Shape
 
         A_mn = Annotated[Any, Shape("m", "n")]
-        CLAIM = Claim(Paper("e", "", "", "row-major"), "e.exit", label="E", statement="A = A", relation=Equal(),
+        CLAIM = Claim(Paper("e", "", "", "row-major"), "e.exit", name="an exit", label="E", statement="A = A", relation=Equal(),
                       sizes={"m": (1, 2), "n": (1, 2)}, exact=True)
         @CLAIM.formula
         def formula(A: A_mn) -> Any: return A * 1
