@@ -230,6 +230,10 @@ def test_records_of_other_claims_do_not_count() -> None:
 @pytest.mark.parametrize(("link", "words"), [("presumes", "presupposes"), ("proof", "its printed proof uses")])
 def test_what_rests_on_an_error_is_a_gap(link: str, words: str) -> None:
     wrong = claim("wrong", expects="refuted", severity="error")
+    second = claim("second", expects="refuted", severity="error")
+    top = claim("top", expects="gap", **{link: ["toy.wrong", "toy.second"]})
+    found = judged([top, wrong, second], wrong=counterexample(wrong), second=counterexample(second))["top"]
+    assert found.why == f"the statement stands, but {words} what is refuted: toy.wrong, toy.second"
     top = claim("top", expects="gap", **{link: ["toy.wrong"]})
     found = judged([top, wrong], wrong=counterexample(wrong))["top"]
     assert (found.status, found.why) == ("gap", f"the statement stands, but {words} what is refuted: toy.wrong")
@@ -240,6 +244,7 @@ def test_what_rests_on_an_error_is_a_gap(link: str, words: str) -> None:
 
 
 def test_an_evident_misprint_on_the_way_is_named_and_leaves_the_verdict() -> None:
+    """Several are named in the order in which the claim names them."""
     slip = claim("slip", expects="refuted", severity="slip")
     second = claim("second", expects="refuted", severity="slip")
     top = claim("top", proof=["toy.slip"], presumes=["toy.second"])
@@ -257,10 +262,13 @@ def test_a_missing_hypothesis_is_told_from_errors_of_the_proof() -> None:
     records = {"without": counterexample(without), "step": counterexample(step)}
     found = judged([claim("top", **options), without, step], **records)["top"]
     assert found.why == "true if alpha >= 0, which is nowhere assumed; without it refuted: toy.without"
-    found = judged([claim("top", **options, proof=["toy.step"]), without, step], **records)["top"]
+    more, other = (claim(name, expects="refuted", severity="error") for name in ("more", "other"))
+    records |= {"more": counterexample(more), "other": counterexample(other)}
+    options |= {"presumes": ["toy.without", "toy.more"], "proof": ["toy.step", "toy.other"]}
+    found = judged([claim("top", **options), without, step, more, other], **records)["top"]
     assert found.why == (
-        "true if alpha >= 0, which is nowhere assumed; without it refuted: toy.without;"
-        " its printed proof uses what is refuted: toy.step"
+        "true if alpha >= 0, which is nowhere assumed; without it refuted: toy.without, toy.more;"
+        " its printed proof uses what is refuted: toy.step, toy.other"
     )
 
 
@@ -270,6 +278,8 @@ def test_what_rests_on_something_undecided_is_undecided(link: str) -> None:
     top = claim("top", **{link: ["toy.step"]})
     found = judged([top, step], step=None)["top"]
     assert (found.status, found.why) == ("open", "undecided: toy.step")
+    two = judged([claim("top", **{link: ["toy.step", "toy.next"]}), step, claim("next")], step=None, next=None)["top"]
+    assert two.why == "undecided: toy.step, toy.next"
     both = claim("top", expects="gap", **{link: ["toy.wrong", "toy.step"]})
     found = judged([both, step, wrong], step=None, wrong=counterexample(wrong))["top"]
     assert found.status == "gap"  # what is refuted decides, whatever else is open
@@ -291,9 +301,7 @@ def test_what_a_claim_stands_on_is_followed_through_all_it_uses() -> None:
     good, top = claim("good", uses=["toy.step"]), claim("top", uses=["toy.step", "toy.gap", "toy.other"])
     records = {name: counterexample(f"toy.{name}") for name in ("wrong", "other", "hard")}
     found = judged([top, step, wrong, other, gap, hard, good], **records)["top"]
-    assert found.standing_on == ("toy.other", "toy.wrong") and found.status == "holds"
-    gapped = judge_alone(gap, [evidence(gap)])
-    assert gapped.status == "holds"  # by itself: a gap comes of the context, which is not followed twice
+    assert found.standing_on == ("toy.gap", "toy.other", "toy.wrong") and found.status == "holds"
 
 
 def test_a_correction_that_does_not_hold_is_named() -> None:

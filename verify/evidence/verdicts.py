@@ -14,8 +14,8 @@ open           anything else, with the reason
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from verify.checks.record import CERTIFIED, ERROR, SEPARATION, UPHELD, Record
 from verify.evidence.runner import CONFIRMING
@@ -59,7 +59,15 @@ def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[st
         if record.claim in by_claim:
             by_claim[record.claim].append(record)
     alone = {claim_id: judge_alone(claims[claim_id], by_claim[claim_id]) for claim_id in claims}
-    return {claim_id: _in_context(claims, alone, claim_id) for claim_id in claims}
+    found = {claim_id: _in_context(claims, alone, claim_id) for claim_id in claims}
+
+    def unsound(other: str) -> bool:
+        return found[other].status in ("refuted", "gap")
+
+    return {
+        claim_id: replace(verdict, standing_on=tuple(sorted(_reached(claims, claim_id, "uses", unsound))))
+        for claim_id, verdict in found.items()
+    }
 
 
 def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
@@ -126,8 +134,7 @@ def _separation(records: list[Record]) -> float | None:
 
 def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim_id: str) -> Verdict:
     claim, own = claims[claim_id], alone[claim_id]
-    sand = tuple(sorted(_reached(claims, claim_id, "uses", lambda other: alone[other].status in ("refuted", "gap"))))
-    values = {**own.__dict__, "standing_on": sand}
+    values = dict(own.__dict__)
     if own.status in ("holds", "reading"):
         steps = (*claim.presumes, *claim.proof)
         refuted = [other for other in steps if alone[other].status == "refuted" and alone[other].severity != "slip"]
@@ -151,7 +158,7 @@ def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim
     return Verdict(**values)
 
 
-def _reached(claims: Mapping[str, Claim], start: str, link: str, wanted) -> set[str]:  # type: ignore[no-untyped-def]
+def _reached(claims: Mapping[str, Claim], start: str, link: str, wanted: Callable[[str], bool]) -> set[str]:
     found: set[str] = set()
     seen, stack = {start}, list(getattr(claims[start], link))
     while stack:
