@@ -225,6 +225,11 @@ def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(browser: B
     node.hover()
     page.wait_for_function("document.querySelector('.told math')")
     assert told.inner_text().startswith("Proposition 4.1") and "refuted (error)" in told.inner_text()
+    page.locator("#steps-map").evaluate("map => map.scrollIntoView(false)")
+    page.locator("#steps-map a").last.focus()
+    page.wait_for_function("document.querySelectorAll('.told')[1].querySelector('math')")
+    seen = page.locator(".told").nth(1).bounding_box()
+    assert seen is not None and 0 <= seen["y"] < 900, "the statement stays in sight of a tall map"
     page.locator("svg a[href$='dynamics.prop-5.1.html']").first.focus()
     page.wait_for_function("document.querySelector('.told').textContent.startsWith('Proposition 5.1')")
     node.focus()
