@@ -118,10 +118,10 @@ def test_the_command_line_reports_and_sets_its_exit_status(tmp_path, capsys, mon
 
 
 def test_entries_of_the_table_are_checked(tmp_path):
-    assert entries_of(tmp_path) == {}
+    assert entries_of(tmp_path) == []
     path = tmp_path / "pyproject.toml"
     path.write_text('[tool.verify.subjects]\na = "m:f"\nb = {implementation = "m:g", effort = "ci"}\n')
-    assert entries_of(tmp_path) == {"a": {"implementation": "m:f"}, "b": {"implementation": "m:g", "effort": "ci"}}
+    assert entries_of(tmp_path) == [("a", {"implementation": "m:f"}), ("b", {"implementation": "m:g", "effort": "ci"})]
     for wrong in ("1", "{adapter = 'm:f'}", "{implementation = 'm:f', speed = 2}"):
         path.write_text(f"[tool.verify.subjects]\na = {wrong}\n")
         with pytest.raises(InputError, match=r"tool\.verify\.subjects\.a"):
@@ -129,3 +129,31 @@ def test_entries_of_the_table_are_checked(tmp_path):
     with pytest.raises(InputError, match="--subject: expected SUBJECT="):
         entry_of_text("hessian.attention")
     assert entry_of_text("a=m:f") == ("a", {"implementation": "m:f"})
+
+
+def test_a_subject_may_have_several_implementations_and_adapters_take_options(tmp_path, monkeypatch, capsys):
+    (tmp_path / "several.py").write_text(
+        "import torch\n"
+        "from torch.nn.functional import scaled_dot_product_attention as right\n"
+        "def wrong(q, k, v):\n    return torch.softmax(q @ k.transpose(-1, -2), -1) @ v\n"
+    )
+    kernel = 'adapter = {call = "theorems.adapters:attention_kernel", layout = "HNd"}, claims = "hessian.lem-B.1"'
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.verify.subjects]\n"hessian.attention" = [\n'
+        f'  {{implementation = "several:right", {kernel}}},\n  {{implementation = "several:wrong", {kernel}}},\n]\n'
+    )
+    assert [entry["implementation"] for _, entry in entries_of(tmp_path)] == ["several:right", "several:wrong"]
+    monkeypatch.chdir(tmp_path)
+    assert main(["check"]) == 1
+    told = capsys.readouterr().out
+    assert told.count("through theorems.adapters.attention_kernel(hessian.attention, HNd, scale: own)") == 2
+    assert told.count(": ok") == 1 and "likely cause: the scale 1/sqrt(d_K) is missing" in told
+    path = tmp_path / "pyproject.toml"
+    for wrong, message in (("[]", "at least one implementation"), ('{implementation = "m:f", effort = {}}', "effort: exp")):
+        path.write_text(f"[tool.verify.subjects]\na = {wrong}\n")
+        with pytest.raises(InputError, match=message):
+            entries_of(tmp_path)
+    with pytest.raises(InputError, match=r"adapter: expected options that theorems\.adapters:attention_kernel takes"):
+        verify.check("hessian.attention", print, adapter={"call": "theorems.adapters:attention_kernel", "heads": 2})
+    with pytest.raises(InputError, match=r"adapter\.call: expected a callable"):
+        verify.check("hessian.attention", print, adapter={"layout": "HNd"})

@@ -267,6 +267,18 @@ def _(X: Any, C: Any, S: Any) -> Any:
 LAYER_NORM = Profile("transformer.layer_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
 
 
+def _number(epsilon: Any) -> Any:
+    """A constant of the layer, by which nobody differentiates, as a plain number where it is a tensor."""
+    return float(epsilon) if is_tensor(epsilon) else epsilon
+
+
+@LAYER_NORM.inputs
+def rows_to_normalise(
+    X: layers.Rows, gamma: layers.Gain, beta: layers.Shift, epsilon: layers.Epsilon
+) -> dict[str, Any]:
+    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": _number(epsilon)}
+
+
 @LAYER_NORM.variant("the mean of each row is not subtracted, as in RMSNorm")
 def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
     return layers.rms_norm(X, gamma, epsilon) + beta.reshape(1, -1)
@@ -290,6 +302,11 @@ def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
 
 
 RMS_NORM = Profile("transformer.rms_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
+
+
+@RMS_NORM.inputs
+def rows_to_scale(X: layers.Rows, gamma: layers.Gain, epsilon: layers.Epsilon) -> dict[str, Any]:
+    return {"X": X, "gamma": gamma, "epsilon": _number(epsilon)}
 
 
 @RMS_NORM.variant("the mean of each row is subtracted, as in LayerNorm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from verify.gate.errors import Raised
@@ -34,6 +34,24 @@ def named(implementation: Callable[..., Any] | str, argument: str = "implementat
     if not callable(found):
         raise InputError(argument, expected, f"{implementation!r}, a {type(found).__name__}")
     return found
+
+
+def adapter_of(given: Callable[..., Any] | str | Mapping[str, Any]) -> Callable[..., Any]:
+    """An adapter, given itself, as text, or as a mapping {"call": text, ...} with the options that what it names takes.
+
+    Raises `InputError` when that leads to no callable.
+    """
+    if not isinstance(given, Mapping):
+        return named(given, "adapter")
+    options = dict(given)
+    factory = named(options.pop("call", ""), "adapter.call")
+    try:
+        found = factory(**options)
+    except TypeError as problem:
+        raise InputError("adapter", f"options that {given['call']} takes", in_one_line(problem)) from None
+    if not callable(found):
+        raise InputError("adapter", f"options with which {given['call']} returns an adapter", shown(found))
+    return found  # type: ignore[no-any-return]
 
 
 def adapted(function: Callable[..., Any], adapter: Callable[..., Any] | str) -> Callable[..., Any]:

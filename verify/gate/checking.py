@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from verify.checks.settings import Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
-from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
+from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text
 from verify.gate.comparison import LABELS, Comparison
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
@@ -105,7 +105,7 @@ def gate(
     subject: str,
     implementation: Callable[..., Any] | str,
     *,
-    adapter: Adapter | str | None = None,
+    adapter: Adapter | str | Mapping[str, Any] | None = None,
     claims: str = "*",
     effort: str = "quick",
     dtypes: Sequence[str] | None = None,
@@ -119,9 +119,9 @@ def gate(
     definition_of(subject)
     function = named(implementation)
     title = title_of(function)
-    adapter = adapter or recognised(subject, function)
-    if adapter is not None:
-        function, title = adapted(function, adapter), f"{title} through {title_of(named(adapter, 'adapter'))}"
+    chosen = recognised(subject, function) if adapter is None else adapter_of(adapter)
+    if chosen is not None:
+        function, title = adapted(function, chosen), f"{title} through {title_of(chosen)}"
     known = claims_by_subject(package).get(subject, [])
     chosen = [claim for claim in known if fnmatch.fnmatchcase(claim.id, claims)]
     if not chosen and claims != "*":
@@ -136,7 +136,7 @@ def check(
     subject: str,
     implementation: Callable[..., Any] | str,
     *,
-    adapter: Adapter | str | None = None,
+    adapter: Adapter | str | Mapping[str, Any] | None = None,
     claims: str = "*",
     effort: str = "quick",
     dtypes: Sequence[str] | None = None,
@@ -149,7 +149,8 @@ def check(
     ----------
     subject: a name that `verify.subjects()` lists.
     implementation: a function with the parameters of the definition, taken by position; or "package.module:function".
-    adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`).  Modules and
+    adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`); a mapping
+        {"call": text, ...} for an adapter that takes options.  Modules and
         kernels that are known by name (`verify.gate.recognised`) need none.
     claims: a glob of claim ids; only claims that hold are gates.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.

@@ -61,13 +61,13 @@ def _check(options: argparse.Namespace) -> int:
         raise InputError("implementation", "MODULE:FUNCTION after the subject", "nothing")
     else:
         given = {name: getattr(options, name) for name in ("implementation", "adapter", "claims", "effort", "device")}
-        entries = {options.subject: {**given, "dtypes": options.dtype}}
-    deep = any(entry.get("effort") == "deep" for entry in entries.values())
+        entries = [(options.subject, {**given, "dtypes": options.dtype})]
+    deep = any(entry.get("effort") == "deep" for _, entry in entries)
     timeout = options.timeout or (DEEP_TIMEOUT if deep else TIMEOUT)
-    tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries.items()]
+    tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries]
     ok = True
     reports = each_apart(_checked, tasks, timeout)
-    for subject in entries:
+    for subject, _ in entries:
         try:
             report, passed = next(reports)
         except InputError as problem:

@@ -8,6 +8,7 @@ Without either option the plugin collects nothing and prints nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,15 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     from verify.gate.table import entries_of, entry_of_text, importable
 
     try:
-        entries = list(entries_of(config.rootpath).items()) if config.option.subjects else []
+        entries = entries_of(config.rootpath) if config.option.subjects else []
         if config.option.subjects and not entries:
             path = config.rootpath / "pyproject.toml"
             raise InputError("--subjects", "a table [tool.verify.subjects]", f"none in {str(path)!r}")
         entries += [entry_of_text(text) for text in config.option.subject]
+        several = Counter(subject for subject, _ in entries)
         for subject, entry in entries:
-            node: SubjectNode = SubjectNode.from_parent(session, name=subject, nodeid=f"subjects::{subject}")
+            name = f"{subject}[{entry['implementation']}]" if several[subject] > 1 else subject
+            node: SubjectNode = SubjectNode.from_parent(session, name=name, nodeid=f"subjects::{name}")
             with importable(config.rootpath):
                 node.made = gate(subject, **entry)
             items.extend(node.collect())

@@ -3,6 +3,7 @@
 [tool.verify.subjects]
 "hessian.attention" = "mylib.layers:attention"
 "osa.stiefel_uniform" = {implementation = "mylib.init:sampler", adapter = "mylib.adapters:sampler", effort = "ci"}
+"transformer.masked_attention" = ["mylib.kernels:flash", "mylib.kernels:plain"]
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from verify.vocabulary.errors import InputError, shown
 OPTIONS = ("adapter", "claims", "effort", "dtypes", "device")
 
 
-def entries_of(folder: Path) -> dict[str, dict[str, Any]]:
-    """The table [tool.verify.subjects] of ``folder/pyproject.toml``: keyword arguments of `verify.check` by subject.
+def entries_of(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The table [tool.verify.subjects] of ``folder/pyproject.toml``: subjects with keyword arguments of `verify.check`.
 
     Empty where there is no such file or table; raises `InputError` for a file that is no TOML, and for an entry that says
     something else.
     """
     path = folder / "pyproject.toml"
     if not path.is_file():
-        return {}
+        return []
     # tomllib came with Python 3.11; pytest brings tomli before that
     toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
@@ -43,7 +44,10 @@ def entries_of(folder: Path) -> dict[str, dict[str, Any]]:
         found = found.get(name, {})
         if not isinstance(found, dict):
             raise InputError(".".join(place), "a table", shown(found))
-    return {name: _entry(name, value) for name, value in found.items()}
+    each = [(name, value if isinstance(value, list) else [value]) for name, value in found.items()]
+    if empty := [name for name, values in each if not values]:
+        raise InputError(f"tool.verify.subjects.{empty[0]}", "at least one implementation", "none")
+    return [(name, _entry(name, value)) for name, values in each for value in values]
 
 
 def _entry(name: str, value: Any) -> dict[str, Any]:
@@ -58,8 +62,12 @@ def _entry(name: str, value: Any) -> dict[str, Any]:
         if option == "dtypes":
             if not isinstance(given, list) or not given or not all(isinstance(dtype, str) for dtype in given):
                 raise InputError(f"{place}.dtypes", "a list of float64, float32 or both", shown(given))
-        elif not isinstance(given, str):
-            raise InputError(f"{place}.{option}", "text", shown(given))
+        elif not isinstance(given, str) and not (option == "adapter" and isinstance(given, dict)):
+            raise InputError(
+                f"{place}.{option}",
+                "text" + (", or a table with call and options" if option == "adapter" else ""),
+                shown(given),
+            )
     return dict(entry)
 
 
