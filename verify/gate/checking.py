@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.checks.settings import Settings, settings_for
-from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text
-from verify.gate.comparison import FIRST, LABELS, LONG, SECOND, SIZES, Comparison
+from verify.gate.arguments import adapted, contained, dtypes_of, named, require_text, texts
+from verify.gate.comparison import Comparison
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
-from verify.gate.findings import BROKEN, Finding, SubjectReport
-from verify.gate.measure import DEFINITION, examine
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding, SubjectReport
+from verify.gate.measure import TWICE, examine
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.standing import Standing, title_of
@@ -36,6 +36,7 @@ class Gate:
     profile: Profile
     claims: list[Claim]
     settings: Settings
+    required: tuple[str, ...] = ()
     comparison: Comparison | None = field(default=None, repr=False)
     _causes: list[str] | None = field(default=None, repr=False)
 
@@ -53,14 +54,14 @@ class Gate:
             found += [(claim.id, dtype) for dtype in dtypes]
         return found
 
-    def run(self, check: str, dtype: str) -> Finding:
-        """Make one of the checks."""
+    def run(self, check: str, dtype: str, briefly: bool = False, shrinking: bool = True) -> Finding:
+        """Make one of the checks; `briefly` and `shrinking` as for `verify.gate.measure.examine`."""
         with replaced(self.subject, self.standing), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
-            if check in LABELS and self.comparison:
+            if check in COMPARISONS and self.comparison:
                 return self.comparison.run(check, dtype)
             if check != DEFINITION:
-                return examine(self._claim(check), self.standing, self.settings, dtype)
+                return examine(self._claim(check), self.standing, self.settings, dtype, None, briefly, shrinking)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
 
     def _claim(self, claim_id: str) -> Claim:
@@ -68,10 +69,12 @@ class Gate:
 
     def causes_of(self, finding: Finding) -> list[str]:
         """Named mistakes that explain a broken check."""
+        if finding.why == TWICE:
+            return [TWICE]
         if self._causes is None:
             at = finding.inputs if finding.check == DEFINITION else {}
             self._causes = causes(self.profile, self.standing, self.settings, finding.dtype, at)
-            if not self._causes and finding.check in (FIRST, SECOND, SIZES, LONG):
+            if not self._causes and finding.check in COMPARISONS:
                 with replaced(self.subject, self.standing):
                     self._causes = derivative_causes(self.profile, self.standing, self.settings)
             elif not self._causes and finding.check != DEFINITION:
@@ -89,14 +92,16 @@ def gate(
     implementation: Callable[..., Any] | str,
     *,
     adapter: Adapter | str | None = None,
-    claims: str = "*",
+    claims: str | Sequence[str] = "*",
     effort: str = "quick",
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
+    require: str | Sequence[str] = (),
     package: str = "theorems",
 ) -> Gate:
     """The checks of an implementation; arguments and errors as for `check`."""
-    require_text(subject=subject, claims=claims)
+    require_text(subject=subject)
+    globs, required = texts(claims=claims), texts(require=require)
     settings = settings_for(effort, None, device, dtypes_of(dtypes))
     load(package)
     definition_of(subject)
@@ -105,10 +110,22 @@ def gate(
     if adapter is not None:
         function, title = adapted(function, adapter), f"{title} through {title_of(named(adapter, 'adapter'))}"
     known = claims_by_subject(package).get(subject, [])
-    chosen = [claim for claim in known if fnmatch.fnmatchcase(claim.id, claims)]
-    if not chosen and claims != "*":
-        raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(claims))
-    made = Gate(subject, Standing(subject, contained(function)), title, profile_of(subject), chosen, settings)
+    profile = profile_of(subject)
+    for glob in globs:
+        if glob != "*" and not fnmatch.filter([claim.id for claim in known], glob):
+            raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(glob))
+    chosen = [
+        claim
+        for claim in known
+        if any(fnmatch.fnmatchcase(claim.id, glob) for glob in globs)
+        and not (globs == ("*",) and profile.is_drawn and isinstance(claim.relation, FollowsLaw))
+    ]
+    standing = Standing(subject, contained(function))
+    made = Gate(subject, standing, title, profile, chosen, settings, required)
+    for glob in required:
+        if glob != "derivatives" and not fnmatch.filter([check for check, _ in made.checks], glob):
+            checks = list(dict.fromkeys(check for check, _ in made.checks))
+            raise InputError("require", f"derivatives, or a glob that matches one of {checks}", repr(glob))
     if not made.checks:
         raise InputError("subject", f"one about which {package!r} has a claim that holds", repr(subject))
     return made
@@ -119,10 +136,11 @@ def check(
     implementation: Callable[..., Any] | str,
     *,
     adapter: Adapter | str | None = None,
-    claims: str = "*",
+    claims: str | Sequence[str] = "*",
     effort: str = "quick",
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
+    require: str | Sequence[str] = (),
     package: str = "theorems",
 ) -> SubjectReport:
     """Let `implementation` stand in for a subject, and report which theorems it satisfies and which it breaks.
@@ -132,7 +150,9 @@ def check(
     subject: a name that `verify.subjects()` lists.
     implementation: a function with the parameters of the definition, taken by position; or "package.module:function".
     adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`).
-    claims: a glob of claim ids; only claims that hold are gates.
+    claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
+        out unless the subject itself draws samples: they take long.
+    require: "derivatives", or globs of checks: what cannot be decided of these counts as failed.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
 
     Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device or
@@ -148,11 +168,17 @@ def check(
         effort=effort,
         dtypes=dtypes,
         device=device,
+        require=require,
         package=package,
     )
-    report = SubjectReport(subject, made.title)
+    report = SubjectReport(subject, made.title, required=made.required)
     for name, dtype in made.checks:
-        report.findings.append(made.run(name, dtype))
+        broken = report.with_status(BROKEN)
+        of_definition = {finding.check for finding in broken} & {DEFINITION, *COMPARISONS}
+        if of_definition and (name in COMPARISONS or dtype != made.settings.dtypes[0]) and name not in of_definition:
+            continue  # it is wrong; what is left to say is which theorems it breaks
+        shrinking = not any(finding.check not in (DEFINITION, *COMPARISONS) for finding in broken)
+        report.findings.append(made.run(name, dtype, bool(of_definition), shrinking))
         if name == DEFINITION and report.findings[-1].status == BROKEN and not report.findings[-1].inputs:
             break  # it raises, or returns something that no claim can use
     for finding in report.with_status(BROKEN):
