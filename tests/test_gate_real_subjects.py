@@ -86,7 +86,7 @@ def test_attention_of_a_hugging_face_model_built_from_its_configuration(implemen
     if implementation == "sdpa":
         assert_right(report)
     else:  # its softmax is computed in float32, whatever the dtype of the tokens
-        assert report.causes == ["it computes in float32, or adds a constant of about that size"]
+        assert report.causes == ["it computes in float32"]
         assert {finding.dtype for finding in report.findings if finding.status == "broken"} == {"float64"}
 
 

@@ -555,6 +555,8 @@ def _(M: Any, steps: Any, epsilon: Any) -> Any:
     return osa.newton_schulz_basis(M, steps, epsilon * 0)
 
 
+Profile("osa.qr_basis", layout="columns of M are orthogonalised", largest=33)
+Profile("osa.newton_schulz_attention_matrix", layout=TOKENS_ARE_ROWS, where=osa.whole_heads, largest=33)
 STIEFEL = Profile("osa.stiefel_uniform", layout="samples along the first axis, orthonormal columns of shape (n, m)")
 
 NORMALISATION = Profile(

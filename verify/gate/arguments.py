@@ -93,6 +93,15 @@ def require_text(**arguments: Any) -> None:
             raise InputError(name, "text", shown(value))
 
 
+def texts(**argument: str | Sequence[str]) -> tuple[str, ...]:
+    """The globs of the one argument given, a text or a sequence of texts; raises `InputError` for anything else."""
+    ((name, value),) = argument.items()
+    found = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else None
+    if found is None or not all(isinstance(text, str) for text in found) or (not found and name == "claims"):
+        raise InputError(name, "text, or a list of texts", shown(value))
+    return found
+
+
 def dtypes_of(dtypes: Sequence[str] | None) -> tuple[str, ...] | None:
     """The names of dtypes, None for all; raises `InputError` for what is no list of names, and for an empty one."""
     if dtypes is None:

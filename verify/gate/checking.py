@@ -11,12 +11,12 @@ from typing import Any
 
 from verify.checks.settings import Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
-from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text
-from verify.gate.comparison import LABELS, Comparison
+from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text, texts
+from verify.gate.comparison import Comparison
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BROKEN, Finding, SubjectReport
-from verify.gate.measure import DEFINITION, examine
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding, SubjectReport
+from verify.gate.measure import TWICE, examine
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.recognised import recognised
@@ -40,6 +40,7 @@ class Gate:
     profile: Profile
     claims: list[Claim]
     settings: Settings
+    required: tuple[str, ...] = ()
     comparison: Comparison | None = field(default=None, repr=False)
     _causes: list[str] | None = field(default=None, repr=False)
 
@@ -57,23 +58,27 @@ class Gate:
             found += [(claim.id, dtype) for dtype in dtypes]
         return found
 
-    def run(self, check: str, dtype: str) -> Finding:
-        """Make one of the checks; an exit or a skipped test inside it, in a backward pass say, breaks it."""
+    def run(self, check: str, dtype: str, briefly: bool = False, shrinking: bool = True) -> Finding:
+        """Make one of the checks; an exit or a skipped test inside it, in a backward pass say, breaks it.
+
+        `briefly` and `shrinking` as for `verify.gate.measure.examine`.
+        """
         try:
-            return contained(self._run)(check, dtype)  # type: ignore[no-any-return]
+            return contained(self._run)(check, dtype, briefly, shrinking)  # type: ignore[no-any-return]
         except (Raised, WrongResult) as problem:
-            label = LABELS.get(check) or (self.profile.claim() if check == DEFINITION else self._claim(check)).label
+            own = self.profile.claim() if check == DEFINITION else None
+            label = COMPARISONS.get(check) or (own or self._claim(check)).label
             return Finding(
                 check, label, dtype, BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
             )
 
-    def _run(self, check: str, dtype: str) -> Finding:
+    def _run(self, check: str, dtype: str, briefly: bool, shrinking: bool) -> Finding:
         with replaced(self.subject, self.standing), warnings_only_warn():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
-            if check in LABELS and self.comparison:
+            if check in COMPARISONS and self.comparison:
                 return self.comparison.run(check, dtype)
             if check != DEFINITION:
-                return examine(self._claim(check), self.standing, self.settings, dtype)
+                return examine(self._claim(check), self.standing, self.settings, dtype, None, briefly, shrinking)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
 
     def _claim(self, claim_id: str) -> Claim:
@@ -81,6 +86,8 @@ class Gate:
 
     def causes_of(self, finding: Finding) -> list[str]:
         """Named mistakes that explain a broken check; none where the implementation fails in the search for them."""
+        if finding.why == TWICE:
+            return [TWICE]
         if self._causes is None:
             self._causes = []
             with contextlib.suppress(Exception):  # the finding stands, whatever other people's code raises now
@@ -93,7 +100,7 @@ class Gate:
         if found or finding.check == DEFINITION:
             return found
         with replaced(self.subject, self.standing):
-            if finding.check in LABELS:
+            if finding.check in COMPARISONS:
                 return derivative_causes(self.profile, self.standing, self.settings)
             claim = self._claim(finding.check)
             if isinstance(claim.relation, FollowsLaw):
@@ -106,27 +113,41 @@ def gate(
     implementation: Callable[..., Any] | str,
     *,
     adapter: Adapter | str | Mapping[str, Any] | None = None,
-    claims: str = "*",
+    claims: str | Sequence[str] = "*",
     effort: str = "quick",
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
+    require: str | Sequence[str] = (),
     package: str = "theorems",
 ) -> Gate:
     """The checks of an implementation; arguments and errors as for `check`."""
-    require_text(subject=subject, claims=claims)
+    require_text(subject=subject)
+    globs, required = texts(claims=claims), texts(require=require)
     settings = settings_for(effort, None, device, dtypes_of(dtypes))
     load(package)
     definition_of(subject)
     function = named(implementation)
     title = title_of(function)
-    chosen = recognised(subject, function) if adapter is None else adapter_of(adapter)
-    if chosen is not None:
-        function, title = adapted(function, chosen), f"{title} through {title_of(chosen)}"
+    turning = recognised(subject, function) if adapter is None else adapter_of(adapter)
+    if turning is not None:
+        function, title = adapted(function, turning), f"{title} through {title_of(turning)}"
     known = claims_by_subject(package).get(subject, [])
-    chosen = [claim for claim in known if fnmatch.fnmatchcase(claim.id, claims)]
-    if not chosen and claims != "*":
-        raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(claims))
-    made = Gate(subject, Standing(subject, contained(function)), title, profile_of(subject), chosen, settings)
+    profile = profile_of(subject)
+    for glob in globs:
+        if glob != "*" and not fnmatch.filter([claim.id for claim in known], glob):
+            raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(glob))
+    chosen = [
+        claim
+        for claim in known
+        if any(fnmatch.fnmatchcase(claim.id, glob) for glob in globs)
+        and not (globs == ("*",) and profile.is_drawn and isinstance(claim.relation, FollowsLaw))
+    ]
+    standing = Standing(subject, contained(function))
+    made = Gate(subject, standing, title, profile, chosen, settings, required)
+    for glob in required:
+        if glob != "derivatives" and not fnmatch.filter([check for check, _ in made.checks], glob):
+            checks = list(dict.fromkeys(check for check, _ in made.checks))
+            raise InputError("require", f"derivatives, or a glob that matches one of {checks}", repr(glob))
     if not made.checks:
         raise InputError("subject", f"one about which {package!r} has a claim that holds", repr(subject))
     return made
@@ -137,10 +158,11 @@ def check(
     implementation: Callable[..., Any] | str,
     *,
     adapter: Adapter | str | Mapping[str, Any] | None = None,
-    claims: str = "*",
+    claims: str | Sequence[str] = "*",
     effort: str = "quick",
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
+    require: str | Sequence[str] = (),
     package: str = "theorems",
 ) -> SubjectReport:
     """Let `implementation` stand in for a subject, and report which theorems it satisfies and which it breaks.
@@ -152,7 +174,9 @@ def check(
     adapter: what turns `implementation` into such a function, itself or as text (`verify.gate.adapters`); a mapping
         {"call": text, ...} for an adapter that takes options.  Modules and
         kernels that are known by name (`verify.gate.recognised`) need none.
-    claims: a glob of claim ids; only claims that hold are gates.
+    claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
+        out unless the subject itself draws samples: they take long.
+    require: "derivatives", or globs of checks: what cannot be decided of these counts as failed.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
 
     Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device or
@@ -168,11 +192,17 @@ def check(
         effort=effort,
         dtypes=dtypes,
         device=device,
+        require=require,
         package=package,
     )
-    report = SubjectReport(subject, made.title)
+    report = SubjectReport(subject, made.title, required=made.required)
     for name, dtype in made.checks:
-        report.findings.append(made.run(name, dtype))
+        broken = report.with_status(BROKEN)
+        of_definition = {finding.check for finding in broken} & {DEFINITION, *COMPARISONS}
+        if of_definition and (name in COMPARISONS or dtype != made.settings.dtypes[0]) and name not in of_definition:
+            continue  # it is wrong; what is left to say is which theorems it breaks
+        shrinking = not any(finding.check not in (DEFINITION, *COMPARISONS) for finding in broken)
+        report.findings.append(made.run(name, dtype, bool(of_definition), shrinking))
         if name == DEFINITION and report.findings[-1].status == BROKEN and not report.findings[-1].inputs:
             break  # it raises, or returns something that no claim can use
     for finding in report.with_status(BROKEN):

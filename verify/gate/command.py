@@ -25,6 +25,9 @@ def add_gate_commands(commands: Any) -> None:
     checking.add_argument("implementation", nargs="?", metavar="MODULE:FUNCTION")
     checking.add_argument("--adapter", metavar="MODULE:FUNCTION", help="what gives it the parameters of the subject")
     checking.add_argument("--claims", default="*", metavar="GLOB", help="only claims whose id matches")
+    checking.add_argument(
+        "--require", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: undecided ones fail"
+    )
     checking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
     checking.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
     checking.add_argument("--device", default="cpu", help="torch device (default: cpu)")
@@ -60,7 +63,10 @@ def _check(options: argparse.Namespace) -> int:
     elif options.implementation is None:
         raise InputError("implementation", "MODULE:FUNCTION after the subject", "nothing")
     else:
-        given = {name: getattr(options, name) for name in ("implementation", "adapter", "claims", "effort", "device")}
+        given = {
+            name: getattr(options, name)
+            for name in ("implementation", "adapter", "claims", "effort", "device", "require")
+        }
         entries = [(options.subject, {**given, "dtypes": options.dtype})]
     deep = any(entry.get("effort") == "deep" for _, entry in entries)
     timeout = options.timeout or (DEEP_TIMEOUT if deep else TIMEOUT)

@@ -11,7 +11,18 @@ from verify.checks.evaluation import one_of
 from verify.checks.settings import Settings, torch_dtype
 from verify.gate.derivatives import Gap, Point, gap_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, Finding
+from verify.gate.findings import (
+    BROKEN,
+    COMPARISONS,
+    FIRST,
+    LONG,
+    NOT_DIFFERENTIABLE,
+    SATISFIED,
+    SECOND,
+    SIZES,
+    UNCHECKABLE,
+    Finding,
+)
 from verify.gate.measure import ALLOWED, ROUND, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
@@ -29,13 +40,6 @@ from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
 from verify.inputs.shrinking import shrunk
 
-FIRST, SECOND, SIZES, LONG = "first-derivatives", "second-derivatives", "sizes", "long-sequences"
-LABELS = {
-    FIRST: "derivatives in every tensor argument, beside those of the definition",
-    SECOND: "second derivatives in every tensor argument, beside those of the definition",
-    SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
-    LONG: "a few rows and their derivatives at many tokens",
-}
 #: A derivative that is refused so often in a row is not asked for again.
 PATIENCE = 3
 #: Evaluations that the search for a small example may cost.
@@ -94,14 +98,14 @@ class Comparison:
 
     def run(self, check: str, dtype: str) -> Finding:
         """The finding of one comparison in one dtype."""
-        finding = Finding(check, LABELS[check], dtype, UNCHECKABLE)
+        finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
         refused, times, worst = "", 0, 0.0
         for number, prepared in enumerate(self.prepared(check)):
             with place(number + number // ROUND):
                 try:
                     gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
                 except NotDifferentiable as problem:
-                    refused, times = f"not differentiable: {problem}", times + 1
+                    refused, times = f"{NOT_DIFFERENTIABLE}: {problem}", times + 1
                     if check in (FIRST, SECOND):
                         if times >= PATIENCE:
                             break

@@ -34,6 +34,9 @@ _MISFIT = (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError, Inp
 
 Function = Callable[..., Any]
 
+#: The mistake of functions that are right where they are finite.
+OVERFLOW = "it overflows: the maximum is not subtracted before the exponential"
+
 
 @dataclass
 class _Point:
@@ -71,7 +74,15 @@ def causes(
         unit = unit_at(claim, [standing.definition], one_of(claim, arrays, 0), BITS[dtype])
         if unit.usable and unit.value > 0 and _comparable(yours, truth):
             points.append(_Point(arguments, sizes, truth, yours, unit.value))
-    if not points or all(_far(point.yours, point.truth, point.unit) is False for point in points):
+    if not points:
+        return []
+    right = [not _far(point.yours, point.truth, point.unit) for point in points]
+    if not all(right) and all(
+        fine or (not bool(point.yours.isfinite().all()) and bool(point.truth.isfinite().all()))
+        for fine, point in zip(right, points, strict=True)
+    ):
+        return [OVERFLOW]
+    if all(right):
         return []
     found = [name for name, variant in _candidates(profile, standing) if _explains(variant, points)]
     return found or _scalings(points) or _precision(standing, points, dtype)
@@ -173,14 +184,40 @@ def _scalings(points: list[_Point]) -> list[str]:
 
 
 def _precision(standing: Standing, points: list[_Point], dtype: str) -> list[str]:
-    """A computation in float32 or less, where more was asked for."""
+    """A computation in a lower precision: errors of its size at every draw, and values that move in steps of that size."""
     import torch
 
     for lower in (torch.float32, torch.float16, torch.bfloat16):
         eps = torch.finfo(lower).eps
-        if eps > torch.finfo(getattr(torch, dtype)).eps and all(_within(point, 4 * eps) for point in points):
-            return [f"it computes in {str(lower).removeprefix('torch.')}, or adds a constant of about that size"]
+        if eps <= torch.finfo(getattr(torch, dtype)).eps or not all(_within(point, 4 * eps) for point in points):
+            continue
+        visible = [point for point in points if not _within(point, eps / 256)]
+        stepped = [point for point in visible if _moves_in_steps(standing, point, eps)]
+        if visible and 2 * len(stepped) > len(visible):
+            return [f"it computes in {str(lower).removeprefix('torch.')}"]
     return []
+
+
+def _moves_in_steps(standing: Standing, point: _Point, eps: float) -> bool:
+    """Whether a change of the arguments far below `eps` moves the values otherwise than it moves the definition's.
+
+    A smooth mistake (a clamp, a series, a constant) moves with the definition; rounded values stay, or jump.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    near = {
+        name: x * (1 + eps / 256 * torch.rand(x.shape, generator=generator, dtype=torch.float64).to(x))
+        if isinstance(x, torch.Tensor)
+        else x
+        for name, x in point.arguments.items()
+    }
+    try:
+        yours, truth = standing.implementation(*_in_order(standing, near)), standing.definition(**near)
+    except Exception:  # whatever it is, it is not a rounding
+        return False
+    moved = truth - point.truth
+    return bool(((yours - point.yours) - moved).abs().max() > moved.abs().max() / 4)
 
 
 def _within(point: _Point, relative: float) -> bool:

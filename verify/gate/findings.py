@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import textwrap
 from collections.abc import Mapping
@@ -9,6 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.gate.errors import SubjectFailure
+
+#: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
+DEFINITION, FIRST, SECOND, SIZES, LONG = (
+    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences",
+)  # fmt: skip
+COMPARISONS = {
+    FIRST: "derivatives in every tensor argument, beside those of the definition",
+    SECOND: "second derivatives in every tensor argument, beside those of the definition",
+    SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
+    LONG: "a few rows and their derivatives at many tokens",
+}
+#: How the reasons begin why derivatives are undecided.
+NOT_DIFFERENTIABLE = "not differentiable"
 
 SATISFIED, BROKEN, UNCHECKABLE, UNREACHED = "satisfied", "broken", "not checkable", "not reached"
 
@@ -36,6 +50,18 @@ class Finding:
     yours: Any = None
     expected: Any = None
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the check could not be made, or derivatives were left out of it."""
+        return self.status == UNCHECKABLE or (self.status == SATISFIED and NOT_DIFFERENTIABLE in self.why)
+
+    def is_required(self, required: tuple[str, ...]) -> bool:
+        """Whether it has to be decided: "derivatives" stands for all that need one, other words are globs of checks."""
+        return any(
+            NOT_DIFFERENTIABLE in self.why if glob == "derivatives" else fnmatch.fnmatchcase(self.check, glob)
+            for glob in required
+        )
+
     def accuracy(self) -> str:
         """How far from right it is, or why nothing was measured."""
         parts = [] if self.residual is None else [f"{self.residual:.3g} units"]
@@ -45,7 +71,8 @@ class Finding:
 
     def example(self) -> str:
         """The smallest inputs found at which it breaks, ready to paste, and both values there."""
-        first, second = ("yours", "definition") if self.check == "definition" else ("one side", "other side")
+        own = self.check in (DEFINITION, *COMPARISONS)
+        first, second = ("yours", "definition") if own else ("one side", "other side")
         lines = ["at", *(f"  {_as_python(name, value, self.dtype)}" for name, value in self.inputs.items())]
         return "\n".join([*lines, f"{first:11s} {_short(self.yours)}", f"{second:11s} {_short(self.expected)}"])
 
@@ -53,6 +80,11 @@ class Finding:
         """One finding in full."""
         text = f"{self.status}: {self.check} in {self.dtype} ({self.label}): {self.accuracy()}"
         return text + ("\n" + textwrap.indent(self.example(), "  ") if self.inputs else "")
+
+
+def _some(names: list[str], shown: int = 3) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 def _as_python(name: str, value: Any, dtype: str) -> str:
@@ -76,14 +108,37 @@ class SubjectReport:
     implementation: str
     findings: list[Finding] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
+    required: tuple[str, ...] = ()
 
     def with_status(self, status: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.status == status]
 
     @property
     def ok(self) -> bool:
-        """Nothing is broken, and something was decided."""
-        return not self.with_status(BROKEN) and bool(self.with_status(SATISFIED))
+        """Nothing is broken, something was decided, and so was everything that is required."""
+        return not self.with_status(BROKEN) and bool(self.with_status(SATISFIED)) and not self.missing
+
+    @property
+    def undecided(self) -> list[str]:
+        """Names of the checks that could not be decided in some dtype."""
+        return list(dict.fromkeys(finding.check for finding in self.findings if finding.is_undecided))
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the checks that were required and could not be decided."""
+        missing = (finding for finding in self.findings if finding.is_undecided and finding.is_required(self.required))
+        return list(dict.fromkeys(finding.check for finding in missing))
+
+    @property
+    def verdict(self) -> str:
+        """In a few words: "ok" alone only where everything was decided."""
+        if self.with_status(BROKEN) or not self.with_status(SATISFIED):
+            return "NOT the definition"
+        if self.missing:
+            return f"NOT decided, though required: {_some(self.missing)}"
+        if self.undecided:
+            return f"ok as far as decided; {len(self.undecided)} not decided: {_some(self.undecided)}"
+        return "ok"
 
     @property
     def accuracy(self) -> dict[str, float]:
@@ -93,7 +148,9 @@ class SubjectReport:
     @property
     def satisfied(self) -> list[str]:
         """Ids of the claims satisfied in every dtype in which they were checked."""
-        claims = dict.fromkeys(finding.check for finding in self.findings if finding.check != "definition")
+        claims = dict.fromkeys(
+            finding.check for finding in self.findings if finding.check not in (DEFINITION, *COMPARISONS)
+        )
         return [
             claim
             for claim in claims
@@ -111,7 +168,7 @@ class SubjectReport:
             raise SubjectFailure(str(self))
 
     def __str__(self) -> str:
-        lines = [f"{self.subject} implemented by {self.implementation}: {'ok' if self.ok else 'NOT the definition'}"]
+        lines = [f"{self.subject} implemented by {self.implementation}: {self.verdict}"]
         lines += [f"  likely cause: {cause}" for cause in self.causes]
         shown: set[bool] = set()
         for status in (BROKEN, SATISFIED):
@@ -122,8 +179,8 @@ class SubjectReport:
                 numbers = ", ".join(f"{finding.dtype} {finding.accuracy()}" for finding in same)
                 lines.append(f"  {name}  ({same[0].label})  {numbers}")
                 # the values and one theorem in full are what a person looks at
-                if same[0].inputs and (name == "definition") not in shown:
-                    shown.add(name == "definition")
+                if same[0].inputs and (name == DEFINITION) not in shown:
+                    shown.add(name == DEFINITION)
                     lines.append(textwrap.indent(same[0].example(), "  "))
         for status in (UNCHECKABLE, UNREACHED):
             found = self.with_status(status)

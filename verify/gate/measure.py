@@ -29,7 +29,7 @@ from verify.checks.record import UPHELD
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, unit_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, UNREACHED, Finding
+from verify.gate.findings import BROKEN, DEFINITION, NOT_DIFFERENTIABLE, SATISFIED, UNCHECKABLE, UNREACHED, Finding
 from verify.gate.places import place, places
 from verify.gate.standing import Standing
 from verify.inputs.generators import Draw, applicable_domains, systematic
@@ -46,10 +46,11 @@ ALLOWED = 2.0**LOST_BITS
 #: How many ulps one rounding unit may have where errors are given in ulps.
 WELL_CONDITIONED = 1024.0
 
-#: The check of the values themselves.
-DEFINITION = "definition"
 #: As many places as two leading axes have: after a round, places meet draws of the other parity.
 ROUND = len(places(2))
+
+#: What is said of an implementation that is no function of its arguments.
+TWICE = "two calls at the same arguments differ: it is random, or keeps a state"
 
 #: Samples and instances of a statistical test: initialisers are called once per sample.
 LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
@@ -93,10 +94,23 @@ class Sample:
     right: Any
     residual: float
     ulps: float | None = None
+    unit: float = math.inf
 
 
-def examine(claim: Claim, standing: Standing, settings: Settings, dtype: str, check: str | None = None) -> Finding:
-    """The finding of one claim in one dtype; `standing` has to be active in `verify.vocabulary.replaced`."""
+def examine(
+    claim: Claim,
+    standing: Standing,
+    settings: Settings,
+    dtype: str,
+    check: str | None = None,
+    briefly: bool = False,
+    shrinking: bool = True,
+) -> Finding:
+    """The finding of one claim in one dtype; `standing` has to be active in `verify.vocabulary.replaced`.
+
+    `briefly`: at one draw, for theorems about an implementation that is known to be wrong.  `shrinking`: whether a small
+    example is looked for where it breaks.
+    """
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
     try:
@@ -105,27 +119,28 @@ def examine(claim: Claim, standing: Standing, settings: Settings, dtype: str, ch
         elif isinstance(claim.relation, TendsTo) and isinstance(claim.relation.rate, PowerRate):
             _test_limit(claim, claim.relation, finding, settings)
         else:
-            _compare(copy.copy(claim), finding, settings)
+            _compare(copy.copy(claim), finding, settings, briefly, shrinking)
     except (WrongResult, Raised) as problem:
         finding.status, finding.why = BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
     except NotDifferentiable as problem:
-        finding.why = f"not differentiable: {problem}"
+        finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
     except Exception as problem:  # a derivative that torch refuses, or what the implementation's values led to
         text = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
-        finding.why = f"not differentiable: {text}" if standing.differentiated else f"no value: {text}"
+        finding.why = f"{NOT_DIFFERENTIABLE}: {text}" if standing.differentiated else f"no value: {text}"
     if finding.status == SATISFIED and standing.calls == 0:
         finding.status, finding.why = UNREACHED, "no check of this claim called the implementation"
     return finding
 
 
-def _compare(claim: Claim, finding: Finding, settings: Settings) -> None:
+def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool) -> None:
     sides = Sides.of(claim)
     if sides is None:
         finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
         return
     claim.batched = False
     of_values = finding.check == DEFINITION
-    wanted = _draws_of_values(claim, settings) if of_values else settings.effort.examples // 2
+    wanted = _draws_of_values(claim, settings) if of_values else _draws_of_a_theorem(settings, finding.dtype)
+    wanted = 1 if briefly else wanted
     worst = 0.0
     for number, draw in enumerate(systematic(claim, 4 * wanted, settings.seed)):
         if finding.examples >= wanted:
@@ -136,8 +151,14 @@ def _compare(claim: Claim, finding: Finding, settings: Settings) -> None:
             if sample is None:
                 continue
             finding.examples += 1
+            if of_values and _differs_when_called_again(claim, sides, arrays, settings, finding.dtype, sample):
+                finding.status, finding.residual, finding.why = BROKEN, math.inf, TWICE
+                return
             if sample.residual >= worst:
                 worst, finding.at = sample.residual, draw.domain
+            if sample.residual > ALLOWED and not shrinking:
+                finding.status, finding.residual = BROKEN, sample.residual
+                return
             if sample.residual > ALLOWED:
                 _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
                 return
@@ -173,10 +194,20 @@ def sample_at(
     if right.shape != left.shape and right.numel() != 1:
         return Sample(left, right, math.inf)
     gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
-    sample = Sample(left, right, _in_units(gap, unit.value))
+    sample = Sample(left, right, _in_units(gap, unit.value), unit=unit.value)
     if of_values:
         _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
     return sample
+
+
+def _differs_when_called_again(
+    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, sample: Sample
+) -> bool:
+    """Whether another call at the same arguments gives other values than the first, rounding aside."""
+    again = in_batch(claim, sides.left, raw_tensors(claim, arrays, settings, dtype))[0]
+    gap = float((again - sample.left).abs().nan_to_num(nan=0.0).max()) if again.numel() else 0.0
+    # additions in another order, as on an accelerator, differ by units
+    return gap > 0.0 and (sample.unit == 0.0 or gap > ALLOWED * sample.unit)
 
 
 def _in_units(gap: float, unit: float) -> float:
@@ -228,6 +259,11 @@ def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str
 def batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:
     """The arrays of one seed with a batch axis of length 1."""
     return {name: value if isinstance(value, int) else np.asarray(value)[None] for name, value in seed.items()}
+
+
+def _draws_of_a_theorem(settings: Settings, dtype: str) -> int:
+    """Few: derivatives are compared with the definition's elsewhere, in every precision and at more points."""
+    return -(-settings.effort.examples // (4 if dtype == settings.dtypes[0] else 8))
 
 
 def _draws_of_values(claim: Claim, settings: Settings) -> int:

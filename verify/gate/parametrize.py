@@ -25,7 +25,8 @@ class SubjectCheck:
     def __call__(self) -> Finding:
         """Make the check.
 
-        Raises `SubjectFailure` when the implementation breaks it, and skips the test when it cannot be decided.
+        Raises `SubjectFailure` when the implementation breaks it, or leaves undecided what is required, and skips the
+        test when it cannot be decided otherwise.
         """
         __tracebackhide__ = True  # the message says what is wrong, our frames do not
         finding = self.made.run(self.check, self.dtype)
@@ -33,6 +34,8 @@ class SubjectCheck:
             lines = [f"{self.made.subject} implemented by {self.made.title}", finding.describe()]
             lines += [f"likely cause: {cause}" for cause in self.made.causes_of(finding)]
             raise SubjectFailure("\n".join(lines))
+        if finding.is_undecided and finding.is_required(self.made.required):
+            raise SubjectFailure(f"{self.made.subject} implemented by {self.made.title}\n{finding.describe()}")
         if finding.status != SATISFIED:
             pytest.skip(f"{self.check}: {finding.status}: {finding.why}")
         return finding

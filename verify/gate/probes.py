@@ -7,6 +7,7 @@ at very large and very small tokens, and at tensors that are not contiguous; lon
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ BESIDE = (1, 2, 3, 5, 8, 12, 16, 17, 20, 33, 40, 64, 65, 129)
 #: Numbers of tokens of long sequences by effort, and the lengths of the other sizes there.
 LONG = {"quick": (1025,), "ci": (1025, 4096), "deep": (1025, 4096, 8191)}
 WIDTH = 9
+#: Arguments have no more entries than this.
+ENTRIES = 80_000
 #: Rounds of the search for sizes.
 TRIES = 300
 #: Draws by effort at which first and second derivatives are compared.
@@ -73,11 +76,20 @@ def block_sizes(claim: Claim, largest: int, seed: int) -> list[dict[str, int]]:
             missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
             options = {name: attempt % 2 * missing[name] or choices[name] for name in claim.sizes}
             candidate = {**{name: int(rng.choice(numbers)) for name, numbers in options.items()}, dim: length}
-            if claim.where(candidate) and _covers(candidate, wanted) > _covers(best, wanted):
+            if (
+                claim.where(candidate)
+                and _entries(claim, candidate) <= ENTRIES
+                and _covers(candidate, wanted) > _covers(best, wanted)
+            ):
                 best = candidate
         found += [best] if best else []
         wanted = [pair for pair in wanted[1:] if pair not in best.items()]
     return found
+
+
+def _entries(claim: Claim, sizes: Mapping[str, int]) -> int:
+    shapes = [spec.resolve(sizes) for spec in claim.parameters.values() if isinstance(spec, Shape)]
+    return sum(math.prod(shape) for shape in shapes)
 
 
 def _covers(sizes: Mapping[str, int], wanted: list[tuple[str, int]]) -> int:

@@ -137,4 +137,4 @@ class Profile:
 
 def profile_of(name: str) -> Profile:
     """The declared profile of a subject, or that of its annotations."""
-    return _profiles.get(name) or Profile(name, register=False)
+    return _profiles.get(name) or Profile(name, largest=33, register=False)
