@@ -228,6 +228,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
         (["list", "--paper", "unheard"], "--paper: expected one of"),
         (["report", "--claims", "x"], "claims: expected a glob"),
         (["report", "--baseline", "none.json"], "--baseline: expected a report.json"),
+        (["report", "--pdf", "--no-site"], "--pdf: expected a report with its site"),
+        (["report", "--jobs", "0"], "--jobs: expected at least 1"),
     ],
 )
 def test_bad_usage_names_the_argument_and_writes_nothing(folder: Path, arguments: list[str], message: str) -> None:
