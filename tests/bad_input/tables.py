@@ -24,7 +24,7 @@ TABLES: list[tuple[str, str]] = [
     ("[[tool.verify.subjects]]\n", "tool.verify.subjects: expected a table; got [{}]"),
     ("[tool.verify.subjects]\n", "subject: expected a subject and MODULE:FUNCTION, or a table"),
     *[(ENTRY + value, f"{PLACE}: expected 'package.module:function', or a table with implementation")
-      for value in ("1", "true", "[]", '["m:f"]', "{}", "{adapter = 'm:f'}", "{implementation = 1}", "2020-01-01",
+      for value in ("1", "true", "{}", "{adapter = 'm:f'}", "{implementation = 1}", "2020-01-01",
                     "{implementation = ['m:f']}", "nan", "{implementation = {a = 'm:f'}}")],
     *[(ENTRY + f"{{{RIGHT}, {option} = 1}}", f"{PLACE}: expected implementation and any of")
       for option in ("speed", "dtype", "claim", "package", "Effort", "subject")],
