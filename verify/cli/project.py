@@ -40,21 +40,27 @@ def project_of(folder: Path) -> Project:
 
 def _settings(path: Path, table: tuple[str, ...]) -> Mapping[str, Any] | None:
     """The table of a file; None where there is none."""
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         if path.suffix == ".toml":
             # tomllib came with Python 3.11; pytest brings tomli before that
             toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
             found: Any = toml.loads(text)
             for key in table:
                 found = found.get(key, {})
+                if not isinstance(found, dict):
+                    return None  # what reads that table names it
             return found.get("ini_options", found) or None
         parser = configparser.ConfigParser(interpolation=None)
         parser.read_string(text)
         return parser[table[0]] if parser.has_section(table[0]) else None
-    except (ValueError, AttributeError, configparser.Error) as problem:
+    except (OSError, ValueError, AttributeError, RecursionError, configparser.Error) as problem:
         raise InputError(str(path), "settings that can be read", next(iter(str(problem).splitlines()), "")) from None
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    return tuple(shlex.split(value)) if isinstance(value, str) else tuple(map(str, value))
+    if isinstance(value, str):
+        return tuple(shlex.split(value))
+    if not isinstance(value, (list, tuple)) or not all(isinstance(word, str) for word in value):
+        raise InputError("verify_packages or pythonpath", "text, or a list of text", repr(value))
+    return tuple(value)

@@ -65,7 +65,9 @@ def adapted(function: Callable[..., Any], adapter: Callable[..., Any] | str) -> 
     except BaseException as problem:
         if isinstance(problem, InputError) and problem.argument == "adapter":
             raise
-        raise InputError("adapter", expected, f"{shown(adapter)}, which raised {in_one_line(problem)}") from problem
+        name = getattr(found, "__qualname__", None)
+        given = repr(f"{found.__module__}:{name}") if name else shown(adapter)
+        raise InputError("adapter", expected, f"{given}, which raised {in_one_line(problem)}") from problem
     if not callable(result):
         raise InputError("adapter", expected, f"one that returns {shown(result)}")
     return result  # type: ignore[no-any-return]
