@@ -6,7 +6,7 @@ from typing import Any
 
 from theorems.transformer.definitions import logit_curvature, masked_attention, masked_weights, softmax_under_mask
 from theorems.transformer.settings import ATTENTION, Keys, Mask, Queries, Values
-from verify.matrix import eye, indexed, sqrt
+from verify.matrix import eye, indexed, softmax, sqrt  # noqa: F401  (mutants name softmax)
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal
 

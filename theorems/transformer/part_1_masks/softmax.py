@@ -6,7 +6,7 @@ from typing import Any
 
 from theorems.transformer.definitions import softmax_covariances, softmax_under_mask
 from theorems.transformer.settings import BINARY, SOFTMAX, Logits, Mask
-from verify.matrix import eye, indexed, ones, row_sums, softmax
+from verify.matrix import exp, eye, indexed, ones, row_sums, softmax  # noqa: F401  (a mutant names exp)
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal
 
