@@ -149,7 +149,10 @@ def test_a_subject_may_have_several_implementations_and_adapters_take_options(tm
     assert told.count("through theorems.adapters.attention_kernel(hessian.attention, HNd, scale: own)") == 2
     assert told.count(": ok") == 1 and "likely cause: the scale 1/sqrt(d_K) is missing" in told
     path = tmp_path / "pyproject.toml"
-    for wrong, message in (("[]", "at least one implementation"), ('{implementation = "m:f", effort = {}}', "effort: exp")):
+    for wrong, message in (
+        ("[]", "at least one implementation"),
+        ('{implementation = "m:f", effort = {}}', "effort: exp"),
+    ):
         path.write_text(f"[tool.verify.subjects]\na = {wrong}\n")
         with pytest.raises(InputError, match=message):
             entries_of(tmp_path)
