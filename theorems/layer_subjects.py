@@ -50,7 +50,7 @@ def _(T: Any, M: Any) -> Any:
 
 @SOFTMAX.variant("the mask is the wrong way round: 1 is taken for masked")
 def _(T: Any, M: Any) -> Any:
-    return masked_softmax(T, 1 - 1 * M)
+    return masked_softmax(T, M == 0)
 
 
 @SOFTMAX.variant("masked logits are 0, not minus infinity")
@@ -79,12 +79,12 @@ def operands(Q: Queries, K: Keys, V: Values, S: Signs) -> dict[str, Any]:
 
 @ATTENTION.variant("the mask is left out")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q, K, V, 0 * M + 1)
+    return layers.masked_attention(Q, K, V, M >= 0)
 
 
 @ATTENTION.variant("the mask is the wrong way round: 1 is taken for masked")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q, K, V, 1 - 1 * M)
+    return layers.masked_attention(Q, K, V, M == 0)
 
 
 @ATTENTION.variant("masked logits are 0, not minus infinity")
@@ -168,12 +168,12 @@ def _in_turns(K: Any, H: int) -> Any:
 
 @BATCHED.variant("the mask is left out")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, K, V, 0 * M + 1)
+    return layers.batched_attention(Q, K, V, M >= 0)
 
 
 @BATCHED.variant("the mask is the wrong way round: 1 is taken for masked")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, K, V, 1 - 1 * M)
+    return layers.batched_attention(Q, K, V, M == 0)
 
 
 @BATCHED.variant("heads take groups of keys in turns: h mod G, not h G / H")
@@ -223,7 +223,7 @@ def layer(
 
 @LAYER.variant("the mask is left out")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
-    return layers.attention_layer(X, W_Q, W_K, W_V, W_O, 0 * M + 1, H, G)
+    return layers.attention_layer(X, W_Q, W_K, W_V, W_O, M >= 0, H, G)
 
 
 @LAYER.variant("heads are interleaved: head h has the columns h, h + H, ...")

@@ -52,9 +52,10 @@ GRADIENT.mutant("twice the gradient", lambda value: value * 2)
 
 # -- keys in two blocks ------------------------------------------------------------------------------------------------
 
-FirstKeys, SecondKeys = Annotated[Any, Shape("n", "d_K")], Annotated[Any, Shape("p", "d_K")]
-FirstValues, SecondValues = Annotated[Any, Shape("n", "d_V")], Annotated[Any, Shape("p", "d_V")]
-SecondMask, SecondSigns = Annotated[Any, Shape("m", "p")], Annotated[Any, Shape("m", "p", role="gate")]
+SecondKeys = Annotated[Any, Shape("p", "d_K")]
+SecondValues = Annotated[Any, Shape("p", "d_V")]
+SecondMask = Annotated[Any, Shape("m", "p")]
+SecondSigns = Annotated[Any, Shape("m", "p", role="gate")]
 
 
 def two_blocks(
