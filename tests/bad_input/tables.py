@@ -29,7 +29,9 @@ TABLES: list[tuple[str, str]] = [
     *[(ENTRY + f"{{{RIGHT}, {option} = 1}}", f"{PLACE}: expected implementation and any of")
       for option in ("speed", "dtype", "claim", "package", "Effort", "subject")],
     *[(ENTRY + f"{{{RIGHT}, {option} = {value}}}", f"{PLACE}.{option}: expected text; got ")
-      for option in ("adapter", "claims", "effort", "device") for value in ("1", "['x']", "true", "{}")],
+      for option in ("effort", "device") for value in ("1", "['x']", "true", "{}")],
+    *[(ENTRY + f"{{{RIGHT}, {option} = {value}}}", PLACE)
+      for option in ("adapter", "claims") for value in ("1", "['x']", "true", "{}")],
     *[(ENTRY + f"{{{RIGHT}, dtypes = {value}}}", f"{PLACE}.dtypes: expected a list of float64, float32 or both; got ")
       for value in ("'float64'", "64", "[]", "[64]", "[['float64']]", "true", "{}")],
     (ENTRY + f"{{{RIGHT}, dtypes = ['float16']}}", f"{PLACE}: dtype: expected float64 or float32; got 'float16'"),
