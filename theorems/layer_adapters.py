@@ -174,7 +174,7 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
             shapes = {name: value.shape for name, value in made.named_parameters()}
             weights = {name: given[name] if name in given else X.new_zeros(shape) for name, shape in shapes.items()}
             added = torch.zeros(M.shape, dtype=X.dtype, device=X.device).masked_fill(~M, torch.finfo(X.dtype).min)
-            options = {"attention_mask": added[None, None].expand(len(X), 1, -1, -1)}
+            options: dict[str, Any] = {"attention_mask": added[None, None].expand(len(X), 1, -1, -1)}
             if make is _llama:
                 still = torch.ones(1, X.shape[1], d // H, dtype=X.dtype, device=X.device)
                 options["position_embeddings"] = (still, 0 * still)

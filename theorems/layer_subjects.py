@@ -189,8 +189,8 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
 @BATCHED.variant("all samples have the keys and values of the last one")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
     B = Q.shape[0]
-    last = [indexed("bgjc,xb->(x)(g)(j)(c)", operand[-1:], ones(B, 1)) for operand in (K, V)]
-    return layers.batched_attention(Q, *last, M)
+    keys, values = (indexed("bgjc,xb->(x)(g)(j)(c)", operand[-1:], ones(B, 1)) for operand in (K, V))
+    return layers.batched_attention(Q, keys, values, M)
 
 
 @BATCHED.variant("the scale 1/sqrt(d_K) is missing")

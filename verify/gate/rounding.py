@@ -42,11 +42,11 @@ _PRODUCTS = {_aten.mm.default, _aten.bmm.default, _aten.mv.default, _aten.dot.de
 _SUMS = {_aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mean.dim}
 
 
-class RandomRounding(TorchDispatchMode):
+class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Inside the block every result of a torch operation carries a random error of relative size `grain`."""
 
     def __init__(self, grain: float, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.grain, self.generator = grain, torch.Generator().manual_seed(seed)
 
     def error(self, like: torch.Tensor) -> torch.Tensor:
