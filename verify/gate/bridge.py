@@ -8,7 +8,7 @@ data pointers, or belong to another library, as long as that library has vector-
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from verify.arithmetics import is_tensor
@@ -41,6 +41,20 @@ def bridged(plain: Callable[..., Plain], *args: Any) -> Any:
     """
     moving = [place for place, value in enumerate(args) if is_tensor(value)]
     return _level(plain(moving, args)).apply(*(args[place] for place in moving))[0]
+
+
+def require_differentiable(values: Iterable[Any]) -> None:
+    """Raise `NotDifferentiable` where torch would leave out, in silence, what was marked as differentiable only once."""
+    seen: set[Any] = set()
+    nodes = [value.grad_fn for value in values if value.grad_fn is not None]
+    while nodes:
+        node = nodes.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if "Error" in node.name():
+            raise NotDifferentiable("it is marked as differentiable once only")
+        nodes += [upper for upper, _ in node.next_functions if upper is not None]
 
 
 def _level(function: Plain) -> Any:
@@ -114,6 +128,7 @@ class InTorch:
                 if not pairs:
                     raise NotDifferentiable("a result is cut from all arguments (detach, no_grad, or torch is left)")
                 ys, gs = zip(*pairs, strict=True)
+                require_differentiable(ys)
                 return torch.autograd.grad(
                     ys, arguments, gs, create_graph=True, allow_unused=True, materialize_grads=True
                 )

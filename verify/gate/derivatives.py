@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from verify.gate.bridge import require_differentiable
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.rounding import Reference, Results, reference
 from verify.gate.standing import Standing
@@ -88,14 +89,17 @@ class Point:
         if not value.requires_grad:
             raise NotDifferentiable("its result is cut from all arguments (detach, no_grad, or torch is left)")
         by = [given[name] for name in self.moving]
+        # of a cotangent that needs no gradient, torch treats what is differentiable once as a constant
+        cotangent = self.cotangent(value).requires_grad_(self.order == 2)
         first = torch.autograd.grad(
-            value, by, self.cotangent(value), create_graph=self.order == 2, allow_unused=True, materialize_grads=True
+            value, by, cotangent, create_graph=self.order == 2, allow_unused=True, materialize_grads=True
         )
         if self.order == 1:
             return {VALUE: value.detach(), **{f"d/d{name}": x for name, x in zip(self.moving, first, strict=True)}}
         parts = [(x * self.drawn(x, n + 1)).sum() for n, x in enumerate(first) if x.requires_grad]
         if not parts:
             raise NotDifferentiable("its first derivatives are cut from all arguments")
+        require_differentiable(parts)
         second = torch.autograd.grad(sum(parts[1:], parts[0]), by, allow_unused=True, materialize_grads=True)
         return {f"d2/d{name}": x.detach() for name, x in zip(self.moving, second, strict=True)}
 

@@ -20,9 +20,9 @@ from verify.checks.settings import Settings
 from verify.checks.units import BITS, unit_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.measure import rejected_laws
-from verify.gate.profiles import Profile
+from verify.gate.profiles import FAR_BELOW, Profile
 from verify.gate.standing import Standing
-from verify.inputs.generators import systematic
+from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.shapes import Shape, parameter_specs
@@ -34,6 +34,8 @@ _MISFIT = (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError, Inp
 
 Function = Callable[..., Any]
 
+#: The domain of the largest logits.
+ONE_HOT = "one-hot attention"
 #: The mistake of functions that are right where they are finite.
 OVERFLOW = "it overflows: the maximum is not subtracted before the exponential"
 
@@ -77,10 +79,7 @@ def causes(
     if not points:
         return []
     right = [not _far(point.yours, point.truth, point.unit) for point in points]
-    if not all(right) and all(
-        fine or (not bool(point.yours.isfinite().all()) and bool(point.truth.isfinite().all()))
-        for fine, point in zip(right, points, strict=True)
-    ):
+    if all(right[: len(draws)]) and _overflows(claim, standing, settings, dtype):
         return [OVERFLOW]
     if all(right):
         return []
@@ -94,6 +93,18 @@ def _comparable(yours: Any, truth: Any) -> bool:
 
     dense = isinstance(yours, torch.Tensor) and not yours.is_nested and yours.layout is torch.strided
     return dense and yours.device == truth.device and yours.dtype.is_floating_point
+
+
+def _overflows(claim: Claim, standing: Standing, settings: Settings, dtype: str) -> bool:
+    """Whether values are not finite at logits far from zero, where those of the definition are."""
+    domains = [domain for domain in (ONE_HOT, FAR_BELOW) if domain in applicable_domains(claim)]
+    for draw in [draw for domain in domains for draw in systematic(claim, DRAWS, settings.seed, domain=domain)]:
+        raw = raw_tensors(claim, draw.arrays(claim, 1), settings, dtype)
+        arguments = claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
+        yours = standing.implementation(*_in_order(standing, arguments))
+        if bool(standing.definition(**arguments).isfinite().all()) and not bool(yours.isfinite().all()):
+            return True
+    return False
 
 
 def _in_order(standing: Standing, arguments: dict[str, Any]) -> list[Any]:
@@ -188,13 +199,19 @@ def _precision(standing: Standing, points: list[_Point], dtype: str) -> list[str
     """A computation in a lower precision: errors of its size at every draw, and values that move in steps of that size."""
     import torch
 
-    for lower in (torch.float32, torch.float16, torch.bfloat16):
+    lowers = [torch.float32, torch.float16, torch.bfloat16]
+    lowers = [lower for lower in lowers if torch.finfo(lower).eps > torch.finfo(getattr(torch, dtype)).eps]
+    error = max((_relative(point) for point in points), default=math.inf)
+    for lower in lowers[::-1]:
+        if error > 0 and all(torch.equal(point.yours.to(lower).to(point.yours.dtype), point.yours) for point in points):
+            lowers = [lower]
+            break
+    # of the precisions that are possible, that of which the largest error is nearest to half a rounding
+    for lower in sorted(lowers, key=lambda lower: abs(math.log2(max(error, 1e-300) / torch.finfo(lower).eps) + 1)):
         eps = torch.finfo(lower).eps
-        if eps <= torch.finfo(getattr(torch, dtype)).eps or not all(_within(point, 4 * eps) for point in points):
-            continue
-        visible = [point for point in points if not _within(point, eps / 256)]
+        visible = [point for point in points if _relative(point) > eps / 256]
         stepped = [point for point in visible if _moves_in_steps(standing, point, eps)]
-        if visible and 2 * len(stepped) > len(visible):
+        if error <= 4 * eps and visible and 2 * len(stepped) > len(visible):
             return [f"it computes in {str(lower).removeprefix('torch.')}"]
     return []
 
@@ -221,10 +238,13 @@ def _moves_in_steps(standing: Standing, point: _Point, eps: float) -> bool:
     return bool(((yours - point.yours) - moved).abs().max() > moved.abs().max() / 4)
 
 
-def _within(point: _Point, relative: float) -> bool:
-    if tuple(point.yours.shape) != tuple(point.truth.shape):
-        return False
-    return bool((point.yours - point.truth).abs().max() <= relative * point.truth.abs().max())
+def _relative(point: _Point) -> float:
+    """The largest error over the largest entry; infinite for other shapes and what is not finite."""
+    if tuple(point.yours.shape) != tuple(point.truth.shape) or not bool(point.yours.isfinite().all()):
+        return math.inf
+    largest = float(point.truth.abs().max()) if point.truth.numel() else 0.0
+    error = float((point.yours - point.truth).abs().max()) if point.truth.numel() else 0.0
+    return error / largest if largest else (0.0 if error == 0 else math.inf)
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------

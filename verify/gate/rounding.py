@@ -66,6 +66,8 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return result + self.error(_aten.addmm.default(*(value.abs() for value in args)))
         if func in _SUMS:
             return result + self.error(func(args[0].abs(), *args[1:], **(kwargs or {})))
+        if func is _aten._softmax.default:  # also of exp(T - log(sum(exp(T)))), whose rows do not sum to one
+            return result + self.error(result * (1 + args[0].abs()))
         if func is _aten._softmax_backward_data.default:
             gradient, weights, dim, _ = args
             size = gradient.abs() + (gradient.abs() * weights).sum(dim, keepdim=True)
