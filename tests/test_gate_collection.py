@@ -1,0 +1,65 @@
+"""The gate on a collection of wrong and right layers: every wrong one is caught, every right one passes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import pytest
+
+from tests.wrong_layers import Layer, layers
+from verify.gate.checking import gate
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding
+
+WRONG, RIGHT = layers()
+#: Layers that round in part, of which a precision may be named.
+ROUNDED = ("operands: weights in float32", "logits: rounded to 2^-8")
+ROWS: list[tuple[str, str, str, str, str]] = []
+
+
+def first_broken(layer: Layer, dtypes: list[str]) -> tuple[Any, Finding | None]:
+    """The gate of a layer, and the first comparison with the definition that it breaks."""
+    made = gate(
+        layer.subject, layer.make(), adapter=layer.adapter, claims=f"{layer.subject.split('.')[0]}.*", dtypes=dtypes
+    )
+    for check, dtype in made.checks:
+        if check in (DEFINITION, *COMPARISONS):
+            finding = made.run(check, dtype)
+            if finding.status == BROKEN:
+                return made, finding
+    return made, None
+
+
+@pytest.mark.parametrize("layer", WRONG, ids=[layer.name for layer in WRONG])
+def test_every_wrong_layer_is_caught(layer):
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made, finding = first_broken(layer, ["float64", "float32"])
+        causes = made.causes_of(finding) if finding else []
+    seconds = time.process_time() - start
+    ROWS.append((layer.name, finding.check if finding else "no", "; ".join(causes), str(finding.entries if finding else ""),
+                 f"{seconds:.2f}"))  # fmt: skip
+    assert finding is not None
+    if layer.cause:
+        assert layer.cause in causes
+    else:
+        assert layer.name in ROUNDED or not any("it computes in" in cause for cause in causes)
+
+
+@pytest.mark.parametrize("layer", RIGHT, ids=[layer.name for layer in RIGHT])
+def test_no_right_layer_is_rejected(layer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _, finding = first_broken(layer, ["float64", "float32"])
+    assert finding is None, finding.describe()
+
+
+def test_the_collection_is_large_and_prints_its_table(capsys):
+    assert len(WRONG) >= 150 and len(RIGHT) >= 30
+    assert len({layer.name for layer in WRONG}) == len(WRONG)
+    with capsys.disabled():
+        print("\n| wrong layer | caught by | cause | entries | seconds |\n|---|---|---|---|---|")
+        for row in ROWS:
+            print(f"| {' | '.join(row)} |")

@@ -1,0 +1,43 @@
+"""Layers for the test of the gate: wrong ones, each with one change to a right one, and right ones of many kinds.
+
+Each wrong layer is the definition with a single mistake; `cause` is what the report has to name, where a name exists.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One implementation of a subject; `adapter` turns it into one with the parameters of the subject."""
+
+    name: str
+    make: Callable[[], Function]
+    subject: str = "hessian.attention"
+    adapter: Function | None = None
+    cause: str = ""
+
+
+WRONG: list[Layer] = []
+RIGHT: list[Layer] = []
+
+
+def add(to: list[Layer], name: str, function: Function, **options: Any) -> None:
+    """Add a layer that keeps nothing between two checks."""
+    to.append(Layer(name, lambda: function, **options))
+
+
+@functools.cache
+def layers() -> tuple[list[Layer], list[Layer]]:
+    """All wrong and all right layers."""
+    from tests.wrong_layers import backward, batches, blocks, rights, states, values
+
+    for module in (values, backward, blocks, batches, states, rights):
+        module.collect()
+    return WRONG, RIGHT
