@@ -13,7 +13,7 @@ import torch
 from tests import claims_that_fail as toy
 from verify.arithmetics.symbols.evaluation import _contracted
 from verify.checks import checks_of, equality, foresight
-from verify.checks.ascent import ascents
+from verify.checks.ascent import _Stop, ascents
 from verify.checks.decisions import Place
 from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import one_of
@@ -193,3 +193,10 @@ def test_what_took_longest_comes_first_and_what_never_ran_by_its_kind():
     assert tasks[:2] == [("toy.true-bound", "enclosed"), ("toy.true-bound", "attacked float64")]
     assert len(tasks) == sum(len(checks_of(claim, SETTINGS)) for claim in claims)
     assert tasks.index((toy.TRUE_IDENTITY.id, "sampled float32")) < tasks.index((toy.TRUE_IDENTITY.id, "enclosed"))
+
+
+def test_an_ascent_goes_on_while_the_score_rises() -> None:
+    stop, rising = _Stop(3), [torch.tensor([float(k)]) for k in range(12)]
+    assert not any(stop.reached(score) for score in rising)
+    level = [stop.reached(rising[-1]) for _ in range(5)]
+    assert level == [False, False, False, True, True]

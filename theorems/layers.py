@@ -9,7 +9,7 @@ from theorems.reference import certified, over_batches
 orthogonal_self_attention = certified(
     osa.orthogonal_self_attention,
     "layers", "Eqs. (3)-(5)",
-    ["osa.push-through-layer", "osa.push-through-low-rank", "osa.multi-head-push-through"], 3_098, (32, 32),
+    ["osa.push-through-layer", "osa.push-through-low-rank", "osa.multi-head-push-through"], 3_098, (32, 128),
 )  # fmt: skip
 attention_through_basis = certified(
     over_batches(osa.attention_through_basis, ["osa.low-rank-layer"]),

@@ -63,7 +63,8 @@ class _Stop:
         if good.numel() == 0:
             return True
         reached = float(good.max()) + float(good.mean())
-        risen = reached > self.highest + RISE * abs(self.highest)
+        first = self.highest == -math.inf  # of which no share can be taken
+        risen = first or reached > self.highest + RISE * abs(self.highest)
         self.highest, self.since = (reached, 0) if risen else (self.highest, self.since + 1)
         return self.since > self.patience
 
