@@ -16,6 +16,13 @@ from verify.gate.adapters import batched, call_module, from_numpy
 from verify.vocabulary import load
 
 
+class Something:
+    """An object that is nothing any argument takes; a test is called after it."""
+
+    def __repr__(self) -> str:
+        return "something else"
+
+
 def right(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     """Attention as it should be."""
     return torch.softmax(X @ W_Q @ W_K.T @ X.T / math.sqrt(W_Q.shape[1]), -1) @ X @ W_V
@@ -123,11 +130,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     # values of inputs
     **{f"replay at {value!r:.40}": (_replay(ENTRY, t=value), LISTS)
        for value in (None, "text", [["a"]], [[0.0], [1.0, 2.0]], [[math.nan]], [[math.inf]], [], [[]], {"a": 1}, [[1j]],
-                     object())},
+                     Something())},
     "replay at a vector": (_replay(ENTRY, t=[0.0, 1.0]), "t: expected shape (1, L); got shape (2,)"),
     "replay at two rows": (_replay(ENTRY, t=[[0.0], [1.0]]), "t: expected shape (1, L) with 1 = 1; got shape (2, 1)"),
     **{f"at inputs {value!r:.40}": (_at(ENTRY, t=value), NESTED)
-       for value in (None, "text", [["a"]], [[0], [1, 2]], [[math.nan]], [[math.inf]], {"a": 1}, [[1j]], [["1/0"]], object(),
+       for value in (None, "text", [["a"]], [[0], [1, 2]], [[math.nan]], [[math.inf]], {"a": 1}, [[1j]], [["1/0"]], Something(),
                      [[None]])},
     "at inputs that are a number": (_at(ENTRY, t=Fraction(1, 2)), "t: expected a torch tensor or numpy object array of shape"),
     "at inputs that are a vector": (_at(ENTRY, t=[0, 1]), "t: expected shape (1, L); got shape (2,)"),
