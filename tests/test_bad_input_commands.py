@@ -63,7 +63,7 @@ def test_an_exit_in_the_code_of_a_claim_is_a_failing_check(
 ) -> None:
     command = ("--package", "bi_exiting", "--evidence", str(tmp_path), "run", "--effort", "quick", "--jobs", "1")
     printed = refused(command, capfd, 1)
-    assert "DISAGREES  e.exit: expected holds, evidence says open (sampled float64: SystemExit: 0)" in printed
+    assert "DISAGREES  e.exit: expected holds, evidence says open (sampled float" in printed and "SystemExit: 0)" in printed
 
 
 @pytest.mark.parametrize(("text", "message"), TABLES, ids=[row[0][:60] for row in TABLES])
@@ -121,8 +121,8 @@ def test_in_a_shell(folder: Path, arguments: list[str], status: int, message: st
         (("--subject", "hessian.attention=math:exp", "--device", "meta"), "", "device: expected cpu"),
         (("--hypothesis-seed=-1",), "theorems", "--hypothesis-seed: expected an integer >= 0"),
         (("--hypothesis-seed=random", "-m", "theorem"), "", "--hypothesis-seed: expected an integer >= 0"),
-        ((), "no_such_package", "verify_packages: expected names of packages that can be imported; got 'no_such_package'"),
-        ((), "no_such.package", "verify_packages: expected names of packages that can be imported"),
+        ((), "no_such_package", "verify_packages: expected packages that can be imported (is their folder on pythonpath?); got 'no_such_package'"),
+        ((), "no_such.package", "verify_packages: expected packages that can be imported"),
     ],
 )  # fmt: skip
 def test_options_of_pytest(

@@ -78,7 +78,10 @@ def records_in(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_evidence_from_a_cluster_is_what_a_run_here_finds_also_after_a_worker_was_killed(at: tuple[Path, str]) -> None:
     folder, address = at
-    assert verify(folder, "--evidence", "here", "run", "demo.[sw]*", "--effort", "quick", "--jobs", "1").returncode == 0
+    # workers find the module that the claim imports, so the code is theirs only where it is found here too
+    known = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    ran = verify(folder, "--evidence", "here", "run", "demo.[sw]*", "--effort", "quick", "--jobs", "1", **known)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     (folder / "wait").touch()
     command = [
         sys.executable,
@@ -92,7 +95,8 @@ def test_evidence_from_a_cluster_is_what_a_run_here_finds_also_after_a_worker_wa
         "demo.[sw]*",
     ]
     command += ["--effort", "quick", "--scheduler", address]
-    run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe, environment = subprocess.PIPE, {**os.environ, **known}
+    run = subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
     try:
         wait_for(lambda: len(list(folder.glob("*.held"))) == 2)
         os.kill(int(next(folder.glob("*.held")).stem), signal.SIGKILL)

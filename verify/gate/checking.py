@@ -7,12 +7,11 @@ import fnmatch
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verify.checks.settings import Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text, texts
-from verify.gate.comparison import Comparison
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
 from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding, SubjectReport
@@ -26,6 +25,9 @@ from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 from verify.vocabulary.relations import FollowsLaw
 from verify.vocabulary.subjects import definition_of, replaced
+
+if TYPE_CHECKING:
+    from verify.gate.comparison import Comparison
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -46,6 +48,8 @@ class Gate:
 
     def __post_init__(self) -> None:
         if self.profile.is_drawn:
+            from verify.gate.comparison import Comparison  # brings torch, which a list of claims does without
+
             self.comparison = Comparison(self.profile, self.standing, self.settings)
 
     @property
