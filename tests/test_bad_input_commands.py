@@ -63,7 +63,10 @@ def test_an_exit_in_the_code_of_a_claim_is_a_failing_check(
 ) -> None:
     command = ("--package", "bi_exiting", "--evidence", str(tmp_path), "run", "--effort", "quick", "--jobs", "1")
     printed = refused(command, capfd, 1)
-    assert "DISAGREES  e.exit: expected holds, evidence says open (sampled float" in printed and "SystemExit: 0)" in printed
+    assert (
+        "DISAGREES  e.exit: expected holds, evidence says open (sampled float" in printed
+        and "SystemExit: 0)" in printed
+    )
 
 
 @pytest.mark.parametrize(("text", "message"), TABLES, ids=[row[0][:60] for row in TABLES])
