@@ -321,8 +321,8 @@ NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at
     statement=r"""\|\Sigma\|_2 \leq 1 \text{ as we normalise the singular values of } \mathbf{M}_0 \text{ to be less
         than 1 and the Newton-Schultz iterations cannot increase initial singular values in the range } (0,1] \text{ to
         be more than } 1""",
-    assumptions=[FROM_NEWTON_SCHULZ, "the iteration starts with singular values at most 1"],
-    hypotheses=[contraction("start", "singular values at most 1")],
+    assumptions=[FROM_NEWTON_SCHULZ, "initial singular values in the range (0, 1], of the start in the second half"],
+    hypotheses=[contraction("start", "singular values in the range (0, 1]")],
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),
     note="$1 - g(s) = (1 - s)^2(2 + s)/2$ for $g(s) = s(3 - s^2)/2$.",
