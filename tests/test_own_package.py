@@ -94,7 +94,8 @@ def test_the_printed_call_works(
     assert sides["assumptions hold"] and "1.4047" in sides["oracle"][0]
 
 
-def test_a_failure_prints_a_call_that_works(outside: Path, tmp_path: Path) -> None:
+def test_a_failure_prints_a_call_that_works(outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")  # where pytest's last lines repeat whole messages
     (tmp_path / "my_theorems").mkdir()
     for name, text in BLOCKS.items():
         if name != "call":
@@ -102,6 +103,7 @@ def test_a_failure_prints_a_call_that_works(outside: Path, tmp_path: Path) -> No
     result = run_pytest(tmp_path, "-x", "--claims", "notes.lemma-1", "--effort", "quick")
     assert result.returncode == 1
     (call,) = re.findall(r"^ +(from verify import replay)\n +(replay\(.*\))$", result.stdout, re.M)
+    assert re.search(r"^FAILED .*sampled-float64 - Lemma 1: residual .* units$", result.stdout, re.M)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     printed = subprocess.run(
         [sys.executable, "-c", "\n".join(call)],

@@ -203,7 +203,7 @@ def _item(node: ClaimNode, check: Check, settings: Settings) -> pytest.Item:
             item.user_properties.append((name, str(getattr(record, name))))
         judgement = judge(claim, record)
         if not judgement.ok:
-            raise TheoremFailure(describe_failure(claim, record, judgement.why))
+            raise TheoremFailure(describe_failure(claim, record, judgement.why), judgement.why)
 
     item: CheckItem = CheckItem.from_parent(node, name=check.name.replace(" ", "-"), callobj=attempt)
     item.user_properties += [("claim", claim.id), ("label", claim.label)]
@@ -213,7 +213,10 @@ def _item(node: ClaimNode, check: Check, settings: Settings) -> pytest.Item:
 
 
 class TheoremFailure(AssertionError):
-    """A check that did not find what the source expects."""
+    """A check that did not find what the source expects: everything about it, and in a few words."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CheckItem(pytest.Function):
@@ -224,7 +227,10 @@ class CheckItem(pytest.Function):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, TheoremFailure):
-            return str(excinfo.value)
+            shown: Any = excinfo.getrepr(style="value")
+            if shown.reprcrash is not None:  # pytest's last lines give it whole where the variable CI is set
+                shown.reprcrash.message = f"{self.claim.label}: {excinfo.value.args[1]}"
+            return shown
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
