@@ -49,5 +49,5 @@ def checks_of(claim: Claim, settings: Settings) -> list[Check]:
         def certified(claim: Claim, settings: Settings) -> Record:
             return certify(claim, attack)
 
-        found.append(Check("counterexample", "exact or ball", certified))
+        found.append(Check("counterexample", "exact or ball", certified, draws=False))
     return found

@@ -23,6 +23,7 @@ class Check:
     name: str
     arithmetic: str
     run: Callable[[Claim, Settings], Record]
+    draws: bool = True  #: whether what it finds may depend on the seed
 
 
 class Attack(Generic[R]):

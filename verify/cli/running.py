@@ -98,6 +98,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _soak(options: argparse.Namespace) -> int:
+    from verify.checks import checks_of
     from verify.checks.settings import settings_for
     from verify.evidence.fingerprints import fingerprint
     from verify.evidence.parallel import already_found, run_tasks, tasks_of
@@ -112,7 +113,10 @@ def _soak(options: argparse.Namespace) -> int:
     for seed in _seeds(options.seeds):
         settings = settings_for(options.effort, seed)
         records = current(read(options.evidence)[0], fingerprints)
-        own = standing(record for record in records if record.seed == seed)
+        undrawn = {
+            (claim.id, check.name) for claim in chosen for check in checks_of(claim, settings) if not check.draws
+        }
+        own = standing(record for record in records if record.seed == seed or (record.claim, record.check) in undrawn)
         tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
         tasks = [task for task in tasks if task not in already_found(chosen, own, settings)]
         print(f"seed {seed}: {len(tasks)} checks", file=sys.stderr)

@@ -61,16 +61,18 @@ class Progress:
 def already_found(claims: Iterable[Claim], records: Iterable[Record], settings: Settings) -> set[Task]:
     """Checks that need not run again: `records`, which stand about the present code, have them on this device.
 
-    They were made with at least this effort, and with this seed if one is asked for, and say what the source expects.
+    They were made with at least this effort, and say what the source expects; those that draw anything were made with
+    this seed, if one is asked for.
     """
     by_id = {claim.id: claim for claim in claims}
+    drawn = {(claim.id, check.name) for claim in by_id.values() for check in checks_of(claim, settings) if check.draws}
     return {
         (record.claim, record.check)
         for record in records
         if record.claim in by_id
         and record.device == settings.device
         and rank_of(record.effort) >= rank_of(settings.effort.name)
-        and (not settings.seeded or record.seed == settings.seed)
+        and (not settings.seeded or record.seed == settings.seed or (record.claim, record.check) not in drawn)
         and judge(by_id[record.claim], record).ok
     }
 
