@@ -34,6 +34,12 @@ FIGURE_7 = Claim(DEEP_LAYERS, "hessian.fig-7", label="Figure 7 / Appendix G, tex
 FIGURE_7.inputs(layer_sizes)
 
 
+def _length(block: Any) -> float:
+    """||block||_F; entries of order sigma^54 have squares that float64 does not hold."""
+    largest = block.abs().max()
+    return float(largest * (block / largest).norm())
+
+
 def _depth_slopes(generator: Any, samples: int, L: int, d_V: int, d_K: int, labels: float, shift: int) -> Any:
     """Slopes by (depth, kind, low or high), and the largest functional diagonal block relative to H_o at D = 1."""
     import torch
@@ -55,7 +61,7 @@ def _depth_slopes(generator: Any, samples: int, L: int, d_V: int, d_K: int, labe
             for i in range(3 * depth):
                 layer = "last" if i >= 3 * (depth - 1) else "others"
                 for name, blocks in (("H_o", outer), (f"H {layer}", whole)):
-                    rise = slope(scales, [float(row[i].norm()) for row in blocks])
+                    rise = slope(scales, [_length(row[i]) for row in blocks])
                     found.setdefault((depth, name, end), []).append(rise)
                 if depth == 1:
                     gap = (whole[0][i] - outer[0][i]).norm() / outer[0][i].norm()
