@@ -92,7 +92,7 @@ class BoundAttack(Attack[AtMost]):
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         if claim.all_sizes:
-            checks.append(Check("proved", "norms", _proved, draws=False))
+            checks.append(Check("proved", "norms", _proved))
         return checks
 
     # -- the attack ----------------------------------------------------------------------------------------------------

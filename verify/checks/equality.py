@@ -54,9 +54,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         if claim.exact:
             checks.append(Check("exact", "exact", self.decided))
         if claim.all_sizes:
-            checks.append(Check("proved", "symbols", _proved, draws=False))
+            checks.append(Check("proved", "symbols", _proved))
         if claim.proved_at_sizes:
-            checks.append(Check("proved at sizes", "polynomials", proved_at_sizes, draws=False))
+            checks.append(Check("proved at sizes", "polynomials", proved_at_sizes))
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         return checks

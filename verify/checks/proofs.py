@@ -46,6 +46,9 @@ SPOTS = 2
 MOST_TELLING = 6
 #: The largest sizes are tried too, so many of them, where the terms that a mutant leaves vanish at those.
 MORE_SPOTS = 6
+#: So many times each, at other seeds, since what a mask or a rectifier hides at one point it shows at another.
+ROUNDS = 5
+BETWEEN_ROUNDS = 1_000_003
 #: Attempts at a point where both sides have finite values.
 TRIES = 20
 #: Longest normal form that a record keeps, as LaTeX; the formula may be twice as long.
@@ -344,10 +347,11 @@ def proved(claim: Claim, settings: Settings) -> Record:
     chosen = spot_sizes(claim, settings.seed) if proof.proved else []
     spots = [spot_check(claim, proof, sizes, settings.seed) for sizes in chosen]
     # a mutant may be right at some sizes, as a rotation left out of a conjugation is in the plane
-    for sizes in [sizes for sizes in reversed(admitted_sizes(claim)) if sizes not in chosen][:MORE_SPOTS]:
+    largest = [sizes for sizes in reversed(admitted_sizes(claim)) if sizes not in chosen][:MORE_SPOTS]
+    for round_, sizes in itertools.product(range(ROUNDS), largest or chosen):
         if not proof.proved or not _vanishing(proof, spots):
             break
-        spots.append(spot_check(claim, proof, sizes, settings.seed))
+        spots.append(spot_check(claim, proof, sizes, settings.seed + round_ * BETWEEN_ROUNDS))
     problem = proof.reason if not proof.proved else _problem(claim, proof, spots)
     worst = max((spot.worst for spot in spots), default=np.inf) / AGREEMENT
     gaps = {
