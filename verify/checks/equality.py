@@ -18,6 +18,7 @@ from verify.checks.foresight import Ahead, evaluated, foreseen
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
+from verify.checks.underflow import underflows
 from verify.checks.units import BITS, Unit, magnitude, unit_at
 from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
 from verify.inputs.witnesses import Given, Witnesses, data_of, witnesses_of
@@ -145,13 +146,17 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 return
             difference = (left - right).abs().amax(1) if left.shape[1] else left.sum(1)
             size = (left.abs() + right.abs()).amax(1) if left.shape[1] else left.sum(1)
-            relative = (difference / size.clamp(min=1e-300)).masked_fill(~usable, -1.0)
-            index = int(relative.argmax())
-            unit = self._unit(claim, arrays, index, dtype)
-            if not unit.usable:
-                tally.count(draw, len(finite), 0, undefined)
-                return
-            residual = _in_units(float(difference[index]), unit.value)
+            while True:
+                relative = (difference / size.clamp(min=1e-300)).masked_fill(~usable, -1.0)
+                index = int(relative.argmax())
+                unit = self._unit(claim, arrays, index, dtype)
+                if not (unit.usable and bool(usable.any())):
+                    tally.count(draw, len(finite), 0, undefined)
+                    return
+                residual = _in_units(float(difference[index]), unit.value)
+                if residual <= ROUNDING_LIMIT or not underflows(claim, sides, raw, index):
+                    break
+                usable[index] = False  # the next worst seed decides
             tally.count(draw, len(finite), int(usable.sum()), undefined)
             worst = max(worst, residual)
             wrong = all_wrong(raw)

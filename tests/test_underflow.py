@@ -1,0 +1,46 @@
+"""Digits that floats lose by underflow are seen, and decide nothing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from verify.checks import checks_of
+from verify.checks.record import UPHELD, Record
+from verify.checks.settings import settings_for
+from verify.checks.underflow import UnderflowWatch
+from verify.vocabulary.registry import load
+
+
+def seen(product: torch.Tensor, other: torch.Tensor, by: object) -> bool:
+    with UnderflowWatch() as watch:
+        by(product, other)  # type: ignore[operator]
+    return watch.seen
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_lost_digits_are_seen(dtype: torch.dtype) -> None:
+    root = torch.finfo(dtype).tiny ** 0.5
+    small, ordinary = torch.full((2, 2), root / 4, dtype=dtype), torch.eye(2, dtype=dtype)
+    for by in (torch.mul, torch.matmul):
+        assert seen(small, small, by)
+        assert seen(small * root, small * root, by), "a product that became zero"
+        assert not seen(small, ordinary * 4, by)
+        assert not seen(ordinary, ordinary, by), "zeros among the factors lose nothing"
+    assert not seen(torch.tensor([[1.0, root / 4]], dtype=dtype), torch.tensor([[1.0], [root / 4]], dtype=dtype),
+                    torch.matmul), "what is lost is nothing beside the 1 that it is added to"  # fmt: skip
+    assert seen(small, small, torch.func.vmap(torch.matmul, in_dims=(0, None)))
+
+
+def test_a_point_where_digits_are_lost_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = load()["hessian.depth-outer-diagonal"]  # products of order 18 in the entries of X
+
+    def sampled() -> Record:
+        settings = settings_for("quick", 1)
+        (check,) = (check for check in checks_of(claim, settings) if check.name == "sampled float32")
+        return check.run(claim, settings)
+
+    record = sampled()
+    assert record.outcome == UPHELD and record.satisfied < record.examples
+    monkeypatch.setattr("verify.checks.equality.underflows", lambda *given: False)
+    assert sampled().outcome != UPHELD
