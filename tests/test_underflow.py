@@ -42,5 +42,5 @@ def test_a_point_where_digits_are_lost_decides_nothing(monkeypatch: pytest.Monke
 
     record = sampled()
     assert record.outcome == UPHELD and record.satisfied < record.examples
-    monkeypatch.setattr("verify.checks.equality.underflows", lambda *given: False)
+    monkeypatch.setattr("verify.checks.equality._underflows", lambda *given: False)
     assert sampled().outcome != UPHELD

@@ -145,12 +145,11 @@ class BoundAttack(Attack[AtMost]):
             examine(start)
         if not refuted:
             kept.require_dead(claim, mutants, SEPARATION)
-        search(claim, settings, examine, settings.effort.examples)
+        search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
         if self.relation.ascent and starts and not refuted:
             hall.climbing_from = hall.seen
-            self._climb(
-                claim, settings, [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])], hall
-            )
+            best_draws = [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])]
+            self._climb(claim, settings, best_draws, hall)
         before = dict(mutants)
         record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
         best = [candidate.place for candidate in hall.best_first()[:2]]
@@ -197,11 +196,12 @@ class BoundAttack(Attack[AtMost]):
         """Adam on the score of all seeds of a batch at once, from the most promising draws, until it stops rising."""
         batch = min(settings.effort.batch, 16)
         raws = [raw_tensors(claim, draw.arrays(claim, batch), settings, "float64") for draw in starts]
+        steps = settings.effort.tying(settings.effort.ascent, claim.all_sizes)
 
         def score(current: Mapping[str, Any]) -> Any:
             return self._score(*all_in_batch(claim, [claim.the_oracle, claim.the_formula], current))
 
-        for draw, ascent in zip(starts, ascents(claim.parameters, raws, score, settings.effort.ascent), strict=True):
+        for draw, ascent in zip(starts, ascents(claim.parameters, raws, score, steps), strict=True):
             hall.seen += ascent.seen
             _, scores, usable, _ = self._scores(claim, ascent.raw)
             for index in _largest(scores, usable) if bool(usable.any()) else []:

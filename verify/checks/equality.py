@@ -18,7 +18,6 @@ from verify.checks.foresight import Ahead, evaluated, foreseen
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
-from verify.checks.underflow import underflows
 from verify.checks.units import BITS, Unit, magnitude, unit_at
 from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
 from verify.inputs.witnesses import Given, Witnesses, data_of, witnesses_of
@@ -154,7 +153,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                     tally.count(draw, len(finite), 0, undefined)
                     return
                 residual = _in_units(float(difference[index]), unit.value)
-                if residual <= ROUNDING_LIMIT or not underflows(claim, sides, raw, index):
+                if residual <= ROUNDING_LIMIT or worst > ROUNDING_LIMIT or not _underflows(claim, sides, raw, index):
                     break
                 usable[index] = False  # the next worst seed decides
             tally.count(draw, len(finite), int(usable.sum()), undefined)
@@ -321,6 +320,12 @@ def _proved(claim: Claim, settings: Settings) -> Record:
     )
 
     return proved(claim, settings)
+
+
+def _underflows(claim: Claim, functions: Sequence[Callable[..., Any]], raw: dict[str, Any], index: int) -> bool:
+    from verify.checks.underflow import underflows  # which torch has to be loaded for
+
+    return underflows(claim, functions, raw, index)
 
 
 def _in_units(difference: float, unit: float) -> float:

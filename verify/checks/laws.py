@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from verify.checks.attack import Attack, Check
-from verify.checks.record import UPHELD, VIOLATED, Record, blank, in_words
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words
 from verify.checks.search import Tally
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, at_scales, systematic
@@ -33,16 +33,20 @@ class LawAttack(Attack[FollowsLaw]):
         found: list[tuple[str, LawTest]] = []
         draws = systematic(claim, self.relation.instances, settings.seed)
         for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
-            tests = self._run(claim, claim.the_formula, draw, settings)
             tally.count(draw, self.relation.samples, self.relation.samples, 0)
-            found += [(in_words(dict(draw.sizes)), test) for test in tests]
+            sizes = in_words(dict(draw.sizes))
+            found += [(sizes, test) for test in self._run(claim, claim.the_formula, draw, settings)]
         p_true = min(1.0, min(test.p for _, test in found) * len(found))
+        budget = FALSE_ALARM * len(found)
         p_mutants = {}
         for mutant in claim.mutants:
-            tests = [test for draw in draws for test in self._run(claim, mutant.function, draw, settings)]
-            p_mutants[mutant.name] = min(1.0, min(test.p for test in tests) * len(tests))
+            tests: list[LawTest] = []
+            for draw in draws:  # until it is dead
+                tests += self._run(claim, mutant.function, draw, settings)
+                p_mutants[mutant.name] = min(1.0, min(test.p for test in tests) * len(tests))
+                if p_mutants[mutant.name] < min(budget, p_true / SEPARATION):
+                    break
         gaps = {name: p_true / p for name, p in p_mutants.items()}
-        budget = FALSE_ALARM * len(found)
         lowest = min(found, key=lambda pair: pair[1].p)
         return blank(
             claim,
@@ -54,7 +58,7 @@ class LawAttack(Attack[FollowsLaw]):
             worst_residual=-math.log10(p_true),
             separation=min(gaps.values(), default=None),
             mutants={
-                name: {"residual": value, "killed": value >= 1000.0 and p_mutants[name] < budget}
+                name: {"residual": value, "killed": value >= SEPARATION and p_mutants[name] < budget}
                 for name, value in gaps.items()
             },
             message="" if p_true >= budget else f"{lowest[1].name} at {lowest[0]}: p = {lowest[1].p:.3g}",
