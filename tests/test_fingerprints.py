@@ -13,6 +13,7 @@ from tests import claims_that_fail as toy
 from tests.test_imports import LAYERS
 from verify.evidence import fingerprints
 from verify.evidence.fingerprints import fingerprint
+from verify.evidence.sources import source_of
 from verify.vocabulary import Claim, Equal, load
 
 PROVED = toy.toy("proved-identity", Equal(), all_sizes=True)
@@ -214,3 +215,24 @@ def test_a_change_is_seen_across_papers() -> None:
         assert claim.module in reached
         used = {function.__module__ for function in claim.named_functions().values()}
         assert {module for module in used if module.startswith("theorems.")} <= reached
+
+
+def test_what_a_file_says_is_kept_and_never_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = tmp_path / "module.py"
+    file.write_text("import verify\nA = 1\nB = A + 1\n")
+    first = source_of(file)
+    (kept,) = (tmp_path / "cache").rglob("*.json")
+    with monkeypatch.context() as patch:
+        patch.setattr("verify.evidence.sources._taken_apart", lambda *given: pytest.fail("taken apart again"))
+        assert source_of(file) == first and first.uses_engine and first.about["B"][0].mentions == {"A", "B"}
+    file.write_text("A = 1\nB = A + 2\n")
+    changed = source_of(file)
+    assert changed.digest != first.digest and not changed.uses_engine
+    assert changed.about["A"] == first.about["A"] and changed.about["B"] != first.about["B"]
+    for damaged in ("", "[]", "{}", '{"key": 1}', kept.read_text()[:-20]):
+        kept.write_text(damaged)
+        assert source_of(file) == changed
+    assert source_of(file, "package") == changed, "relative imports may differ, so it is taken apart again"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))  # no folder can be made there
+    assert source_of(file) == changed

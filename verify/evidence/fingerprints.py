@@ -10,19 +10,16 @@ Not seen: names that are computed while the program runs (`getattr`, `importlib`
 
 from __future__ import annotations
 
-import ast
 import functools
-import hashlib
 import importlib.metadata
 import importlib.util
 import platform
-import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from verify.checks import ATTACKS
+from verify.evidence.sources import Source, Statement, digest_of, source_of
 from verify.vocabulary.claims import Claim
 
 #: The engine's folder, and what in it decides the outcome of a check.
@@ -43,48 +40,17 @@ PROVING = {
 #: Libraries whose results checks compare, and the one that draws examples.
 LIBRARIES = ("torch", "python-flint", "mpmath", "numpy", "sympy", "hypothesis")
 
-#: Keywords of a claim that no check reads, and of its relation.
-TEXTS = {
-    "label", "statement", "name", "consequence", "observed", "reading", "doubt", "missing", "note", "severity",
-    "correction", "corrects",
-}  # fmt: skip
-RELATIONS = {relation.__name__ for relation in ATTACKS}
-NAMES_OF_SIDES = {"left", "right"}
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement at the top of a module, and the names of that module which it mentions."""
-
-    node: ast.stmt
-    mentions: frozenset[str]
-
-    @functools.cached_property
-    def digest(self) -> str:
-        return _digest([ast.dump(self.node)])
-
-
-@dataclass
-class Source:
-    """A module, taken apart by what its names stand for."""
-
-    name: str
-    statements: list[Statement] = field(default_factory=list)
-    about: dict[str, list[Statement]] = field(default_factory=dict)  #: what binds a name or does something with it
-    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)  #: module, and the name in it
-    uses_engine: bool = False
-
 
 def fingerprint(claim: Claim) -> str:
     """A hash of the code that the evidence of `claim` is about."""
     proofs = tuple(kind for kind in PROVING if getattr(claim, kind))
     reached = sorted(f"{module} {statement.digest}" for module, statement in reached_by(claim))
-    return _digest([claim.id, _engine(ATTACKS[type(claim.relation)].__module__, proofs), _versions(), *reached])[:16]
+    return digest_of([claim.id, _engine(ATTACKS[type(claim.relation)].__module__, proofs), _versions(), *reached])[:16]
 
 
 def forget() -> None:
     """Read all sources again, after files have changed."""
-    for cached in (_source, _engine, _digest_of_file, _versions, _reached, _names_of_claims):
+    for cached in (_source, _engine, _of_engine, _versions, _reached, _names_of_claims):
         cached.cache_clear()
 
 
@@ -164,103 +130,8 @@ def _source(module: str) -> Source | None:
         return None
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
         return None
-    tree = _parsed(Path(spec.origin))
     package = module if spec.submodule_search_locations is not None else module.rpartition(".")[0]
-    source = Source(module)
-    for node in ast.walk(tree):
-        for alias, origin, original in _imported(node, package):
-            source.imports[alias] = (origin, original)
-            source.uses_engine |= origin.split(".")[0] == "verify"
-    claims: set[str] = set()
-    for node in _without_prose(tree).body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            continue
-        bound, acted_on = _bound_by(node), _acted_on_by(node)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _base(node.value) == "Claim":
-            claims |= bound
-        # Claims that a statement declares something of do not thereby depend on one another.
-        apart = claims if acted_on and not isinstance(node, ast.ClassDef) else frozenset()
-        statement = Statement(node, frozenset(_mentioned_by(node)) - apart)
-        source.statements.append(statement)
-        for name in bound | acted_on:
-            source.about.setdefault(name, []).append(statement)
-    return source
-
-
-def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str, str | None]]:
-    """Name here, module, and name there; None for a module itself."""
-    if isinstance(node, ast.Import):
-        for item in node.names:
-            yield (item.asname, item.name, None) if item.asname else (item.name.split(".")[0], item.name, None)
-    elif isinstance(node, ast.ImportFrom):
-        above = package.split(".")[: len(package.split(".")) - (node.level - 1)] if node.level else []
-        origin = ".".join([*above, *([node.module] if node.module else [])])
-        for item in node.names:
-            yield item.asname or item.name, origin, item.name
-
-
-def _without_prose(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings, without the texts of claims and without the order in which a claim says things."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Claim":
-            kept = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
-            node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RELATIONS:
-            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in NAMES_OF_SIDES]
-    return tree
-
-
-def _bound_by(node: ast.stmt) -> set[str]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {node.name}
-    found = {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
-    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return found | {item.name for item in ast.walk(node) if isinstance(item, inner)}
-
-
-def _acted_on_by(node: ast.stmt) -> set[str]:
-    """Names whose values a statement changes without binding them: `a.mutant(...)`, `f(a)`, `a[0] = ...`, decorators."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        given = [item for call in node.decorator_list if isinstance(call, ast.Call) for item in call.args]
-        named = {item.id for item in given if isinstance(item, ast.Name)}
-        return named | {base for item in node.decorator_list if (base := _base(item))} - {node.name}
-    if isinstance(node, ast.Expr):
-        arguments = (
-            [*node.value.args, *(item.value for item in node.value.keywords)]
-            if isinstance(node.value, ast.Call)
-            else []
-        )
-        names = {item.id for item in arguments if isinstance(item, ast.Name)}
-        base = _base(node.value)
-        plain = isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
-        return names if plain or base is None else {base}
-    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
-        targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
-        return {base for target in targets if not isinstance(target, ast.Name) and (base := _base(target))}
-    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
-
-
-def _base(node: ast.expr) -> str | None:
-    """`a` of `a.b(c).d`."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-def _mentioned_by(node: ast.stmt) -> Iterator[str]:
-    for item in ast.walk(node):
-        if isinstance(item, ast.Name):
-            yield item.id
-        elif isinstance(item, ast.Constant) and isinstance(item.value, str) and "->" in item.value:
-            yield from re.findall(r"[A-Za-z_]\w*", item.value)  # a replaced expression names what the module has
+    return source_of(Path(spec.origin), package)
 
 
 # -- the engine and the libraries --------------------------------------------------------------------------------------
@@ -272,22 +143,17 @@ def _engine(attack: str, proofs: tuple[str, ...]) -> str:
     attacks = {_path_of(each.__module__) for each in ATTACKS.values()}
     others = attacks - _imported_attacks(_path_of(attack), attacks)
     left_out = {*others, *_files(name for kind in PROVING if kind not in proofs for name in PROVING[kind])}
-    return _digest(f"{path} {_digest_of_file(ENGINE / path)}" for path in _files(DECIDING) if path not in left_out)
+    return digest_of(f"{path} {_of_engine(path).digest}" for path in _files(DECIDING) if path not in left_out)
 
 
 @functools.cache
-def _digest_of_file(path: Path) -> str:
-    return _digest([ast.dump(_without_prose(_parsed(path)))])
-
-
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def _of_engine(path: str) -> Source:
+    return source_of(ENGINE / path)
 
 
 def _imported_attacks(path: str, attacks: set[str]) -> set[str]:
     """An attack's module and those of other attacks that it imports."""
-    tree = _parsed(ENGINE / path)
-    found = {_path_of(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    found = {_path_of(origin) for origin, _ in _of_engine(path).imports.values()}
     return {path}.union(*(_imported_attacks(other, attacks) for other in found & attacks if other != path))
 
 
@@ -304,11 +170,3 @@ def _files(names: Iterable[str]) -> list[str]:
 @functools.cache
 def _versions() -> str:
     return " ".join([platform.python_version(), *(importlib.metadata.version(name) for name in LIBRARIES)])
-
-
-def _digest(texts: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(text.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()
