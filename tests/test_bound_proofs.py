@@ -267,6 +267,16 @@ def test_no_refuted_bound_is_proved_and_the_step_that_fails_is_named(claim_id: s
     assert any(not entry.proved for entry in proof.entries)
 
 
+def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, settings = (
+        load()["convergence.eq-9-10"],
+        Settings(EFFORTS["quick"], seed=6),
+    )  # logits of 10^5 among its draws
+    assert proved_bound(claim, settings).outcome == UPHELD
+    monkeypatch.setattr("verify.checks.bound_proofs._blurred", lambda *given: False)
+    assert proved_bound(claim, settings).outcome == VIOLATED
+
+
 def test_closed_forms_are_those_of_claims_that_are_proved_for_all_sizes() -> None:
     named = {claim_id for found in closed_forms().values() for claim_id in found.by} - {"toy.none"}
     assert named
