@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import time
@@ -32,7 +33,10 @@ class Entry:
 
 @dataclass
 class Case:
-    """Ways to the same result at one size of a series; `size` is what growth is measured in."""
+    """Ways to the same result at one size of a series; `size` is what growth is measured in.
+
+    `cold`: each run stands alone, as among other work, with other numbers in the caches and other code before it.
+    """
 
     series: str
     label: str
@@ -40,6 +44,7 @@ class Case:
     entries: list[Entry]
     seconds: dict[str, float] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
+    cold: bool = False
 
     def best_peer(self) -> tuple[str, float]:
         """The fastest peer and its time."""
@@ -92,6 +97,8 @@ class Topic:
 
 #: A turn of a fast entry is repeated for as many seconds; one untimed run before it fills the caches for all alike.
 TURN = 0.005
+#: Numbers in float32, 128 MB of them, that push all others out of the caches.
+OTHER_NUMBERS = 2**25
 
 
 def measure(cases: Iterable[Case], device: str, quick: bool) -> None:
@@ -109,7 +116,7 @@ def measure(cases: Iterable[Case], device: str, quick: bool) -> None:
         for _ in range(rounds):
             for name, run in runs.items():
                 if len(times[name]) < 3 or spent[name] < budget:
-                    seconds, repeats = _turn(run, device)
+                    seconds, repeats = _cold_turn(run, device) if case.cold else _turn(run, device)
                     times[name].append(seconds / repeats)
                     spent[name] += seconds
         case.seconds = {name: statistics.median(values) for name, values in times.items()}
@@ -123,6 +130,17 @@ def _turn(run: Run, device: str) -> tuple[float, int]:
         return untimed, 1
     repeats = max(1, round(TURN / untimed))
     return _timed(run, repeats, device), repeats
+
+
+def _cold_turn(run: Run, device: str) -> tuple[float, int]:
+    """Seconds of one run behind a pass over more numbers than caches hold."""
+    _other_numbers().add_(1.0)
+    return _timed(run, 1, device), 1
+
+
+@functools.cache
+def _other_numbers() -> torch.Tensor:
+    return torch.zeros(OTHER_NUMBERS)
 
 
 def _timed(run: Run, repeats: int, device: str) -> float:

@@ -56,33 +56,41 @@ def contracted_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, part: str =
     else:
         covariance, core = _centred_moments(tokens, A, offset, direction, third)
     if part != "functional":
-        half = covariance @ W_V
-        core.baddbmm_(half, half.mT)
+        for rows in chunks(len(X), W_V.numel(), WEIGHTS):
+            half = covariance[rows] @ W_V
+            core[rows].baddbmm_(half, half.mT)
     else:
         mean = torch.zeros_like(mean)
     return ContractedMoments(mean, covariance, core, residual, part)
 
 
 def _raw_moments(tokens: Any, A: Any, offset: Any, direction: Any, third: bool) -> tuple[Any, Any]:
-    """C_i, and the third moment along direction i (or zero), from sums of A_ij x_j x_j^T."""
+    """C_i, and the third moment along direction i (or zero), from sums of A_ij x_j x_j^T, of which half the entries do."""
     import torch
 
     L, d = tokens.shape
-    pairs = (tokens[:, :, None] * tokens[:, None, :]).view(L, d * d)
-    covariance = torch.baddbmm((A @ pairs).view(L, d, d), offset[:, :, None], offset[:, None, :], alpha=-1)
-    core = tokens.new_zeros(L, d, d)
-    if third:
-        slopes = torch.empty_like(tokens)
-        for rows in chunks(L, L, WEIGHTS):
+    row, column = torch.triu_indices(d, d, device=tokens.device)
+    place = torch.empty(d, d, dtype=torch.long, device=tokens.device)
+    place[row, column] = place[column, row] = torch.arange(len(row), device=tokens.device)
+    transposed = tokens.T.contiguous()
+    pairs = transposed.index_select(0, row).mul_(transposed.index_select(0, column)).T
+
+    def sums(weights: Any, out: Any) -> Any:
+        torch.gather(weights @ pairs, 1, place.view(-1).expand(len(out), -1), out=out.view(-1, d * d))
+        return out
+
+    covariance, core = tokens.new_empty(L, d, d), tokens.new_empty(L, d, d) if third else tokens.new_zeros(L, d, d)
+    for rows in chunks(L, max(L, d * d), WEIGHTS):
+        means = offset[rows]
+        sums(A[rows], covariance[rows]).baddbmm_(means[:, :, None], means[:, None, :], alpha=-1)
+        if third:
             # Weights sum to zero under each row, so that only products of one deviation with the mean are left to subtract.
-            weights = direction[rows] @ tokens.T
-            weights -= (direction[rows] * offset[rows]).sum(1, keepdim=True)
+            weights = direction[rows] @ transposed
+            weights -= (direction[rows] * means).sum(1, keepdim=True)
             weights *= A[rows]
-            torch.mm(weights, pairs, out=core[rows].view(-1, d * d))
-            torch.mm(weights, tokens, out=slopes[rows])
-        mixed = slopes[:, :, None] * offset[:, None, :]
-        core -= mixed
-        core -= mixed.mT
+            slopes = weights @ tokens
+            both, other = torch.stack([slopes, means], dim=2), torch.stack([means, slopes], dim=1)
+            sums(weights, core[rows]).baddbmm_(both, other, alpha=-1)
     return covariance, core
 
 

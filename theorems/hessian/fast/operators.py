@@ -58,8 +58,8 @@ class AttentionCurvature:
         self._means = torch.cat([moments.mean, moments.residual], dim=1)
         self._value = moments.mean.T @ moments.mean * scale
         # Row i of attention turns the changes of its logits and values into [[N_i, C_i], [C_i, 0]] times them.
-        self._rows = torch.cat([moments.core * (scale / k), moments.covariance * (scale / math.sqrt(k))], dim=2)
-        self._core, self._covariance = self._rows[:, :, :d], self._rows[:, :, d:]
+        self._core = moments.core.mul_(scale / k)
+        self._covariance = moments.covariance.mul_(scale / math.sqrt(k))
         self._slope = X.T @ torch.einsum("iab,ib->ia", self._covariance, moments.residual @ W_V.T)
         self.shape = (2 * d * k + d * d,) * 2
 
@@ -90,25 +90,27 @@ class AttentionCurvature:
         X, W_Q, W_K, W_V, _ = self._loss
         d, k, p = X.shape[1], W_Q.shape[1], V.shape[1]
         n = d * k
-        # Vectors stay behind, (., ., p): whatever meets all tokens is then one product, and already in the order of V.
-        D_Q, D_K, D_V = V[:n].reshape(d, k, p), V[n : 2 * n].reshape(d, k, p), V[2 * n :].reshape(d, d, p)
-        to_logits = (W_K @ D_Q + (W_Q @ D_K).transpose(0, 1)).view(d, d * p)
-        to_values = torch.cat([W_V @ D_V, D_V.transpose(0, 1)]).view(2 * d, d * p)
-        of_logits, of_values = V.new_zeros(d, d * p), V.new_zeros(2 * d, d * p)
+        # Vectors stand in the middle, (., p, .): what meets all tokens is then one product, and what meets a row of attention.
+        D_Q, D_K, D_V = (part.reshape(d, -1, p).transpose(1, 2) for part in V.split([n, n, d * d]))
+        to_logits = (D_Q @ W_K.T + _product(W_Q, D_K.permute(2, 1, 0))).view(d, p * d)
+        to_values = torch.cat([D_V @ W_V.T, D_V.permute(2, 1, 0)]).view(2 * d, p * d)
+        of_logits, of_values = V.new_zeros(d, p * d), V.new_zeros(2 * d, p * d)
         for tokens in chunks(X.shape[0], 2 * d * p, CHANGES):
-            changes = V.new_empty(X[tokens].shape[0], 2 * d, p)
-            torch.mm(X[tokens], to_logits, out=changes.flatten(1)[:, : d * p])
-            torch.mm(self._means[tokens], to_values, out=changes.flatten(1)[:, d * p :])
-            of_logits.addmm_(X[tokens].T, torch.bmm(self._rows[tokens], changes).flatten(1))
-            of_values.addmm_(self._means[tokens].T, torch.bmm(self._covariance[tokens], changes[:, :d]).flatten(1))
-        gradient, of_values = of_logits.view(d, d, p), of_values.view(2 * d, d, p)
-        G_Q, G_K = W_K.T @ gradient, W_Q.T @ gradient.transpose(0, 1)
-        G_V = _product(self._value, D_V) + W_V.T @ of_values[:d]
+            changes = V.new_empty(X[tokens].shape[0], 2 * p, d)
+            torch.mm(X[tokens], to_logits, out=changes.flatten(1)[:, : p * d])
+            torch.mm(self._means[tokens], to_values, out=changes.flatten(1)[:, p * d :])
+            of_row = torch.bmm(changes, self._covariance[tokens])  # symmetric, as the core is
+            of_values.addmm_(self._means[tokens].T, of_row[:, :p].flatten(1))
+            of_row = torch.baddbmm(of_row[:, p:], changes[:, :p], self._core[tokens])
+            of_logits.addmm_(X[tokens].T, of_row.flatten(1))
+        gradient, of_values = of_logits.view(d, p, d), of_values.view(2 * d, p, d)
+        G_Q, G_K = gradient @ W_K, _product(W_Q.T, gradient).permute(2, 1, 0)
+        G_V = _product(self._value, D_V) + of_values[:d] @ W_V
         if self.part != "outer-product":
             G_Q = G_Q + _product(self._slope, D_K)
             G_K = G_K + _product(self._slope.T, D_Q)
-            G_V = G_V + of_values[d:].transpose(0, 1)
-        return torch.cat([G.reshape(-1, p) for G in (G_Q, G_K, G_V)])
+            G_V = G_V + of_values[d:].permute(2, 1, 0)
+        return torch.cat([G.transpose(1, 2).reshape(-1, p) for G in (G_Q, G_K, G_V)])
 
     rmatvec, rmatmat = matvec, matmat
 
