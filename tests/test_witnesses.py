@@ -17,7 +17,7 @@ from verify.evidence.runner import run_check
 from verify.inputs import witnesses
 from verify.inputs.generators import Draw
 from verify.inputs.witnesses import Given, Witnesses, data_of, given, point_of
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Equal, load
 
 QUICK = settings_for("quick")
 DRAW = Draw((("m", 2), ("n", 3)), "generic", 7, ((0, 1, 2),))
@@ -150,3 +150,12 @@ def test_the_command_keeps_what_runs_found_and_later_runs_use_it(tmp_path: Path)
     assert json.loads(path.read_text())["demo.sound"] == found["demo.sound"]
     again = verify(tmp_path, "run", "--effort", "quick", "--seed", "5", "--jobs", "1")
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_where_assumptions_are_rarely_met_balls_look_at_the_tightest_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, settings = load()["skipless.a4.3-conclusion-share"], settings_for("quick", 7)
+    (enclosed,) = (check for check in checks_of(claim, settings) if check.name == "enclosed")
+    assert run_check(claim, enclosed, settings).outcome == UPHELD
+    monkeypatch.setattr("verify.checks.bounds.witnesses_of", lambda *given: Witnesses())
+    record = run_check(claim, enclosed, settings)
+    assert record.outcome == VIOLATED and record.message == "no example satisfied the assumptions"

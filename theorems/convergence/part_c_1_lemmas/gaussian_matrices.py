@@ -50,7 +50,7 @@ def leaving_the_interval(formula: Any, generator: Any, samples: int, d_1: Rows, 
                          zeta: Slack) -> list[LawTest]:  # fmt: skip
     """How often a singular value leaves the interval, for the drawn shape and for the telling ones."""
     tests = []
-    for rows, columns in dict.fromkeys([(d_1, d_2), (1, 9), (9, 1), (4, 4)]):
+    for rows, columns in dict.fromkeys([(d_1, d_2), (1, 9), (9, 1), (4, 4), (12, 9)]):
         values = gaussian_singular_values(generator, samples, rows, columns)
         for slack in (float(zeta), 1.25, 2.0, 3.0):
             low, high, probability = formula(rows, columns, slack)
