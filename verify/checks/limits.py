@@ -29,6 +29,8 @@ EXACT = 1e-12
 INSTANCES_TRIED = 4
 #: log10 of the error at which the limit of a deterministic sequence counts as reached.
 REACHED = -12.0
+#: Digits per bit of precision, half of what a bit holds, beyond which an error is rounding.
+DIGITS_LEFT = 0.15
 
 
 class LimitAttack(Attack[TendsTo]):
@@ -99,7 +101,9 @@ class LimitAttack(Attack[TendsTo]):
         """The order, or under a power rate the exponent, at which errors fall; None where none can be fitted."""
         if isinstance(self.relation.rate, QuadraticRate):
             return _order(logs)
-        return None if logs[-1] < REACHED else -float(np.polyfit(np.log10(self.relation.scales), logs, 1)[0])
+        if logs[-1] < -self.relation.bits * DIGITS_LEFT:
+            return None
+        return -float(np.polyfit([math.log10(scale) for scale in self.relation.scales], logs, 1)[0])
 
     def _values(self, claim: Claim, sequence: Any, inputs: dict[str, Any]) -> list[np.ndarray]:
         """The sequence at every scale, flattened."""

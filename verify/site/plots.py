@@ -177,7 +177,10 @@ def _rate(record: Record) -> Chart:
     """Errors over scales: with a fitted power for random sequences, step by step for those that run in balls."""
     curves = record.details["curves"]
     if "rms error" in curves[0]:
-        return _powers([(curve["scales"], curve["rms error"]) for curve in curves])
+        return _powers([(curve["scales"], curve["rms error"]) for curve in curves], "Root mean square error")
+    first, second, third = curves[0]["scales"][:3]
+    if first * third == second * second:  # no steps, but sizes: the rate is a power of theirs
+        return _powers([(curve["scales"], [10.0**y for y in curve["log10 error"]]) for curve in curves], "Error")
     lines = [[(x, float(y)) for x, y in zip(c["scales"], c["log10 error"], strict=True)] for c in curves]
     kept = [[(x, y) for x, y in line if math.isfinite(y) and y > DEEPEST] for line in lines]
     left_out = sum(map(len, lines)) - sum(map(len, kept))
@@ -202,12 +205,12 @@ def _rate(record: Record) -> Chart:
     return chart
 
 
-def _powers(lines: list[tuple[list[int], list[float]]]) -> Chart:
-    """Root mean square errors with the powers of the scale that fit them; zeros have no logarithm and are counted."""
+def _powers(lines: list[tuple[list[int], list[float]]], errors: str) -> Chart:
+    """Errors, called `errors`, with the powers of the scale that fit them; zeros have no logarithm and are counted."""
     kept = [[(scale, error) for scale, error in zip(*line, strict=True) if error > 0] for line in lines]
     left_out = sum(len(scales) for scales, _ in lines) - sum(map(len, kept))
     fitted = [(points, *_power(points)) for points in kept if len(points) > 1]
-    caption = "Root mean square error over the scale, and fitted powers (dashed)"
+    caption = f"{errors} over the scale, and fitted powers (dashed)"
     caption += f", of exponents {', '.join(f'{slope:.3f}' for _, slope, _ in fitted)}." if fitted else "."
     if left_out:
         caption += f" {_counted(left_out, 'error')} of exactly zero left out."
@@ -218,7 +221,7 @@ def _powers(lines: list[tuple[list[int], list[float]]]) -> Chart:
         Axis.around((y for points in kept for _, y in points), True),
         (),
         "scale",
-        "RMS error",
+        errors.lower(),
     )
     for points, slope, factor in fitted:
         chart.line("quiet", [(x, factor * x**slope) for x, _ in points], "dashed")
@@ -231,7 +234,7 @@ def _powers(lines: list[tuple[list[int], list[float]]]) -> Chart:
 def _power(points: list[tuple[int, float]]) -> tuple[float, float]:
     """Exponent and factor of the power of the scale that fits the errors best, in logarithms."""
     scales, errors = zip(*points, strict=True)
-    slope, offset = np.polyfit(np.log(scales), np.log(errors), 1)
+    slope, offset = np.polyfit(np.log(np.array(scales, dtype=float)), np.log(errors), 1)
     return float(slope), float(np.exp(offset))
 
 
