@@ -12,17 +12,19 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from tests.made_up_evidence import made_up
 from verify import at_inputs, replay
 from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import run_check
 from verify.evidence.store import Recorder
-from verify.evidence.verdicts import judge_all
+from verify.evidence.verdicts import Verdict, judge_all
 from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted, write
 from verify.report.baseline import Change, changes, read_baseline
 from verify.report.history import LOG, LOG_MARKDOWN, Entry, extended, log_markdown, read_log
 from verify.report.junit import as_junit
 from verify.report.weights import stated, weights_of
+from verify.report.wording import how_sure
 from verify.vocabulary import InputError, Registry, load
 
 CHOSEN = ("skipless.eq-17", "skipless.eq-17-corrected", "skipless.eq-17-moments")
@@ -227,3 +229,21 @@ def test_replay_takes_drawn_parameters_and_inputs() -> None:
     explicit = at_inputs("hessian.lem-C.1-entry", t=[["0", "2/2"]])
     assert drawn == explicit and drawn["assumptions hold"] is True
     assert drawn["formula"][0][:12] == drawn["oracle"][0][:12]
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "words"),
+    [
+        ("skipless.eq-17-moments", "Proved for all sizes: both sides reduce to one normal form. Besides, "),
+        ("convergence.lemma-7", "Proved for all sizes, by a derivation from rules for norms. Besides, "),
+        (
+            "osa.thm-2.1",
+            "Proved for all sizes under the hypothesis that is missing: both sides reduce to one normal form.",
+        ),
+        ("osa.c2-via-wtilde", "both sides reduce to one normal form; the gap is in what it rests on."),
+    ],
+)
+def test_a_proof_is_called_what_it_is(claim_id: str, words: str) -> None:
+    claim = load()[claim_id]
+    records = made_up({claim_id: claim})
+    assert words in how_sure(claim, Verdict(claim_id, claim.expects, "why"), records)

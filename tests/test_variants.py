@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from tests import claims_that_fail as toy
 from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import problems_of_declaration, run_check
@@ -215,3 +216,10 @@ def test_annotated_matrices_do_not_hinder_a_replacement() -> None:
         return 2 * A
 
     assert with_replacements(doubled, "2 * A -> A")(A=5) == 5
+
+
+def test_an_oracle_of_something_else_is_named() -> None:
+    declared = toy.toy("oracle-of-something-else", Equal())
+    declared.oracle(lambda x, V: x)
+    with pytest.raises(RegistryError, match=r"lambda> takes V; expected some of the claim's inputs x"):
+        declared.evaluate(declared.the_oracle, {"x": 1.0})

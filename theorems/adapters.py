@@ -108,7 +108,7 @@ def sdpa(backend: str = "math", else_math: bool = True) -> Function:
         "efficient": SDPBackend.EFFICIENT_ATTENTION,
         "cudnn": SDPBackend.CUDNN_ATTENTION,
     }
-    if backend not in known:
+    if not isinstance(backend, str) or backend not in known:
         raise InputError("backend", f"one of {list(known)}", repr(backend))
 
     def forced(q: Any, k: Any, v: Any, **options: Any) -> Any:
@@ -159,10 +159,13 @@ def rms_norm(module_class: Any, eps: float = 0.0) -> Function:
 def orthogonal_initialiser(initialise: Function) -> Function:
     """An initialiser that fills a matrix in place, such as torch.nn.init.orthogonal_, as `osa.stiefel_uniform`.
 
-    It is called once per sample on an (n, m) tensor, with the generator if it takes one.
+    It is called once per sample on an (n, m) tensor, with the generator if it takes one.  Raises `InputError` for what
+    cannot be called.
     """
     import inspect
 
+    if not callable(initialise):
+        raise InputError("initialise", "a function that fills a matrix in place", repr(initialise))
     takes_generator = "generator" in inspect.signature(initialise).parameters
 
     def adapted(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:

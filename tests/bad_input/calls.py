@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 import verify
+from theorems.adapters import orthogonal_initialiser, sdpa
 from verify.checks.settings import settings_for
 from verify.gate.adapters import batched, call_module, from_numpy
 from verify.vocabulary import load
@@ -93,6 +94,9 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: call_module(torch.nn.Linear(2, 2), {"weight": torch.ones(2, 2)}, torch.ones(2)), "parameters: expected exact"),
     # lists of implementations
     "no pairs": (_pairs(), "pairs: expected pairs (subject, implementation) or triples"),
+    **{f"backend {value!r}": (lambda value=value: sdpa(value), "backend: expected one of ['math', ")
+       for value in (["math"], None, "fast")},
+    "an initialiser that is a number": (lambda: orthogonal_initialiser(5), "initialise: expected a function that fills a matrix"),
     "pairs a text": (lambda: verify.parametrize_with_theorems("hessian.attention"), "pairs: expected pairs"),
     "pairs None": (lambda: verify.parametrize_with_theorems(None), "pairs: expected pairs"),
     "a pair of one": (_pairs(("hessian.attention",)), "pairs: expected pairs"),

@@ -85,7 +85,11 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
         return f"Certain. {where} every assumption holds, and the violation is {how}."
     tried = _tried(claim, records)
     if any(record.check == "proved" and record.outcome == UPHELD for record in records):
-        return f"Proved for all sizes: both sides reduce to one normal form. Besides, {tried}{wrong}."
+        derived = claim.relation.kind == "at most"
+        how = "by a derivation from rules for norms" if derived else "both sides reduce to one normal form"
+        given = " under the hypothesis that is missing" if verdict.status == "gap" and claim.missing else ""
+        rests = "; the gap is in what it rests on" if verdict.status == "gap" and not claim.missing else ""
+        return f"Proved for all sizes{given}{',' if derived else ':'} {how}{rests}. Besides, {tried}{wrong}."
     kind = "An observation, no theorem" if verdict.status == "empirical" else "Not a proof"
     return f"{kind}: {tried}{wrong}."
 

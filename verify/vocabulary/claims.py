@@ -444,8 +444,14 @@ class Claim:
 
     def evaluate(self, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
         """Call one of the claim's functions with those of the inputs that it takes."""
+        names = parameter_names(function)
+        if unknown := [name for name in names if name not in inputs]:
+            title = getattr(function, "__qualname__", repr(function))
+            raise RegistryError(
+                f"{self.id}: {title} takes {', '.join(unknown)}; expected some of the claim's inputs {', '.join(inputs)}"
+            )
         with trusted_arguments():
-            return function(**{name: inputs[name] for name in parameter_names(function)})
+            return function(**{name: inputs[name] for name in names})
 
     def named_functions(self) -> dict[str, Callable[..., Any]]:
         """What decides the claim, by name: formula, oracle, inputs, and the parts that its relation asks for."""
