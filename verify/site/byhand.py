@@ -41,7 +41,7 @@ MOST_VALUES, MOST_ENTRIES = 12, 36
 _SHIMS = Path(__file__).with_name("in_numpy.py")
 _NAME = "<by hand>"
 _MARK = "# the counterexample"
-_ALLOWED_MODULES = ("math", "itertools", "functools", "numpy", "fractions", "dataclasses", "_functools")
+_ALLOWED_MODULES = ("math", "itertools", "functools", "numpy", "fractions", "dataclasses", "_functools", "collections")
 
 
 class NotByHandError(Exception):
@@ -164,8 +164,14 @@ class _Snippet:
             raise NotByHandError("too many functions")
         self.functions[name] = ""  # calls of itself end here
         for other in needed:
-            if other not in self.functions:
-                self.need(other, nonlocals[other] if other in nonlocals else known.get(other, NotByHandError))
+            value = nonlocals[other] if other in nonlocals else known.get(other, NotByHandError)
+            if isinstance(value, ModuleType) and value.__name__.startswith(self.package):
+                text, members = _without_module(text, other)
+                for member in members:
+                    if member not in self.functions:
+                        self.need(member, getattr(value, member))
+            elif other not in self.functions:
+                self.need(other, value)
         del self.functions[name]
         self.functions[name] = text
 
@@ -188,6 +194,9 @@ class _Snippet:
             self.constants[name] = f"{value.coefficient} * np.sqrt({value.radicand})"
         elif (getattr(value, "__module__", None) or "") in _ALLOWED_MODULES and getattr(value, "__name__", "") == name:
             self.modules[name] = value.__module__
+        elif isinstance(value, tuple) and all(isinstance(item, FunctionType) for item in value):
+            names = [item.__name__ for item in value]
+            self.add(name, f"{name} = ({', '.join(names)},)", names, {}, dict(zip(names, value, strict=True)))
         elif isinstance(value, type) and value.__module__.startswith(self.package):
             self.add(name, *_class(value), {}, vars(sys.modules[value.__module__]))
         elif callable(value) and (getattr(value, "__module__", "") or "").startswith(self.package):
@@ -196,6 +205,21 @@ class _Snippet:
                 raise NotByHandError(name)
         else:
             raise NotByHandError(name)
+
+
+def _without_module(text: str, module: str) -> tuple[str, list[str]]:
+    """Code with the members of a module by their own names, and these names."""
+    tree, members = ast.parse(text), list[str]()
+
+    class Members(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> Any:
+            self.generic_visit(node)
+            if not (isinstance(node.value, ast.Name) and node.value.id == module):
+                return node
+            members.append(node.attr)
+            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+
+    return ast.unparse(Members().visit(tree)), list(dict.fromkeys(members))
 
 
 def _plain(value: Any) -> bool:

@@ -213,6 +213,13 @@ def column(*scalars):
     return np.array([float(np.ravel(x)[0]) for x in scalars]).reshape(-1, 1)
 
 
+def iterated(count, step, start):
+    """step(step(... start)), so many times."""
+    for _ in range(count):
+        start = step(start)
+    return start
+
+
 def each(n, entry):
     """entry(0), ..., entry(n - 1)."""
     return [entry(i) for i in range(n)]
@@ -228,7 +235,11 @@ def indexed(pattern, *operands):
     inputs, output = pattern.replace(" ", "").split("->")
     groups = output.replace("(", " ").replace(")", " ").split()
     sizes = {i: n for names, A in zip(inputs.split(","), operands) for i, n in zip(names, A.shape)}  # noqa: B905
-    result = np.einsum(inputs + "->" + "".join(groups), *operands)
+    names = "".join(groups)
+    distinct = "".join(dict.fromkeys(names))
+    values, places = np.einsum(inputs + "->" + distinct, *operands), np.indices([sizes[i] for i in distinct])
+    result = np.zeros([sizes[i] for i in names])
+    result[tuple(places[distinct.index(i)] for i in names)] = values
     return result.reshape([int(np.prod([sizes[i] for i in group])) for group in groups])
 
 
