@@ -10,7 +10,10 @@ import pytest
 import sympy
 
 from tests.claims_that_fail import toy
+from verify.arithmetics import Constant
+from verify.arithmetics.norms import proof as norm_proofs
 from verify.arithmetics.norms import rules
+from verify.arithmetics.norms.world import world
 from verify.checks import checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.record import UPHELD, VIOLATED, Record
@@ -22,6 +25,7 @@ from verify.matrix import (
     expm,
     eye,
     frobenius_norm,
+    kron,
     rational,
     relu,
     softmax,
@@ -30,15 +34,18 @@ from verify.matrix import (
     step,
     summed,
     total,
+    zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, closed_forms, jacobian
 from verify.report.proofs import headline, proof_text
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape, load
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, load
 from verify.vocabulary.hypotheses import skew
 
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]
+Line = Annotated[Any, Shape("1", "n")]
+Frequency = Annotated[Any, Real(0.0, 3.0)]
 
 REGISTRY = load()
 MARKED = sorted(c.id for c in REGISTRY.values() if c.all_sizes and isinstance(c.relation, AtMost))
@@ -180,6 +187,46 @@ def test_joint_orthonormality_is_used_only_where_it_is_declared() -> None:
     proofs = [prove_bound_claim(claim) for claim in claims]
     assert [proof.proved for proof in proofs] == [False, True]
     assert "antisymmetric product" in proofs[1].rules and "orthonormal" in proofs[1].rules
+
+
+def turning(factor: Any = 1) -> Claim:
+    """||x + x S|| <= factor sqrt(1 + w^2) ||x|| for skew S with S^T S = w^2 I."""
+    equal = Assumption("S^T S = w^2 I", zero=lambda S, w: S.T @ S - eye(S.shape[0]) * (w * w))
+    hypotheses = (skew("S", stated="S is skew"), equal)
+    claim = toy("turning", AtMost(), all_sizes=True, assumptions=["S is skew", equal], hypotheses=hypotheses)
+
+    @claim.formula
+    def stretched(S: Square, x: Line, w: Frequency) -> Any:
+        return frobenius_norm(x) * sqrt(1 + w * w) * factor
+
+    @claim.inputs
+    def rotation(x: Line, w: Frequency) -> Any:
+        n = x.shape[1]
+        S = kron(eye(n // 2), Constant([[0, 1], [-1, 0]])) * w if n % 2 == 0 else zeros(n, n) + 0 * w
+        return {"S": S, "x": x, "w": w if n % 2 == 0 else 0 * w}
+
+    claim.oracle(lambda S, x: frobenius_norm(x + x @ S))
+    claim.mutant("half", lambda value: value / 2)
+    return claim
+
+
+def test_a_product_that_is_a_multiple_of_the_identity_by_assumption_gives_norms_exactly() -> None:
+    record = check_of(turning())
+    assert record.outcome == UPHELD, record.message
+    assert "||y|| = sqrt(c) ||x|| for rows where y y^T = c x x^T" in record.details["hypotheses"]
+    assert check_of(turning(rational(9, 10))).message == "1 of 1 inequalities are not derived"
+
+
+def test_a_planted_wrong_multiple_of_the_identity_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = norm_proofs.reduction_in
+
+    def halved(value: Any) -> None:
+        right(value)
+        known = world()
+        known.reductions = {pair: c / 2 for pair, c in known.reductions.items()}
+
+    monkeypatch.setattr(norm_proofs, "reduction_in", halved)
+    assert "the quantities differ from the functions" in check_of(turning()).message
 
 
 def test_gates_agree_only_where_an_assumption_says_so() -> None:

@@ -29,11 +29,15 @@ from verify.matrix import (
     hadamard,
     iterated,
     kron,
+    normalize_rows,
     ones,
+    parts,
     rational,
     relu,
+    row_norms,
     softmax,
     spectral_norm,
+    spectral_radius,
     stack_rows,
     step,
     summed,
@@ -41,6 +45,7 @@ from verify.matrix import (
     vec_r,
     zeros,
 )  # fmt: skip
+from verify.oracles import jacobian
 
 SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
@@ -102,6 +107,21 @@ def expressions() -> list[Any]:
         Q @ A @ C @ Q.T, small @ C, softmax(A) @ C - softmax(B) @ D, A @ B.T - B @ A.T,
         small @ A.T - A @ small.T, C @ (A @ B.T - B @ A.T) @ C.T, iterated(K, newton_schulz_step, small),
         iterated(K, newton_schulz_step, A / (frobenius_norm(A) + 1)), expm(stacked_with_identity)[:n, n:],
+        normalize_rows(A @ C), normalize_rows(A), parts(concatenate([A, B], axis=0), N, 0)[0], eye(n) - v.T @ v / row_norms(v) ** 2,
+        *derivatives(),
+    ]  # fmt: skip
+
+
+def derivatives() -> list[Any]:
+    """Derivatives of which the chain rule takes one apart, and of normalised rows times a gain."""
+    A, B, C, v = (input_matrix(name, *SHAPES[name]) for name in ("A", "B", "C", "v"))
+
+    def normalised(Y: Any) -> Any:
+        return normalize_rows(B - Y @ C @ relu(B) * 2) * v
+
+    return [
+        jacobian(normalised, "Y")(A), jacobian(lambda Y: C @ softmax(Y) @ B.T + Y.shape[0] * C @ Y @ B.T, "Y")(A),
+        jacobian(normalize_rows, "A")(v),
     ]  # fmt: skip
 
 
@@ -112,6 +132,7 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
         for kind in (SPECTRAL, FROBENIUS, LARGEST):
             norm(kind, operand.node)
     total(absolute(input_matrix("e", N, 1)))
+    spectral_radius(input_matrix("A", *SHAPES["A"]) @ input_matrix("C", *SHAPES["C"]))
     values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(rng))
     done: set[Any] = set()
     for _ in range(4):  # the quantities that candidates speak of, in turn
@@ -154,6 +175,7 @@ def half_of(table: str, kind: str) -> Callable[[pytest.MonkeyPatch], None]:
     ("table", "kind"),
     [(table, kind) for table in ("RULES", "DIFFERENCES") for kind in ("product", "relu", "concatenate", "exponential", "softmax")
      if (table, kind) not in {("DIFFERENCES", "concatenate"), ("DIFFERENCES", "exponential"), ("RULES", "softmax")}]
+    + [("RULES", "derivative"), ("RULES", "projection"), ("RULES", "normalised rows"), ("RULES", "part")]
     + [("RULES", "kronecker"), ("RULES", "rows"), ("RULES", "iterate"), ("DIFFERENCES", "diagonal"), ("DIFFERENCES", "rows")],
 )  # fmt: skip
 def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from verify.vocabulary.claims import Assumption, Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost
-from verify.vocabulary.shapes import Real, Shape
+from verify.vocabulary.shapes import Real, Shape, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
 AGREEMENT = 1e-8
@@ -61,6 +61,10 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
 def _inputs(claim: Claim) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
     found = inputs_of(claim, input_matrix)
+    for item in claim.hypotheses:  # scalars of which only an assumption speaks
+        named = parameter_names(item.zero) if isinstance(item, Assumption) and item.zero else ()
+        scalars = {name: claim.parameters.get(name) for name in named if name not in found}
+        found |= {name: real_symbol(name, spec) for name, spec in scalars.items() if isinstance(spec, Real)}
     for item in claim.tested_assumptions:
         if item.nonnegative is not None:
             with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
@@ -244,7 +248,10 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
         "closed forms": sorted(known.closed),
-        "hypotheses": [*map(str, claim.hypotheses), *sorted(known.used)],
+        "hypotheses": [
+            *(item.text if isinstance(item, Assumption) else str(item) for item in claim.hypotheses),
+            *sorted(known.used),
+        ],
         "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "mutants": proof.mutants,
         "seconds": proof.seconds,

@@ -11,14 +11,13 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, flow, rms_norm,
 )  # fmt: skip
-from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.settings import (
     SPHERE, UPDATE, Factor, HeadQueries, Step, unit_tokens_and_values, update_as_drawn,
 )  # fmt: skip
 from verify.matrix import (
-    COLUMN, absolute, concatenate, eye, maximum, ones, rational, row_norms, row_sums, softmax, spectral_norm, unvec_r,
-    vec_r,
+    COLUMN, absolute, concatenate, eye, maximum, ones, rational, row_norms, row_sums, softmax, spectral_norm,
+    spectral_radius, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Reading, Real, TendsTo

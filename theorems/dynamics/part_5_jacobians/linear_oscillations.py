@@ -11,11 +11,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.numerics import ascending, eigenvalues, spectral_radius
+from theorems.dynamics.numerics import ascending
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import OSCILLATION, UNIT_STATE, Generator, Row, Step, unit_state
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, step, total, zeros
+from verify.matrix import (
+    concatenate, eigenvalues, expm, eye, ones, row_norms, row_sums, spectral_norm, spectral_radius, sqrt, step, total, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
 

@@ -12,7 +12,7 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
-from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, largest_over, norm, sum_over
+from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, is_nonnegative, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, world
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -286,18 +286,14 @@ def _not_increasing(value: Any) -> set[Any]:
     if value.is_Add:
         return set().union(*(_not_increasing(part) for part in value.args))
     if value.is_Mul:
-        if not all(_certainly_nonnegative(part) for part in value.args):
+        if not all(is_nonnegative(part) for part in value.args):
             return inside
         return set().union(*(_not_increasing(part) for part in value.args))
-    if value.is_Pow and value.exp.is_number and value.exp.is_positive and _certainly_nonnegative(value.base):
+    if value.is_Pow and value.exp.is_number and value.exp.is_positive and is_nonnegative(value.base):
         return _not_increasing(value.base)
     if isinstance(value, sympy.exp):
         return _not_increasing(value.args[0])
     return inside
-
-
-def _certainly_nonnegative(value: Any) -> bool:
-    return value.is_nonnegative is True
 
 
 def _pruned(found: Iterable[Alternative]) -> list[Alternative]:

@@ -157,6 +157,35 @@ def each(n: Any, entry: Callable[[Any], Any]) -> Any:
 
 
 @form
+def parts(M: Any, count: Any, axis: int) -> Any:
+    """The parts of equal size of an axis, for a number of them that is a symbol."""
+    if count == 1:
+        return [M]
+    node, index = lifted(M).node, world().fresh(count)
+    if axis == 0:
+        return Family(index, Bounded(nodes.part_of_rows(node, index)))
+    return Family(index, Bounded(nodes.transposed(nodes.part_of_rows(nodes.transposed(node), index))))
+
+
+@form
+def mapped(function: Callable[..., Any], *families: Any) -> Any:
+    if not any(isinstance(family, Family) for family in families):
+        return [function(*entries) for entries in zip(*families, strict=True)]
+    if not all(isinstance(family, Family) and family.index.size == families[0].index.size for family in families):
+        raise ArithmeticUnsupported("families of different lengths")
+    index = world().fresh(families[0].index.size)
+    with world().using(index):
+        return Family(index, function(*(family[index] for family in families)))
+
+
+@form
+def added(family: Any) -> Any:
+    if not isinstance(family, Family):
+        return sum(family[1:], family[0])
+    return Bounded(nodes.over(family.index, lifted(family.entry).node))
+
+
+@form
 def indexed(pattern: str, *operands: Any) -> Bounded:
     """The two summands of the derivative of the row softmax, in terms of A = softmax(T)."""
     parts = [lifted(operand).node for operand in operands]
@@ -192,6 +221,11 @@ def spectral_norm(A: Any) -> Any:
 
 
 @form
+def spectral_radius(A: Any) -> Any:
+    return world().atom("spectral radius", (lifted(A).node,))
+
+
+@form
 def sqrt(x: Any) -> Any:
     if is_scalar(x):
         return sympy.sqrt(scalar(x))
@@ -205,7 +239,12 @@ def sqrt(x: Any) -> Any:
 
 @form
 def maximum(x: Any) -> Any:
-    values = list(entries_of(x))
+    try:
+        values = list(entries_of(x))
+    except ArithmeticUnsupported:
+        if not isinstance(x, Bounded):
+            raise
+        return world().atom("largest value", (x.node,), "real")
     found = [largest_over(index, value) if index is not None else value for value, index in values]
     return largest(found)
 
@@ -243,8 +282,24 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
     if node.shape == (1, 1):
         return [(entry(node, 0, 0), None)]
     multiple, core = nodes.single(node)
+    if core.kind == "concatenate" and core.shape[1] == 1:
+        return [(multiple * value, index) for part in core.parts for value, index in entries_of(Bounded(part))]
+    if core.kind in ("zeros", "ones") and core.shape[1] == 1 and core.shape[0].is_Integer:
+        return [(multiple * int(core.kind == "ones"), None)] * int(core.shape[0])
+    if core.kind == "stack" and core.parts[0].shape == (1, 1):
+        return [(multiple * entry(core.parts[0], 0, 0), core.data[0])]
     if core.kind == "absolute":
         return [(multiple * norm(LARGEST, core.parts[0]), None)]  # their largest entry is what is asked for
+    if core.kind == "reciprocal" and core.parts[0].kind == "row norms":
+        index = world().fresh(core.shape[0])
+        return [(largest_over(index, multiple * entry(core, index, 0)), None)]
+    if core.kind == "row norms":  # their largest; of negative multiples that is the smallest one, 1 / max 1/r
+        index = world().fresh(core.shape[0])
+        radius = entry(core, index, 0)
+        smallest = multiple.is_negative
+        return [
+            (multiple / largest_over(index, 1 / radius) if smallest else largest_over(index, multiple * radius), None)
+        ]
     if core.kind == "reciprocal":
         return [(multiple * world().atom("largest value", (core,)), None)]
     raise ArithmeticUnsupported(f"the entries of {node!r} one by one")

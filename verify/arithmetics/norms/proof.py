@@ -73,6 +73,7 @@ def prove_bound(
                 same_signs_in(side(prepared))
         for side in assumed_zero:
             orthonormal_in(side(prepared))
+            reduction_in(side(prepared))
         pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
         entries = [derived(left, right, index) for left, right, index in pairs]
         open_ones = [entry for entry in entries if not entry.proved]
@@ -197,6 +198,15 @@ def orthonormal_in(value: Any) -> None:
                 blocks = frame.parts if frame.kind == "transpose" else (frame,)
                 blocks = blocks[0].parts if blocks[0].kind == "concatenate" else ()
                 world().contractions |= {frame.number, *(block.number for block in blocks)}
+
+
+def reduction_in(value: Any) -> None:
+    """Record that a product of two inputs is a multiple of the identity, where an assumption says that c A B + d I vanishes."""
+    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
+    for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        pair = product.parts if product.kind == "product" else ()
+        if identity.kind == "identity" and len(pair) == 2 and all(part.kind == "input" for part in pair):
+            world().reductions[pair[0].number, pair[1].number] = -d / c
 
 
 def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:

@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.calculus import taken_apart
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
@@ -30,6 +31,7 @@ HALF = sympy.Rational(1, 2)
 
 #: What each rule says.
 STATEMENTS = {
+    "spectral radius": "no eigenvalue is larger in absolute value than ||A||_2",
     "spectral at most Frobenius": "||A||_2 <= ||A||_F",
     "product": "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
     "triangle inequality": "||A + B|| <= ||A|| + ||B||",
@@ -56,6 +58,9 @@ STATEMENTS = {
     "iterated polynomial": "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with "
     "||M||_2 <= 1",
     "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
+    "chain rule": "d(A Y B) = (A (x) B^T) dY, d(Y + Z) = dY + dZ; normalisation y / ||y|| of rows has the blocks "
+    "(I - y^T y / ||y||^2) / ||y||",
+    "projection": "||I - a a^T / ||a||^2||_2 <= 1",
     "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
     "contraction": "its singular values are at most 1, by assumption",
     "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
@@ -73,6 +78,8 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
         node = atom.payload[0]
         found = list(_of_norm(atom.kind, node))
         return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
+    if atom.kind == "spectral radius":
+        return [("spectral radius", norm(SPECTRAL, atom.payload[0]))]
     if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         return [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
@@ -166,7 +173,7 @@ def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == SPECTRAL and _is_corner_of_skew(node):
+    if kind == SPECTRAL and node.kind == "rows" and _is_corner_of_skew(node):
         yield "integral of orthogonal matrices", sympy.Integer(1)
     yield "block", norm(kind, node.parts[0])
 
@@ -269,6 +276,22 @@ def keeps_unit_interval(coefficients: tuple[Any, ...]) -> bool:
     value = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
     places = [sympy.Integer(1), *(root for root in sympy.real_roots(value.diff(s)) if 0 <= root <= 1)]
     return all(abs(value.eval(place)) <= 1 for place in places)
+
+
+def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
+    apart = taken_apart(node)
+    if apart is not node:
+        yield "chain rule", norm(kind, apart)
+
+
+def _projection(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL:
+        yield "projection", sympy.Integer(1)
+
+
+def _normalised_rows(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == FROBENIUS:
+        yield "unit rows", sympy.sqrt(node.shape[0])
 
 
 def _permutation(kind: str, node: Node) -> Iterator[Candidate]:
@@ -507,6 +530,7 @@ DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "diagonal": _linear,
     "reshape": _block,
     "rows": _block,
+    "part": _block,
     "stack": _over_an_index,
     "sum over": _over_an_index,
     "block diagonal": _over_an_index,
@@ -533,6 +557,10 @@ RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
     "entrywise": _entrywise,
     "exponential": _exponential,
     "iterate": _iterate,
+    "derivative": _derivative,
+    "projection": _projection,
+    "normalised rows": _normalised_rows,
+    "part": _rows,
     "permutation": _permutation,
     "unit": _unit,
     "row norms": _row_norms,

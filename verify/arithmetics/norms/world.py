@@ -79,6 +79,8 @@ class World:
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
     #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
     contractions: set[int] = field(default_factory=set)
+    #: Pairs of factors, as numbers of nodes, of which an assumption says that their product is a multiple of the identity.
+    reductions: dict[tuple[int, int], Any] = field(default_factory=dict)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
     #: How many derivatives enclose what is being evaluated.
@@ -101,6 +103,10 @@ class World:
             made.indices = free - bound
             self.nodes[key] = made
         return self.nodes[key]
+
+    def has_node(self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> bool:
+        """Whether a node of these operands was met before."""
+        return (kind, tuple(part.number for part in parts), data, tuple(map(sympy.sympify, shape))) in self.nodes
 
     def indices_of(self, item: Any) -> frozenset[Index]:
         """The free indices of an index, a scalar or a tuple of them."""
