@@ -20,12 +20,15 @@ from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
 from verify.cli import main
 from verify.matrix import (
+    absolute,
     concatenate,
     each,
     expm,
     eye,
     frobenius_norm,
     kron,
+    maximum,
+    ones,
     rational,
     relu,
     softmax,
@@ -46,6 +49,7 @@ Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]
 Line = Annotated[Any, Shape("1", "n")]
 Frequency = Annotated[Any, Real(0.0, 3.0)]
+Share = Annotated[Any, Real(0.0625, 1.0)]
 
 REGISTRY = load()
 MARKED = sorted(c.id for c in REGISTRY.values() if c.all_sizes and isinstance(c.relation, AtMost))
@@ -227,6 +231,55 @@ def test_a_planted_wrong_multiple_of_the_identity_is_caught(monkeypatch: pytest.
 
     monkeypatch.setattr(norm_proofs, "reduction_in", halved)
     assert "the quantities differ from the functions" in check_of(turning()).message
+
+
+def test_an_assumed_inequality_is_used_only_where_it_is_declared() -> None:
+    def shrunk(**options: Any) -> Claim:
+        claim = toy("shrunk", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def whole(A: Left, c: Frequency) -> Any:
+            return frobenius_norm(A)
+
+        @claim.inputs
+        def at_most_one(A: Left, c: Share) -> Any:
+            return {"A": A, "c": c}
+
+        claim.oracle(lambda A, c: frobenius_norm(A) * c * c)
+        claim.mutant("half", lambda value: value / 2)
+        return claim
+
+    assert check_of(shrunk()).message == "1 of 1 inequalities are not derived"
+    at_most_one = Assumption("c <= 1", nonnegative=lambda c: 1 - c)
+    assert check_of(shrunk(assumptions=[at_most_one])).outcome == VIOLATED  # c may be below -1, for all it says
+    record = check_of(shrunk(assumptions=[at_most_one, Assumption("c >= 0", nonnegative=lambda c: c)]))
+    assert record.outcome == UPHELD, record.message
+    assert "1 - c >= 0" in record.details["hypotheses"]
+
+
+def test_an_assumed_bound_of_all_entries_bounds_a_norm() -> None:
+    small = Assumption("|A_ij| <= c", nonnegative=lambda A, c: c - absolute(A).reshape(-1))
+
+    def bounded(factor: Any, **options: Any) -> Claim:
+        claim = toy("entries", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def largest(A: Left, c: Share) -> Any:
+            return A.shape[0] * A.shape[1] * c * c * factor
+
+        @claim.inputs
+        def scaled(G: Left, c: Share) -> Any:
+            return {"A": G * (c / (maximum(absolute(G)) + 1)), "c": c}
+
+        claim.oracle(lambda A: total(A * A))
+        claim.mutant("half", lambda value: value / 2)
+        return claim
+
+    assert check_of(bounded(1)).outcome == VIOLATED
+    assert check_of(bounded(rational(9, 10), assumptions=[small])).outcome == VIOLATED
+    record = check_of(bounded(1, assumptions=[small]))
+    assert record.outcome == UPHELD, record.message
+    assert record.details["rules"] == ["largest of all entries", "assumption"]
 
 
 def test_gates_agree_only_where_an_assumption_says_so() -> None:

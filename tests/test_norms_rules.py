@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import sympy
 
-from verify.arithmetics.norms import input_matrix, rules
+from verify.arithmetics.norms import assumed, input_matrix, rules
+from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.evaluation import Values
@@ -114,14 +115,15 @@ def expressions() -> list[Any]:
 
 def derivatives() -> list[Any]:
     """Derivatives of which the chain rule takes one apart, and of normalised rows times a gain."""
-    A, B, C, v = (input_matrix(name, *SHAPES[name]) for name in ("A", "B", "C", "v"))
+    A, B, C, v, w = (input_matrix(name, *SHAPES[name]) for name in ("A", "B", "C", "v", "w"))
 
     def normalised(Y: Any) -> Any:
         return normalize_rows(B - Y @ C @ relu(B) * 2) * v
 
     return [
         jacobian(normalised, "Y")(A), jacobian(lambda Y: C @ softmax(Y) @ B.T + Y.shape[0] * C @ Y @ B.T, "Y")(A),
-        jacobian(normalize_rows, "A")(v),
+        jacobian(normalize_rows, "A")(v), softmax(A) - ones(m, n) / n,
+        softmax(v) @ C @ B @ softmax(w).T - ones(1, n) @ C @ B @ ones(n, 1) / n**2,
     ]  # fmt: skip
 
 
@@ -132,6 +134,10 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
         for kind in (SPECTRAL, FROBENIUS, LARGEST):
             norm(kind, operand.node)
     total(absolute(input_matrix("e", N, 1)))
+    total(absolute(softmax(input_matrix("A", m, n)) - softmax(input_matrix("B", m, n))))
+    known.facts.append(
+        3 * sympy.sqrt(m * n) * spectral_norm(input_matrix("A", m, n)) - norm(LARGEST, input_matrix("A", m, n).node)
+    )
     spectral_radius(input_matrix("A", *SHAPES["A"]) @ input_matrix("C", *SHAPES["C"]))
     values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(rng))
     done: set[Any] = set()
@@ -239,6 +245,52 @@ def test_comparisons_are_exact() -> None:
     assert not at_most(a * b, a) and not at_most(a, a * b)
     assert not at_most(sympy.Rational(1, 10**12) + a, a)
     assert expanded(sympy.sqrt(2) * sympy.sqrt(2) * a) == {frozenset({(a, Fraction(1))}): Fraction(2)}
+
+
+def test_assumed_inequalities_prove_what_follows_and_nothing_else() -> None:
+    a, b, q, r = sympy.symbols("a b q r", positive=True)
+    x = sympy.Symbol("x", real=True)
+    third = a**3 - 32 * q
+    assert follows(a * sympy.Rational(7, 8), a - 4 * q / a**2, [third]) == (third,)
+    assert follows(a * sympy.Rational(8, 9), a - 4 * q / a**2, [third]) is None
+    assert follows(r**4, r, [1 - r]) == (1 - r,) and follows(r, r**4, [1 - r]) is None
+    assert follows(sympy.exp(-r), sympy.exp(-(r**2)), [1 - r]) == (1 - r,)
+    assert follows(sympy.exp(-(r**2)), sympy.exp(-r), [1 - r]) is None
+    assert follows(a * r, b, [b - a, 1 - r]) == (1 - r, b - a) or follows(a * r, b, [b - a, 1 - r]) == (b - a, 1 - r)
+    assert follows(a, b, [b - a - 1]) == (b - a - 1,) and follows(b, a, [b - a - 1]) is None
+    assert follows(a * x, a, [1 - x]) == (1 - x,) and follows(x**2, 1, [1 - x]) is None  # x may be below -1
+    assert follows(a * a, b * b, [b - a]) == (b - a,) and follows(a, b, [b * b - a]) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_follows_from_assumptions_is_true_in_numbers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    symbols = sympy.symbols("a b c", nonnegative=True)
+    found = 0
+    for _ in range(120):
+
+        def polynomial() -> Any:
+            powers = rng.integers(0, 3, (3, 3))
+            return sum(int(c) * sympy.prod([s**int(k) for s, k in zip(symbols, row, strict=True)])
+                       for c, row in zip(rng.integers(-2, 3, 3), powers, strict=True))  # fmt: skip
+
+        fact, left, right = (sympy.expand(polynomial()) for _ in range(3))
+        if not getattr(fact, "free_symbols", None) or follows(left, right, [fact]) is None:
+            continue
+        found += 1
+        holds, gap = (sympy.lambdify(symbols, value) for value in (fact, right - left))
+        points = 2.0 * rng.random((3, 200)) * rng.choice([0.3, 1.0, 3.0], (1, 200))
+        allowed = np.broadcast_to(holds(*points), 200) >= 0
+        assert (np.broadcast_to(gap(*points), 200)[allowed] >= -1e-9).all(), (fact, left, right)
+    assert found > 5
+
+
+def test_an_unsound_certificate_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assumed, "is_nonnegative_monomial", lambda monomial: True)
+    x, y = sympy.symbols("x y", real=True)
+    assert follows(x * y, x, [1 - y]) is not None  # false for x < 0: what the check of signs is for
+    monkeypatch.undo()
+    assert follows(x * y, x, [1 - y]) is None
 
 
 def test_real_quantities_are_never_taken_as_nonnegative() -> None:

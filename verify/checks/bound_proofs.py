@@ -53,8 +53,15 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
         mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
+        at_least_zero = [side(item.nonnegative) for item in claim.tested_assumptions if item.nonnegative]
         return prove_bound(
-            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames
+            side(claim.the_formula),
+            side(claim.the_oracle),
+            lambda: _inputs(claim),
+            mutants,
+            signs,
+            frames,
+            at_least_zero,
         )
 
 

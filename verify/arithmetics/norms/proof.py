@@ -11,10 +11,12 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.bounds import Alternative, Search, Step
-from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.operand import Bounded
 from verify.arithmetics.norms.primitives import entries_of
+from verify.arithmetics.norms.quantities import LARGEST, norm
+from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -58,6 +60,7 @@ def prove_bound(
     mutants: Mapping[str, Side],
     assumed_positive: Sequence[Side] = (),
     assumed_zero: Sequence[Side] = (),
+    assumed_nonnegative: Sequence[Side] = (),
 ) -> BoundProof:
     """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
 
@@ -71,6 +74,9 @@ def prove_bound(
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
                 same_signs_in(side(prepared))
+        for side in assumed_nonnegative:
+            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):
+                known.facts += facts_in(side(prepared))
         for side in assumed_zero:
             orthonormal_in(side(prepared))
             reduction_in(side(prepared))
@@ -152,7 +158,9 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
         search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
         found = search.of_expression(start)
         for item in found:
-            if at_most(item.bound, target):
+            used = follows(item.bound, target, world().facts)
+            if used is not None:
+                world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
                 return Entry(left, right, index, item.bound, (*before, *item.steps), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
@@ -186,6 +194,18 @@ def same_signs_in(value: Any) -> None:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def facts_in(value: Any) -> list[Any]:
+    """The scalars that are at least 0 where an assumption says so of a value; c - max|A| for c - |A_ij| of all entries."""
+    if not isinstance(value, Bounded):
+        return [scalar for scalar, index in entries_of(value) if index is None and scalar.free_symbols]
+    terms = nodes.terms_of(value.node)
+    for (c, flat), (d, sizes) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        inner = sizes.parts[0] if sizes.kind in ("reshape", "transpose") else sizes
+        if flat.kind == "ones" and inner.kind == "absolute" and d == -1:
+            return [c - norm(LARGEST, inner.parts[0])]
+    raise ArithmeticUnsupported(f"an assumption that {value!r} is not negative")
 
 
 def orthonormal_in(value: Any) -> None:

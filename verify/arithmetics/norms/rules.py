@@ -42,6 +42,7 @@ STATEMENTS = {
     "block diagonal": "||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2",
     "softmax row": "a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1",
     "softmax is 1/2-Lipschitz": "||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2",
+    "softmax in the 1-norm": "sum_ij |softmax(T) - softmax(T')|_ij <= max|T - T'| for each row",
     "covariance of a softmax row": "||diag(p) - p p^T||_2 <= 1/2, and so for a block diagonal of several",
     "relu": "||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F",
     "gate": "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F",
@@ -61,6 +62,8 @@ STATEMENTS = {
     "chain rule": "d(A Y B) = (A (x) B^T) dY, d(Y + Z) = dY + dZ; normalisation y / ||y|| of rows has the blocks "
     "(I - y^T y / ||y||^2) / ||y||",
     "projection": "||I - a a^T / ||a||^2||_2 <= 1",
+    "assumption": "an assumption of the claim bounds the quantity",
+    "largest of all entries": "||A||_F <= sqrt(m n) max|A|",
     "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
     "contraction": "its singular values are at most 1, by assumption",
     "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
@@ -73,6 +76,17 @@ STATEMENTS = {
 
 def candidates(symbol: sympy.Symbol) -> list[Candidate]:
     """Upper bounds of one quantity by others."""
+    return [*_assumed(symbol), *_derived(symbol)]
+
+
+def _assumed(symbol: sympy.Symbol) -> Iterator[Candidate]:
+    """Bounds by the assumptions c - q >= 0 of a quantity q."""
+    for fact in world().facts:
+        if symbol in fact.free_symbols and sympy.diff(fact, symbol) == -1:
+            yield "assumption", fact + symbol
+
+
+def _derived(symbol: sympy.Symbol) -> list[Candidate]:
     atom = world().atoms[symbol]
     if atom.kind in (SPECTRAL, FROBENIUS, LARGEST):
         node = atom.payload[0]
@@ -82,7 +96,12 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
         return [("spectral radius", norm(SPECTRAL, atom.payload[0]))]
     if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
-        return [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
+        found = [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
+        for (c, A), (d, B) in [nodes.terms_of(inner)] if len(nodes.terms_of(inner)) == 2 else []:
+            if A.kind == B.kind == "softmax" and d == -c:
+                change = norm(LARGEST, nodes.minus(A.parts[0], B.parts[0]))
+                found.append(("softmax in the 1-norm", abs(c) * inner.shape[0] * change))
+        return found
     return []
 
 
@@ -90,7 +109,7 @@ def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
         yield "orthonormal", sympy.Integer(1)
     yield from RULES.get(node.kind, _nothing)(kind, node)
-    if node.kind != "sum" or any(part.kind in NONLINEAR for part in node.parts):
+    if node.kind != "sum" or node.shape == (1, 1) or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
 
 
@@ -103,6 +122,10 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
         yield "spectral at most Frobenius", norm(FROBENIUS, node)
     if kind == LARGEST:
         yield "largest entry", norm(SPECTRAL, node)
+    if kind == LARGEST and node.shape == (1, 1):
+        yield "largest entry", norm(FROBENIUS, node)
+    if kind == FROBENIUS and any(norm(LARGEST, node) in fact.free_symbols for fact in world().facts):
+        yield "largest of all entries", sympy.sqrt(node.shape[0] * node.shape[1]) * norm(LARGEST, node)
     if kind == FROBENIUS and node.kind == "input" and not is_vector(node):
         for size in node.shape:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
@@ -366,6 +389,8 @@ def _alike(A: Node, B: Node) -> bool:
 def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
     """Known sums of two terms: multiples of diag(p) - p p^T and of exp(A) - I."""
     for (c, A), (d, B) in (terms, terms[::-1]):
+        yield from _from_uniform(kind, c, A, d, B)
+    for (c, A), (d, B) in (terms, terms[::-1]):
         if d != -c:
             return
         if kind == SPECTRAL and A.kind == "product" and B is nodes.transposed(A):
@@ -383,6 +408,37 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
                 yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
             elif kind == SPECTRAL:
                 yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1)
+
+
+def _from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[Candidate]:
+    """Bounds of c A + d B where B has uniform weights 1/n = softmax(0) in the place of the softmax rows of A."""
+    ours, theirs = nodes.factors_of(A), nodes.factors_of(B)
+    places = [k for k, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] is not pair[1]]
+    if (
+        len(ours) != len(theirs)
+        or not places
+        or any(theirs[k].kind != "ones" or theirs[k].shape != ours[k].shape for k in places)
+    ):
+        return
+    logits = [_logits(ours[k]) for k in places]
+    if None in logits or d != -c / sympy.Mul(*(T.shape[1] for T in logits if T is not None)):
+        return
+    uniform = list(ours)
+    for k, T in zip(places, logits, strict=True):
+        uniform[k] = nodes.scaled(1 / T.shape[1], theirs[k])
+    if len(ours) == 1:
+        if kind == FROBENIUS:
+            yield "softmax is 1/2-Lipschitz", abs(c) * HALF * norm(FROBENIUS, logits[0])
+        return
+    for first, second in ((uniform, ours), (ours, uniform)):
+        pieces = [nodes.product([*first[:k], nodes.minus(ours[k], uniform[k]), *second[k + 1 :]]) for k in places]
+        yield "difference of products", abs(c) * sympy.Add(*(norm(kind, piece) for piece in pieces))
+
+
+def _logits(node: Node) -> Node | None:
+    """T of softmax(T) or of its transpose."""
+    inner = node.parts[0] if node.kind == "transpose" else node
+    return inner.parts[0] if inner.kind == "softmax" else None
 
 
 def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
