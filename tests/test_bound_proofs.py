@@ -28,7 +28,6 @@ from verify.matrix import (
     frobenius_norm,
     kron,
     maximum,
-    ones,
     rational,
     relu,
     softmax,

@@ -127,9 +127,7 @@ EQ_65_TRANSPOSED.mutant("C_x^2 without d_s", d_s=1)
 
 ON_THE_EVENT = Assumption(
     "Eq. (67) for all d^2 entries: |M^(i,j)| <= 2 tau_0 eta_QK sqrt(d_m ell), ell = log(2 d^2 / delta')",
-    nonnegative=lambda M, tau_0, eta_QK, d_m, ell: (
-        entry_bound(tau_0, eta_QK, d_m, ell) - absolute(M).reshape(-1)
-    ),
+    nonnegative=lambda M, tau_0, eta_QK, d_m, ell: entry_bound(tau_0, eta_QK, d_m, ell) - absolute(M).reshape(-1),
 )
 WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
 
