@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from verify.arithmetics.norms.polynomials import (
     expanded,
     is_nonnegative_monomial,
 )
+from verify.arithmetics.norms.world import world
 
 #: Multiples of assumptions that are subtracted in a row, and certificates that are tried.
 DEPTH, MOST = 6, 400
@@ -80,3 +81,10 @@ def _quotient(one: Monomial, other: Monomial) -> Monomial | None:
     """one / other; None where that has roots of sums or numbers, whose squares would have to be written out."""
     found = _product(one, other, -1)
     return found if all(generator.is_Symbol for generator, _ in found) else None
+
+
+def assumed_bounds(symbol: sympy.Symbol) -> Iterator[tuple[str, Any]]:
+    """Bounds by the assumptions c - q >= 0 of a quantity q."""
+    for fact in world().facts:
+        if symbol in fact.free_symbols and sympy.diff(fact, symbol) == -1:
+            yield "assumption", fact + symbol

@@ -12,8 +12,8 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.calculus import taken_apart
+from verify.arithmetics.norms import calculus, nodes
+from verify.arithmetics.norms.assumed import assumed_bounds
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
@@ -24,6 +24,7 @@ from verify.arithmetics.norms.quantities import (
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
 from verify.arithmetics.norms.world import Index, Node, world
 
 Candidate = tuple[str, Any]
@@ -76,14 +77,7 @@ STATEMENTS = {
 
 def candidates(symbol: sympy.Symbol) -> list[Candidate]:
     """Upper bounds of one quantity by others."""
-    return [*_assumed(symbol), *_derived(symbol)]
-
-
-def _assumed(symbol: sympy.Symbol) -> Iterator[Candidate]:
-    """Bounds by the assumptions c - q >= 0 of a quantity q."""
-    for fact in world().facts:
-        if symbol in fact.free_symbols and sympy.diff(fact, symbol) == -1:
-            yield "assumption", fact + symbol
+    return [*assumed_bounds(symbol), *_derived(symbol)]
 
 
 def _derived(symbol: sympy.Symbol) -> list[Candidate]:
@@ -97,10 +91,7 @@ def _derived(symbol: sympy.Symbol) -> list[Candidate]:
     if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         found = [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
-        for (c, A), (d, B) in [nodes.terms_of(inner)] if len(nodes.terms_of(inner)) == 2 else []:
-            if A.kind == B.kind == "softmax" and d == -c:
-                change = norm(LARGEST, nodes.minus(A.parts[0], B.parts[0]))
-                found.append(("softmax in the 1-norm", abs(c) * inner.shape[0] * change))
+        found += in_the_1_norm(inner)
         return found
     return []
 
@@ -301,22 +292,6 @@ def keeps_unit_interval(coefficients: tuple[Any, ...]) -> bool:
     return all(abs(value.eval(place)) <= 1 for place in places)
 
 
-def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
-    apart = taken_apart(node)
-    if apart is not node:
-        yield "chain rule", norm(kind, apart)
-
-
-def _projection(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == SPECTRAL:
-        yield "projection", sympy.Integer(1)
-
-
-def _normalised_rows(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == FROBENIUS:
-        yield "unit rows", sympy.sqrt(node.shape[0])
-
-
 def _permutation(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL:
         yield "permutation", sympy.Integer(1)
@@ -389,7 +364,7 @@ def _alike(A: Node, B: Node) -> bool:
 def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
     """Known sums of two terms: multiples of diag(p) - p p^T and of exp(A) - I."""
     for (c, A), (d, B) in (terms, terms[::-1]):
-        yield from _from_uniform(kind, c, A, d, B)
+        yield from from_uniform(kind, c, A, d, B)
     for (c, A), (d, B) in (terms, terms[::-1]):
         if d != -c:
             return
@@ -408,37 +383,6 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
                 yield "exponential of a skew matrix", abs(c) * norm(kind, A.parts[0])
             elif kind == SPECTRAL:
                 yield "exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1)
-
-
-def _from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[Candidate]:
-    """Bounds of c A + d B where B has uniform weights 1/n = softmax(0) in the place of the softmax rows of A."""
-    ours, theirs = nodes.factors_of(A), nodes.factors_of(B)
-    places = [k for k, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] is not pair[1]]
-    if (
-        len(ours) != len(theirs)
-        or not places
-        or any(theirs[k].kind != "ones" or theirs[k].shape != ours[k].shape for k in places)
-    ):
-        return
-    logits = [_logits(ours[k]) for k in places]
-    if None in logits or d != -c / sympy.Mul(*(T.shape[1] for T in logits if T is not None)):
-        return
-    uniform = list(ours)
-    for k, T in zip(places, logits, strict=True):
-        uniform[k] = nodes.scaled(1 / T.shape[1], theirs[k])
-    if len(ours) == 1:
-        if kind == FROBENIUS:
-            yield "softmax is 1/2-Lipschitz", abs(c) * HALF * norm(FROBENIUS, logits[0])
-        return
-    for first, second in ((uniform, ours), (ours, uniform)):
-        pieces = [nodes.product([*first[:k], nodes.minus(ours[k], uniform[k]), *second[k + 1 :]]) for k in places]
-        yield "difference of products", abs(c) * sympy.Add(*(norm(kind, piece) for piece in pieces))
-
-
-def _logits(node: Node) -> Node | None:
-    """T of softmax(T) or of its transpose."""
-    inner = node.parts[0] if node.kind == "transpose" else node
-    return inner.parts[0] if inner.kind == "softmax" else None
 
 
 def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
@@ -613,9 +557,7 @@ RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
     "entrywise": _entrywise,
     "exponential": _exponential,
     "iterate": _iterate,
-    "derivative": _derivative,
-    "projection": _projection,
-    "normalised rows": _normalised_rows,
+    **calculus.RULES,
     "part": _rows,
     "permutation": _permutation,
     "unit": _unit,
