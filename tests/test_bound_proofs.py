@@ -216,7 +216,7 @@ def turning(factor: Any = 1) -> Claim:
 def test_a_product_that_is_a_multiple_of_the_identity_by_assumption_gives_norms_exactly() -> None:
     record = check_of(turning())
     assert record.outcome == UPHELD, record.message
-    assert "||y|| = sqrt(c) ||x|| for rows where y y^T = c x x^T" in record.details["hypotheses"]
+    assert "||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T" in record.details["hypotheses"]
     assert check_of(turning(rational(9, 10))).message == "1 of 1 inequalities are not derived"
 
 

@@ -28,6 +28,7 @@ from verify.matrix import (
     eye,
     frobenius_norm,
     hadamard,
+    inverse,
     iterated,
     kron,
     normalize_rows,
@@ -52,9 +53,10 @@ SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES = {
     "A": (m, n), "B": (m, n), "C": (n, m), "D": (n, m), "S": (n, n), "U": (m, n), "v": (1, n), "w": (1, n), "e": (N, 1),
-    "Q": (n, m), "unit": (m, n), "small": (m, n), "X": (N, m, n),
+    "Q": (n, m), "unit": (m, n), "small": (m, n), "P": (n, n), "W": (n, n), "X": (N, m, n),
 }  # fmt: skip
 PROPERTIES = {
+    (rules.DISSIPATIVE, "P"),
     ("is skew", "S"), ("has orthonormal columns", "Q"), ("has unit rows", "unit"), ("has singular values at most 1", "small"),
 }  # fmt: skip
 
@@ -72,6 +74,8 @@ def arrays(rng: np.random.Generator) -> dict[str, np.ndarray]:
         found["v"] = np.array([[0.0, 0.0, -40.0, -40.0]])  # where the softmax moves fastest, 1/2 of its logits
         found["w"] = found["v"] + np.array([[1e-3, -1e-3, 0.0, 0.0]])
     found["S"] = found["S"] - found["S"].T
+    found["P"] = found["S"] - found["B"].T @ found["B"]
+    found["W"] = np.eye(4) + found["W"] / 8
     found["Q"] = np.linalg.qr(rng.standard_normal((4, 3)))[0]
     found["unit"] /= np.linalg.norm(found["unit"], axis=1, keepdims=True)
     found["small"] /= np.linalg.norm(found["small"], 2)
@@ -109,8 +113,14 @@ def expressions() -> list[Any]:
         small @ A.T - A @ small.T, C @ (A @ B.T - B @ A.T) @ C.T, iterated(K, newton_schulz_step, small),
         iterated(K, newton_schulz_step, A / (frobenius_norm(A) + 1)), expm(stacked_with_identity)[:n, n:],
         normalize_rows(A @ C), normalize_rows(A), parts(concatenate([A, B], axis=0), N, 0)[0], eye(n) - v.T @ v / row_norms(v) ** 2,
-        *derivatives(),
+        *derivatives(), *exponentials(),
     ]  # fmt: skip
+
+
+def exponentials() -> list[Any]:
+    """Exponentials of similar matrices, and of matrices that shrink every vector."""
+    S, P, W = (input_matrix(name, n, n) for name in ("S", "P", "W"))
+    return [expm(W @ S @ inverse(W)), expm(P * 3), expm(-P), expm((W @ P @ inverse(W)).T * frobenius_norm(S))]
 
 
 def derivatives() -> list[Any]:

@@ -97,10 +97,17 @@ def product(factors: Sequence[Node]) -> Node:
             if multiple is not None:
                 kept.pop()
                 coefficient = coefficient * multiple
+            elif kept and are_inverse(kept[-1], part):
+                kept.pop()
             elif part.kind != "identity":
                 kept.append(part)
     made = world().node("product", tuple(kept), (), shape) if len(kept) > 1 else [*kept, identity(shape[0])][0]
     return scaled(coefficient, made) if coefficient != 1 else made
+
+
+def are_inverse(A: Node, B: Node) -> bool:
+    """Whether one of two nodes is the inverse of the other."""
+    return (A.kind == "inverse" and A.parts[0] is B) or (B.kind == "inverse" and B.parts[0] is A)
 
 
 def gram(node: Node) -> Node:

@@ -89,7 +89,7 @@ def concatenate(blocks: Any, axis: int) -> Any:
                 nodes.stack(item.index, node) if axis == 0
                 else nodes.transposed(nodes.stack(item.index, nodes.transposed(node)))
             )  # fmt: skip
-        elif isinstance(item, np.ndarray) and not any(hasattr(x, "node") for x in item.flat):
+        elif all(isinstance(part, np.ndarray) and not any(hasattr(x, "node") for x in part.flat) for part in flat):
             return np.concatenate([np.asarray(part, dtype=object) for part in flat], axis=axis)
         else:
             parts.append(lifted(item).node)

@@ -141,12 +141,12 @@ def _with_smaller_denominators(value: Any) -> Any:
     """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left."""
     known, changes = world().atoms, {}
     for power in value.atoms(sympy.Pow):
-        if power.exp == -1 and power.base.is_Add:
+        if power.exp.is_negative and power.base.is_Add:
             less = power.base.xreplace(
                 {s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative}
             )
             if less.is_positive and all(term.is_nonnegative for term in power.base.args):
-                changes[power] = 1 / less
+                changes[power] = less**power.exp
     return value.xreplace(changes)
 
 

@@ -7,7 +7,18 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.nodes import ONE, gram, is_skew, rows, single, sum_of, terms_of, transposed
+from verify.arithmetics.norms.nodes import (
+    ONE,
+    factors_of,
+    gram,
+    is_skew,
+    product,
+    rows,
+    single,
+    sum_of,
+    terms_of,
+    transposed,
+)
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
@@ -57,12 +68,20 @@ def norm(kind: str, node: Node) -> Any:
         return multiple * norm(kind, core.parts[0])
     if core.kind == "diagonal" and kind == SPECTRAL:
         return multiple * norm(LARGEST, core.parts[0])
-    if world().reductions and core.kind == "sum" and (known := _by_gram(kind, core)) is not None:
+    if core.kind == "sum" and _multiplies_out(core) and (known := _by_gram(kind, core)) is not None:
         return multiple * known
     is_row = kind == FROBENIUS and core.kind == "input" and core.shape[0] == 1
     if is_row and ("has unit rows", core.data[0]) in world().properties:
         return multiple
     return multiple * world().atom(kind, (core,))
+
+
+def _multiplies_out(node: Node) -> bool:
+    """Whether assumptions simplify the products of the terms of a sum with themselves."""
+    skew = {name for which, name in world().properties if which == "is skew"}
+    found = node.shape[0] == 1 and any(part.kind == "input" and part.data[0] in skew
+                                       for term in node.parts for part in factors_of(term))  # fmt: skip
+    return bool(world().reductions) or found
 
 
 def _by_gram(kind: str, node: Node) -> Any:
@@ -73,10 +92,16 @@ def _by_gram(kind: str, node: Node) -> Any:
             world().used.add("||A||_2 = sqrt(c) where A^T A = c I")
             return sympy.sqrt(c)
     if kind == FROBENIUS and node.shape[0] == 1:
-        c, core = single(gram(transposed(node)))
-        if core.kind == "product" and len(core.parts) == 2 and core.parts[0] is transposed(core.parts[1]):
-            world().used.add("||y|| = sqrt(c) ||x|| for rows where y y^T = c x x^T")
-            return sympy.sqrt(c) * norm(FROBENIUS, core.parts[0])
+        squares = []
+        for c, term in terms_of(gram(transposed(node))):
+            half = len(term.parts) // 2
+            row = product(term.parts[:half]) if half else term
+            sign, square = single(product([row, transposed(row)]))
+            if square is not term or not half:
+                return None
+            squares.append(c / sign * norm(FROBENIUS, row) ** 2)
+        world().used.add("||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T")
+        return sympy.sqrt(sympy.Add(*squares))
     return None
 
 

@@ -19,6 +19,7 @@ from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
     SPECTRAL,
+    is_nonnegative,
     is_vector,
     largest_over,
     norm,
@@ -27,6 +28,8 @@ from verify.arithmetics.norms.quantities import (
 from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
 from verify.arithmetics.norms.world import Index, Node, world
 
+#: The property that a hypothesis states of M where x^T M x <= 0.
+DISSIPATIVE = "has a symmetric part without positive eigenvalues"
 Candidate = tuple[str, Any]
 HALF = sympy.Rational(1, 2)
 
@@ -51,6 +54,8 @@ STATEMENTS = {
     "largest entry": "max|A| <= ||A||_2",
     "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
     "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
+    "similar matrices": "exp(V A V^-1) = V exp(A) V^-1",
+    "exponential of a dissipative matrix": "||exp(c M)||_2 <= 1 where c >= 0 and x^T M x <= 0 for all x",
     "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
     "integral of orthogonal matrices": "int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of "
     "orthogonal matrices for skew P and R, so that its spectral norm is at most 1",
@@ -273,7 +278,18 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
         if kind != LARGEST:
             yield "exponential of a skew matrix", sympy.Integer(1) if kind == SPECTRAL else sympy.sqrt(node.shape[0])
     elif kind == SPECTRAL:
+        yield from _exponential_of_multiple(*nodes.single(node.parts[0]))
         yield "exponential", sympy.exp(norm(SPECTRAL, node.parts[0]))
+
+
+def _exponential_of_multiple(c: Any, A: Node) -> Iterator[Candidate]:
+    """Bounds of ||exp(c A)||_2."""
+    if A.kind == "product" and nodes.are_inverse(A.parts[0], A.parts[-1]):
+        inner = nodes.of("exponential", nodes.scaled(c, nodes.product(A.parts[1:-1])))
+        yield "similar matrices", norm(SPECTRAL, A.parts[0]) * norm(SPECTRAL, A.parts[-1]) * norm(SPECTRAL, inner)
+    leaf = A.parts[0] if A.kind == "transpose" else A
+    if is_nonnegative(c) and leaf.kind == "input" and (DISSIPATIVE, leaf.data[0]) in world().properties:
+        yield "exponential of a dissipative matrix", sympy.Integer(1)
 
 
 def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
