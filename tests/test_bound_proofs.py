@@ -28,6 +28,7 @@ from verify.matrix import (
     frobenius_norm,
     kron,
     maximum,
+    ones,
     rational,
     relu,
     softmax,
@@ -254,6 +255,31 @@ def test_an_assumed_inequality_is_used_only_where_it_is_declared() -> None:
     record = check_of(shrunk(assumptions=[at_most_one, Assumption("c >= 0", nonnegative=lambda c: c)]))
     assert record.outcome == UPHELD, record.message
     assert "1 - c >= 0" in record.details["hypotheses"]
+
+
+def test_the_largest_of_several_is_bounded_case_by_case() -> None:
+    def several(**options: Any) -> Claim:
+        claim = toy("several", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def scaled(A: Left, c: Share, w: Frequency) -> Any:
+            return frobenius_norm(A) * w
+
+        @claim.inputs
+        def above_both(A: Left, c: Share) -> Any:
+            return {"A": A, "c": c, "w": largest_of(c) * 2}
+
+        claim.oracle(lambda A, c: frobenius_norm(A) * largest_of(c))
+        claim.mutant("square", lambda A, w: frobenius_norm(A) * w * w)
+        return claim
+
+    def largest_of(c: Any) -> Any:
+        return maximum(concatenate([ones(1, 1) * c * c, ones(1, 1) * c / 2], axis=0))
+
+    assert check_of(several()).outcome == VIOLATED
+    record = check_of(several(assumptions=[Assumption("w is above both", nonnegative=lambda c, w: w - largest_of(c))]))
+    assert record.outcome == UPHELD, record.message
+    assert record.details["mutants"] == {"square": "not proved"}
 
 
 def test_an_assumed_bound_of_all_entries_bounds_a_norm() -> None:

@@ -11,12 +11,12 @@ import pytest
 import sympy
 
 from verify.arithmetics.norms import assumed, input_matrix, rules
-from verify.arithmetics.norms.assumed import follows
+from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.evaluation import Values
 from verify.arithmetics.norms.polynomials import expanded
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, largest, norm
 from verify.arithmetics.norms.rules import STATEMENTS, candidates
 from verify.arithmetics.norms.world import World, derivation, world
 from verify.matrix import (
@@ -57,7 +57,8 @@ SHAPES = {
 }  # fmt: skip
 PROPERTIES = {
     (rules.DISSIPATIVE, "P"),
-    ("is skew", "S"), ("has orthonormal columns", "Q"), ("has unit rows", "unit"), ("has singular values at most 1", "small"),
+    ("is skew", "S"), ("has orthonormal columns", "Q"), ("has unit rows", "unit"),
+    ("has singular values at most 1", "small"),
 }  # fmt: skip
 
 
@@ -282,7 +283,7 @@ def test_assumed_inequalities_prove_what_follows_and_nothing_else() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_what_follows_from_assumptions_is_true_in_numbers(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    symbols = sympy.symbols("a b c", nonnegative=True)
+    symbols = (*sympy.symbols("a b", nonnegative=True), sympy.Symbol("size", positive=True, integer=True))
     found = 0
     for _ in range(120):
 
@@ -296,10 +297,36 @@ def test_what_follows_from_assumptions_is_true_in_numbers(seed: int) -> None:
             continue
         found += 1
         holds, gap = (sympy.lambdify(symbols, value) for value in (fact, right - left))
-        points = 2.0 * rng.random((3, 200)) * rng.choice([0.3, 1.0, 3.0], (1, 200))
+        points = np.vstack([2.0 * rng.random((2, 200)) * rng.choice([0.3, 1.0, 3.0], 200), rng.integers(1, 5, 200)])
         allowed = np.broadcast_to(holds(*points), 200) >= 0
         assert (np.broadcast_to(gap(*points), 200)[allowed] >= -1e-9).all(), (fact, left, right)
     assert found > 5
+
+
+@pytest.mark.parametrize("planted", ["_absorbed", "_decreases"])
+def test_planted_certificates_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, q = sympy.symbols("a b q", nonnegative=True)
+    size = sympy.Symbol("size", positive=True, integer=True)
+
+    def is_right() -> bool:
+        with derivation():
+            largest_one, real = largest([a, b]), sympy.Symbol("x", real=True)
+            return (
+                set(consequences(q - 2 * largest_one)) == {q - 2 * a, q - 2 * b}
+                and set(consequences(q / largest_one - 1)) == {q / a - 1, q / b - 1}
+                and consequences(largest_one - q) == [largest_one - q]
+                and consequences(q - real * largest_one) == [q - real * largest_one]
+                and follows(b + q, a + q * size, [a - b]) == (a - b,)
+                and follows(b + q * size, a + q, [a - b]) is None
+                and follows(b + q, a + q * q, [a - b]) is None
+            )
+
+    assert is_right()
+    if planted == "_absorbed":
+        monkeypatch.setattr(assumed, "_absorbed", lambda gap: {m: c for m, c in gap.items() if c > 0})
+    else:
+        monkeypatch.setattr(assumed, "_decreases", lambda *args: True)
+    assert not is_right()
 
 
 def test_an_unsound_certificate_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

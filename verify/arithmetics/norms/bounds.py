@@ -68,11 +68,11 @@ class Search:
     def of_expression(self, value: Any) -> list[Alternative]:
         """Bounds of a scalar that is monotone in what is replaced."""
         value = sympy.sympify(value)
-        replaceable = sorted(_replaceable(value), key=sympy.default_sort_key)
-        options = [self.of_quantity(item) for item in replaceable]
+        moving = sorted(replaceable(value), key=sympy.default_sort_key)
+        options = [self.of_quantity(item) for item in moving]
         found = []
         for choice in itertools.islice(itertools.product(*options), TRIED):
-            changes = dict(zip(replaceable, (item.bound for item in choice), strict=True))
+            changes = dict(zip(moving, (item.bound for item in choice), strict=True))
             moved = value.xreplace(changes)
             steps = tuple(dict.fromkeys(step for item in choice for step in item.steps))
             complete = all(item.complete for item in choice) and self._is_reached(moved)
@@ -265,7 +265,7 @@ def _values_in(item: Any) -> set[Any]:
 # -- monotone expressions ----------------------------------------------------------------------------------------------
 
 
-def _replaceable(value: Any) -> set[Any]:
+def replaceable(value: Any) -> set[Any]:
     """The quantities in which a scalar is certainly non-decreasing."""
     every = {symbol for symbol in value.free_symbols if symbol in world().atoms}
     bad = _not_increasing(value)

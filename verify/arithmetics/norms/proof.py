@@ -11,11 +11,11 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.assumed import follows
-from verify.arithmetics.norms.bounds import Alternative, Search, Step
+from verify.arithmetics.norms.assumed import consequences, follows
+from verify.arithmetics.norms.bounds import Alternative, Search, Step, replaceable
 from verify.arithmetics.norms.operand import Bounded
 from verify.arithmetics.norms.primitives import entries_of
-from verify.arithmetics.norms.quantities import LARGEST, norm
+from verify.arithmetics.norms.quantities import LARGEST, largest, norm
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -134,7 +134,21 @@ def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
     """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
-    return plain if plain.proved or start == left else _derived(start, left, right, index)
+    found = plain if plain.proved or start == left else _derived(start, left, right, index)
+    return found if found.proved else _by_cases(left, right, index) or found
+
+
+def _by_cases(left: Any, right: Any, index: Index | None) -> Entry | None:
+    """The derivation for each of several numbers in the place of their largest, in which the left-hand side does not decrease."""
+    known = world().atoms
+    for symbol in sorted(replaceable(left) - right.free_symbols, key=sympy.default_sort_key):
+        if symbol in known and known[symbol].kind == "largest of":
+            cases = [derived(left.xreplace({symbol: value}), right, index) for value in known[symbol].payload]
+            if all(case.proved for case in cases):
+                bound = largest([case.bound for case in cases])
+                steps = [step for case in cases for step in case.steps]
+                return Entry(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
+    return None
 
 
 def _with_smaller_denominators(value: Any) -> Any:
@@ -152,12 +166,16 @@ def _with_smaller_denominators(value: Any) -> Any:
 
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     last: Alternative | None = None
+    tried: set[Any] = set()
     before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
         search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
         found = search.of_expression(start)
         for item in found:
+            if (item.bound, target) in tried:
+                continue
+            tried.add((item.bound, target))
             used = follows(item.bound, target, world().facts)
             if used is not None:
                 world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
@@ -199,7 +217,8 @@ def same_signs_in(value: Any) -> None:
 def facts_in(value: Any) -> list[Any]:
     """The scalars that are at least 0 where an assumption says so of a value; c - max|A| for c - |A_ij| of all entries."""
     if not isinstance(value, Bounded):
-        return [scalar for scalar, index in entries_of(value) if index is None and scalar.free_symbols]
+        scalars = [scalar for scalar, index in entries_of(value) if index is None and scalar.free_symbols]
+        return [item for scalar in scalars for item in consequences(scalar)]
     terms = nodes.terms_of(value.node)
     for (c, flat), (d, sizes) in (terms, terms[::-1]) if len(terms) == 2 else ():
         inner = sizes.parts[0] if sizes.kind in ("reshape", "transpose") else sizes
