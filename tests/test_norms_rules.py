@@ -237,6 +237,36 @@ def test_polynomials_that_leave_the_unit_interval_are_told_apart() -> None:
             assert "iterated polynomial" not in [name for name, _ in candidates(symbol)]
 
 
+def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A' B' v - A B v with A' - A and B' - B as they stand on the other side, for products A and B."""
+
+    def checked_groups() -> int:
+        seen = 0
+        for seed in range(4):
+            with derivation() as known:
+                A, B, C, D, S = (input_matrix(name, *SHAPES[name]) for name in "ABCDS")
+                one, other = (A @ C, B @ D), (A @ S @ C, B @ S @ D)
+                targets = {norm(SPECTRAL, (X - Y).node) for X, Y in (one, other)}
+                Search(frozenset(targets))
+                (symbol,) = norm(FROBENIUS, (one[0] @ other[0] @ A - one[1] @ other[1] @ A).node).free_symbols
+                values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
+                for _, bound in candidates(symbol):
+                    assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12
+                    seen += len(bound.free_symbols) == 2
+        return seen
+
+    assert checked_groups() > 0
+    right = rules._telescoped
+
+    def without_the_last(*args: Any) -> Any:
+        for name, bound in right(*args):
+            yield name, bound.args[0] if isinstance(bound, sympy.Add) else bound
+
+    monkeypatch.setattr(rules, "_telescoped", without_the_last)
+    with pytest.raises(AssertionError):
+        checked_groups()
+
+
 def test_only_skew_blocks_make_a_mean_of_orthogonal_matrices() -> None:
     with derivation() as known:
         known.properties |= PROPERTIES

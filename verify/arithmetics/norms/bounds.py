@@ -14,13 +14,18 @@ from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, is_nonnegative, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
-from verify.arithmetics.norms.world import Index, world
+from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Alternatives kept for one quantity, and combinations of them tried in one expression.
 KEPT, TRIED = 4, 24
 #: Quantities that one derivation may look at.
 MOST = 4000
+
+
+def numbers_of(node: Node) -> tuple[int, ...]:
+    """The numbers of the factors of a node."""
+    return tuple(part.number for part in nodes.factors_of(nodes.single(node)[1]))
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,17 @@ class Search:
             atom = world().atoms.get(target)
             if atom is not None and atom.kind in NORMS and atom.payload[0].kind == "product":
                 for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
-                    world().pieces.add(tuple(part.number for part in nodes.factors_of(nodes.single(node)[1])))
+                    world().pieces.add(numbers_of(node))
+            if atom is not None and atom.kind in NORMS:
+                for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
+                    terms = nodes.terms_of(node)
+                    if (
+                        len(terms) == 2
+                        and terms[0][0] == -terms[1][0]
+                        and terms[0][1].kind == terms[1][1].kind == "product"
+                    ):
+                        one, other = (numbers_of(term) for _, term in terms)
+                        world().pairs |= {(one, other), (other, one)}
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 

@@ -131,6 +131,19 @@ def _block_diagonal(index: Index, node: Node) -> Node:
     return of("block diagonal", node, data=(index,), shape=shape)
 
 
+def grouped(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[list[Node], list[Node]] | None:
+    """The factors of two products, with neighbours multiplied whose difference the right-hand side speaks of."""
+    if not one or not other:
+        return ([], []) if not one and not other else None
+    for P, Q in world().pairs:
+        if tuple(part.number for part in one[: len(P)]) == P and tuple(part.number for part in other[: len(Q)]) == Q:
+            rest = grouped(one[len(P) :], other[len(Q) :])
+            if rest is not None:
+                return [product(one[: len(P)]), *rest[0]], [product(other[: len(Q)]), *rest[1]]
+    rest = grouped(one[1:], other[1:]) if one[0] is other[0] else None
+    return ([one[0], *rest[0]], [other[0], *rest[1]]) if rest is not None else None
+
+
 def transposed(node: Node) -> Node:
     """The transpose, pushed to the inputs and functions."""
     m, n = node.shape

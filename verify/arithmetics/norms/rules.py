@@ -7,7 +7,7 @@ A rule maps a quantity to candidates (name, expression), where the expression is
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sympy
@@ -449,6 +449,11 @@ def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, in
 
 
 def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    groups = nodes.grouped(A.parts, B.parts)
+    if groups is not None:
+        yield from _telescoped(kind, *groups, ((), ()))
+        if sum(one is not other for one, other in zip(*groups, strict=True)) > 1:
+            return
     left, right = shared_ends(A.parts, B.parts)
     ends = A.parts[:left], A.parts[len(A.parts) - right :]
     ours, theirs = A.parts[left : len(A.parts) - right], B.parts[left : len(B.parts) - right]
@@ -457,6 +462,10 @@ def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
             inner = [nodes.product(x) if x else nodes.identity(ends[0][-1].shape[1]) for x in (ours, theirs)]
             yield "difference of products", norm(kind, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
         return
+    yield from _telescoped(kind, ours, theirs, ends)
+
+
+def _telescoped(kind: str, ours: Sequence[Node], theirs: Sequence[Node], ends: Any) -> Iterator[Candidate]:
     places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
     for first, second in ((theirs, ours), (ours, theirs)):
         pieces = [

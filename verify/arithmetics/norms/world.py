@@ -85,6 +85,8 @@ class World:
     reductions: dict[tuple[int, int], Any] = field(default_factory=dict)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
+    #: Pairs of products, likewise, of whose differences the right-hand side contains norms.
+    pairs: set[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=set)
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
