@@ -11,6 +11,7 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.entries import speaks_of_sums
 from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, is_nonnegative, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
@@ -62,6 +63,7 @@ class Search:
             atom = world().atoms.get(target)
             if atom is not None and atom.kind == "sum over":
                 self.inner |= {symbol for symbol in atom.payload[1].free_symbols if symbol in world().atoms}
+        world().entrywise = world().entrywise or speaks_of_sums(self.targets)
         for target in self.targets | self.inner:
             atom = world().atoms.get(target)
             if atom is not None and atom.kind in NORMS and atom.payload[0].kind == "product":

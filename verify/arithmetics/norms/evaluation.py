@@ -48,6 +48,8 @@ class Values:
             "spectral norm": lambda A: np.linalg.norm(A, 2),
             "Frobenius norm": np.linalg.norm,
             "spectral radius": lambda A: np.abs(np.linalg.eigvals(A)).max(),
+            "largest column sum": lambda A: np.abs(A).sum(axis=0).max(),
+            "largest row sum": lambda A: np.abs(A).sum(axis=1).max(),
             "largest entry": lambda A: np.abs(A).max(),
             "largest value": lambda A: A.max(),
             "total": lambda A: A.sum(),

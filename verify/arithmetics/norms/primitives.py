@@ -11,6 +11,7 @@ import sympy
 from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
 from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
@@ -239,6 +240,8 @@ def sqrt(x: Any) -> Any:
 
 @form
 def maximum(x: Any) -> Any:
+    if isinstance(x, Bounded) and (found := _column_sums(x.node)) is not None:
+        return found
     try:
         values = list(entries_of(x))
     except ArithmeticUnsupported:
@@ -247,6 +250,14 @@ def maximum(x: Any) -> Any:
         return world().atom("largest value", (x.node,), "real")
     found = [largest_over(index, value) if index is not None else value for value, index in values]
     return largest(found)
+
+
+def _column_sums(node: Any) -> Any:
+    """The largest column sum of |A| where the node is the row 1^T |A|."""
+    factors = nodes.factors_of(node)
+    if len(factors) == 2 and factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[1].kind == "absolute":
+        return sums_norm(COLUMN_SUM, factors[1].parts[0])
+    return None
 
 
 @form

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import calculus, nodes
+from verify.arithmetics.norms import calculus, entries, nodes
 from verify.arithmetics.norms.assumed import assumed_bounds
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
@@ -52,6 +52,7 @@ STATEMENTS = {
     "gate": "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F",
     "entrywise product": "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
     "largest entry": "max|A| <= ||A||_2",
+    **entries.STATEMENTS,
     "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
     "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
     "similar matrices": "exp(V A V^-1) = V exp(A) V^-1",
@@ -146,6 +147,8 @@ def _input(kind: str, node: Node) -> Iterator[Candidate]:
 def _product(kind: str, node: Node) -> Iterator[Candidate]:
     factors = node.parts
     if kind == LARGEST:
+        if world().entrywise:
+            yield from entries.largest_of_product(node)
         return
     if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
         index = _unused(factors[0].shape[1], node)

@@ -87,6 +87,8 @@ class World:
     pieces: set[tuple[int, ...]] = field(default_factory=set)
     #: Pairs of products, likewise, of whose differences the right-hand side contains norms.
     pairs: set[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=set)
+    #: Whether the right-hand side contains largest row or column sums.
+    entrywise: bool = False
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
