@@ -84,7 +84,8 @@ def factors_of(node: Node) -> tuple[Node, ...]:
 def product(factors: Sequence[Node]) -> Node:
     """The matrix product; multiples are taken out, identities dropped."""
     shape = (factors[0].shape[0], factors[-1].shape[1])
-    coefficient, kept = ONE, []
+    coefficient = ONE
+    kept: list[Node] = []
     for factor in factors:
         multiple, core = single(factor)
         coefficient = coefficient * multiple

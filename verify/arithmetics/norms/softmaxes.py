@@ -32,8 +32,8 @@ def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[tuple[
         or any(theirs[k].kind != "ones" or theirs[k].shape != ours[k].shape for k in places)
     ):
         return
-    logits = [_logits(ours[k]) for k in places]
-    if None in logits or d != -c / sympy.Mul(*(T.shape[1] for T in logits if T is not None)):
+    logits = [T for k in places if (T := _logits(ours[k])) is not None]
+    if len(logits) < len(places) or d != -c / sympy.Mul(*(T.shape[1] for T in logits)):
         return
     uniform = list(ours)
     for k, T in zip(places, logits, strict=True):
