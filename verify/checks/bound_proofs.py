@@ -52,9 +52,10 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
 
         mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
+        signed = [side(f) for item in claim.tested_assumptions if (f := item.positive or item.nonnegative)]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
         return prove_bound(
-            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames
+            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames, signed
         )
 
 
@@ -62,9 +63,9 @@ def _inputs(claim: Claim) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
     found = inputs_of(claim, input_matrix)
     for item in claim.tested_assumptions:
-        if item.nonnegative is not None:
+        if (least_zero := item.nonnegative or item.positive) is not None:
             with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
-                value = claim.evaluate(item.nonnegative, found)
+                value = claim.evaluate(least_zero, found)
                 found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
     if not claim.prepares_inputs:
         return found
