@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ import sympy
 
 from tests.claims_that_fail import toy
 from verify.arithmetics.norms import rules
-from verify.checks import checks_of
+from verify.checks import bound_proofs, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
@@ -214,6 +215,26 @@ def test_a_planted_unsound_rule_is_caught_by_the_evaluation(monkeypatch: pytest.
     halved = lambda kind, node: ((name, value / 2) for name, value in right(kind, node))  # noqa: E731
     monkeypatch.setitem(rules.RULES, "relu", halved)
     assert "is not between both sides" in check_of(claim).message
+
+
+def test_a_derivation_is_evaluated_where_the_attack_found_the_bound_tightest(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, settings = REGISTRY["osa.eq-57-absolute"], Settings(EFFORTS["quick"], seed=1)
+    monkeypatch.setattr(bound_proofs, "SPOTS", 0)  # draws are left out
+    record = proved_bound(claim, settings)
+    assert record.outcome == UPHELD, record.message
+    assert record.examples == record.details["spots at the tightest inputs"] > 0
+    right = rules._antisymmetric
+    less = lambda *args: ((name, bound * rational(99, 100)) for name, bound in right(*args))  # noqa: E731
+    monkeypatch.setattr(rules, "_antisymmetric", less)
+    claim = without_mutants(claim)
+    assert "is not between both sides" in proved_bound(claim, settings).message
+
+
+def without_mutants(claim: Claim) -> Claim:
+    """The claim without its mutants, which a wrong rule may prove first."""
+    found = copy.copy(claim)
+    found.mutants = []
+    return found
 
 
 def squares(A: Left) -> Any:

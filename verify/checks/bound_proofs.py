@@ -7,6 +7,7 @@ functions that users import give, if the computed bound lies between both sides 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,12 @@ from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_s
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
+from verify.inputs.witnesses import Given, witnesses_of
 from verify.vocabulary.claims import Assumption, Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost
-from verify.vocabulary.shapes import Real, Shape
+from verify.vocabulary.shapes import Real, Shape, Size
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
 AGREEMENT = 1e-8
@@ -110,6 +112,32 @@ def spots_of(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
         if spot is not None:
             found.append(spot)
     return found
+
+
+def tightest_spots(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
+    """The derivation evaluated at the explicit inputs that are kept of the attack: where the bound was tightest."""
+    found: list[Spot] = []
+    for point in witnesses_of(claim, "attacked float64").starts:
+        if not isinstance(point, Given):
+            continue
+        arrays = point.arrays(claim, 1)
+        if not bool(float_satisfies(claim, raw_tensors(claim, arrays, settings, "float64")).all()):
+            continue
+        spot = _spot(claim, proof, one_of(claim, arrays, 0), _sizes_of(claim, point.inputs))
+        if spot is not None:
+            found.append(spot)
+    return found
+
+
+def _sizes_of(claim: Claim, inputs: Mapping[str, Any]) -> dict[str, int]:
+    """The named sizes that inputs have, and those that are inputs themselves."""
+    sizes: dict[str, int] = {}
+    for name, spec in claim.parameters.items():
+        if isinstance(spec, Shape):
+            sizes |= {dim: k for dim, k in zip(spec.dims, np.shape(inputs[name]), strict=True) if not dim.isdigit()}
+        elif isinstance(spec, Size):
+            sizes[spec.name] = int(inputs[name])
+    return sizes
 
 
 def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str, int]) -> Spot | None:
@@ -211,6 +239,8 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     """Every entry derived, for all inputs and sizes; only the evaluation in floats depends on the seed."""
     proof = prove_bound_claim(claim)
     spots = spots_of(claim, proof, settings) if proof.proved else []
+    tightest = tightest_spots(claim, proof, settings) if proof.proved else []
+    spots += tightest
     problem = proof.reason if not proof.proved else _problem(spots)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
     return blank(
@@ -222,7 +252,7 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT) for spot in spots),
         worst_residual=worst if np.isfinite(worst) else None,
         message=problem or "",
-        details=details_of(claim, proof, spots),
+        details=details_of(claim, proof, spots) | {"spots at the tightest inputs": len(tightest)},
     )
 
 
