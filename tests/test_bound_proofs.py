@@ -300,6 +300,23 @@ def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monke
     assert proved_bound(claim, settings).outcome == VIOLATED
 
 
+@pytest.mark.parametrize(
+    ("claim_id", "what"),
+    [
+        ("osa.eq-56", "||W_Q W_K^T - W_K W_Q^T||_2*||X||_2**2*Abs(alpha)/sqrt(d_v)"),
+        ("skipless.eq-21", "the quantities of the printed bound"),
+    ],
+)
+def test_the_command_says_what_is_left_over_of_a_refuted_bound(
+    claim_id: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", claim_id]) == 1
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if line.startswith("  left over: ")]
+    assert what in line
+    assert "shown by counterexamples" in printed
+
+
 def test_closed_forms_are_those_of_claims_that_are_proved_for_all_sizes() -> None:
     named = {claim_id for found in closed_forms().values() for claim_id in found.by} - {"toy.none"}
     assert named

@@ -16,6 +16,7 @@ import sympy
 
 import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics import midpoints
+from verify.arithmetics.norms.deciding import uncovered
 from verify.arithmetics.norms.evaluation import Values
 from verify.arithmetics.norms.operand import input_matrix
 from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
@@ -291,11 +292,15 @@ def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
         return scalar_text(value, known)
 
     ratio = sympy.cancel(entry.right / entry.bound) if entry.proved and entry.bound != 0 else None
+    unreached = [symbol for symbol in entry.bound.free_symbols if symbol in known.atoms] if known else []
+    unreached = [text(symbol) for symbol in unreached if symbol not in entry.right.free_symbols]
     return {
         "left": text(entry.left),
         "right": text(entry.right),
         "bound": text(entry.bound),
         "proved": entry.proved,
         "steps": [{"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound)} for s in entry.steps],
+        "unreached": sorted(unreached) if not entry.proved else [],
+        "uncovered": text(uncovered(entry.bound, entry.right)) if not entry.proved and not unreached else None,
         "slack": str(ratio) if ratio is not None and ratio.is_number else None,
     }

@@ -13,7 +13,7 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.bounds import Alternative, Search, Step
 from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.operand import Bounded
+from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.primitives import entries_of
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.world import Index, Node, World, world
@@ -198,6 +198,8 @@ def same_signs_in(value: Any) -> None:
 
 def bounded_in(value: Any) -> None:
     """Record the number that a norm does not exceed, where an assumption says that number - norm is not negative."""
+    if not is_scalar(value):
+        raise ArithmeticUnsupported(f"an assumption that {value!r} is not negative")
     number, rest = sympy.sympify(value).as_coeff_Add()
     if -rest in world().atoms and world().atoms[-rest].kind in NORMS and number.is_Rational:
         world().assumed[-rest] = min(number, world().assumed.get(-rest, number))

@@ -14,7 +14,7 @@ import sympy
 
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.operand import is_scalar, scalar
+from verify.arithmetics.norms.operand import Bounded, is_scalar, scalar
 from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, norm
 from verify.arithmetics.norms.rules import RULES, STATEMENTS, Candidate, is_contraction, one_after_another
 from verify.arithmetics.norms.world import Node, world
@@ -74,6 +74,14 @@ class Spectrum(Formal):
         return self._with(other, lambda one, two: two - one)
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def __getitem__(self, key: Any) -> Any:
+        raise ArithmeticUnsupported(
+            f"some of the singular values of {Bounded(self.node)!r} alone have no form for all sizes"
+        )
+
+    def reshape(self, *shape: Any) -> Any:
+        return self[shape]
 
     def absolute(self) -> Spectrum:
         return Spectrum(self.node, self.value, True)
