@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ import sympy
 from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.differentials import differential
+from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
@@ -22,6 +25,7 @@ from verify.arithmetics.norms.quantities import (
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.spectra import Shifts, Spectrum
 from verify.arithmetics.norms.world import Index, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
@@ -157,6 +161,15 @@ def each(n: Any, entry: Callable[[Any], Any]) -> Any:
 
 
 @form
+def mapped(function: Callable[..., Any], *families: Any) -> Any:
+    first = families[0]
+    if not all(isinstance(family, Family) and family.index.size == first.index.size for family in families):
+        raise ArithmeticUnsupported("a function of families and of lists together")
+    with world().using(first.index):
+        return Family(first.index, function(*(family[first.index] for family in families)))
+
+
+@form
 def indexed(pattern: str, *operands: Any) -> Bounded:
     """The two summands of the derivative of the row softmax, in terms of A = softmax(T)."""
     parts = [lifted(operand).node for operand in operands]
@@ -192,6 +205,11 @@ def spectral_norm(A: Any) -> Any:
 
 
 @form
+def singular_values(A: Any) -> Spectrum:
+    return Spectrum(lifted(A).node)
+
+
+@form
 def sqrt(x: Any) -> Any:
     if is_scalar(x):
         return sympy.sqrt(scalar(x))
@@ -212,6 +230,8 @@ def maximum(x: Any) -> Any:
 
 @form
 def absolute(x: Any) -> Any:
+    if isinstance(x, (Spectrum, Shifts)):
+        return x.absolute()
     if is_scalar(x):
         return abs(scalar(x))
     return Bounded(nodes.of("absolute", lifted(x).node), lifted(x).flat)
@@ -233,6 +253,8 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
                 raise ArithmeticUnsupported("a family of families")
             found.append((value, x.index))
         return found
+    if isinstance(x, (Spectrum, Shifts)):
+        return [(x.largest(), None)]
     if isinstance(x, (list, tuple)):
         return [item for part in x for item in entries_of(part)]
     if isinstance(x, np.ndarray):
@@ -245,6 +267,8 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
     multiple, core = nodes.single(node)
     if core.kind == "absolute":
         return [(multiple * norm(LARGEST, core.parts[0]), None)]  # their largest entry is what is asked for
+    if core.kind == "stack" and core.parts[0].shape == (1, 1) and not world().indices_of(multiple):
+        return [(multiple * entry(core.parts[0], 0, 0), core.data[0])]
     if core.kind == "reciprocal":
         return [(multiple * world().atom("largest value", (core,)), None)]
     raise ArithmeticUnsupported(f"the entries of {node!r} one by one")
@@ -282,6 +306,10 @@ def _of_same_signs(node: Any) -> Any:
 
 @form
 def expm(A: Any) -> Bounded:
+    node = lifted(A).node
+    if node.kind == "numbers" and node.shape == (2, 2) and node.data[0] == node.data[1] and node.data[2:] == (0, 0):
+        growth = sympy.exp(node.data[0])  # exp [[a, a], [0, 0]]
+        return Bounded(nodes.of("numbers", data=(growth, growth - 1, ZERO, ONE), shape=(2, 2)))
     return Bounded(nodes.of("exponential", lifted(A).node))
 
 
@@ -313,6 +341,10 @@ def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: s
     if not isinstance(value, Bounded):
         raise ArithmeticUnsupported("the derivative of a scalar or of several values has no norm")
     (rows, columns), (m, n) = value.node.shape, point.node.shape
+    if (m, n) == (1, 1) and layout == "row-major":
+        with contextlib.suppress(ArithmeticUnsupported):
+            change = differential(value.node, variable.node, point.node, nodes.ones(1, 1))
+            return Bounded(nodes.reshaped(change, (rows * columns, 1)))
     data = (layout, variable.node.data[0])
     return Bounded(nodes.of("derivative", value.node, point.node, data=data, shape=(rows * columns, m * n)))
 

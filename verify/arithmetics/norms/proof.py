@@ -13,8 +13,9 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.bounds import Alternative, Search, Step
 from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.operand import Bounded
+from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.primitives import entries_of
+from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -58,6 +59,7 @@ def prove_bound(
     mutants: Mapping[str, Side],
     assumed_positive: Sequence[Side] = (),
     assumed_zero: Sequence[Side] = (),
+    assumed_nonnegative: Sequence[Side] = (),
 ) -> BoundProof:
     """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
 
@@ -71,6 +73,9 @@ def prove_bound(
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
                 same_signs_in(side(prepared))
+        for side in assumed_nonnegative:
+            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
+                bounded_in(side(prepared))
         for side in assumed_zero:
             orthonormal_in(side(prepared))
         pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
@@ -148,7 +153,11 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
-        search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
+        search = Search(
+            frozenset(symbol for symbol in target.free_symbols if symbol in known),
+            through,
+            frozenset(right.free_symbols - known.keys()),
+        )
         found = search.of_expression(start)
         for item in found:
             if at_most(item.bound, target):
@@ -185,6 +194,15 @@ def same_signs_in(value: Any) -> None:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def bounded_in(value: Any) -> None:
+    """Record the number that a norm does not exceed, where an assumption says that number - norm is not negative."""
+    if not is_scalar(value):
+        raise ArithmeticUnsupported(f"an assumption that {value!r} is not negative")
+    number, rest = sympy.sympify(value).as_coeff_Add()
+    if -rest in world().atoms and world().atoms[-rest].kind in NORMS and number.is_Rational:
+        world().assumed[-rest] = min(number, world().assumed.get(-rest, number))
 
 
 def orthonormal_in(value: Any) -> None:

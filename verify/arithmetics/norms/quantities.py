@@ -11,6 +11,7 @@ from verify.arithmetics.norms.nodes import ONE, is_skew, single, sum_of, terms_o
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
+SHIFT = "largest shift of singular values"
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
 
@@ -63,6 +64,12 @@ def norm(kind: str, node: Node) -> Any:
 def entry(node: Node, i: Any, j: Any) -> Any:
     """One entry of a node, a real number of unknown sign."""
     coefficient, core = single(node)
+    if core.kind == "zeros":
+        return sympy.Integer(0)
+    if core.kind == "ones":
+        return coefficient
+    if core.kind == "numbers" and isinstance(i, int) and isinstance(j, int):
+        return coefficient * core.data[i * int(core.shape[1]) + j]
     return coefficient * world().atom("entry", (core, i, j), "real")
 
 

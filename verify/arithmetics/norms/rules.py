@@ -17,6 +17,7 @@ from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
+    SHIFT,
     SPECTRAL,
     is_vector,
     largest_over,
@@ -56,7 +57,11 @@ STATEMENTS = {
     "iterated polynomial": "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with "
     "||M||_2 <= 1",
     "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
+    "unit direction": "a direction along which a derivative is taken has Frobenius norm at most 1",
+    "common factor": "[A C; B C] = [A; B] C",
     "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
+    "assumption": "a norm is at most a number, by assumption",
+    "Weyl": "|sigma_i(A) - sigma_i(B)| <= ||A - B||_2 for singular values in decreasing order",
     "contraction": "its singular values are at most 1, by assumption",
     "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
     "sum over an index": "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
@@ -71,8 +76,11 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
     atom = world().atoms[symbol]
     if atom.kind in (SPECTRAL, FROBENIUS, LARGEST):
         node = atom.payload[0]
-        found = list(_of_norm(atom.kind, node))
+        found = [("assumption", world().assumed[symbol])] if symbol in world().assumed else []
+        found += _of_norm(atom.kind, node)
         return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
+    if atom.kind == SHIFT:
+        return [("Weyl", norm(SPECTRAL, nodes.minus(*atom.payload)))]
     if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         return [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
@@ -82,7 +90,7 @@ def candidates(symbol: sympy.Symbol) -> list[Candidate]:
 def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
         yield "orthonormal", sympy.Integer(1)
-    yield from RULES.get(node.kind, _nothing)(kind, node)
+    yield from RULES.get(node.kind, no_candidates)(kind, node)
     if node.kind != "sum" or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
 
@@ -101,7 +109,7 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 
 
-def _nothing(kind: str, node: Node) -> Iterator[Candidate]:
+def no_candidates(kind: str, node: Node) -> Iterator[Candidate]:
     return iter(())
 
 
@@ -111,6 +119,8 @@ def _input(kind: str, node: Node) -> Iterator[Candidate]:
         yield "orthonormal", sympy.Integer(1)
     if kind == SPECTRAL and "has singular values at most 1" in known:
         yield "contraction", sympy.Integer(1)
+    if kind != LARGEST and "has Frobenius norm at most 1" in known:
+        yield "unit direction", sympy.Integer(1)
     if kind == FROBENIUS and "has unit rows" in known:
         yield "unit rows", sympy.sqrt(node.shape[0])
     if kind == FROBENIUS and "has orthonormal columns" in known:
@@ -122,7 +132,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == LARGEST:
         return
     if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
-        index = _unused(factors[0].shape[1], node)
+        index = unused_index(factors[0].shape[1], node)
         row = nodes.rows(nodes.product(factors[1:]), index, index + 1, 1)
         yield "sum over an index", sum_over(index, norm(kind, row))
     for pieces in [factors, *_with_known_piece(factors)]:
@@ -138,7 +148,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
                 yield "product", bound
 
 
-def _unused(size: Any, node: Node) -> Index:
+def unused_index(size: Any, node: Node) -> Index:
     """An index that a node does not depend on."""
     level = 0
     while Index(size, level) in node.indices:
@@ -162,7 +172,7 @@ def _kronecker(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
-    yield from RULES.get(node.parts[0].kind, _nothing)(kind, node.parts[0])
+    yield from RULES.get(node.parts[0].kind, no_candidates)(kind, node.parts[0])
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
@@ -188,6 +198,11 @@ def _is_corner_of_skew(node: Node) -> bool:
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != LARGEST and all(
+        part.kind == "product" and part.parts[-1] is node.parts[0].parts[-1] for part in node.parts
+    ):
+        blocks = nodes.concatenated([nodes.product(part.parts[:-1]) for part in node.parts], 0)
+        yield "common factor", norm(kind, nodes.product([blocks, node.parts[0].parts[-1]]))
     if kind != LARGEST:
         yield "blocks", sympy.sqrt(sympy.Add(*(norm(kind, part) ** 2 for part in node.parts)))
 
@@ -256,10 +271,26 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
-    multiple, core = nodes.single(node.parts[0])
-    largest = [norm(FROBENIUS, core), *(bound for _, bound in _input(SPECTRAL, core) if core.kind == "input")]
-    if kind == SPECTRAL and keeps_unit_interval(node.data[1:]) and any(at_most(abs(multiple) * x, 1) for x in largest):
+    if kind == SPECTRAL and starts_in_unit_ball(node.parts[0], node.data[1:]):
         yield "iterated polynomial", sympy.Integer(1)
+
+
+def is_contraction(node: Node) -> bool:
+    """Whether ||A||_2 <= 1 is an assumption, or known at once."""
+    symbols = norm(SPECTRAL, node).free_symbols & world().atoms.keys()
+    if len(symbols) != 1 or norm(SPECTRAL, node) not in symbols:
+        return False
+    found = candidates(*symbols) if node.kind in ("input", "iterate") else []
+    return world().assumed.get(*symbols, 2) <= 1 or any(bound == 1 for _, bound in found)
+
+
+def starts_in_unit_ball(start: Node, coefficients: tuple[Any, ...]) -> bool:
+    """Whether no singular value of the start is above 1, and M p(M^T M) with these coefficients keeps it so."""
+    multiple, core = nodes.single(start)
+    assumed = _input(SPECTRAL, core) if core.kind == "input" else ()
+    largest = [norm(FROBENIUS, core), *(bound for _, bound in assumed)]
+    inside = (multiple == 1 and is_contraction(core)) or any(at_most(abs(multiple) * x, 1) for x in largest)
+    return keeps_unit_interval(coefficients) and inside
 
 
 @functools.cache
@@ -319,8 +350,9 @@ def _pairing(terms: list[tuple[Any, Node]]) -> tuple[list[tuple[Any, Node, Node]
     for c, A in terms:
         if (c, A) not in rest:
             continue
-        partner = next((item for item in rest if item[1] is not A and item[0] == -c and _alike(A, item[1])), None)
-        if partner is not None:
+        partners = [item for item in rest if item[1] is not A and item[0] == -c and _alike(A, item[1])]
+        if partners:
+            partner = max(partners, key=lambda item: _common(nodes.factors_of(A), nodes.factors_of(item[1])))
             pairs.append((c, A, partner[1]))
             rest = [item for item in rest if item[1] is not A and item[1] is not partner[1]]
     return pairs, rest
@@ -372,7 +404,9 @@ def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
         return
     for split in range(1, len(A.parts)):
         pair = [nodes.product(A.parts[:split]), nodes.transposed(nodes.product(A.parts[split:]))]
-        yield "antisymmetric product", c * norm(SPECTRAL, nodes.concatenated(pair, 1)) ** 2
+        orders = [nodes.concatenated(blocks, 1) for blocks in (pair, pair[::-1])]
+        known = [frame for frame in orders if {frame.number, nodes.transposed(frame).number} & world().contractions]
+        yield "antisymmetric product", c * norm(SPECTRAL, (known or orders)[0]) ** 2
 
 
 def is_softmax_column(node: Node) -> bool:
@@ -418,6 +452,9 @@ def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
             inner = [nodes.product(x) if x else nodes.identity(ends[0][-1].shape[1]) for x in (ours, theirs)]
             yield "difference of products", norm(kind, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
         return
+    if left + right and nodes.product(theirs) is nodes.transposed(nodes.product(ours)):
+        inner = nodes.minus(nodes.product(ours), nodes.product(theirs))
+        yield "difference of products", norm(kind, nodes.product([*ends[0], inner, *ends[1]]))
     places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
     for first, second in ((theirs, ours), (ours, theirs)):
         pieces = [
@@ -496,6 +533,11 @@ def _concatenations(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
 def _exponentials(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     if kind != LARGEST and nodes.is_skew(A.parts[0]) and nodes.is_skew(B.parts[0]):
         yield "exponential of a skew matrix", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
+
+
+def one_after_another(*rules: Callable[[str, Node], Iterator[Candidate]]) -> Callable[[str, Node], Iterator[Candidate]]:
+    """The candidates of several rules."""
+    return lambda kind, node: (candidate for rule in rules for candidate in rule(kind, node))
 
 
 DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {

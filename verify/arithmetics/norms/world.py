@@ -79,8 +79,12 @@ class World:
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
     #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
     contractions: set[int] = field(default_factory=set)
+    #: Numbers that norms do not exceed, as an assumption of the claim says.
+    assumed: dict[sympy.Symbol, Any] = field(default_factory=dict)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
+    #: The quantities that a search ends at.
+    targets: frozenset[sympy.Symbol] = frozenset()
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
@@ -150,6 +154,16 @@ def world() -> World:
     if found is None:
         raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
     return found
+
+
+@contextlib.contextmanager
+def resumed(known: World) -> Iterator[World]:
+    """A world again as the current one, where nodes are made after its derivation."""
+    token = _current.set(known)
+    try:
+        yield known
+    finally:
+        _current.reset(token)
 
 
 @contextlib.contextmanager
