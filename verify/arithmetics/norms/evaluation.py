@@ -109,7 +109,7 @@ class Values:
             start = self._place(node.data[0], at)
             return parts[0][start : start + m]
         if node.kind == "normalised differential":
-            return _normalised_differential(*parts, self.number(node.data[0], at))
+            return _normalised_differential(parts[0], parts[1], self.number(node.data[0], at))
         if node.kind == "iterate differential":  # by an imaginary step, which cancels nothing
             coefficients = [float(c) for c in node.data[1:]]
             return self._iterate(parts[0] + 1e-30j * parts[1], self.size(node.data[0]), coefficients).imag / 1e-30

@@ -277,11 +277,11 @@ def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
 
 def is_contraction(node: Node) -> bool:
     """Whether ||A||_2 <= 1 is an assumption, or known at once."""
-    symbols = norm(SPECTRAL, node).free_symbols & world().atoms.keys()
-    if len(symbols) != 1 or norm(SPECTRAL, node) not in symbols:
+    symbol = norm(SPECTRAL, node)
+    if symbol not in world().atoms:
         return False
-    found = candidates(*symbols) if node.kind in ("input", "iterate") else []
-    return world().assumed.get(*symbols, 2) <= 1 or any(bound == 1 for _, bound in found)
+    found = candidates(symbol) if node.kind in ("input", "iterate") else []
+    return bool(world().assumed.get(symbol, 2) <= 1) or any(bound == 1 for _, bound in found)
 
 
 def starts_in_unit_ball(start: Node, coefficients: tuple[Any, ...]) -> bool:
@@ -453,8 +453,8 @@ def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
             yield "difference of products", norm(kind, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
         return
     if left + right and nodes.product(theirs) is nodes.transposed(nodes.product(ours)):
-        inner = nodes.minus(nodes.product(ours), nodes.product(theirs))
-        yield "difference of products", norm(kind, nodes.product([*ends[0], inner, *ends[1]]))
+        turned = nodes.minus(nodes.product(ours), nodes.product(theirs))
+        yield "difference of products", norm(kind, nodes.product([*ends[0], turned, *ends[1]]))
     places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
     for first, second in ((theirs, ours), (ours, theirs)):
         pieces = [
