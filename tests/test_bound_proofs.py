@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from verify.arithmetics import Constant
 from verify.arithmetics.norms import proof as norm_proofs
 from verify.arithmetics.norms import rules
 from verify.arithmetics.norms.world import world
-from verify.checks import checks_of
+from verify.checks import bound_proofs, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
@@ -341,6 +342,26 @@ def test_a_planted_unsound_rule_is_caught_by_the_evaluation(monkeypatch: pytest.
     assert "is not between both sides" in check_of(claim).message
 
 
+def test_a_derivation_is_evaluated_where_the_attack_found_the_bound_tightest(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, settings = REGISTRY["osa.eq-57-absolute"], Settings(EFFORTS["quick"], seed=1)
+    monkeypatch.setattr(bound_proofs, "SPOTS", 0)  # draws are left out
+    record = proved_bound(claim, settings)
+    assert record.outcome == UPHELD, record.message
+    assert record.examples == record.details["spots at the tightest inputs"] > 0
+    right = rules._antisymmetric
+    less = lambda *args: ((name, bound * rational(99, 100)) for name, bound in right(*args))  # noqa: E731
+    monkeypatch.setattr(rules, "_antisymmetric", less)
+    claim = without_mutants(claim)
+    assert "is not between both sides" in proved_bound(claim, settings).message
+
+
+def without_mutants(claim: Claim) -> Claim:
+    """The claim without its mutants, which a wrong rule may prove first."""
+    found = copy.copy(claim)
+    found.mutants = []
+    return found
+
+
 def squares(A: Left) -> Any:
     """A A^T."""
     return A @ A.T
@@ -379,6 +400,8 @@ def test_every_marked_bound_is_proved(claim_id: str) -> None:
 #: Refuted bounds whose functions run on norms.
 RUNNING = (
     "convergence.eq-19", "convergence.eq-20", "convergence.eq-22", "convergence.eq-24", "convergence.lemma-14-h-diff",
+    "osa.thm-a.1-eq-10-any-norm", "osa.lemma-f.2-any-sign", "osa.eq-56", "osa.lemma-f.3-any-sign", "osa.lemma-f.8-any-sign",
+    "skipless.eq-21", "skipless.lemma-1",
 )  # fmt: skip
 
 
@@ -402,12 +425,36 @@ def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monke
     assert proved_bound(claim, settings).outcome == VIOLATED
 
 
+@pytest.mark.parametrize(
+    ("claim_id", "what"),
+    [
+        ("osa.eq-56", "||W_Q W_K^T - W_K W_Q^T||_2*||X||_2**2*Abs(alpha)/sqrt(d_v)"),
+        ("skipless.eq-21", "the quantities of the printed bound"),
+    ],
+)
+def test_the_command_says_what_is_left_over_of_a_refuted_bound(
+    claim_id: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", claim_id]) == 1
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if line.startswith("  left over: ")]
+    assert what in line
+    assert "shown by counterexamples" in printed
+
+
 def test_closed_forms_are_those_of_claims_that_are_proved_for_all_sizes() -> None:
     named = {claim_id for found in closed_forms().values() for claim_id in found.by} - {"toy.none"}
     assert named
     for claim_id in named:
         claim = REGISTRY[claim_id]
         assert claim.all_sizes and isinstance(claim.relation, Equal) and claim.expects == "holds", claim_id
+
+
+def test_hypotheses_that_follow_by_a_claim_name_one_that_is_proved_for_all_sizes() -> None:
+    named = {item.by for claim in REGISTRY.values() for item in claim.hypotheses if getattr(item, "by", "")}
+    assert named
+    for claim_id in named:
+        assert claim_id in MARKED and REGISTRY[claim_id].expects == "holds", claim_id
 
 
 def test_no_mutant_of_a_marked_bound_is_below_its_left_side_by_a_derivation() -> None:

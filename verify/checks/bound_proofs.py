@@ -7,6 +7,7 @@ functions that users import give, if the computed bound lies between both sides 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import sympy
 
 import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics import midpoints
+from verify.arithmetics.norms.deciding import uncovered
 from verify.arithmetics.norms.evaluation import Values
 from verify.arithmetics.norms.operand import input_matrix
 from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
@@ -26,11 +28,12 @@ from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_s
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
+from verify.inputs.witnesses import Given, witnesses_of
 from verify.vocabulary.claims import Assumption, Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost
-from verify.vocabulary.shapes import Real, Shape, parameter_names
+from verify.vocabulary.shapes import Real, Shape, Size, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
 AGREEMENT = 1e-8
@@ -52,16 +55,10 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
 
         mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
+        signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
-        at_least_zero = [side(item.nonnegative) for item in claim.tested_assumptions if item.nonnegative]
         return prove_bound(
-            side(claim.the_formula),
-            side(claim.the_oracle),
-            lambda: _inputs(claim),
-            mutants,
-            signs,
-            frames,
-            at_least_zero,
+            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames, signed
         )
 
 
@@ -72,11 +69,10 @@ def _inputs(claim: Claim) -> dict[str, Any]:
         named = parameter_names(item.zero) if isinstance(item, Assumption) and item.zero else ()
         scalars = {name: claim.parameters.get(name) for name in named if name not in found}
         found |= {name: real_symbol(name, spec) for name, spec in scalars.items() if isinstance(spec, Real)}
-    for item in claim.tested_assumptions:
-        if item.nonnegative is not None:
-            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
-                value = claim.evaluate(item.nonnegative, found)
-                found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
+    for least_zero in [f for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]:
+        with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
+            value = claim.evaluate(least_zero, found)
+            found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
     if not claim.prepares_inputs:
         return found
     unknown = {
@@ -120,6 +116,32 @@ def spots_of(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
         if spot is not None:
             found.append(spot)
     return found
+
+
+def tightest_spots(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
+    """The derivation evaluated at the explicit inputs that are kept of the attack: where the bound was tightest."""
+    found: list[Spot] = []
+    for point in witnesses_of(claim, "attacked float64").starts:
+        if not isinstance(point, Given):
+            continue
+        arrays = point.arrays(claim, 1)
+        if not bool(float_satisfies(claim, raw_tensors(claim, arrays, settings, "float64")).all()):
+            continue
+        spot = _spot(claim, proof, one_of(claim, arrays, 0), _sizes_of(claim, point.inputs))
+        if spot is not None:
+            found.append(spot)
+    return found
+
+
+def _sizes_of(claim: Claim, inputs: Mapping[str, Any]) -> dict[str, int]:
+    """The named sizes that inputs have, and those that are inputs themselves."""
+    sizes: dict[str, int] = {}
+    for name, spec in claim.parameters.items():
+        if isinstance(spec, Shape):
+            sizes |= {dim: k for dim, k in zip(spec.dims, np.shape(inputs[name]), strict=True) if not dim.isdigit()}
+        elif isinstance(spec, Size):
+            sizes[spec.name] = int(inputs[name])
+    return sizes
 
 
 def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str, int]) -> Spot | None:
@@ -221,6 +243,8 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     """Every entry derived, for all inputs and sizes; only the evaluation in floats depends on the seed."""
     proof = prove_bound_claim(claim)
     spots = spots_of(claim, proof, settings) if proof.proved else []
+    tightest = tightest_spots(claim, proof, settings) if proof.proved else []
+    spots += tightest
     problem = proof.reason if not proof.proved else _problem(spots)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
     return blank(
@@ -232,7 +256,7 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT) for spot in spots),
         worst_residual=worst if np.isfinite(worst) else None,
         message=problem or "",
-        details=details_of(claim, proof, spots),
+        details=details_of(claim, proof, spots) | {"spots at the tightest inputs": len(tightest)},
     )
 
 
@@ -274,11 +298,15 @@ def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
         return scalar_text(value, known)
 
     ratio = sympy.cancel(entry.right / entry.bound) if entry.proved and entry.bound != 0 else None
+    unreached = [symbol for symbol in entry.bound.free_symbols if symbol in known.atoms] if known else []
+    unreached = [text(symbol) for symbol in unreached if symbol not in entry.right.free_symbols]
     return {
         "left": text(entry.left),
         "right": text(entry.right),
         "bound": text(entry.bound),
         "proved": entry.proved,
         "steps": [{"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound)} for s in entry.steps],
+        "unreached": sorted(unreached) if not entry.proved else [],
+        "uncovered": text(uncovered(entry.bound, entry.right)) if not entry.proved and not unreached else None,
         "slack": str(ratio) if ratio is not None and ratio.is_number else None,
     }

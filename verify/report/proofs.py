@@ -94,8 +94,20 @@ def derivation_text(claim: Claim, record: Record) -> str:
         lines += [f"  to bound: {entry['left']}", f"  by:       {entry['right']}"]
         lines += [f"    {step['quantity']}\n      <= {step['bound']}    ({step['rule']})" for step in entry["steps"]]
         lines.append(f"  computed: {entry['bound']}")
+        if entry.get("unreached"):
+            lines.append(
+                f"  left over: {', '.join(entry['unreached'])}; no rule leads on to the quantities of the printed bound"
+            )
+        if entry.get("uncovered"):
+            lines.append(
+                f"  left over: the computed bound less the printed one has {entry['uncovered']}, which may be above 0"
+            )
         if entry["slack"] not in (None, "1"):
             lines.append(f"  the printed bound is {entry['slack']} times the computed one")
+    if claim.expects == "refuted" and details["entries"]:
+        lines.append(
+            "\nThis is where the search for a derivation ended. That the claim is false is shown by counterexamples."
+        )
     lines.append("")
     for title in ("rules", "closed forms", "hypotheses"):
         if details[title]:

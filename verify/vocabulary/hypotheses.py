@@ -16,14 +16,18 @@ UNIT_PARTS = "has unit parts of width "
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A property of the input `of`; `stated` is part of the text of the assumption that says so."""
+    """A property of the input `of`; `stated` is part of the text of the assumption that says so.
+
+    Where the assumption implies the property by a claim that is proved for all sizes, `by` is the id of that claim.
+    """
 
     property: str
     of: str
     stated: str
+    by: str = ""
 
     def __str__(self) -> str:
-        return f"{self.of} {self.property}"
+        return f"{self.of} {self.property}" + (f" ({self.by})" if self.by else "")
 
 
 def orthonormal_columns(of: str, stated: str) -> Hypothesis:
@@ -36,9 +40,9 @@ def orthonormal_rows(of: str, stated: str) -> Hypothesis:
     return Hypothesis("has orthonormal rows", of, stated)
 
 
-def contraction(of: str, stated: str) -> Hypothesis:
+def contraction(of: str, stated: str, by: str = "") -> Hypothesis:
     """No singular value is above 1."""
-    return Hypothesis("has singular values at most 1", of, stated)
+    return Hypothesis("has singular values at most 1", of, stated, by)
 
 
 def normal_entries(of: str, stated: str) -> Hypothesis:

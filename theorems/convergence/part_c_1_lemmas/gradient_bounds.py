@@ -105,6 +105,31 @@ LEMMA_12.mutant(
 LEMMA_12.mutant("||f - y|| squared", "speeds[name] * size -> speeds[name] * size ** 2")
 
 
+QUARTER = Claim(LOSS, "convergence.lemma-12-quarter", label="Lemma 12, a quarter of it in W_Q and W_K",
+    statement=r"""\|\nabla_{W_Q}\ell(\theta^t)\|_F\le\tfrac12\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2
+        \|f^t-y\|_2,\ \|\nabla_{W_K}\ell(\theta^t)\|_F\le\tfrac12\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_O
+        d_sC_x^2\|f^t-y\|_2,\text{ and the others as printed}""",
+    name="loss gradients in query and key weights, four times smaller", relation=AtMost(ascent=False), all_sizes=True,
+    of_project=True, uses=("convergence.lemma-12",),
+    note=r"""$\|\mathrm{diag}(\beta) - \beta\beta^\top\| \le 1/2$, where Eqs. (9) and (10) have 2.""")  # fmt: skip
+
+
+@QUARTER.formula
+def smaller_loss_gradient_bounds(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
+                                 w_O: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
+    """Bounds of the gradients of the loss in W_Q, W_K, W_V, w_O, shape (4,): Lemma 12 with the sharp constant of softmax."""
+    printed = loss_gradient_bounds(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)
+    return stacked([printed[0] * rational(1, 4), printed[1] * rational(1, 4), printed[2], printed[3]])
+
+
+QUARTER.oracle(loss_gradient_norms)
+QUARTER.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
+QUARTER.mutant("C_x^2 dropped for W_Q and W_K",
+    lambda value, X: stacked([value[0] / sample_bound(X) ** 2, value[1] / sample_bound(X) ** 2, value[2], value[3]]),
+)  # fmt: skip
+QUARTER.mutant("a sixteenth for W_Q and W_K", "rational(1, 4) -> rational(1, 16)")
+
+
 EQ_7_8 = Claim(LOSS, "convergence.eq-7-8", label="Eqs. (7), (8)", name="loss gradients in value and output weights",
     statement=r"""\|\nabla_{W_V}\ell(\theta)\|_F=\|{-\sum_n}(f(X_n)-y_n)\tfrac{\partial f(X_n)}{\partial W_V}\|_F
         =\tau_1\|\sum_n(f(X_n)-y_n)\sum_i(w_O\circ\dot\sigma_r(W_VX_n^\top\beta_{i,n}))\beta_{i,n}^\top X_n\|_F

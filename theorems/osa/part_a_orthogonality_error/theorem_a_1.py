@@ -19,6 +19,7 @@ from verify.matrix import (
     absolute, concatenate, diag, exp, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting
+from verify.vocabulary.hypotheses import contraction, skew
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
 
@@ -78,11 +79,12 @@ UNCONVERGED = Setting(OSA, "Appendix A",
         f"{FROM_NEWTON_SCHULZ} (context of Appendix A)",
     ],
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)}, where=whole_heads)  # fmt: skip
+FROM_THE_CONTEXT = [skew("S", "S skew-symmetric"), contraction("B", "B from Newton-Schulz", by="osa.lemma-f.1")]
 
 EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
-    name="orthogonality error of an unconverged basis", relation=AtMost(),
+    name="orthogonality error of an unconverged basis", relation=AtMost(), all_sizes=True, hypotheses=FROM_THE_CONTEXT,
     proof=(
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
         "osa.eq-44", "osa.eq-45",
@@ -129,7 +131,8 @@ EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
     assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW, AT_MOST_ONE],
-    name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"),
+    name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"), all_sizes=True,
+    hypotheses=[skew("S", SKEW.text)],
     sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
     note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
         \operatorname{diag}(1, b)$.""",
@@ -143,7 +146,7 @@ def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
     return orthogonality_error_bound(B, S)
 
 
-EQUATION_10_GENERAL.oracle(lambda B, S: orthogonality_error(B, S))
+EQUATION_10_GENERAL.oracle(orthogonality_error)
 
 for claim in (EQUATION_10, EQUATION_10_GENERAL):
     claim.mutant("halved", lambda value: value * rational(1, 2))
@@ -194,7 +197,8 @@ QUADRATIC = Claim(ANY_FACTOR, "osa.thm-a.1-quadratic", label="Theorem A.1, a bou
         \|\mathbf{B}\|_2^4\,\|\mathbf{S}\|_2^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for every
         } \mathbf{B} \text{ and skew } \mathbf{S}; \text{ for } \|\mathbf{B}\|_2\le1 \text{ the factor }
         \|\mathbf{B}\|_2^4 \text{ may be dropped}""",
-    name="orthogonality error, quadratic in the scores", relation=AtMost(left="orthogonality error"),
+    name="orthogonality error, quadratic in the scores", relation=AtMost(left="orthogonality error"), all_sizes=True,
+    hypotheses=[skew("S", SKEW.text)],
     corrects="osa.thm-a.1-eq-10-any-norm", uses=("osa.eq-28",), of_project=True,
     note=r"""$\Delta B^\top = B^\top SB\Phi B^\top$ with $\Phi$ the integral of $\exp(t[S])$ over $t$ in $[0, 1]$,
         $\|\Phi\|_2 \le 1$; so by Eq. (28) the error is $(B\Phi B^\top)^\top S^\top(BEB^\top)S(B\Phi B^\top)$. For
@@ -215,7 +219,7 @@ def _quadratic(B: Any, S: Any, factor: Any) -> Any:
     return factor * spectral_norm(S) ** 2 * maximum(absolute(s * s * (s * s - 1)))
 
 
-QUADRATIC.oracle(lambda B, S: orthogonality_error(B, S))
+QUADRATIC.oracle(orthogonality_error)
 
 
 @QUADRATIC.domain("a small rotation in a plane that B scales evenly")
@@ -238,7 +242,8 @@ QUADRATIC.mutant("cubic in S", lambda value, S: value * spectral_norm(S))
 EQUATION_11 = Claim(UNCONVERGED, "osa.thm-a.1-eq-11", label="Theorem A.1, Eq. (11)",
     statement=r"""\left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \le
         \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
-    name="orthogonality error whatever the basis", relation=AtMost(left="the bound of Eq. (10)"),
+    name="orthogonality error whatever the basis", relation=AtMost(left="the bound of Eq. (10)"), all_sizes=True,
+    hypotheses=FROM_THE_CONTEXT,
     sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)}, where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
     uses=("osa.ns-sv-at-most-1",), proof=("osa.max-quarter",),
     note=r"""$Y^\top Y - I$ is at most 4 in norm whatever $S$ (osa.a1-saturation), so the bound says something for
@@ -253,7 +258,7 @@ def orthogonality_error_limit(S: SkewMatrix) -> Any:
     return growth_of_norm(S) ** 2 * rational(1, 4)
 
 
-EQUATION_11.oracle(lambda B, S: orthogonality_error_bound(B, S))
+EQUATION_11.oracle(orthogonality_error_bound)
 EQUATION_11.mutant("1/5 instead of 1/4", denominator=5)
 EQUATION_11.mutant("||S||_2 instead of e^{||S||_2} - 1", lambda S: spectral_norm(S) ** 2 * rational(1, 4))
 

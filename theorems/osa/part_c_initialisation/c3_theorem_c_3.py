@@ -17,7 +17,7 @@ from theorems.osa.settings import (
     newton_schulz_attention_matrix, orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha, Decay, Epsilon, Factor, Frame, HeadSize, NonnegativeAlpha, Query, Share, Steps, Tokens, Value,
+    Alpha, Decay, Epsilon, Factor, Frame, HeadSize, Key, NonnegativeAlpha, Output, Query, Share, Steps, Tokens, Value,
 )  # fmt: skip
 from verify.matrix import (
     COLUMN, absolute, column, exp, eye, frobenius_norm, kron, maximum, rational, singular_values, spectral_norm, sqrt,
@@ -163,7 +163,7 @@ NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
         \quad \|\partial\mathbf{B}\,\mathbf{M}_0^\top\|_F,\ \|\partial\mathbf{B}^\top\mathbf{M}_0\|_F \le
         \sqrt2\,\|\partial\mathbf{M}_0\|_F \text{ for every } K""",
     assumptions=[Assumption("||M_0||_2 <= 1", nonnegative=lambda M_0: 1 - spectral_norm(M_0))],
-    name="differential of Newton-Schulz, free of the steps", relation=AtMost(),
+    name="differential of Newton-Schulz, free of the steps", relation=AtMost(), all_sizes=True,
     sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
     note=r"""$K$ steps act on singular values by a concave increasing $g$ with $g(0) = 0$, $g(1) = 1$. In singular bases
         $\partial B$ mixes the entries $(i, j)$, $(j, i)$ of $\partial M_0$ by divided differences; weighted by $u_j$
@@ -208,7 +208,8 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant("sqrt 2 times the spectral norm of dM_0, halve
 THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)", name="norm of the first Jacobian term",
     statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha, \text{ where } C>0 \text{ is some constant}""",
     assumptions=["||X||_2 bounded", NEWTON_SCHULZ],
-    relation=AtMost(), uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
+    relation=AtMost(), all_sizes=True, hypotheses=ORTHONORMAL_WEIGHTS,
+    uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
     expects="gap", presumes=("osa.thm-c.3-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.thm-c.3-absolute",
     consequence=r"""For a learnable $\alpha$, which may turn negative, the bound as printed fails; use $\|J_1\|_2 \le
@@ -253,7 +254,8 @@ THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem 
         Newton-Schulz steps}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2\le C|\alpha|, \quad C = (2+4\sqrt2)R^2/\sqrt{d_v},
         \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=["||X||_2 <= R", NEWTON_SCHULZ, ANY_ALPHA],
-    name="norm of the first Jacobian term, corrected", relation=AtMost(), corrects="osa.thm-c.3",
+    name="norm of the first Jacobian term, corrected", relation=AtMost(), all_sizes=True,
+    hypotheses=ORTHONORMAL_WEIGHTS, corrects="osa.thm-c.3",
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"), of_project=True,
 )  # fmt: skip
 
@@ -264,7 +266,9 @@ def first_term_bound_by_size(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
     return linear_bound(X, W_V, absolute(alpha))
 
 
-def norm_of_first_term(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+def norm_of_first_term(
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, epsilon: Epsilon, K: Steps
+) -> Any:
     return spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K))
 
 
@@ -287,7 +291,7 @@ NEAR_IDENTITY = Claim(AT_INITIALISATION.extended(scales=[UNTRAINED]), "osa.c3-ne
     statement=r"""\text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
         \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
-    relation=AtMost(), where=two_heads, expects="reading",
+    relation=AtMost(), all_sizes=True, hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS], where=two_heads, expects="reading",
     reading=Reading(("some small number", "close to the identity matrix"), r"""$\|A - I\|_2 \le
         |\alpha|\|X\|_2^2/\sqrt{d_v}$, for $A$ from Newton-Schulz and for $A = \exp(S)$ alike"""),
 )  # fmt: skip
@@ -300,7 +304,7 @@ def distance_from_identity_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 
 
 @NEAR_IDENTITY.oracle
-def distances_from_identity(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+def distances_from_identity(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
     found = [attention_at(X, W_Q, W_K, alpha, epsilon, steps) for steps in (K, None)]
     return column(*(spectral_norm(A - eye(X.shape[0])) for A in found))
 

@@ -8,9 +8,9 @@ from theorems.osa import OSA
 from theorems.osa.definitions import queries_and_keys, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis, elementary_symmetric
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
-    INITIALISED, NEWTON_SCHULZ, condition_excess, delta_of, first_jacobian_term, initialised_with_moderate_alpha,
-    initialised_with_small_alpha, layer_jacobian, linear_bound, orthonormal_weights, second_jacobian_term, squared,
-    unit_of_bounds,
+    INITIALISED, NEWTON_SCHULZ, ORTHONORMAL_WEIGHTS, condition_excess, delta_of, first_jacobian_term,
+    initialised_with_moderate_alpha, initialised_with_small_alpha, layer_jacobian, linear_bound, orthonormal_weights,
+    second_jacobian_term, squared, unit_of_bounds,
 )  # fmt: skip
 from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis
 from theorems.osa.shapes import (
@@ -237,7 +237,7 @@ REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5", name="conditio
     statement=r"""\text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the
         QR decomposition but would require more assumptions on the properties of } \mathbf{M}""",
     assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
-    relation=AtMost(left="||J_1||_2"), sizes=("N", "d", "d_v"),
+    relation=AtMost(left="||J_1||_2"), all_sizes=True, hypotheses=ORTHONORMAL_WEIGHTS, sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
     presumes=("osa.rem-c.5-more-assumptions",), correction="osa.rem-c.5-condition-number",
     reading=Reading("a similar result", r"""(15) with $C = 2R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$ and $|\alpha|$ for
@@ -267,7 +267,6 @@ def first_term_bound_for_qr(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
     return unit_of_bounds(X, W_V, absolute(alpha)) * 2
 
 
-REMARK_C5.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha)))
 REMARK_C5.mutant("C halved", lambda value: value * rational(1, 2))
 REMARK_C5.mutant("quadratic in alpha", lambda X, W_V, alpha: first_term_bound_for_qr(X, W_V, alpha * alpha))
 REMARK_C5.mutant("linear in ||X||_2", lambda value, X: value / spectral_norm(X))
@@ -307,6 +306,7 @@ def norm_of_first_term_for_qr(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: 
     return spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha))
 
 
+REMARK_C5.oracle(norm_of_first_term_for_qr)
 REMARK_C5_MORE.oracle(lambda X, W_V, alpha: _linear_for_qr(X, W_V, absolute(alpha)))
 REMARK_C5_MORE.mutant("halved", lambda value: value * rational(1, 2))
 REMARK_C5_MORE.mutant("a tenth", lambda value: value * rational(1, 10))
@@ -318,7 +318,8 @@ REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5,
         gives: } \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for }
         \|\mathbf{X}\|_2 \le R, \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
     assumptions=["||X||_2 <= R"],
-    name="norm of the first Jacobian term with QR", relation=AtMost(left="||J_1||_2"), sizes=("N", "d", "d_v"),
+    name="norm of the first Jacobian term with QR", relation=AtMost(left="||J_1||_2"), all_sizes=True,
+    hypotheses=ORTHONORMAL_WEIGHTS, sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.lemma-f.8-absolute"), corrects="osa.rem-c.5-more-assumptions", of_project=True,
 )  # fmt: skip
 REMARK_C5_EVERY_M.inputs(initialised_without_basis)
@@ -330,9 +331,7 @@ def first_term_bound_whatever_the_rank(X: Tokens, W_V: Value, alpha: Alpha) -> A
     return unit_of_bounds(X, W_V, absolute(alpha)) * 2
 
 
-REMARK_C5_EVERY_M.oracle(
-    lambda X, W_Q, W_K, W_V, W_O, alpha: spectral_norm(first_jacobian_term(X, W_Q, W_K, W_V, W_O, alpha))
-)
+REMARK_C5_EVERY_M.oracle(norm_of_first_term_for_qr)
 REMARK_C5_EVERY_M.mutant("C halved", lambda value: value * rational(1, 2))
 REMARK_C5_EVERY_M.mutant("quadratic in alpha", "absolute(alpha) -> alpha * alpha")
 

@@ -26,7 +26,7 @@ LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name=
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
-    relation=AtMost(), sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
+    relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
     note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
         $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
         and $g(s)/s$, $g$ the $K$-fold scalar map: concave on $[0, 1]$, so all are at most $g'(0) = (3/2)^K$, reached as

@@ -68,7 +68,8 @@ LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)"
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
-    relation=AtMost(left="||dvec B / dvec X||_2"), sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
+    relation=AtMost(left="||dvec B / dvec X||_2"), all_sizes=True, hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS],
+    sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
     proof=("osa.lemma-f.4", "osa.lemma-f.5"),
     note=r"""With $C = (3/2)^K/\epsilon$, whatever $X$, for the fixed $K$ and $\epsilon$ of Section 2.3; no smaller one
         serves all $X$. $\|\partial M\|_F \le \|\partial X\|_F$, as $[W^Q, W^K]$ has orthonormal columns; $\partial M_0
@@ -84,7 +85,11 @@ def basis_jacobian_bound(epsilon: Epsilon, K: Steps) -> Any:
     return 1 / epsilon * rational(3**K, 2**K)
 
 
-LEMMA_F6.oracle(lambda X, W_Q, W_K, epsilon, K: spectral_norm(basis_jacobian(X, W_Q, W_K, epsilon, K)))
+@LEMMA_F6.oracle
+def norm_of_basis_jacobian(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> Any:
+    return spectral_norm(basis_jacobian(X, W_Q, W_K, epsilon, K))
+
+
 LEMMA_F6.mutant("1 / eps, whatever K", lambda epsilon: 1 / epsilon)
 LEMMA_F6.mutant("one step fewer", lambda epsilon, K: 1 / epsilon * rational(2 * 3**K, 3 * 2**K))
 LEMMA_F6.mutant("eps dropped", lambda epsilon, K: epsilon / epsilon * rational(3**K, 2**K))

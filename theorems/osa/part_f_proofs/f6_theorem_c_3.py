@@ -204,7 +204,7 @@ EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the seco
     statement=r"""\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
-    relation=AtMost(left="norm of the second term", ascent=False),
+    relation=AtMost(left="norm of the second term", ascent=False), all_sizes=True,
     sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
     note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
         obeys it too.""",
@@ -330,7 +330,8 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
     r"\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(b) second term: }\|\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(c)"
     r" third term: }\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
-    name="terms of the Jacobian, linear in the scale", relation=AtMost(),
+    name="terms of the Jacobian, linear in the scale", relation=AtMost(), all_sizes=True,
+    hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS],
     where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.newton-schulz-differential",),
     proof=(
         "osa.eq-88", "osa.eq-89", "osa.eq-90", "osa.eq-91", "osa.eq-92", "osa.eq-95", "osa.eq-96", "osa.eq-97",

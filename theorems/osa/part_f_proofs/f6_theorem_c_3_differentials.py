@@ -27,7 +27,7 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
         \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
     assumptions=[NEWTON_SCHULZ],
-    name="norm of the first term by submultiplicativity", relation=AtMost(ascent=False),
+    name="norm of the first term by submultiplicativity", relation=AtMost(ascent=False), all_sizes=True,
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
     note="The second is an equality.",

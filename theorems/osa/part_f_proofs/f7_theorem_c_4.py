@@ -156,7 +156,8 @@ EQUATION_99 = Claim(AT_INITIALISATION, "osa.eq-99", label="Eq. (99), F.7",
     assumptions=[
         "singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded", POSITIVE_ALPHA,
     ],
-    name="singular values of the Jacobian by Weyl's inequality", relation=AtMost(ascent=False),
+    name="singular values of the Jacobian by Weyl's inequality", relation=AtMost(ascent=False), all_sizes=True,
+    hypotheses=ORTHONORMAL_WEIGHTS,
     uses=("osa.thm-c.1", "osa.thm-c.3"),
     note="Weyl's inequality for all $N d$ ordered singular values, then Theorem C.3, for the $\\alpha > 0$ of Theorem C.4. "
     + THE_CONSTANT,

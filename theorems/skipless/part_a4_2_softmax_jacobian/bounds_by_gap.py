@@ -186,8 +186,8 @@ CHAIN_RULE = Claim(ATTENTION, "skipless.eq-21-chain-rule", label="Eq. (21), with
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\left\|\frac{
         \partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{M})}\right\|_2\left(\|\mathbf{X}\mathbf{W}\|_2+\|
         \mathbf{X}\mathbf{W}^\top\|_2\right)""",
-    name="derivative of attention by tokens, corrected", relation=AtMost(), of_project=True, corrects="skipless.eq-21",
-    uses=("skipless.eq-29-logits",),
+    name="derivative of attention by tokens, corrected", relation=AtMost(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-21", uses=("skipless.eq-29-logits",),
     note=r"""$\partial M = \partial X\,WX^\top + XW\,\partial X^\top$, hence $\|\partial M\|_F \le (\|XW^\top\|_2 +
         \|XW\|_2)\|\partial X\|_F$.""")  # fmt: skip
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from verify.matrix import (
-    COLUMN, ROW, Layout, block_diag, column, commutation_matrix, concatenate, diag, each, exp, frobenius_norm, maximum,
-    ones, softmax, spectral_norm,
+    COLUMN, ROW, Layout, block_diag, column, commutation_matrix, concatenate, diag, each, exp, frobenius_norm, mapped,
+    maximum, ones, softmax, spectral_norm,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape, checked
@@ -74,7 +74,7 @@ def differentiated_blocks(M: Any) -> list[Any]:
 @checked
 def largest_block_norm(M: Logits) -> Any:
     """max_i |J_{A,i}|_2, a scalar."""
-    return maximum(column(*map(spectral_norm, printed_blocks(softmax(M)))))
+    return maximum(concatenate(mapped(lambda J: ones(1, 1) * spectral_norm(J), printed_blocks(softmax(M))), axis=0))
 
 
 def weights_norm(X: Any, W: Any) -> Any:

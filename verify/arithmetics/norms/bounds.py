@@ -53,12 +53,15 @@ class Search:
 
     targets: frozenset[Any]
     through: bool = False
+    #: Sizes and scalars that the right-hand side contains; bounds without others come first.
+    scalars: frozenset[Any] = frozenset()
     _known: dict[Any, list[Alternative]] = field(default_factory=dict)
     _open: set[Any] = field(default_factory=set)
     #: Quantities under a sum over an index that is a target: they are kept until the sum is taken.
     inner: set[Any] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        world().targets = self.targets
         for target in list(self.targets):
             atom = world().atoms.get(target)
             if atom is not None and atom.kind == "sum over":
@@ -94,7 +97,27 @@ class Search:
             steps = tuple(dict.fromkeys(step for item in choice for step in item.steps))
             complete = all(item.complete for item in choice) and self._is_reached(moved)
             found.append(Alternative(moved, steps, complete))
-        return _pruned(found)
+        return self._pruned(found)
+
+    def _pruned(self, found: Iterable[Alternative]) -> list[Alternative]:
+        """Alternatives without repetitions and without those that another one is below; complete ones where there are any."""
+        distinct: dict[Any, Alternative] = {}
+        for item in found:
+            key = frozenset(expanded(item.bound).items())
+            if key not in distinct or (item.complete and not distinct[key].complete):
+                distinct[key] = item
+        # a distance between two sets of weights, where the right-hand side has one, is what they are compared by: first
+        items = sorted(distinct.values(), key=lambda item: (
+            not item.complete, not _has_root(item.bound), bool(item.bound.free_symbols - world().atoms.keys() - self.scalars),
+        ))[: 4 * KEPT]  # fmt: skip
+        if any(item.complete for item in items):
+            items = [item for item in items if item.complete]
+        kept: list[Alternative] = []
+        for item in items:
+            if any(_is_below(other.bound, item.bound) for other in kept):
+                continue
+            kept = [other for other in kept if not _is_below(item.bound, other.bound)] + [item]
+        return kept[:KEPT]
 
     def _is_reached(self, value: Any) -> bool:
         return all(symbol in self.targets or symbol in self.inner or symbol not in world().atoms
@@ -125,7 +148,7 @@ class Search:
             found += self._by_rules(item)
         found += kept
         self._open.discard(item)
-        self._known[item] = _pruned(found) or [Alternative(item, (), False)]
+        self._known[item] = self._pruned(found) or [Alternative(item, (), False)]
         return self._known[item]
 
     def _by_rules(self, item: Any) -> list[Alternative]:
@@ -311,25 +334,6 @@ def _not_increasing(value: Any) -> set[Any]:
     if isinstance(value, sympy.exp):
         return _not_increasing(value.args[0])
     return inside
-
-
-def _pruned(found: Iterable[Alternative]) -> list[Alternative]:
-    """Alternatives without repetitions and without those that another one is below; complete ones where there are any."""
-    distinct: dict[Any, Alternative] = {}
-    for item in found:
-        key = frozenset(expanded(item.bound).items())
-        if key not in distinct or (item.complete and not distinct[key].complete):
-            distinct[key] = item
-    # a distance between two sets of weights, where the right-hand side has one, is what they are compared by: first
-    items = sorted(distinct.values(), key=lambda item: (not item.complete, not _has_root(item.bound)))[: 4 * KEPT]
-    if any(item.complete for item in items):
-        items = [item for item in items if item.complete]
-    kept: list[Alternative] = []
-    for item in items:
-        if any(_is_below(other.bound, item.bound) for other in kept):
-            continue
-        kept = [other for other in kept if not _is_below(item.bound, other.bound)] + [item]
-    return kept[:KEPT]
 
 
 def _has_root(value: Any) -> bool:

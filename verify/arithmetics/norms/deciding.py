@@ -18,6 +18,7 @@ from verify.arithmetics.norms.polynomials import (
     difference,
     expanded,
     has_no_negative_term,
+    is_nonnegative_generator,
     times,
 )  # fmt: skip
 
@@ -42,6 +43,16 @@ def at_most(left: Any, right: Any) -> bool:
 def is_certain(polynomial: Polynomial) -> bool:
     """Whether a polynomial is certainly not negative."""
     return has_no_negative_term(polynomial) or has_no_negative_term(_lifted(polynomial))
+
+
+def uncovered(left: Any, right: Any) -> Any:
+    """The sum of the terms of left - right that stand in the way of left <= right, as they are expanded."""
+    return sympy.Add(*(
+        sympy.Rational(c.numerator, c.denominator)
+        * sympy.Mul(*(g ** sympy.Rational(e.numerator, e.denominator) for g, e in monomial))
+        for monomial, c in difference(sympy.sympify(left), sympy.sympify(right)).items()
+        if c > 0 or not all(is_nonnegative_generator(g) or e % 2 == 0 for g, e in monomial)
+    ))  # fmt: skip
 
 
 def _roots(value: Any) -> bool:

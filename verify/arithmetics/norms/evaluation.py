@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import sympy
 
-from verify.arithmetics.norms.calculus import depends
-from verify.arithmetics.norms.world import Index, Node, World
+from verify.arithmetics.norms import calculus, nodes
+from verify.arithmetics.norms.differentials import depends, differential
+from verify.arithmetics.norms.quantities import SHIFT
+from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Central differences of order eight: the step, and the weights of its multiples.
+DIGITS = 60
 STEP, WEIGHTS = 2.0**-7, (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
 
@@ -21,13 +25,15 @@ class Values:
 
     def __init__(self, known: World, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:
         self.known, self.scalars, self.arrays = known, dict(scalars), dict(arrays)
+        self._found: dict[Any, np.ndarray] = {}
 
     def number(self, value: Any, at: Mapping[Index, int] | None = None) -> float:
         """A scalar with its quantities evaluated."""
         at = at or {}
         value = sympy.sympify(value)
         changes = {symbol: self._symbol(symbol, at) for symbol in value.free_symbols}
-        return float(value.xreplace({symbol: sympy.Float(number, 20) for symbol, number in changes.items()}))
+        # many digits: e^x - 1 loses as many as x has zeros behind the point
+        return float(value.xreplace({symbol: sympy.Float(number, DIGITS) for symbol, number in changes.items()}))
 
     def _symbol(self, symbol: Any, at: Mapping[Index, int]) -> float:
         if symbol not in self.known.atoms:
@@ -41,6 +47,9 @@ class Values:
         if atom.kind in ("largest over", "sum over"):
             values = [self.number(atom.payload[1], {**at, first: k}) for k in range(self.size(first.size))]
             return max(values) if atom.kind == "largest over" else float(np.sum(values))
+        if atom.kind == SHIFT:
+            one, other = (np.linalg.svd(self.array(node, at), compute_uv=False) for node in atom.payload)
+            return float(np.abs(one - other).max())
         array = self.array(first, at)
         if atom.kind == "entry":
             return float(array[self._place(atom.payload[1], at), self._place(atom.payload[2], at)])
@@ -64,6 +73,12 @@ class Values:
 
     def array(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
         """A node as an array, with free indices at the given values."""
+        key = (node.number, *(at[index] for index in sorted(node.indices, key=str) if index in at))
+        if key not in self._found:
+            self._found[key] = self._array(node, at)
+        return self._found[key]
+
+    def _array(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
         m, n = (self.size(size) for size in node.shape)
         if node.kind == "derivative":
             return self._derivative(node, at)
@@ -80,10 +95,14 @@ class Values:
         if node.kind == "identity":
             return np.eye(m)
         if node.kind == "numbers":
-            return np.array([float(item) for item in node.data]).reshape(m, n)
+            return np.array([self.number(item, at) for item in node.data]).reshape(m, n)
         if node.kind == "unit":
             return np.eye(m)[:, [self._place(node.data[0], at)]]
         if node.kind == "sum":
+            kinds = {part.kind: k for k, part in enumerate(node.parts)}
+            if len(node.parts) == 2 and set(kinds) == {"exponential", "identity"} and sum(node.data) == 0:
+                k = kinds["exponential"]  # exp(A) - I, without cancellation for small A
+                return self.number(node.data[k], at) * _growth(self.array(node.parts[k].parts[0], at))
             return np.sum([self.number(c, at) * part for c, part in zip(node.data, parts, strict=True)], axis=0)
         if node.kind == "product":
             return parts[0] if len(parts) == 1 else np.linalg.multi_dot(parts)
@@ -92,6 +111,11 @@ class Values:
         if node.kind in ("rows", "part"):
             start = self._place(node.data[0], at) * (m if node.kind == "part" else 1)
             return parts[0][start : start + m]
+        if node.kind == "normalised differential":
+            return _normalised_differential(parts[0], parts[1], self.number(node.data[0], at))
+        if node.kind == "iterate differential":  # by an imaginary step, which cancels nothing
+            coefficients = [float(c) for c in node.data[1:]]
+            return self._iterate(parts[0] + 1e-30j * parts[1], self.size(node.data[0]), coefficients).imag / 1e-30
         if node.kind == "iterate":
             return self._iterate(parts[0], self.size(node.data[0]), [float(c) for c in node.data[1:]])
         if node.kind == "permutation":
@@ -102,10 +126,12 @@ class Values:
         raise ArithmeticUnsupported(f"{node.kind} in floats")
 
     def _derivative(self, node: Node, at: Mapping[Index, int]) -> np.ndarray:
-        """A Jacobian: by an imaginary step, which cancels nothing, or by central differences of order eight."""
+        """A Jacobian: by its differential; elsewhere by an imaginary step, or by central differences of order eight."""
         value, point = node.parts
         order: Any = "F" if node.data[0] == "column-major" else "C"
         start, columns = self.array(point, at), []
+        with contextlib.suppress(ArithmeticUnsupported):
+            return self._by_differential(node, start, order, at)
 
         def moved(step: Any) -> np.ndarray:
             inner = Values(self.known, self.scalars, {**self.arrays, node.data[1]: start + step})
@@ -118,6 +144,21 @@ class Values:
                 continue
             pairs = [moved(k * STEP * direction) - moved(-k * STEP * direction) for k in range(1, 5)]
             columns.append(np.tensordot(WEIGHTS, pairs, 1) / STEP)
+        return np.stack(columns, axis=1)
+
+    def _by_differential(self, node: Node, start: np.ndarray, order: Any, at: Mapping[Index, int]) -> np.ndarray:
+        value, point = node.parts
+        with resumed(self.known):
+            direction = nodes.leaf(f"direction of {node.data[1]}", point.shape)
+            change = differential(value, nodes.leaf(node.data[1], point.shape), point, direction)
+            moving = {other.number for other in self.known.nodes.values() if depends(other, direction)}
+        columns = []
+        for place in range(start.size):
+            unit = (np.arange(start.size) == place).astype(float).reshape(start.shape, order=order)
+            inner = Values(self.known, self.scalars, {**self.arrays, direction.data[0]: unit})
+            inner._found = dict(self._found)
+            columns.append(inner.array(change, at).reshape(-1, order=order))
+            self._found = {key: found for key, found in inner._found.items() if key[0] not in moving}
         return np.stack(columns, axis=1)
 
     def _iterate(self, M: np.ndarray, count: int, coefficients: list[float]) -> np.ndarray:
@@ -147,11 +188,11 @@ _ANALYTIC = frozenset({
 
 def is_analytic(node: Node, name: str, known: World) -> bool:
     """Whether the entries of a node are analytic in those of the input `name`: no norm of it is a coefficient."""
-    if not depends(node, name, known):
+    if not calculus.depends(node, name, known):
         return True
     return (
         node.kind in _ANALYTIC
-        and not any(depends(item, name, known) for item in node.data if not isinstance(item, str))
+        and not any(calculus.depends(item, name, known) for item in node.data if not isinstance(item, str))
         and all(is_analytic(part, name, known) for part in node.parts)
     )
 
@@ -162,6 +203,34 @@ def _binds(node: Node) -> bool:
 
 def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
     return np.block([[b if i == j else np.zeros_like(b) for j in range(len(blocks))] for i, b in enumerate(blocks)])
+
+
+def _normalised_differential(M: np.ndarray, change: np.ndarray, offset: float) -> np.ndarray:
+    """The derivative of M / (||M||_F + offset) along `change`."""
+    size = float(np.linalg.norm(M))
+    inner = (M * change).sum() / (size * (size + offset)) if size else 0.0
+    return (change - inner * M) / (size + offset)
+
+
+def _differential_of_softmax(T: np.ndarray, change: np.ndarray) -> np.ndarray:
+    A = _softmax(T)
+    return A * (change - (A * change).sum(axis=1, keepdims=True))
+
+
+def _differential_of_exponential(A: np.ndarray, change: np.ndarray) -> np.ndarray:
+    n = len(A)
+    return _exponential(np.block([[A, change], [np.zeros_like(A), A]]))[:n, n:]
+
+
+def _growth(A: np.ndarray) -> np.ndarray:
+    """exp(A) - I, a corner of exp [[A, A], [0, 0]]."""
+    n = len(A)
+    return _exponential(np.block([[A, A], [np.zeros((n, 2 * n))]]))[:n, n:]
+
+
+def _mean_of_rotations(A: np.ndarray) -> np.ndarray:
+    n = len(A)
+    return _exponential(np.block([[A, np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
 
 
 def _softmax(T: np.ndarray) -> np.ndarray:
@@ -186,6 +255,9 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "absolute": np.abs,
     "reciprocal": lambda A: 1 / A,
     "exponential": _exponential,
+    "exponential differential": _differential_of_exponential,
+    "softmax differential": _differential_of_softmax,
+    "mean of rotations": _mean_of_rotations,
     "inverse": np.linalg.inv,
     "rows as diagonals": lambda A: _block_diagonal([np.diag(row) for row in A]),
     "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),

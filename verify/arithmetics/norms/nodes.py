@@ -162,6 +162,8 @@ def transposed(node: Node) -> Node:
         return scaled(-ONE, node)
     if node.kind in ("zeros", "ones"):
         return world().node(node.kind, (), (), (n, m))
+    if node.kind == "numbers":
+        return of("numbers", data=tuple(node.data[i * n + j] for j in range(n) for i in range(m)), shape=(n, m))
     if node.kind in ("relu", "step", "absolute", "reciprocal"):
         return of(node.kind, transposed(node.parts[0]), shape=(n, m))
     if node.kind == "kronecker":
@@ -266,6 +268,11 @@ def rows(node: Node, start: Any, stop: Any, count: Any) -> Node:
         return hadamard(*parts) if node.kind == "entrywise" else of(node.kind, *parts, shape=(count, node.shape[1]))
     if start == 0 and stop == node.shape[0]:
         return node
+    if node.kind == "numbers" and all(sympy.sympify(end).is_Integer for end in (start, stop)):
+        return of("numbers", data=node.data[int(start * node.shape[1]) : int(stop * node.shape[1])],
+                  shape=(count, node.shape[1]))  # fmt: skip
+    if (A := _corner_of_exponential(node, start, stop)) is not None:
+        return transposed(minus(of("exponential", A), identity(A.shape[0])))
     if node.kind == "concatenate":
         first = ZERO
         for part in node.parts:
@@ -273,6 +280,22 @@ def rows(node: Node, start: Any, stop: Any, count: Any) -> Node:
                 return part
             first += part.shape[0]
     return of("rows", node, data=(start, stop), shape=(count, node.shape[1]))
+
+
+def _corner_of_exponential(node: Node, start: Any, stop: Any) -> Node | None:
+    """A where rows n to 2 n of a node are those of (exp(A) - I)^T: of the transposed upper rows of exp [[A, A], [0, 0]]."""
+    upper = node.parts[0] if node.kind == "transpose" else None
+    if upper is None or upper.kind != "rows" or upper.parts[0].kind != "exponential":
+        return None
+    n, whole = upper.shape[0], upper.parts[0].parts[0]
+    if upper.data != (0, n) or (start, stop) != (n, 2 * n) or whole.shape != (2 * n, 2 * n):
+        return None
+    if whole.kind != "concatenate" or len(whole.parts) != 2 or whole.parts[1].kind != "zeros":
+        return None
+    blocks = transposed(whole.parts[0])
+    if blocks.kind != "concatenate" or len(blocks.parts) != 2 or blocks.parts[0] is not blocks.parts[1]:
+        return None
+    return transposed(blocks.parts[0]) if blocks.parts[0].shape == (n, n) else None
 
 
 def part_of_rows(node: Node, index: Index) -> Node:

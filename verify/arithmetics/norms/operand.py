@@ -76,6 +76,10 @@ class Bounded(Formal):
         """A constant or exact scalar in this arithmetic."""
         return lifted(other) if isinstance(other, Constant) else scalar(other)
 
+    def adapt(self, other: Any) -> Bounded:
+        """Itself: it is in this arithmetic already."""
+        return self
+
     # -- sums and products ---------------------------------------------------------------------------------------------
 
     def __matmul__(self, other: Any) -> Bounded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,9 @@ import sympy
 from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.differentials import differential
 from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
+from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
@@ -23,6 +26,7 @@ from verify.arithmetics.norms.quantities import (
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.spectra import Shifts, Spectrum
 from verify.arithmetics.norms.world import Index, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
@@ -227,6 +231,11 @@ def spectral_radius(A: Any) -> Any:
 
 
 @form
+def singular_values(A: Any) -> Spectrum:
+    return Spectrum(lifted(A).node)
+
+
+@form
 def sqrt(x: Any) -> Any:
     if is_scalar(x):
         return sympy.sqrt(scalar(x))
@@ -262,6 +271,8 @@ def _column_sums(node: Any) -> Any:
 
 @form
 def absolute(x: Any) -> Any:
+    if isinstance(x, (Spectrum, Shifts)):
+        return x.absolute()
     if is_scalar(x):
         return abs(scalar(x))
     return Bounded(nodes.of("absolute", lifted(x).node), lifted(x).flat)
@@ -283,6 +294,8 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
                 raise ArithmeticUnsupported("a family of families")
             found.append((value, x.index))
         return found
+    if isinstance(x, (Spectrum, Shifts)):
+        return [(x.largest(), None)]
     if isinstance(x, (list, tuple)):
         return [item for part in x for item in entries_of(part)]
     if isinstance(x, np.ndarray):
@@ -348,6 +361,10 @@ def _of_same_signs(node: Any) -> Any:
 
 @form
 def expm(A: Any) -> Bounded:
+    node = lifted(A).node
+    if node.kind == "numbers" and node.shape == (2, 2) and node.data[0] == node.data[1] and node.data[2:] == (0, 0):
+        growth = sympy.exp(node.data[0])  # exp [[a, a], [0, 0]]
+        return Bounded(nodes.of("numbers", data=(growth, growth - 1, ZERO, ONE), shape=(2, 2)))
     return Bounded(nodes.of("exponential", lifted(A).node))
 
 
@@ -379,6 +396,10 @@ def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: s
     if not isinstance(value, Bounded):
         raise ArithmeticUnsupported("the derivative of a scalar or of several values has no norm")
     (rows, columns), (m, n) = value.node.shape, point.node.shape
+    if (m, n) == (1, 1) and layout == "row-major":
+        with contextlib.suppress(ArithmeticUnsupported):
+            change = differential(value.node, variable.node, point.node, nodes.ones(1, 1))
+            return Bounded(nodes.reshaped(change, (rows * columns, 1)))
     data = (layout, variable.node.data[0])
     return Bounded(nodes.of("derivative", value.node, point.node, data=data, shape=(rows * columns, m * n)))
 

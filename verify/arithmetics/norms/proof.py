@@ -13,9 +13,9 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Alternative, Search, Step, replaceable
-from verify.arithmetics.norms.operand import Bounded
+from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.primitives import entries_of
-from verify.arithmetics.norms.quantities import LARGEST, largest, norm
+from verify.arithmetics.norms.quantities import LARGEST, NORMS, largest, norm
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -75,8 +75,10 @@ def prove_bound(
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
                 same_signs_in(side(prepared))
         for side in assumed_nonnegative:
-            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):
-                known.facts += facts_in(side(prepared))
+            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
+                value = side(prepared)
+                bounded_in(value)
+                known.facts += facts_in(value)
         for side in assumed_zero:
             orthonormal_in(side(prepared))
             reduction_in(side(prepared))
@@ -170,7 +172,11 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
-        search = Search(frozenset(symbol for symbol in target.free_symbols if symbol in known), through)
+        search = Search(
+            frozenset(symbol for symbol in target.free_symbols if symbol in known),
+            through,
+            frozenset(right.free_symbols - known.keys()),
+        )
         found = search.of_expression(start)
         for item in found:
             if (item.bound, target) in tried:
@@ -212,6 +218,15 @@ def same_signs_in(value: Any) -> None:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def bounded_in(value: Any) -> None:
+    """Record the number that a norm does not exceed, where an assumption says that number - norm is not negative."""
+    if not is_scalar(value):
+        return
+    number, rest = sympy.sympify(value).as_coeff_Add()
+    if -rest in world().atoms and world().atoms[-rest].kind in NORMS and number.is_Rational:
+        world().assumed[-rest] = min(number, world().assumed.get(-rest, number))
 
 
 def facts_in(value: Any) -> list[Any]:

@@ -22,6 +22,7 @@ from verify.arithmetics.norms.nodes import (
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
+SHIFT = "largest shift of singular values"
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
 
@@ -108,6 +109,8 @@ def _by_gram(kind: str, node: Node) -> Any:
 def entry(node: Node, i: Any, j: Any) -> Any:
     """One entry of a node, a real number of unknown sign; a number or a norm where it is known to be one."""
     coefficient, core = single(node)
+    if core.kind == "numbers" and isinstance(i, int) and isinstance(j, int):
+        return coefficient * core.data[i * int(core.shape[1]) + j]
     if core.kind in ("zeros", "ones"):
         return coefficient * int(core.kind == "ones")
     if core.kind == "row norms":

@@ -18,6 +18,7 @@ from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
+    SHIFT,
     SPECTRAL,
     is_nonnegative,
     is_vector,
@@ -33,53 +34,6 @@ DISSIPATIVE = "has a symmetric part without positive eigenvalues"
 Candidate = tuple[str, Any]
 HALF = sympy.Rational(1, 2)
 
-#: What each rule says.
-STATEMENTS = {
-    "spectral radius": "no eigenvalue is larger in absolute value than ||A||_2",
-    "spectral at most Frobenius": "||A||_2 <= ||A||_F",
-    "product": "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
-    "triangle inequality": "||A + B|| <= ||A|| + ||B||",
-    "difference of products": "AB - A'B' = (A - A')B + A'(B - B')",
-    "Kronecker product": "||A (x) B|| = ||A|| ||B||, in both norms",
-    "block": "a block of rows or columns has no larger norm than the whole",
-    "blocks": "||[A; B]||^2 <= ||A||^2 + ||B||^2, with equality for ||.||_F",
-    "block diagonal": "||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2",
-    "softmax row": "a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1",
-    "softmax is 1/2-Lipschitz": "||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2",
-    "softmax in the 1-norm": "sum_ij |softmax(T) - softmax(T')|_ij <= max|T - T'| for each row",
-    "covariance of a softmax row": "||diag(p) - p p^T||_2 <= 1/2, and so for a block diagonal of several",
-    "relu": "||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F",
-    "gate": "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F",
-    "entrywise product": "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
-    "largest entry": "max|A| <= ||A||_2",
-    **entries.STATEMENTS,
-    "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
-    "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
-    "similar matrices": "exp(V A V^-1) = V exp(A) V^-1",
-    "exponential of a dissipative matrix": "||exp(c M)||_2 <= 1 where c >= 0 and x^T M x <= 0 for all x",
-    "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
-    "integral of orthogonal matrices": "int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of "
-    "orthogonal matrices for skew P and R, so that its spectral norm is at most 1",
-    "permutation": "a permutation matrix has spectral norm 1",
-    "antisymmetric product": "A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most "
-    "||[A, B]||_2^2",
-    "iterated polynomial": "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with "
-    "||M||_2 <= 1",
-    "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
-    "chain rule": "d(A Y B) = (A (x) B^T) dY, d(Y + Z) = dY + dZ; normalisation y / ||y|| of rows has the blocks "
-    "(I - y^T y / ||y||^2) / ||y||",
-    "projection": "||I - a a^T / ||a||^2||_2 <= 1",
-    "assumption": "an assumption of the claim bounds the quantity",
-    "largest of all entries": "||A||_F <= sqrt(m n) max|A|",
-    "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
-    "contraction": "its singular values are at most 1, by assumption",
-    "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
-    "sum over an index": "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
-    "Cauchy-Schwarz": "sum_i |e_i| <= sqrt(n) ||e||_2",
-    "smaller denominator": "a quotient of non-negative quantities grows as its denominator loses terms that are not negative",
-    "largest of several": "what bounds each of several numbers bounds the largest",
-}
-
 
 def candidates(symbol: sympy.Symbol) -> list[Candidate]:
     """Upper bounds of one quantity by others."""
@@ -90,10 +44,13 @@ def _derived(symbol: sympy.Symbol) -> list[Candidate]:
     atom = world().atoms[symbol]
     if atom.kind in (SPECTRAL, FROBENIUS, LARGEST):
         node = atom.payload[0]
-        found = list(_of_norm(atom.kind, node))
+        found = [("assumption", world().assumed[symbol])] if symbol in world().assumed else []
+        found += _of_norm(atom.kind, node)
         return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
     if atom.kind == "spectral radius":
         return [("spectral radius", norm(SPECTRAL, atom.payload[0]))]
+    if atom.kind == SHIFT:
+        return [("Weyl", norm(SPECTRAL, nodes.minus(*atom.payload)))]
     if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         found = [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
@@ -105,7 +62,7 @@ def _derived(symbol: sympy.Symbol) -> list[Candidate]:
 def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
         yield "orthonormal", sympy.Integer(1)
-    yield from RULES.get(node.kind, _nothing)(kind, node)
+    yield from RULES.get(node.kind, no_candidates)(kind, node)
     if node.kind != "sum" or node.shape == (1, 1) or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
 
@@ -128,7 +85,7 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 
 
-def _nothing(kind: str, node: Node) -> Iterator[Candidate]:
+def no_candidates(kind: str, node: Node) -> Iterator[Candidate]:
     return iter(())
 
 
@@ -138,6 +95,8 @@ def _input(kind: str, node: Node) -> Iterator[Candidate]:
         yield "orthonormal", sympy.Integer(1)
     if kind == SPECTRAL and "has singular values at most 1" in known:
         yield "contraction", sympy.Integer(1)
+    if kind != LARGEST and "has Frobenius norm at most 1" in known:
+        yield "unit direction", sympy.Integer(1)
     if kind == FROBENIUS and "has unit rows" in known:
         yield "unit rows", sympy.sqrt(node.shape[0])
     if kind == FROBENIUS and "has orthonormal columns" in known:
@@ -151,7 +110,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
             yield from entries.largest_of_product(node)
         return
     if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
-        index = _unused(factors[0].shape[1], node)
+        index = unused_index(factors[0].shape[1], node)
         row = nodes.rows(nodes.product(factors[1:]), index, index + 1, 1)
         yield "sum over an index", sum_over(index, norm(kind, row))
     for pieces in [factors, *_with_known_piece(factors)]:
@@ -167,7 +126,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
                 yield "product", bound
 
 
-def _unused(size: Any, node: Node) -> Index:
+def unused_index(size: Any, node: Node) -> Index:
     """An index that a node does not depend on."""
     level = 0
     while Index(size, level) in node.indices:
@@ -191,7 +150,7 @@ def _kronecker(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
-    yield from RULES.get(node.parts[0].kind, _nothing)(kind, node.parts[0])
+    yield from RULES.get(node.parts[0].kind, no_candidates)(kind, node.parts[0])
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
@@ -217,6 +176,11 @@ def _is_corner_of_skew(node: Node) -> bool:
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != LARGEST and all(
+        part.kind == "product" and part.parts[-1] is node.parts[0].parts[-1] for part in node.parts
+    ):
+        blocks = nodes.concatenated([nodes.product(part.parts[:-1]) for part in node.parts], 0)
+        yield "common factor", norm(kind, nodes.product([blocks, node.parts[0].parts[-1]]))
     if kind != LARGEST:
         yield "blocks", sympy.sqrt(sympy.Add(*(norm(kind, part) ** 2 for part in node.parts)))
 
@@ -296,10 +260,26 @@ def _exponential_of_multiple(c: Any, A: Node) -> Iterator[Candidate]:
 
 
 def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
-    multiple, core = nodes.single(node.parts[0])
-    largest = [norm(FROBENIUS, core), *(bound for _, bound in _input(SPECTRAL, core) if core.kind == "input")]
-    if kind == SPECTRAL and keeps_unit_interval(node.data[1:]) and any(at_most(abs(multiple) * x, 1) for x in largest):
+    if kind == SPECTRAL and starts_in_unit_ball(node.parts[0], node.data[1:]):
         yield "iterated polynomial", sympy.Integer(1)
+
+
+def is_contraction(node: Node) -> bool:
+    """Whether ||A||_2 <= 1 is an assumption, or known at once."""
+    symbol = norm(SPECTRAL, node)
+    if symbol not in world().atoms:
+        return False
+    found = candidates(symbol) if node.kind in ("input", "iterate") else []
+    return bool(world().assumed.get(symbol, 2) <= 1) or any(bound == 1 for _, bound in found)
+
+
+def starts_in_unit_ball(start: Node, coefficients: tuple[Any, ...]) -> bool:
+    """Whether no singular value of the start is above 1, and M p(M^T M) with these coefficients keeps it so."""
+    multiple, core = nodes.single(start)
+    assumed = _input(SPECTRAL, core) if core.kind == "input" else ()
+    largest = [norm(FROBENIUS, core), *(bound for _, bound in assumed)]
+    inside = (multiple == 1 and is_contraction(core)) or any(at_most(abs(multiple) * x, 1) for x in largest)
+    return keeps_unit_interval(coefficients) and inside
 
 
 @functools.cache
@@ -359,8 +339,9 @@ def _pairing(terms: list[tuple[Any, Node]]) -> tuple[list[tuple[Any, Node, Node]
     for c, A in terms:
         if (c, A) not in rest:
             continue
-        partner = next((item for item in rest if item[1] is not A and item[0] == -c and _alike(A, item[1])), None)
-        if partner is not None:
+        partners = [item for item in rest if item[1] is not A and item[0] == -c and _alike(A, item[1])]
+        if partners:
+            partner = max(partners, key=lambda item: _common(nodes.factors_of(A), nodes.factors_of(item[1])))
             pairs.append((c, A, partner[1]))
             rest = [item for item in rest if item[1] is not A and item[1] is not partner[1]]
     return pairs, rest
@@ -414,7 +395,9 @@ def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
         return
     for split in range(1, len(A.parts)):
         pair = [nodes.product(A.parts[:split]), nodes.transposed(nodes.product(A.parts[split:]))]
-        yield "antisymmetric product", c * norm(SPECTRAL, nodes.concatenated(pair, 1)) ** 2
+        orders = [nodes.concatenated(blocks, 1) for blocks in (pair, pair[::-1])]
+        known = [frame for frame in orders if {frame.number, nodes.transposed(frame).number} & world().contractions]
+        yield "antisymmetric product", c * norm(SPECTRAL, (known or orders)[0]) ** 2
 
 
 def is_softmax_column(node: Node) -> bool:
@@ -465,6 +448,9 @@ def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
             inner = [nodes.product(x) if x else nodes.identity(ends[0][-1].shape[1]) for x in (ours, theirs)]
             yield "difference of products", norm(kind, nodes.product([*ends[0], nodes.minus(*inner), *ends[1]]))
         return
+    if left + right and nodes.product(theirs) is nodes.transposed(nodes.product(ours)):
+        turned = nodes.minus(nodes.product(ours), nodes.product(theirs))
+        yield "difference of products", norm(kind, nodes.product([*ends[0], turned, *ends[1]]))
     yield from _telescoped(kind, ours, theirs, ends)
 
 
@@ -547,6 +533,11 @@ def _concatenations(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
 def _exponentials(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     if kind != LARGEST and nodes.is_skew(A.parts[0]) and nodes.is_skew(B.parts[0]):
         yield "exponential of a skew matrix", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
+
+
+def one_after_another(*rules: Callable[[str, Node], Iterator[Candidate]]) -> Callable[[str, Node], Iterator[Candidate]]:
+    """The candidates of several rules."""
+    return lambda kind, node: (candidate for rule in rules for candidate in rule(kind, node))
 
 
 DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {

@@ -89,6 +89,10 @@ class World:
     pairs: set[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=set)
     #: Whether the right-hand side contains largest row or column sums.
     entrywise: bool = False
+    #: Numbers that norms do not exceed, as an assumption of the claim says.
+    assumed: dict[sympy.Symbol, Any] = field(default_factory=dict)
+    #: The quantities that a search ends at.
+    targets: frozenset[sympy.Symbol] = frozenset()
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
@@ -162,6 +166,16 @@ def world() -> World:
     if found is None:
         raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
     return found
+
+
+@contextlib.contextmanager
+def resumed(known: World) -> Iterator[World]:
+    """A world again as the current one, where nodes are made after its derivation."""
+    token = _current.set(known)
+    try:
+        yield known
+    finally:
+        _current.reset(token)
 
 
 @contextlib.contextmanager

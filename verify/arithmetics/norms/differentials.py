@@ -1,0 +1,312 @@
+"""Norms of Jacobians: ||d vec f / d vec X||_2 is the largest ||df||_F along directions with ||dX||_F = 1.
+
+The differential of an expression is an expression again; of functions that have none, a node of a kind of its own, which
+the rules below bound.  Vectorisation by rows or columns makes no difference to the norm.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, entry, largest_over, norm
+from verify.arithmetics.norms.rules import (
+    HALF,
+    RULES,
+    Candidate,
+    no_candidates,
+    one_after_another,
+    starts_in_unit_ball,
+    unused_index,
+)  # fmt: skip
+from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.world import Node, world
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: What each rule of this module says.
+STATED = {
+    "derivative along a unit direction": "||d vec f / d vec X||_2 is the largest ||df||_F for ||dX||_F <= 1",
+    "constant factors of a derivative": "||d vec(L f R) / d vec X||_2 <= ||L||_2 ||d vec f / d vec X||_2 ||R||_2",
+    "differential of the exponential": "d exp(A) = int_0^1 exp((1 - s) A) dA exp(s A) ds, so that ||d exp(A)|| <= ||dA|| "
+    "for skew A, in both norms",
+    "differential of softmax": "row by row da_i = dt_i (diag(a_i) - a_i a_i^T), so that ||dA||_F <= max_i "
+    "||diag(a_i) - a_i a_i^T||_2 ||dT||_F, at most ||dT||_F / 2",
+    "differential of a normalisation": "||d(M / (||M||_F + e))||_F <= ||dM||_F / e for e > 0, at M = 0 too",
+    "differential of an iteration": "M -> M p(M^T M) acts on dM, in singular bases, by divided differences of g(s) = s p(s^2) "
+    "on [-1, 1], at most max |g'|: ||dM_K||_F <= max |g'|^K ||dM_0||_F from ||M_0||_2 <= 1 if g keeps [-1, 1]",
+    "differential of an iteration beside its start": "for g increasing and concave on [0, 1] with g(0) = 0, g(1) <= 1: "
+    "||dB M_0^T||_F, ||dB^T M_0||_F <= sqrt(2) ||dM_0||_F; and B^T M = M^T B lets dB B^T, and dB^T, meet an M of S = M J M^T",
+    "product rule": "d vec(A X C) = ((X C)^T (x) I) d vec A + (C^T (x) A) d vec X",
+}
+STATEMENTS |= STATED
+
+
+# -- differentials -----------------------------------------------------------------------------------------------------
+
+
+def differential(value: Node, variable: Node, point: Node, direction: Node) -> Node:
+    """The derivative of `value` along `direction` where the `variable` is the `point`."""
+    return _Differential(variable, point, direction).of(value)[1]
+
+
+class _Differential:
+    """Pairs of a node at the point and its derivative along the direction, by node."""
+
+    def __init__(self, variable: Node, point: Node, direction: Node) -> None:
+        self.variable = variable
+        self.known = {variable.number: (point, direction)}
+
+    def of(self, node: Node) -> tuple[Node, Node]:
+        if node.number not in self.known:
+            self.known[node.number] = (
+                self._of(node) if depends(node, self.variable) else (node, nodes.zeros(node.shape))
+            )
+        return self.known[node.number]
+
+    def _of(self, node: Node) -> tuple[Node, Node]:
+        if node.kind == "sum":
+            pairs = [self._of_term(c, part) for c, part in nodes.terms_of(node)]
+            return tuple(nodes.sum_of([(1, pair[k]) for pair in pairs], node.shape) for k in (0, 1))  # type: ignore
+        if any(depends_on(item, self.variable) for item in node.data):
+            raise ArithmeticUnsupported(f"the differential of a {node.kind} whose data vary")
+        at = [self.of(part) for part in node.parts]
+        here, moves = [pair[0] for pair in at], [pair[1] for pair in at]
+        value = nodes.rebuilt(node, here, node.data)
+        if node.kind in MULTILINEAR:
+            changes = [
+                nodes.rebuilt(node, [*here[:k], moves[k], *here[k + 1 :]], node.data)
+                for k in range(len(here)) if moves[k].kind != "zeros"
+            ]  # fmt: skip
+            return value, nodes.sum_of([(1, change) for change in changes], node.shape)
+        if node.kind in LINEAR:
+            return value, nodes.rebuilt(node, moves, node.data)
+        if node.kind in FUNCTIONS:
+            return value, nodes.of(f"{node.kind} differential", here[0], moves[0], data=node.data, shape=node.shape)
+        raise ArithmeticUnsupported(f"the differential of a {node.kind}")
+
+    def _of_term(self, coefficient: Any, part: Node) -> tuple[Node, Node]:
+        """A term c A of a sum; c may vary only as k / (||A||_F + e)."""
+        value, move = self.of(part)
+        if not depends_on(coefficient, self.variable):
+            return nodes.scaled(coefficient, value), nodes.scaled(coefficient, move)
+        if self.variable.shape == (1, 1):
+            symbol = entry(self.variable, 0, 0)
+            slope = sympy.diff(coefficient, symbol)
+            here = entry(self.known[self.variable.number][0], 0, 0)
+            if not any(depends_on(c.subs(symbol, 0), self.variable) for c in (coefficient, slope)):
+                coefficient, slope = coefficient.subs(symbol, here), slope.subs(symbol, here)
+                return nodes.scaled(coefficient, value), nodes.sum_of([(coefficient, move), (slope, value)], part.shape)
+        size = norm(FROBENIUS, part)
+        numerator, denominator = sympy.sympify(coefficient).as_numer_denom()
+        offset = sympy.expand(denominator - size)
+        if depends_on(numerator, self.variable) or depends_on(offset, self.variable) or not offset.is_positive:
+            raise ArithmeticUnsupported("the differential of a coefficient that varies")
+        change = nodes.of("normalised differential", value, move, data=(offset,), shape=part.shape)
+        return nodes.scaled(numerator / (norm(FROBENIUS, value) + offset), value), nodes.scaled(numerator, change)
+
+
+#: Kinds that are linear in each operand, in their operands together, and functions with a differential of their own kind.
+MULTILINEAR = ("product", "kronecker", "entrywise")
+LINEAR = ("transpose", "concatenate", "stack", "reshape", "rows", "diagonal", "sum over", "block diagonal")
+FUNCTIONS = ("exponential", "softmax", "iterate")
+
+
+def depends(node: Node, variable: Node) -> bool:
+    """Whether a node, or a coefficient in it, contains the variable."""
+    return (
+        node is variable
+        or any(depends(part, variable) for part in node.parts)
+        or any(depends_on(item, variable) for item in node.data)
+    )
+
+
+def depends_on(item: Any, variable: Node) -> bool:
+    """Whether a datum of a node or of a quantity contains the variable."""
+    if isinstance(item, Node):
+        return depends(item, variable)
+    if isinstance(item, tuple):
+        return any(depends_on(part, variable) for part in item)
+    if isinstance(item, sympy.Basic):
+        known = world().atoms
+        return any(depends_on(known[symbol].payload, variable) for symbol in item.free_symbols if symbol in known)
+    return False
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != SPECTRAL:
+        return
+    value, point = node.parts
+    variable = nodes.leaf(node.data[1], point.shape)
+    inner = nodes.factors_of(nodes.single(value)[1])
+    moving = [k for k, factor in enumerate(inner) if depends(factor, variable)]
+    coefficient = nodes.single(value)[0]
+    if len(moving) == 1 and len(inner) > 1 and not depends_on(coefficient, variable):
+        core = inner[moving[0]]
+        size = core.shape[0] * core.shape[1]
+        left = nodes.of("derivative", core, point, data=node.data, shape=(size, node.shape[1]))
+        sides = [nodes.product(side) for side in (inner[: moving[0]], inner[moving[0] + 1 :]) if side]
+        yield (
+            "constant factors of a derivative",
+            abs(coefficient) * norm(SPECTRAL, left) * sympy.Mul(*(norm(SPECTRAL, side) for side in sides)),
+        )
+        if norm(SPECTRAL, left).free_symbols & world().targets:
+            return
+    name = f"direction of {node.data[1]}"
+    try:
+        change = differential(value, variable, point, nodes.leaf(name, point.shape))
+    except ArithmeticUnsupported:
+        return
+    world().properties.add(("has Frobenius norm at most 1", name))
+    yield "derivative along a unit direction", norm(FROBENIUS, change)
+
+
+def _of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != LARGEST and nodes.is_skew(node.parts[0]):
+        yield "differential of the exponential", norm(kind, node.parts[1])
+
+
+def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind != FROBENIUS:
+        return
+    T, change = node.parts
+    index = unused_index(node.shape[0], node)
+    row = nodes.transposed(nodes.rows(nodes.of("softmax", T), index, index + 1, 1))
+    covariance = nodes.minus(nodes.diagonal(row), nodes.product([row, nodes.transposed(row)]))
+    yield "differential of softmax", largest_over(index, norm(SPECTRAL, covariance)) * norm(FROBENIUS, change)
+    yield "differential of softmax", HALF * norm(FROBENIUS, change)
+
+
+def _of_normalisation(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == FROBENIUS:
+        yield "differential of a normalisation", norm(FROBENIUS, node.parts[1]) / node.data[0]
+
+
+def _of_iteration(kind: str, node: Node) -> Iterator[Candidate]:
+    count, *coefficients = node.data
+    if kind == FROBENIUS and starts_in_unit_ball(node.parts[0], tuple(coefficients)):
+        slope = largest_slope(tuple(coefficients))
+        # written as the quotient of two powers, in which powers of rationals of symbolic exponents are compared
+        power = sympy.Integer(slope.p) ** count / sympy.Integer(slope.q) ** count
+        yield "differential of an iteration", power * norm(FROBENIUS, node.parts[1])
+
+
+def _beside_the_start(kind: str, node: Node) -> Iterator[Candidate]:
+    """dB M^T, dB^T M, and dB B^T S, dB^T S with S = c (P R^T - R P^T), [P, R] = M, for the iterate B of M_0, a multiple of M."""
+    if kind != FROBENIUS:
+        return
+    for factors in (node.parts, nodes.factors_of(nodes.single(nodes.transposed(node))[1])):
+        for place, factor in enumerate(factors):
+            flipped = factor.kind == "transpose"
+            D = factor.parts[0] if flipped else factor
+            if D.kind != "iterate differential" or place + 1 == len(factors):
+                continue
+            (start, change), (_, *coefficients) = D.parts, D.data
+            multiple, M = nodes.single(start)
+            if not is_concave(tuple(coefficients)) or not starts_in_unit_ball(start, tuple(coefficients)):
+                continue
+            name, others = "differential of an iteration beside its start", [*factors[:place], *factors[place + 2 :]]
+            if factors[place + 1] is (M if flipped else nodes.transposed(M)):
+                size = norm(FROBENIUS, change) / abs(multiple)
+                yield name, sympy.sqrt(2) * size * sympy.Mul(*(norm(SPECTRAL, other) for other in others))
+            size, skew = _change_before_normalisation(multiple, M, change), factors[place + 1]
+            if not flipped:
+                B = nodes.of("iterate", start, data=D.data, shape=D.shape)
+                if place + 2 == len(factors) or factors[place + 1] is not nodes.transposed(B):
+                    continue
+                skew, others = factors[place + 2], [*factors[:place], B, *factors[place + 3 :]]
+            c = _skew_in_frame(skew, M)
+            if size is not None and c is not None:
+                sides = sympy.Mul(norm(SPECTRAL, M), *(norm(SPECTRAL, other) for other in others))
+                yield name, sympy.sqrt(2) * c * size * sides
+
+
+def _change_before_normalisation(multiple: Any, M: Node, change: Node) -> Any:
+    """||dM||_F where M_0 = c M / (||M||_F + e): it is at least ||dM_0||_F (||M||_F + e) / c."""
+    numerator, inner = nodes.single(change)
+    if inner.kind != "normalised differential" or inner.parts[0] is not M:
+        return None
+    if sympy.cancel(multiple * (norm(FROBENIUS, M) + inner.data[0]) - numerator) != 0:
+        return None
+    return norm(FROBENIUS, inner.parts[1])
+
+
+def _skew_in_frame(node: Node, M: Node) -> Any:
+    """|c| where a node is c (P R^T - R P^T) with [P, R] = M, a matrix [P, R] [[0, c I], [-c I, 0]] [P, R]^T."""
+    terms = nodes.terms_of(node)
+    if len(terms) != 2 or terms[0][0] != -terms[1][0] or terms[1][1] is not nodes.transposed(terms[0][1]):
+        return None
+    factors = nodes.factors_of(terms[0][1])
+    for split in range(1, len(factors)):
+        P, R = nodes.product(factors[:split]), nodes.transposed(nodes.product(factors[split:]))
+        if M in (nodes.concatenated([P, R], 1), nodes.concatenated([R, P], 1)):
+            return abs(terms[0][0])
+    return None
+
+
+@functools.cache
+def is_concave(coefficients: tuple[Any, ...]) -> bool:
+    """Whether g(s) = s p(s^2) increases and is concave on [0, 1], with g(1) <= 1, decided at ends and critical points."""
+    s = sympy.Symbol("s", real=True)
+    g = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
+    slope = g.diff(s)
+    return bool(g.eval(1) <= 1) and _is_never_negative(slope) and _is_never_negative(-slope.diff(s))
+
+
+def _is_never_negative(value: sympy.Poly) -> bool:
+    """Whether a polynomial is at least 0 on [0, 1]."""
+    critical = sympy.real_roots(value.diff()) if value.degree() > 1 else []
+    return all(value.eval(place) >= 0 for place in [0, 1, *(root for root in critical if 0 <= root <= 1)])
+
+
+def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
+    """d vec(A(X) X C) - C^T (x) A = ((X C)^T (x) I) d vec A, column-major."""
+    for (c, J), (d, K) in (nodes.terms_of(node), nodes.terms_of(node)[::-1]) if len(node.parts) == 2 else ():
+        if kind != SPECTRAL or c != -d or J.kind != "derivative" or J.data[0] != "column-major":
+            continue
+        value, point = J.parts
+        variable, factors = nodes.leaf(J.data[1], point.shape), nodes.factors_of(value)
+        if len(factors) < 3 or factors[1] is not variable or any(depends(other, variable) for other in factors[2:]):
+            continue
+        try:
+            here = _Differential(variable, point, nodes.leaf(f"direction of {J.data[1]}", point.shape)).of(factors[0])[
+                0
+            ]
+        except ArithmeticUnsupported:
+            continue
+        C, size = nodes.product(factors[2:]), here.shape[0]
+        if K is nodes.kronecker(nodes.transposed(C), here):
+            outer = nodes.kronecker(nodes.transposed(nodes.product([point, C])), nodes.identity(size))
+            first = nodes.of("derivative", factors[0], point, data=J.data, shape=(size * size, J.shape[1]))
+            yield "product rule", abs(c) * norm(SPECTRAL, nodes.product([outer, first]))
+
+
+@functools.cache
+def largest_slope(coefficients: tuple[Any, ...]) -> Any:
+    """max |g'| on [-1, 1] for g(s) = s p(s^2) with rational coefficients, at the ends or a real critical point."""
+    s = sympy.Symbol("s", real=True)
+    slope = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s).diff(s)
+    places = [sympy.Integer(0), sympy.Integer(1)]
+    if slope.degree() > 0:
+        places += [root for root in sympy.real_roots(slope.diff(s)) if 0 <= root <= 1]
+    found = max(abs(slope.eval(place)) for place in places)
+    if not found.is_Rational:
+        raise ArithmeticUnsupported(f"the largest slope {found}")
+    return found
+
+
+RULES |= {
+    "product": one_after_another(RULES["product"], _beside_the_start),
+    "sum": one_after_another(_product_rule, RULES["sum"]),
+    "derivative": one_after_another(RULES.get("derivative", no_candidates), _derivative),
+    "exponential differential": _of_exponential,
+    "softmax differential": _of_softmax,
+    "normalised differential": _of_normalisation,
+    "iterate differential": _of_iteration,
+}
