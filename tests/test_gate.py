@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 import verify
 from theorems.adapters import attention_kernel, multihead_attention
 from verify.gate.adapters import batched, call_module, from_jax, from_numpy, stacked, unstacked
+from verify.gate.arguments import named
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.gate.places import place, places
@@ -366,11 +369,64 @@ def test_modules_are_called_with_every_parameter_given():
         call_module(layer, {"weight": torch.zeros(2, 3), "bias": torch.zeros(3)}, torch.zeros(1, 2))
 
 
-def test_functions_of_jax_arrays():
+def test_functions_of_jax_arrays_are_computed_in_float64_without_being_told():
     jax = pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
-    jax.config.update("jax_enable_x64", True)
     made = gate("hessian.softmax", lambda T: jax.nn.softmax(T, -1), adapter=from_jax, dtypes=["float64"])
     assert made.run("definition", "float64").status == SATISFIED
+
+
+def softmax_of_jax(T: Any, temperature: float) -> Any:
+    import jax
+
+    return jax.nn.softmax(T / temperature, -1)
+
+
+@pytest.mark.parametrize("form", ["partial", "adapter", "mapping"])
+def test_functions_of_jax_arrays_take_options(form):
+    pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
+
+    def adapter(temperature: float) -> Any:
+        if form == "partial":
+            return functools.partial(from_jax, temperature=temperature)
+        return (
+            from_jax(temperature=temperature)
+            if form == "adapter"
+            else {"call": "verify.gate.adapters:from_jax", "temperature": temperature}
+        )
+
+    right = gate("hessian.softmax", softmax_of_jax, adapter=adapter(1.0), dtypes=["float32"])
+    assert right.run("definition", "float32").status == SATISFIED
+    wrong = gate("hessian.softmax", softmax_of_jax, adapter=adapter(0.5), dtypes=["float32"])
+    assert wrong.run("definition", "float32").status == BROKEN
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["right", "keys cut"])
+def test_derivatives_of_functions_of_jax_arrays_with_a_mask(cut):
+    jax = pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
+
+    def attention(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        keys = jax.lax.stop_gradient(K) if cut else K
+        return jax.nn.softmax(jax.numpy.where(M, Q @ keys.T / Q.shape[1] ** 0.5, -jax.numpy.inf), -1) @ V
+
+    made = gate("transformer.masked_attention", attention, adapter=from_jax, dtypes=["float64"])
+    assert made.run("first-derivatives", "float64").status == (BROKEN if cut else SATISFIED)
+
+
+def test_a_torchvision_that_cannot_be_imported_counts_as_absent(tmp_path, monkeypatch):
+    for library, line in {
+        "torchvision": "raise RuntimeError('operator torchvision::nms does not exist')",
+        "transformers": "from importlib.util import find_spec\nif find_spec('torchvision'): import torchvision\nvit = abs",
+    }.items():
+        (tmp_path / library).mkdir()
+        (tmp_path / library / "__init__.py").write_text(line)
+        for module in [name for name in sys.modules if name.partition(".")[0] == library]:
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert named("transformers:vit") is abs
+    finally:
+        for library in ("torchvision", "transformers"):
+            sys.modules.pop(library, None)
 
 
 def test_without_jax_its_adapter_says_so(monkeypatch):

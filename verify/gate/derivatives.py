@@ -18,7 +18,7 @@ import torch
 
 from verify.gate.bridge import require_differentiable
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.gate.rounding import Reference, Results, reference
+from verify.gate.rounding import Reference, Results, is_real, reference
 from verify.gate.standing import Standing
 
 #: Names of results: the value itself, and derivatives by an argument.
@@ -75,7 +75,7 @@ class Point:
     moving: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.moving = [name for name, x in self.arguments.items() if _is_real(x)]
+        self.moving = [name for name, x in self.arguments.items() if is_real(x)]
 
     def evaluate(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Results:
         """The results of `function` at `arguments`, tensors of the dtype of the arguments."""
@@ -119,7 +119,7 @@ class Point:
     def in_dtype(self, dtype: torch.dtype, device: str) -> dict[str, Any]:
         """The arguments in another precision, laid out in memory as asked."""
         return {
-            name: self.layout(x.to(device=device, dtype=dtype)) if _is_real(x) else x
+            name: self.layout(x.to(device=device, dtype=dtype)) if is_real(x) else x
             for name, x in self.arguments.items()
         }
 
@@ -130,10 +130,6 @@ class Point:
             return reference(lambda arguments: self.evaluate(function, arguments), self.arguments)
         except (NotDifferentiable, RuntimeError, ValueError):
             return None
-
-
-def _is_real(x: Any) -> bool:
-    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 @dataclass

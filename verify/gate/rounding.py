@@ -8,6 +8,7 @@ measurement serves every precision.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,9 +51,9 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.grain, self.generator = grain, torch.Generator().manual_seed(seed)
 
     def error(self, like: torch.Tensor) -> torch.Tensor:
-        """Errors of random sign and size at most `grain` times the entries of `like`."""
+        """Errors of random sign and size at most `grain` times the entries of `like`; none of logits at -inf."""
         noise = torch.rand(like.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
-        return like * noise.to(like) * self.grain
+        return like.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0) * noise.to(like) * self.grain
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -99,17 +100,19 @@ class Reference:
         for run in range(RUNS_AT_A_JUMP):
             rounded = _rounded(self.arguments, FEW * eps, generator)
             with RandomRounding(FEW * eps, run):
-                if not _largest(evaluate(rounded)[name] - self.results[name]) <= bound:
+                if bound < _largest(evaluate(rounded)[name] - self.results[name]) < math.inf:
                     return True
         return False
 
 
 def _rounded(arguments: Mapping[str, Any], grain: float, generator: torch.Generator) -> dict[str, Any]:
     """The arguments with random errors of relative size `grain`."""
-    return {
-        name: x * (1 + grain * _noise(x, generator)) if isinstance(x, torch.Tensor) else x
-        for name, x in arguments.items()
-    }
+    return {name: x * (1 + grain * _noise(x, generator)) if is_real(x) else x for name, x in arguments.items()}
+
+
+def is_real(x: Any) -> bool:
+    """Whether an argument is a tensor of real numbers, and no mask or number of heads."""
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -126,7 +129,7 @@ def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mappi
     if not all(bool(value.isfinite().all()) for value in plain.values()):
         return None
     generator = torch.Generator().manual_seed(0)
-    nudge = {name: _noise(x, generator) * NUDGE for name, x in arguments.items() if isinstance(x, torch.Tensor)}
+    nudge = {name: _noise(x, generator) * NUDGE for name, x in arguments.items() if is_real(x)}
     for sign in (1, -1):
         nudged = evaluate({name: x + sign * nudge[name] if name in nudge else x for name, x in arguments.items()})
         for name, value in plain.items():
@@ -138,7 +141,8 @@ def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mappi
         with RandomRounding(GRAIN, run):
             noisy = evaluate(rounded)
         for name, value in plain.items():
-            spreads[name] = max(spreads[name], _largest(noisy[name] - value) / GRAIN)
+            spread = _largest(noisy[name] - value) / GRAIN
+            spreads[name] = max(spreads[name], math.inf if math.isnan(spread) else spread)
     # operations of which a single random error says too little, such as a matrix exponential
     single = evaluate({name: x.float() if name in nudge else x for name, x in arguments.items()})
     eps = torch.finfo(torch.float32).eps
