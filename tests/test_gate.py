@@ -17,12 +17,13 @@ from theorems.adapters import attention_kernel, multihead_attention
 from verify.gate.adapters import batched, call_module, from_jax, from_numpy, stacked, unstacked
 from verify.gate.arguments import named
 from verify.gate.checking import gate
+from verify.gate.choice import Choice
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.gate.places import place, places
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.standing import Standing
-from verify.vocabulary import InputError, RegistryError, definition_of
+from verify.vocabulary import Claim, Equal, InputError, Paper, RegistryError, definition_of
 from verify.vocabulary.subjects import subjects as signatures
 
 LEMMAS = "hessian.*jac*"
@@ -435,6 +436,74 @@ def test_without_jax_its_adapter_says_so(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="adapter: expected an environment with JAX"):
         from_jax(lambda T: T)
+
+
+# -- sizes that an implementation admits -------------------------------------------------------------------------------
+
+
+def square_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    """Attention of a kernel that takes only weights with d_K = d_V."""
+    if W_Q.shape != W_V.shape:
+        raise ValueError("d_K has to be d_V")
+    return sdpa(X @ W_Q, X @ W_K, X @ W_V)
+
+
+def eights(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    """Attention of a kernel for d_K = 8, 16, ..., 64."""
+    if W_Q.shape[1] % 8 or W_Q.shape[1] > 64:
+        raise ValueError("d_K has to be a multiple of 8 up to 64")
+    return sdpa(X @ W_Q, X @ W_K, X @ W_V)
+
+
+def wrong_at_64(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return eights(X, W_Q, W_K, W_V) * (1 + 1e-3 * (W_Q.shape[1] == 64))
+
+
+def d_k_is_d_v(sizes: Any) -> bool:
+    return sizes["d_K"] == sizes["d_V"]
+
+
+def test_kernels_are_checked_at_the_sizes_that_they_admit():
+    options = {"dtypes": ["float64"], "claims": "hessian.jacobian-*"}
+    assert "definition" in verify.check("hessian.attention", square_weights, **options).broken
+    report = verify.check("hessian.attention", square_weights, where=f"{__name__}:d_k_is_d_v", **options)
+    report.raise_if_broken()
+    assert report.satisfied and "sizes" not in report.undecided
+    eight = {"sizes": {"d_K": (8, 64), "L": [1, 40]}, "where": lambda sizes: sizes["d_K"] % 8 == 0}
+    report = verify.check("hessian.attention", eights, **eight, **options)
+    report.raise_if_broken()
+    assert report.satisfied
+    assert verify.check("hessian.attention", wrong_at_64, **eight, **options).broken == ["sizes"]
+
+
+def test_claims_that_have_none_of_the_chosen_sizes_are_undecided():
+    made = gate(
+        "hessian.attention", square_weights, where=lambda sizes: sizes["no such size"] if "p" in sizes else True
+    )
+    assert None not in made.narrowed.values()
+    other = Claim(
+        Paper("toy", "Toy", "", "row-major"), "toy.a", label="a", statement="", relation=Equal(), sizes={"m": (1, 2)}
+    )
+    assert Choice.of(None, d_k_is_d_v).narrowed(other) is None
+    assert Choice.of({"m": 5}, None).narrowed(other).sizes == {"m": (5, 5)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sizes": 8}, "sizes: expected sizes by name"),
+        ({"sizes": {"d_K": (4, 2)}}, r"sizes\['d_K'\]: expected sizes by name"),
+        ({"sizes": {"d_K": 2.5}}, r"sizes\['d_K'\]: expected"),
+        ({"sizes": {"d_k": 8}}, "sizes: expected names among .*'d_K'.*; got 'd_k'"),
+        ({"where": lambda sizes: False}, "sizes or where: expected some admissible sizes"),
+        ({"where": lambda sizes: sizes["d_k"] == 2}, "sizes or where: expected some admissible sizes, by the names"),
+        ({"where": lambda sizes: sizes.d_K}, "where: expected a condition on the sizes"),
+        ({"where": "d_K == d_V"}, "where: expected a callable, or text"),
+    ],
+)
+def test_wrong_choices_of_sizes_are_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        verify.check("hessian.attention", square_weights, **arguments)
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class Comparison:
         if check in (FIRST, SECOND):
             return small_points(self.claim, 1 if check == FIRST else 2, self._count(check) or 0, self.settings)
         if check == SIZES:
-            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed)
+            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed, self.profile.choice)
             return ((point, None) for point in large_points(self.profile, self.settings, sizes))
         return ((point, None) for point in long_points(self.profile, self.settings))
 

@@ -10,12 +10,14 @@ A subject without a profile has that of its annotations.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from verify.gate.choice import Choice
 from verify.vocabulary.claims import Claim, Mutant, Paper
-from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
 from verify.vocabulary.shapes import Shape, Size, Spec, parameter_specs
 from verify.vocabulary.subjects import definition_of, public_name_of
@@ -68,6 +70,7 @@ class Profile:
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
         self._domains: dict[str, Callable[..., None]] = {}
+        self.choice = Choice()
         if register:
             definition_of(name)
             if name in _profiles:
@@ -106,6 +109,20 @@ class Profile:
             return False
         return any(isinstance(spec, Shape) for spec in specs.values())
 
+    def narrowed(self, choice: Choice) -> Profile:
+        """This profile at sizes that are chosen.
+
+        Raises `InputError` for names that are no sizes of the subject, and where no sizes are left.
+        """
+        names = sorted(self.claim().sizes)
+        if unknown := sorted(set(choice.ranges) - set(names)):
+            raise InputError("sizes", f"names among {names}", repr(unknown[0]))
+        if choice.narrowed(self.claim()) is None:
+            raise InputError("sizes or where", f"some admissible sizes, by the names {names}", "none")
+        found = copy.copy(self)
+        found.choice = choice
+        return found
+
     def claim(self) -> Claim:
         """The statement that the public name, replaced or not, has the values of the definition."""
         definition = definition_of(self.name)
@@ -132,7 +149,7 @@ class Profile:
         if by_queries and "W_K" in specs and _dims(specs["W_K"]) == _dims(specs.get("W_Q")):
             claim.special_domains[FAR_BELOW] = _far_below
         claim.special_domains.update(self._domains)
-        return claim
+        return self.choice.narrowed(claim) or claim
 
 
 def profile_of(name: str) -> Profile:
