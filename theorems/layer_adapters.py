@@ -178,7 +178,8 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
             if make is _llama:
                 still = torch.ones(1, X.shape[1], d // H, dtype=X.dtype, device=X.device)
                 options["position_embeddings"] = (still, 0 * still)
-            value = call_module(made, weights, X, **options)[0]
+            # GPT-2 takes views of its tokens, and raises where they are not contiguous
+            value = call_module(made, weights, X.contiguous() if make is _gpt2 else X, **options)[0]
             return value @ W_O if make is _bert else value
 
         return _titled(adapted, module)
