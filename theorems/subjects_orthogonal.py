@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 from theorems.osa import definitions as osa
 from theorems.osa.settings import newton_schulz_attention_matrix
 from theorems.osa.shapes import Epsilon
 from theorems.subjects import TOKENS_ARE_ROWS
+from verify.checks.settings import Settings
 from verify.gate.profiles import Profile
 from verify.matrix import exp, eye, rational, sqrt
+from verify.oracles import SMALLEST_P, LawTest, same_law
 from verify.vocabulary import Shape, Size
 
 SKEW = Profile("osa.skew_matrix", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
@@ -138,3 +141,55 @@ def _(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: Any) -> Any:
 
 
 STIEFEL = Profile("osa.stiefel_uniform", layout="samples along the first axis, orthonormal columns of shape (n, m)")
+
+#: Sizes (n, m) by effort, beyond those of the paper's claims, and numbers of samples.
+LAW_SIZES = {"quick": ((6, 2), (9, 9), (24, 8)), "ci": ((6, 2), (9, 9), (24, 8), (64, 32)),
+             "deep": ((6, 2), (9, 9), (24, 8), (64, 32), (129, 16))}  # fmt: skip
+LAW_SAMPLES = {"quick": 2_000, "ci": 4_000, "deep": 20_000}
+
+
+@STIEFEL.laws
+def _(sampler: Any, definition: Any, settings: Settings) -> list[LawTest]:
+    """Two-sample Kolmogorov-Smirnov tests beside Algorithm 1.
+
+    Their p-values 2 exp(-N D^2) hold for every law and two samples of N >= 458 (Wei and Dudley, 2012).
+    """
+    import torch
+
+    count, found = LAW_SAMPLES[settings.effort.name], []
+    for n, m in LAW_SIZES[settings.effort.name]:
+        own, other = (torch.Generator(settings.device).manual_seed(2 * settings.seed + i) for i in (0, 1))
+        yours, truth = (
+            law(n, m, generator, count, None).cpu() for law, generator in ((sampler, own), (definition, other))
+        )
+        defect = float((yours.mT @ yours - torch.eye(m, dtype=yours.dtype)).abs().max())
+        distinct = len(yours.flatten(1).unique(dim=0))
+        tests = [
+            LawTest("columns orthonormal", 1.0 if defect < 1e-12 * n else SMALLEST_P, count),
+            LawTest("samples differ", 1.0 if distinct == count else SMALLEST_P, count),
+        ]
+        tests += [same_law(name, of(yours), of(truth)) for name, of in _statistics(n, m).items()]
+        found += [replace(test, name=f"{n} x {m}: {test.name}") for test in tests]
+    return found
+
+
+def _statistics(n: int, m: int) -> dict[str, Callable[[Any], Any]]:
+    """Scalar functions of samples (samples, n, m): entries, squared norms of rows, fourth powers, and sums with signs."""
+    import torch
+
+    signs = torch.tensor([[(-1.0) ** (i * j // 2) for j in range(m)] for i in range(n)], dtype=torch.float64)
+    found: dict[str, Callable[[Any], Any]] = {
+        "first entry": lambda Q: Q[:, 0, 0],
+        "last entry": lambda Q: Q[:, -1, -1],
+        "sum with signs": lambda Q: (Q * signs).sum((1, 2)),
+        "product of diagonal entries": lambda Q: Q[:, 0, 0] * Q[:, m - 1, m - 1],
+        "fourth powers": lambda Q: (Q**4).sum((1, 2)),
+    }
+    for j in {0, m - 1}:
+        found[f"fourth powers of column {j + 1}"] = lambda Q, j=j: (Q[:, :, j] ** 4).sum(1)
+    for i in range(n if m < n else 0):
+        found[f"length of row {i + 1}"] = lambda Q, i=i: Q[:, i].square().sum(1)
+    if n == m:
+        found["determinant"] = lambda Q: torch.linalg.det(Q).sign()
+        found["trace"] = lambda Q: Q.diagonal(dim1=1, dim2=2).sum(1)
+    return found

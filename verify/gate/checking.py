@@ -15,8 +15,8 @@ from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, nam
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, UNCHECKABLE, Finding, SubjectReport
-from verify.gate.measure import TWICE, examine
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, LAW, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.recognised import recognised
@@ -65,7 +65,7 @@ class Gate:
         for claim in self.claims:
             dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
             found += [(claim.id, dtype) for dtype in dtypes]
-        return found
+        return found + [(LAW, "float64")] * (self.profile.law is not None)
 
     def run(self, check: str, dtype: str, briefly: bool = False, shrinking: bool = True) -> Finding:
         """Make one of the checks; an exit or a skipped test inside it, in a backward pass say, breaks it.
@@ -84,6 +84,10 @@ class Gate:
     def _run(self, check: str, dtype: str, briefly: bool, shrinking: bool) -> Finding:
         with replaced(self.subject, self.standing), warnings_only_warn():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
+            if check == LAW and self.profile.law is not None:
+                finding = Finding(LAW, COMPARISONS[LAW], dtype, UNCHECKABLE)
+                judge_laws(finding, self.profile.law(self.standing, self.standing.definition, self.settings))
+                return finding
             if check in COMPARISONS and self.comparison:
                 return self.comparison.run(check, dtype)
             if check != DEFINITION:

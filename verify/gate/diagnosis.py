@@ -297,7 +297,7 @@ def law_causes(claim: Claim, settings: Settings) -> list[str]:
     """The mutants of a law that fail exactly the tests that the implementation fails."""
 
     def failed(formula: Function) -> set[str]:
-        return {test.name for test in rejected_laws(claim, formula, settings)[0]}
+        return {test.name for test in rejected_laws(claim, formula, settings)}
 
     own = failed(claim.the_formula)
     return [mutant.name for mutant in claim.mutants if own and failed(mutant.function) == own]

@@ -284,21 +284,29 @@ def _law_tests(claim: Claim, formula: Callable[..., Any], draw: Draw, settings: 
     return law_tests(claim, formula, raw, draw.seed, settings, LAW_SAMPLES)
 
 
-def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings) -> tuple[list[LawTest], int]:
-    """The tests that reject the law of `formula`, worst first, and how many were made."""
+def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings) -> list[LawTest]:
+    """The tests that reject the law of `formula`."""
     draws = systematic(claim, LAW_INSTANCES, settings.seed)
     tests = [test for draw in draws for test in _law_tests(claim, formula, draw, settings)]
-    return sorted((test for test in tests if test.p < FALSE_ALARM), key=lambda test: test.p), len(tests)
+    return [test for test in tests if test.p < FALSE_ALARM]
 
 
 def _test_laws(claim: Claim, finding: Finding, settings: Settings) -> None:
-    rejected, count = rejected_laws(claim, claim.the_formula, settings)
-    finding.examples = count * LAW_SAMPLES
+    draws = systematic(claim, LAW_INSTANCES, settings.seed)
+    judge_laws(finding, [test for draw in draws for test in _law_tests(claim, claim.the_formula, draw, settings)])
+
+
+def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
+    """Broken if one of the tests, each of which rejects a right law with probability `FALSE_ALARM`, rejects this one."""
+    rejected = sorted((test for test in tests if test.p < FALSE_ALARM), key=lambda test: test.p)
+    finding.examples = sum(test.samples for test in tests)
     finding.status = BROKEN if rejected else SATISFIED
-    finding.why = f"none of {count} statistical tests rejects it"
+    finding.why = (
+        f"none of {len(tests)} statistical tests rejects it (false alarm below {len(tests) * FALSE_ALARM:.1g})"
+    )
     if rejected:
         names = "; ".join(dict.fromkeys(f"{test.name}, p = {test.p:.2g}" for test in rejected[:3]))
-        finding.why = f"{len(rejected)} of {count} statistical tests reject it: {names}"
+        finding.why = f"{len(rejected)} of {len(tests)} statistical tests reject it: {names}"
 
 
 def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:

@@ -15,7 +15,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from verify.checks.settings import Settings
 from verify.gate.choice import Choice
+from verify.oracles.statistics import LawTest
 from verify.vocabulary.claims import Claim, Mutant, Paper
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
@@ -24,6 +26,7 @@ from verify.vocabulary.subjects import definition_of, public_name_of
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
+LawTests = Callable[[Callable[..., Any], Callable[..., Any], Settings], list[LawTest]]
 
 _PAPER = Paper("gate", "Other people's implementations", "", "row-major")
 _profiles: dict[str, Profile] = {}
@@ -67,6 +70,7 @@ class Profile:
         self._sizes, self._where, self.without_domains = sizes, where, without_domains or {}
         self.largest, self.derivatives = largest, derivatives
         self.few_rows: Callable[..., Any] | None = None
+        self.law: LawTests | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
         self._domains: dict[str, Callable[..., None]] = {}
@@ -85,6 +89,11 @@ class Profile:
     def rows(self, function: F) -> F:
         """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``."""
         self.few_rows = function
+        return function
+
+    def laws(self, function: F) -> F:
+        """Declare how samples are compared with those of the definition: ``function(implementation, definition, settings)``."""
+        self.law = function
         return function
 
     def domain(self, name: str, edit: Callable[..., None]) -> None:
