@@ -22,6 +22,7 @@ from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.gate.places import place, places
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
+from verify.gate.rounding import reference
 from verify.gate.standing import Standing
 from verify.vocabulary import Claim, Equal, InputError, Paper, RegistryError, definition_of
 from verify.vocabulary.subjects import subjects as signatures
@@ -436,6 +437,38 @@ def test_without_jax_its_adapter_says_so(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="adapter: expected an environment with JAX"):
         from_jax(lambda T: T)
+
+
+# -- where rounding leaves no digit ------------------------------------------------------------------------------------
+
+
+def test_derivatives_that_are_no_numbers_at_large_tokens_are_found():
+    class NoNumbers(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, X: Any) -> Any:
+            ctx.large = bool(X.abs().max() > 4e3)
+            return X.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient * math.nan if ctx.large else gradient
+
+    def attention(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return definition_of("hessian.attention")(NoNumbers.apply(X), W_Q, W_K, W_V)
+
+    made = gate("hessian.attention", attention, dtypes=["float32"])
+    finding = made.run("sizes", "float32")
+    assert finding.status == BROKEN and finding.why == "d/dX is wrong" and finding.at.startswith("tokens about 1e4")
+
+
+def test_only_exponents_whose_roundings_overflow_excuse_derivatives_that_are_no_numbers():
+    def softmax(arguments: Any) -> Any:
+        return {"the value": torch.softmax(arguments["T"], -1)}
+
+    for factor, excused in ((2.0**24, False), (2.0**28, True)):
+        truth = reference(softmax, {"T": factor * torch.tensor([[1.0, 0.5]], dtype=torch.float64)})
+        assert truth is not None and truth.may_overflow(torch.float32) is excused
+        assert not truth.may_overflow(torch.float64)
 
 
 # -- sizes that an implementation admits -------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ Results = dict[str, torch.Tensor]
 
 _aten = torch.ops.aten
 _PRODUCTS = {_aten.mm.default, _aten.bmm.default, _aten.mv.default, _aten.dot.default}
+_EXPONENTIALS = {_aten._softmax.default, _aten.exp.default, _aten.logsumexp.default}
 _SUMS = {_aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mean.dim}
 
 
@@ -49,6 +50,7 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, grain: float, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.grain, self.generator = grain, torch.Generator().manual_seed(seed)
+        self.exponent = 0.0  #: the largest number of which an exponential was taken
 
     def error(self, like: torch.Tensor) -> torch.Tensor:
         """Errors of random sign and size at most `grain` times the entries of `like`; none of logits at -inf."""
@@ -61,6 +63,8 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return result
         if any(returned.alias_info is not None for returned in func._schema.returns):
             return result  # views and changes in place move numbers about
+        if func in _EXPONENTIALS:
+            self.exponent = max(self.exponent, _largest(args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)))
         if func in _PRODUCTS:
             return result + self.error(func(*(value.abs() for value in args)))
         if func is _aten.addmm.default:
@@ -83,6 +87,14 @@ class Reference:
     results: Results
     spreads: dict[str, float]
     arguments: Mapping[str, Any]
+    exponent: float = 0.0
+
+    def may_overflow(self, dtype: torch.dtype) -> bool:
+        """Whether a few roundings of an exponent, as of T in exp(T - log(sum(exp(T)))), are themselves one that overflows.
+
+        Kernels that keep that logarithm for their backward pass give no finite derivatives there.
+        """
+        return FEW * torch.finfo(dtype).eps * self.exponent > math.log(torch.finfo(dtype).max)
 
     def unit(self, name: str, eps: float) -> float:
         """One rounding unit of a result at precision `eps`; infinite where nothing can be decided."""
@@ -135,11 +147,12 @@ def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mappi
         for name, value in plain.items():
             if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
                 return None
-    spreads = dict.fromkeys(plain, 0.0)
+    spreads, exponent = dict.fromkeys(plain, 0.0), 0.0
     for run in range(RUNS):
         rounded = _rounded(arguments, GRAIN, generator)
-        with RandomRounding(GRAIN, run):
+        with RandomRounding(GRAIN, run) as rounding:
             noisy = evaluate(rounded)
+        exponent = max(exponent, rounding.exponent)
         for name, value in plain.items():
             spread = _largest(noisy[name] - value) / GRAIN
             spreads[name] = max(spreads[name], math.inf if math.isnan(spread) else spread)
@@ -150,4 +163,4 @@ def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mappi
         own = _largest(single[name].double() - value)
         if own <= BLURRED * _largest(value):
             spreads[name] = max(spreads[name], own / eps)
-    return Reference(plain, spreads, arguments)
+    return Reference(plain, spreads, arguments, exponent)
