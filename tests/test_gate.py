@@ -551,7 +551,7 @@ def test_wrong_choices_of_sizes_are_named(arguments, message):
         ({"require": "no-such"}, "require: expected derivatives, or a glob that matches one of"),
         ({"claims": "osa.*"}, "claims: expected a glob that matches one of"),
         ({"effort": "heroic"}, "effort: expected one of"),
-        ({"dtypes": ["float16"]}, "dtype: expected float64 or float32"),
+        ({"dtypes": ["float8"]}, "dtype: expected float64 or float32"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):

@@ -6,16 +6,16 @@ import contextlib
 import fnmatch
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from verify.checks.settings import Settings, settings_for
+from verify.checks.settings import HALVES, Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text, texts
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, LAW, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
 from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
@@ -61,9 +61,10 @@ class Gate:
     def checks(self) -> list[tuple[str, str]]:
         """Pairs of a check ("definition", another comparison with it, or a claim id) and a dtype."""
         own = [DEFINITION, *self.comparison.checks] if self.comparison else []
-        found = [(check, dtype) for check in own for dtype in self.settings.dtypes]
+        found = [(c, dtype) for c in own for dtype in self.settings.dtypes if c != SECOND or dtype not in HALVES]
+        full = tuple(dtype for dtype in self.settings.dtypes if dtype not in HALVES)
         for claim in self.claims:
-            dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
+            dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else full
             found += [(claim.id, dtype) for dtype in dtypes]
         return found + [(LAW, "float64")] * (self.profile.law is not None)
 
@@ -112,7 +113,8 @@ class Gate:
 
     def _search(self, finding: Finding) -> list[str]:
         at = finding.inputs if finding.check == DEFINITION else {}
-        found = causes(self.profile, self.standing, self.settings, finding.dtype, at)
+        dtype = "float32" if finding.dtype in HALVES else finding.dtype  # where wrong formulas are told apart
+        found = causes(self.profile, self.standing, self.settings, dtype, at)
         if found or finding.check == DEFINITION:
             return found
         with replaced(self.subject, self.standing):
@@ -141,7 +143,10 @@ def gate(
     """The checks of an implementation; arguments and errors as for `check`."""
     require_text(subject=subject)
     globs, required = texts(claims=claims), texts(require=require)
-    settings = settings_for(effort, None, device, dtypes_of(dtypes))
+    asked = dtypes_of(dtypes)
+    settings = settings_for(effort, None, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
+    if asked:
+        settings = replace(settings, dtypes=tuple(dict.fromkeys(asked)))
     load(package)
     definition_of(subject)
     function = named(implementation)
@@ -202,7 +207,8 @@ def check(
     require: "derivatives", or globs of checks: what cannot be decided of these counts as failed.
     sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
         function of a mapping or as text "package.module:function".  Claims that have none of these sizes are undecided.
-    effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
+    effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
+        and "float16" too, in which theorems are not checked.  device: a torch device.
 
     Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device or
     package, an adapter that fails, and an implementation that cannot be imported.  Whatever the implementation raises,
