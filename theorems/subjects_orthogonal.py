@@ -185,10 +185,15 @@ def _statistics(n: int, m: int) -> dict[str, Callable[[Any], Any]]:
         "product of diagonal entries": lambda Q: Q[:, 0, 0] * Q[:, m - 1, m - 1],
         "fourth powers": lambda Q: (Q**4).sum((1, 2)),
     }
-    for j in {0, m - 1}:
-        found[f"fourth powers of column {j + 1}"] = lambda Q, j=j: (Q[:, :, j] ** 4).sum(1)
-    for i in range(n if m < n else 0):
-        found[f"length of row {i + 1}"] = lambda Q, i=i: Q[:, i].square().sum(1)
+
+    def of_column(j: int) -> Callable[[Any], Any]:
+        return lambda Q: (Q[:, :, j] ** 4).sum(1)
+
+    def of_row(i: int) -> Callable[[Any], Any]:
+        return lambda Q: Q[:, i].square().sum(1)
+
+    found |= {f"fourth powers of column {j + 1}": of_column(j) for j in (0, m - 1)}
+    found |= {f"length of row {i + 1}": of_row(i) for i in range(n if m < n else 0)}
     if n == m:
         found["determinant"] = lambda Q: torch.linalg.det(Q).sign()
         found["trace"] = lambda Q: Q.diagonal(dim1=1, dim2=2).sum(1)

@@ -126,5 +126,5 @@ def dtypes_of(dtypes: Sequence[str] | None) -> tuple[str, ...] | None:
     if dtypes is None:
         return None
     if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
-        raise InputError("dtypes", "a list of names of precisions, such as float64 and float32, or None", shown(dtypes))
+        raise InputError("dtypes", "a list of precisions by name, or None", shown(dtypes))
     return tuple(dtypes)

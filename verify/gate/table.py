@@ -61,9 +61,7 @@ def _entry(name: str, value: Any) -> dict[str, Any]:
     for option, given in entry.items():
         if option == "dtypes":
             if not isinstance(given, list) or not given or not all(isinstance(dtype, str) for dtype in given):
-                raise InputError(
-                    f"{place}.dtypes", "a list of names of precisions, such as float64 and float32", shown(given)
-                )
+                raise InputError(f"{place}.dtypes", "a list of precisions by name", shown(given))
         elif option == "sizes" or (option in ("claims", "require") and isinstance(given, list)):
             continue  # looked at with the other arguments
         elif not isinstance(given, str) and not (option == "adapter" and isinstance(given, dict)):
