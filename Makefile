@@ -69,7 +69,8 @@ $(VENV)/ready: pyproject.toml constraints.txt
 
 # PyPI's torchvision, which curvlinops brings, is built for CUDA; transformers cannot be imported beside a broken one
 $(VENV)/libraries: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[libraries]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[libraries]' || \
+	  echo "JAX, flax, equinox, transformers and curvlinops could not be installed: their tests will be skipped"
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
 	touch $@
 
