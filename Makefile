@@ -1,5 +1,5 @@
 # make report   the environment and the theorem report, report/index.html
-# make test     the environment, then style, types and every test
+# make test     the environment with the libraries whose layers are tested, then style, types and every test
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make sdist    the source distribution, and tests run from it in an environment of its own
 # make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
@@ -24,7 +24,7 @@ docs: $(VENV)/ready
 	$(BIN)/python -m sphinx -W --keep-going -q -E -D report_url=$(if $(wildcard report/index.html),..) docs report/docs
 	$(if $(wildcard report/index.html),-$(BIN)/verify report)
 
-test: $(VENV)/ready lint
+test: $(VENV)/libraries lint
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: $(VENV)/ready
@@ -65,6 +65,13 @@ mutants: $(VENV)/ready
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+# PyPI's torchvision, which curvlinops brings, is built for CUDA; transformers cannot be imported beside a broken one
+$(VENV)/libraries: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[libraries]' || \
+	  echo "JAX, flax, equinox, transformers and curvlinops could not be installed: their tests will be skipped"
+	$(BIN)/python -c 'import torchvision' 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
 	touch $@
 
 clean:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +15,16 @@ import torch
 import verify
 from theorems.adapters import attention_kernel, multihead_attention
 from verify.gate.adapters import batched, call_module, from_jax, from_numpy, stacked, unstacked
+from verify.gate.arguments import named
 from verify.gate.checking import gate
+from verify.gate.choice import Choice
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.gate.places import place, places
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
+from verify.gate.rounding import reference
 from verify.gate.standing import Standing
-from verify.vocabulary import InputError, RegistryError, definition_of
+from verify.vocabulary import Claim, Equal, InputError, Paper, RegistryError, definition_of
 from verify.vocabulary.subjects import subjects as signatures
 
 LEMMAS = "hessian.*jac*"
@@ -366,11 +371,64 @@ def test_modules_are_called_with_every_parameter_given():
         call_module(layer, {"weight": torch.zeros(2, 3), "bias": torch.zeros(3)}, torch.zeros(1, 2))
 
 
-def test_functions_of_jax_arrays():
+def test_functions_of_jax_arrays_are_computed_in_float64_without_being_told():
     jax = pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
-    jax.config.update("jax_enable_x64", True)
     made = gate("hessian.softmax", lambda T: jax.nn.softmax(T, -1), adapter=from_jax, dtypes=["float64"])
     assert made.run("definition", "float64").status == SATISFIED
+
+
+def softmax_of_jax(T: Any, temperature: float) -> Any:
+    import jax
+
+    return jax.nn.softmax(T / temperature, -1)
+
+
+@pytest.mark.parametrize("form", ["partial", "adapter", "mapping"])
+def test_functions_of_jax_arrays_take_options(form):
+    pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
+
+    def adapter(temperature: float) -> Any:
+        if form == "partial":
+            return functools.partial(from_jax, temperature=temperature)
+        return (
+            from_jax(temperature=temperature)
+            if form == "adapter"
+            else {"call": "verify.gate.adapters:from_jax", "temperature": temperature}
+        )
+
+    right = gate("hessian.softmax", softmax_of_jax, adapter=adapter(1.0), dtypes=["float32"])
+    assert right.run("definition", "float32").status == SATISFIED
+    wrong = gate("hessian.softmax", softmax_of_jax, adapter=adapter(0.5), dtypes=["float32"])
+    assert wrong.run("definition", "float32").status == BROKEN
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["right", "keys cut"])
+def test_derivatives_of_functions_of_jax_arrays_with_a_mask(cut):
+    jax = pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
+
+    def attention(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        keys = jax.lax.stop_gradient(K) if cut else K
+        return jax.nn.softmax(jax.numpy.where(M, Q @ keys.T / Q.shape[1] ** 0.5, -jax.numpy.inf), -1) @ V
+
+    made = gate("transformer.masked_attention", attention, adapter=from_jax, dtypes=["float64"])
+    assert made.run("first-derivatives", "float64").status == (BROKEN if cut else SATISFIED)
+
+
+def test_a_torchvision_that_cannot_be_imported_counts_as_absent(tmp_path, monkeypatch):
+    for library, line in {
+        "torchvision": "raise RuntimeError('operator torchvision::nms does not exist')",
+        "transformers": "from importlib.util import find_spec\nif find_spec('torchvision'): import torchvision\nvit = abs",
+    }.items():
+        (tmp_path / library).mkdir()
+        (tmp_path / library / "__init__.py").write_text(line)
+        for module in [name for name in sys.modules if name.partition(".")[0] == library]:
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert named("transformers:vit") is abs
+    finally:
+        for library in ("torchvision", "transformers"):
+            sys.modules.pop(library, None)
 
 
 def test_without_jax_its_adapter_says_so(monkeypatch):
@@ -379,6 +437,102 @@ def test_without_jax_its_adapter_says_so(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="adapter: expected an environment with JAX"):
         from_jax(lambda T: T)
+
+
+# -- where rounding leaves no digit ------------------------------------------------------------------------------------
+
+
+def test_derivatives_that_are_no_numbers_at_large_tokens_are_found():
+    class NoNumbers(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, X: Any) -> Any:
+            ctx.large = bool(X.abs().max() > 4e3)
+            return X.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient * math.nan if ctx.large else gradient
+
+    def attention(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return definition_of("hessian.attention")(NoNumbers.apply(X), W_Q, W_K, W_V)
+
+    made = gate("hessian.attention", attention, dtypes=["float32"])
+    finding = made.run("sizes", "float32")
+    assert finding.status == BROKEN and finding.why == "d/dX is wrong" and finding.at.startswith("tokens about 1e4")
+
+
+def test_only_exponents_whose_roundings_overflow_excuse_derivatives_that_are_no_numbers():
+    def softmax(arguments: Any) -> Any:
+        return {"the value": torch.softmax(arguments["T"], -1)}
+
+    for factor, excused in ((2.0**24, False), (2.0**28, True)):
+        truth = reference(softmax, {"T": factor * torch.tensor([[1.0, 0.5]], dtype=torch.float64)})
+        assert truth is not None and truth.may_overflow(torch.float32) is excused
+        assert not truth.may_overflow(torch.float64)
+
+
+# -- sizes that an implementation admits -------------------------------------------------------------------------------
+
+
+def square_weights(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    """Attention of a kernel that takes only weights with d_K = d_V."""
+    if W_Q.shape != W_V.shape:
+        raise ValueError("d_K has to be d_V")
+    return sdpa(X @ W_Q, X @ W_K, X @ W_V)
+
+
+def eights(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    """Attention of a kernel for d_K = 8, 16, ..., 64."""
+    if W_Q.shape[1] % 8 or W_Q.shape[1] > 64:
+        raise ValueError("d_K has to be a multiple of 8 up to 64")
+    return sdpa(X @ W_Q, X @ W_K, X @ W_V)
+
+
+def wrong_at_64(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return eights(X, W_Q, W_K, W_V) * (1 + 1e-3 * (W_Q.shape[1] == 64))
+
+
+def d_k_is_d_v(sizes: Any) -> bool:
+    return sizes["d_K"] == sizes["d_V"]
+
+
+def test_kernels_are_checked_at_the_sizes_that_they_admit():
+    options = {"dtypes": ["float64"], "claims": "hessian.jacobian-*"}
+    assert "definition" in verify.check("hessian.attention", square_weights, **options).broken
+    report = verify.check("hessian.attention", square_weights, where=f"{__name__}:d_k_is_d_v", **options)
+    report.raise_if_broken()
+    assert report.satisfied and "sizes" not in report.undecided
+    eight = {"sizes": {"d_K": (8, 64), "L": [1, 40]}, "where": lambda sizes: sizes["d_K"] % 8 == 0}
+    report = verify.check("hessian.attention", eights, **eight, **options)
+    report.raise_if_broken()
+    assert report.satisfied
+    assert verify.check("hessian.attention", wrong_at_64, **eight, **options).broken == ["sizes"]
+
+
+def test_claims_that_have_none_of_the_chosen_sizes_are_undecided():
+    other = Claim(
+        Paper("toy", "Toy", "", "row-major"), "toy.a", label="a", statement="", relation=Equal(), sizes={"m": (1, 2)}
+    )
+    assert Choice.of(None, d_k_is_d_v).narrowed(other) is None
+    assert Choice.of({"m": 5}, None).narrowed(other).sizes == {"m": (5, 5)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sizes": 8}, "sizes: expected sizes by name"),
+        ({"sizes": {"d_K": (4, 2)}}, r"sizes\['d_K'\]: expected sizes by name"),
+        ({"sizes": {"d_K": 2.5}}, r"sizes\['d_K'\]: expected"),
+        ({"sizes": {"d_k": 8}}, "sizes: expected names among .*'d_K'.*; got 'd_k'"),
+        ({"where": lambda sizes: False}, "sizes or where: expected some admissible sizes"),
+        ({"where": lambda sizes: sizes["d_k"] == 2}, "sizes or where: expected some admissible sizes, by the names"),
+        ({"where": lambda sizes: sizes.d_K}, "where: expected a condition on the sizes"),
+        ({"where": "d_K == d_V"}, "where: expected a callable, or text"),
+    ],
+)
+def test_wrong_choices_of_sizes_are_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        verify.check("hessian.attention", square_weights, **arguments)
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
@@ -397,7 +551,7 @@ def test_without_jax_its_adapter_says_so(monkeypatch):
         ({"require": "no-such"}, "require: expected derivatives, or a glob that matches one of"),
         ({"claims": "osa.*"}, "claims: expected a glob that matches one of"),
         ({"effort": "heroic"}, "effort: expected one of"),
-        ({"dtypes": ["float16"]}, "dtype: expected float64 or float32"),
+        ({"dtypes": ["float8"]}, "dtype: expected float64 or float32"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding
 WRONG, RIGHT = layers()
 #: Layers that round in part, of which a precision may be named.
 ROUNDED = ("operands: weights in float32", "logits: rounded to 2^-8")
+#: The table of the docs, by the name of a layer: what it is caught by, and the cause.
+PAGE = (Path(__file__).resolve().parents[1] / "docs/wrong-layers.md").read_text(encoding="utf-8")
+TABLE = {row[0]: row[1:3] for row in (line[2:].split(" | ") for line in PAGE.splitlines() if line.startswith("| "))}
 ROWS: list[tuple[str, str, str, str, str]] = []
 
 
@@ -42,6 +46,7 @@ def test_every_wrong_layer_is_caught(layer):
     ROWS.append((layer.name, finding.check if finding else "no", "; ".join(causes), str(finding.entries if finding else ""),
                  f"{seconds:.2f}"))  # fmt: skip
     assert finding is not None
+    assert [part.strip() for part in TABLE[layer.name]] == [finding.check, "; ".join(causes)]
     if layer.cause:
         assert layer.cause in causes
     else:
@@ -58,7 +63,8 @@ def test_no_right_layer_is_rejected(layer):
 
 def test_the_collection_is_large_and_prints_its_table(capsys):
     assert len(WRONG) >= 150 and len(RIGHT) >= 30
-    assert len({layer.name for layer in WRONG}) == len(WRONG)
+    assert {layer.name for layer in WRONG} == set(TABLE) - {"wrong layer"} and len(TABLE) == len(WRONG) + 1
+    assert f"{len(WRONG)} layers with one mistake each" in PAGE and f"{len(RIGHT)} right ones" in PAGE
     with capsys.disabled():
         print("\n| wrong layer | caught by | cause | entries | seconds |\n|---|---|---|---|---|")
         for row in ROWS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -21,7 +22,8 @@ from theorems.adapters import (
     sdpa,
 )
 from verify.gate.adapters import from_numpy
-from verify.gate.findings import SATISFIED, UNCHECKABLE
+from verify.gate.checking import gate
+from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.vocabulary import InputError
 
 #: Where one rounding of the definition is up to 1024 ulps, a value this near is as good as the definition's own.
@@ -122,8 +124,64 @@ def test_a_biased_orthogonal_sampler_is_caught():
         matrix.copy_(torch.linalg.qr(Z).Q)
 
     report = verify.check("osa.stiefel_uniform", without_signs, adapter=orthogonal_initialiser, claims="osa.alg-1")
-    assert report.broken == ["osa.alg-1"] and any("no sign correction" in cause for cause in report.causes)
+    assert report.broken == ["osa.alg-1", "law"] and any("no sign correction" in cause for cause in report.causes)
     assert "first entry positive" in str(report)
+
+
+def with_signs(Z: Any) -> Any:
+    Q, R = torch.linalg.qr(Z)
+    return Q * R.diagonal(dim1=1, dim2=2).sign()[:, None]
+
+
+def normal(samples: int, n: int, m: int, generator: Any) -> Any:
+    return torch.randn(samples, n, m, generator=generator, dtype=torch.float64)
+
+
+def uniform_source(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:
+    return with_signs(torch.rand(samples, n, m, generator=generator, dtype=torch.float64) - 0.5)
+
+
+def a_row_of_larger_variance(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:
+    Z = normal(samples, n, m, generator)
+    Z[:, n // 2] *= 1.5
+    return with_signs(Z)
+
+
+def pairs_of_equal_columns(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:
+    Q = with_signs(normal(samples, n, m, generator))
+    if m >= 6:
+        Q[:, :, 1::2] = Q[:, :, 0::2][:, :, : m // 2]
+    return Q
+
+
+def pairs_of_equal_samples(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:
+    return with_signs(normal((samples + 1) // 2, n, m, generator)).repeat_interleave(2, 0)[:samples]
+
+
+def right_up_to_four(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:
+    Z = normal(samples, n, m, generator)
+    return with_signs(Z) if n <= 4 else torch.linalg.qr(Z).Q
+
+
+def polar_factor(n: int, m: int, generator: Any, samples: int, dtype: Any) -> Any:
+    """A right one: the polar factor of Z, by another algorithm than Algorithm 1."""
+    U, _, V = torch.linalg.svd(normal(samples, n, m, generator), full_matrices=False)
+    return U @ V
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+@pytest.mark.parametrize(
+    ("sampler", "right"),
+    [
+        (uniform_source, False), (a_row_of_larger_variance, False), (pairs_of_equal_columns, False),
+        (pairs_of_equal_samples, False), (right_up_to_four, False), (polar_factor, True),
+    ],
+)  # fmt: skip
+def test_samplers_are_compared_at_larger_sizes(sampler, right, seed):
+    made = gate("osa.stiefel_uniform", sampler, claims="osa.alg-1")
+    made.settings = dataclasses.replace(made.settings, seed=seed)
+    finding = made.run("law", "float64")
+    assert finding.status == (SATISFIED if right else BROKEN), finding.why
 
 
 # -- the matrix exponential --------------------------------------------------------------------------------------------

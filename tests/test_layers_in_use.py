@@ -14,14 +14,17 @@ from torch.nn.functional import scaled_dot_product_attention
 
 import verify
 from theorems.layer_adapters import hugging_face_attention
-from theorems.transformer.definitions import masked_attention
+from theorems.transformer.definitions import attention_layer, masked_attention
 from theorems.transformer.settings import mask_of
 from verify.arithmetics import midpoints, to_balls, to_rationals
+from verify.gate.checking import gate
+from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED, SECOND, SIZES
 from verify.gate.recognised import recognise, recognised
 from verify.gate.standing import Standing
 from verify.matrix import masked_softmax, softmax
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, InputError, Paper, load
+from verify.vocabulary.subjects import definition_of
 
 T = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.25, 1.0]], dtype=torch.float64)
 M = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]], dtype=torch.float64)
@@ -200,9 +203,55 @@ def test_attention_of_transformers_is_recognised(name: str) -> None:
     ],
 )
 def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str) -> None:
-    verify.check(
-        subject, imported(name), dtypes=["float32"], claims="*scales*" if "norm" in subject else "*"
-    ).raise_if_broken()
+    made = gate(subject, imported(name))
+    for check in [DEFINITION] + [FIRST] * ("norm" in subject):
+        assert made.run(check, "float32").status == SATISFIED
+    if name != "flax.nnx.MultiHeadAttention":
+        return
+    # without dropout it is jax.nn.dot_product_attention, whose logits and softmax have 32 bits
+    finding = made.run(DEFINITION, "float64")
+    assert finding.status == BROKEN and made.causes_of(finding) == ["it computes in float32"]
+
+
+# -- subjects with masks are compared in full --------------------------------------------------------------------------
+
+WITH_MASKS = ["masked_softmax", "masked_attention", "batched_attention", "attention_layer"]
+
+
+@pytest.mark.parametrize("name", WITH_MASKS)
+def test_derivatives_and_sizes_of_masked_layers_are_decided(name: str) -> None:
+    made = gate(f"transformer.{name}", definition_of(f"transformer.{name}"), dtypes=["float64"])
+    for check in [FIRST] if name == "attention_layer" else [FIRST, SECOND, SIZES]:
+        finding = made.run(check, "float64")
+        assert finding.status == SATISFIED and finding.examples >= 6
+
+
+def test_a_derivative_cut_under_a_mask_is_found() -> None:
+    def cut(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
+        return attention_layer(X, W_Q, W_K.detach(), W_V, W_O, M, H, G)
+
+    finding = gate("transformer.attention_layer", cut, dtypes=["float64"]).run(FIRST, "float64")
+    assert finding.status == BROKEN and finding.why == "d/dW_K is wrong"
+
+
+def test_a_function_of_torch_behind_a_bridge_takes_masks() -> None:
+    class Weights(torch.autograd.Function):  # the old style, which torch.func refuses
+        @staticmethod
+        def forward(ctx: Any, logits: torch.Tensor) -> torch.Tensor:
+            weights = torch.softmax(logits, -1)
+            ctx.save_for_backward(weights)
+            return weights
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            (weights,) = ctx.saved_tensors
+            return weights * (gradient - (gradient * weights).sum(-1, keepdim=True))
+
+    def weights(T: torch.Tensor, M: torch.Tensor) -> torch.Tensor:
+        return Weights.apply(T.masked_fill(~M, float("-inf")))
+
+    report = verify.check("transformer.masked_softmax", weights, dtypes=["float64"], require="derivatives")
+    report.raise_if_broken()
 
 
 # -- collections of own claims -----------------------------------------------------------------------------------------

@@ -178,7 +178,8 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
             if make is _llama:
                 still = torch.ones(1, X.shape[1], d // H, dtype=X.dtype, device=X.device)
                 options["position_embeddings"] = (still, 0 * still)
-            value = call_module(made, weights, X, **options)[0]
+            # GPT-2 takes views of its tokens, and raises where they are not contiguous
+            value = call_module(made, weights, X.contiguous() if make is _gpt2 else X, **options)[0]
             return value @ W_O if make is _bert else value
 
         return _titled(adapted, module)
@@ -195,16 +196,16 @@ recognise("transformer.attention_layer", *_FAMILIES)(hugging_face_attention())
 @recognise("transformer.layer_norm", "flax.nnx.nn.normalization.LayerNorm")
 @recognise("transformer.rms_norm", "flax.nnx.nn.normalization.RMSNorm")
 def flax_norm(module: Any) -> Function:
-    """flax.nnx.LayerNorm and RMSNorm; float64 needs ``jax.config.update("jax_enable_x64", True)``."""
+    """flax.nnx.LayerNorm and RMSNorm."""
 
     def adapted(X: Any, gamma: Any, *rest: Any) -> Any:
         nnx = importlib.import_module("flax.nnx")
         *beta, epsilon = rest
         options = {"epsilon": float(epsilon), "rngs": nnx.Rngs(0), "param_dtype": X.dtype, "dtype": X.dtype}
         made = _class(module)(X.shape[1], **options)
-        made.scale.value = gamma
+        made.scale = nnx.Param(gamma)
         if beta:
-            made.bias.value = beta[0]
+            made.bias = nnx.Param(beta[0])
         return made(X)
 
     return _titled(from_jax(adapted), module)
@@ -227,7 +228,7 @@ def equinox_norm(module: Any) -> Function:
 
 @recognise("transformer.attention_layer", "flax.nnx.nn.attention.MultiHeadAttention")
 def flax_attention_layer(module: Any) -> Function:
-    """flax.nnx.MultiHeadAttention, whose masks are true where a key is allowed."""
+    """flax.nnx.MultiHeadAttention, whose masks are true where a key is allowed; its softmax is computed in float32."""
 
     def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
         nnx, jnp = importlib.import_module("flax.nnx"), importlib.import_module("jax.numpy")
@@ -235,8 +236,8 @@ def flax_attention_layer(module: Any) -> Function:
         options = {"use_bias": False, "decode": False, "rngs": nnx.Rngs(0), "param_dtype": X.dtype, "dtype": X.dtype}
         made = _class(module)(H, d, **options)
         for layer, W, count in ((made.query, W_Q, H), (made.key, W_K, G), (made.value, W_V, G)):
-            layer.kernel.value = jnp.repeat(W.reshape(d, count, -1), H // count, axis=1)
-        made.out.kernel.value = W_O.reshape(H, -1, d)
+            layer.kernel = nnx.Param(jnp.repeat(W.reshape(d, count, -1), H // count, axis=1))
+        made.out.kernel = nnx.Param(W_O.reshape(H, -1, d))
         return made(X, mask=M[None, None])
 
     return _titled(from_jax(adapted), module)

@@ -236,6 +236,11 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) ->
     )
 
 
+@LAYER.variant("heads are concatenated in the opposite order")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
+    return layers.attention_layer(X, W_Q, W_K, W_V, W_O.unflatten(0, (H, -1)).flip(0).flatten(0, 1), M, H, G)
+
+
 @LAYER.variant("the output projection W_O is missing")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
     Q, K, V = (

@@ -6,6 +6,7 @@ told so by its name.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -13,13 +14,13 @@ from theorems.convergence import definitions as convergence
 from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from theorems.osa import definitions as osa
-from theorems.osa.shapes import Epsilon
+from theorems.skipless import definitions as skipless
 from verify.gate.profiles import Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
 from verify.oracles import jacobian
 from verify.vocabulary import Real, Shape, Size
 
+IN_OPPOSITE_ORDER = "heads are concatenated in the opposite order"
 TOKENS_ARE_ROWS = "tokens are the rows of X, weights act from the right: Q = X W_Q"
 ROW_MAJOR = "row-major vec, numerator layout"
 
@@ -126,7 +127,7 @@ def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1])) @ X @ W_V
 
 
-Profile(
+SKIPLESS_HEADS = Profile(
     "skipless.multi_head_attention",
     sizes={"n": (1, 4), "d": (1, 4), "h": (1, 2), "d_h": (1, 4)},
     where=lambda sizes: sizes["h"] * sizes["d_h"] == sizes["d"],
@@ -206,6 +207,23 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
 @HEADS.variant("there is one head of the full width")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
     return dynamics.attention_head(X, W_Q, W_K, W_V, beta) @ W_O
+
+
+@HEADS.variant("heads are interleaved: head h has the columns h, h + H, ...")
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
+    turns = [n for h in range(H) for n in range(h, W_Q.shape[1], H)]
+    return dynamics.multi_head_attention(X, W_Q[:, turns], W_K[:, turns], W_V[:, turns], W_O, beta, H)
+
+
+@HEADS.variant(IN_OPPOSITE_ORDER)
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
+    return dynamics.multi_head_attention(X, W_Q, W_K, W_V, W_O.unflatten(0, (H, -1)).flip(0).flatten(0, 1), beta, H)
+
+
+@SKIPLESS_HEADS.variant(IN_OPPOSITE_ORDER)
+def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    turned = W_O.unflatten(0, (len(W_Q), -1)).flip(0).flatten(0, 1)
+    return skipless.multi_head_attention(X, W_Q, W_K, W_V, turned)
 
 
 @HEADS.variant("the logits are scaled by sqrt(H/D) besides beta")
@@ -424,6 +442,27 @@ def block_without_labels(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "wrt": BLOCKS[block - 1]}
 
 
+def _column_major(definition: Callable[..., Any]) -> Callable[..., Any]:
+    """The variant of a Hessian that vectorises weights by columns."""
+
+    def variant(*args: Any, **kwargs: Any) -> Any:
+        arguments = inspect.signature(definition).bind(*args, **kwargs).arguments
+        orders = [
+            [i * cols + j for j in range(cols) for i in range(rows)]
+            for rows, cols in (arguments[name].shape for name in arguments["wrt"])
+        ]
+        return definition(**arguments)[orders[0]][:, orders[1]]
+
+    return variant
+
+
+for _profile, _hessian in (
+    (LOSS_HESSIAN, hessian.loss_hessian), (OUTER, hessian.outer_product_hessian),
+    (FUNCTIONAL, hessian.functional_hessian),
+):  # fmt: skip
+    _profile.variant("weights are vectorised by columns, where this paper's vec is row-major")(_column_major(_hessian))
+
+
 @LOSS_HESSIAN.variant("the functional part is missing: it is the Gauss-Newton (outer-product) Hessian")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
     return hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt)
@@ -449,115 +488,6 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Any) -> Any:
     first, second = (jacobian(hessian.attention, name)(X, W_Q, W_K, W_V) for name in wrt)
     return first.T @ second
 
-
-# -- orthogonal self-attention -----------------------------------------------------------------------------------------
-
-SKEW = Profile("osa.skew_matrix", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
-
-
-@SKEW.variant("the scale 1/sqrt(d_v) is missing")
-def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-    return osa.skew_matrix(X, W_Q, W_K, alpha) * sqrt(W_Q.shape[1])
-
-
-@SKEW.variant("Q K^T + K Q^T: symmetric instead of skew")
-def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-    Q, K = X @ W_Q * (alpha / sqrt(W_Q.shape[1])), X @ W_K
-    return Q @ K.T + K @ Q.T
-
-
-@SKEW.variant("the second product is missing: Q K^T alone is not skew")
-def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-    return X @ W_Q * (alpha / sqrt(W_Q.shape[1])) @ (X @ W_K).T
-
-
-OSA = Profile("osa.attention", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
-
-
-@OSA.variant("the scale 1/sqrt(d_v) is missing")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-    return osa.attention(X, W_Q, W_K, W_V, W_O, alpha * sqrt(W_Q.shape[1]))
-
-
-@OSA.variant("the exponential acts on Q K^T, which is not skew")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-    S = X @ W_Q * (alpha / sqrt(W_Q.shape[1])) @ (X @ W_K).T
-    return osa.matrix_exponential(S) @ X @ W_V @ W_O
-
-
-@OSA.variant("the output projection is missing, where it is square")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-    return osa.attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V
-
-
-EXPONENTIAL = Profile("osa.matrix_exponential", layout="square matrices, skew or not")
-
-
-def _small(exponent: int) -> Callable[..., None]:
-    def edit(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
-        arrays["S"] *= 2.0**exponent
-
-    return edit
-
-
-# libraries choose the length of their series by the norm, so each choice has to be met
-for exponent in range(-10, -2):
-    EXPONENTIAL.domain(f"entries about 2^{exponent}", _small(exponent))
-
-
-@EXPONENTIAL.variant("the exponential is taken entry by entry")
-def _(S: Any) -> Any:
-    return exp(S)
-
-
-@EXPONENTIAL.variant("the series is cut after its linear term")
-def _(S: Any) -> Any:
-    return S + eye(S.shape[0])
-
-
-ITERATE = Profile("osa.newton_schulz_iterate", layout="columns of M are orthogonalised")
-BASIS = Profile(
-    "osa.newton_schulz_basis",
-    layout="columns of M are orthogonalised, M divided by ||M||_F + epsilon first",
-    without_domains={"kinks": "M may vanish", "repeated singular values": "||M||_F leaves the rationals"},
-)
-
-
-@ITERATE.inputs
-def iterate_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")]) -> dict[str, Any]:
-    return {"M": M * rational(1, 8), "steps": K}
-
-
-@BASIS.inputs
-def basis_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")], epsilon: Epsilon) -> dict[str, Any]:
-    return {"M": M, "steps": K, "epsilon": epsilon}
-
-
-@ITERATE.variant("one step too many")
-def _(M: Any, steps: Any) -> Any:
-    return osa.newton_schulz_iterate(M, steps + 1)
-
-
-@ITERATE.variant("the factor 1/2 of each step is missing")
-def _(M: Any, steps: Any) -> Any:
-    for _ in range(steps):
-        M = M @ (3 * eye(M.shape[1]) - M.T @ M)
-    return M
-
-
-@BASIS.variant("M is not normalised")
-def _(M: Any, steps: Any, epsilon: Any) -> Any:
-    return osa.newton_schulz_iterate(M, steps)
-
-
-@BASIS.variant("epsilon is missing")
-def _(M: Any, steps: Any, epsilon: Any) -> Any:
-    return osa.newton_schulz_basis(M, steps, epsilon * 0)
-
-
-Profile("osa.qr_basis", layout="columns of M are orthogonalised", largest=33)
-Profile("osa.newton_schulz_attention_matrix", layout=TOKENS_ARE_ROWS, where=osa.whole_heads, largest=33)
-STIEFEL = Profile("osa.stiefel_uniform", layout="samples along the first axis, orthonormal columns of shape (n, m)")
 
 NORMALISATION = Profile(
     "dynamics.normalisation", layout="rows of Y are normalised to unit norm", without_domains=RMS_NORM.without_domains

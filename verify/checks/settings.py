@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import torch
 
 
+#: Precisions in which an implementation is compared with its definition, and theorems are not checked.
+HALVES = ("float16", "bfloat16")
 #: How many times fewer examples claims need that are proved for all sizes.
 FEWER = 4
 
@@ -83,7 +85,7 @@ def require_device(device: str) -> None:
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    """float64 or float32 as a torch dtype."""
+    """A name of `Settings.dtypes` or `HALVES` as a torch dtype."""
     import torch
 
-    return {"float64": torch.float64, "float32": torch.float32}[name]
+    return getattr(torch, name)  # type: ignore[no-any-return]

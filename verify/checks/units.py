@@ -19,9 +19,11 @@ from verify.arithmetics import largest_radius, midpoints, precision
 from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects
 from verify.vocabulary.claims import Claim
 
-BITS = {"float64": 53, "float32": 24}
+BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+#: What is rounded to fewer bits is computed with so many inside.
+INSIDE = 24
 #: By bits of precision: below these numbers floats lose relative precision, which balls do not.
-SMALLEST_NORMAL = {53: 2.0**-1022, 24: 2.0**-126}
+SMALLEST_NORMAL = {53: 2.0**-1022, 24: 2.0**-126, 11: 2.0**-14, 8: 2.0**-126}
 
 
 @dataclass
@@ -51,9 +53,10 @@ def unit_at(claim: Claim, functions: list[Callable[..., Any]], raw: Mapping[str,
     """The rounding unit of `functions` at one seed; unusable (infinite) when balls of this precision cannot decide.
 
     The drawn inputs carry one rounding each: an evaluation counts as right when it is right for inputs one rounding
-    away, so that backward stable kernels (reverse mode, matrix exponential) are measured fairly.
+    away, so that backward stable kernels (reverse mode, matrix exponential) are measured fairly.  In half precision the
+    inputs and the result carry roundings of theirs, and what is between them those of float32.
     """
-    with precision(bits):
+    with precision(max(bits, INSIDE)):
         try:
             lifted = {name: _rounded_once(value, bits) for name, value in as_balls(raw).items()}
             inputs = claim.prepare(lifted)

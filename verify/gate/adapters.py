@@ -6,13 +6,13 @@ Adapters that know what attention is are in `theorems.adapters`.
 
 from __future__ import annotations
 
-import importlib
+import functools
 import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from verify.arithmetics import is_tensor
-from verify.gate.bridge import InJax, bridged, from_array, to_array, under_torch_func
+from verify.gate.bridge import InJax, as_wide_as, bridged, from_array, to_array, under_torch_func
 from verify.gate.errors import NotDifferentiable
 from verify.gate.places import stacked, unstacked
 from verify.vocabulary.errors import InputError
@@ -51,14 +51,18 @@ def from_numpy(function: Function) -> Function:
     return _titled(adapted, function)
 
 
-def from_jax(function: Function, **options: Any) -> Function:
+def from_jax(function: Function | None = None, **options: Any) -> Function:
     """A function of JAX arrays as one of tensors, exchanged through dlpack; derivatives are those of jax.vjp.
 
-    `options` are passed on by keyword, as in ``adapter=functools.partial(from_jax, causal=False)``.  Raises `InputError`
-    when JAX is not installed.  float64 needs ``jax.config.update("jax_enable_x64", True)``.
+    `options` are passed on by keyword, as in ``adapter=from_jax(causal=False)``, which is an adapter.  Tensors of float64
+    are computed with in float64, whether or not JAX is told to outside.  Raises `InputError` when JAX is not installed.
     """
     if importlib.util.find_spec("jax") is None:
         raise InputError("adapter", "an environment with JAX for from_jax", "none: `import jax` fails here")
+    if function is None:
+        adapter = functools.partial(from_jax, **options)
+        adapter.__qualname__ = "from_jax"  # type: ignore[attr-defined]
+        return adapter
 
     def called(*args: Any) -> Any:
         return function(*args, **options)
@@ -66,7 +70,8 @@ def from_jax(function: Function, **options: Any) -> Function:
     def adapted(*args: Any) -> Any:
         if under_torch_func() or any(is_tensor(value) and value.requires_grad for value in args):
             return bridged(InJax.of(called), *args)
-        return from_array(called(*map(to_array, args)))
+        with as_wide_as(args):
+            return from_array(called(*map(to_array, args)))
 
     return _titled(adapted, function)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,6 +26,8 @@ def named(implementation: Callable[..., Any] | str, argument: str = "implementat
     if not colon or not module_name or not path:
         raise InputError(argument, expected, shown(implementation))
     try:
+        if module_name.partition(".")[0] == "transformers":
+            without_broken_torchvision()
         found: Any = importlib.import_module(module_name)
         for part in path.split("."):
             found = getattr(found, part)
@@ -34,6 +38,19 @@ def named(implementation: Callable[..., Any] | str, argument: str = "implementat
     if not callable(found):
         raise InputError(argument, expected, f"{implementation!r}, a {type(found).__name__}")
     return found
+
+
+def without_broken_torchvision() -> None:
+    """Let a torchvision that cannot be imported count as absent, before transformers is imported and fails with it.
+
+    curvlinops brings PyPI's, which is built for CUDA and raises beside a CPU build of torch; nobody here uses it.
+    """
+    if "torchvision" in sys.modules or importlib.util.find_spec("torchvision") is None:
+        return
+    try:
+        importlib.import_module("torchvision")
+    except Exception:  # RuntimeError for a missing operator, OSError for a missing library
+        sys.modules["torchvision"] = None  # type: ignore[assignment]  # to importers: no such module
 
 
 def adapter_of(given: Callable[..., Any] | str | Mapping[str, Any]) -> Callable[..., Any]:
@@ -109,5 +126,5 @@ def dtypes_of(dtypes: Sequence[str] | None) -> tuple[str, ...] | None:
     if dtypes is None:
         return None
     if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
-        raise InputError("dtypes", "a list of float64, float32 or both, or None", shown(dtypes))
+        raise InputError("dtypes", "a list of precisions by name, or None", shown(dtypes))
     return tuple(dtypes)

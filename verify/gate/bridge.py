@@ -7,6 +7,7 @@ data pointers, or belong to another library, as long as that library has vector-
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -37,9 +38,10 @@ def under_torch_func() -> bool:
 def bridged(plain: Callable[..., Plain], *args: Any) -> Any:
     """A function at `args`, in a way that torch.func and autograd can differentiate.
 
-    `plain` takes the places of the tensors among `args`, and `args`, and returns the function of these tensors alone.
+    `plain` takes the places of the tensors of real numbers among `args`, and `args`, and returns the function of these
+    tensors alone: masks have no derivatives.
     """
-    moving = [place for place, value in enumerate(args) if is_tensor(value)]
+    moving = [place for place, value in enumerate(args) if is_tensor(value) and value.is_floating_point()]
     return _level(plain(moving, args)).apply(*(args[place] for place in moving))[0]
 
 
@@ -145,10 +147,11 @@ class InJax:
     @staticmethod
     def of(function: Callable[..., Any]) -> Callable[..., InJax]:
         """What `bridged` takes, of a function of arrays with one result."""
-        return lambda moving, args: InJax(lambda *arrays: (function(*filled(args, moving, arrays)),))
+        return lambda moving, args: InJax(lambda *arrays: (function(*map(to_array, filled(args, moving, arrays))),))
 
     def __call__(self, *tensors: Any) -> tuple[Any, ...]:
-        return tuple(map(from_array, self.function(*map(to_array, tensors))))
+        with as_wide_as(tensors):
+            return tuple(map(from_array, self.function(*map(to_array, tensors))))
 
     def mapped(self, axes: tuple[int | None, ...], size: int) -> InJax:
         return InJax(_jax().vmap(self.function, in_axes=axes, axis_size=size))
@@ -160,6 +163,17 @@ class InJax:
 
 def _jax() -> Any:
     return importlib.import_module("jax")
+
+
+def as_wide_as(values: Iterable[Any]) -> contextlib.AbstractContextManager[Any]:
+    """Inside the block JAX has numbers of 64 bits if there are such among `values`."""
+    import torch
+
+    if not any(is_tensor(value) and value.dtype == torch.float64 for value in values):
+        return contextlib.nullcontext()
+    jax = _jax()  # before version 0.8 this was an experiment
+    owner = jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")
+    return owner.enable_x64(True)  # type: ignore[no-any-return]
 
 
 def to_array(value: Any) -> Any:

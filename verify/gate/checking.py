@@ -6,16 +6,17 @@ import contextlib
 import fnmatch
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from verify.checks.settings import Settings, settings_for
+from verify.checks.settings import HALVES, Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text, texts
+from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding, SubjectReport
-from verify.gate.measure import TWICE, examine
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.recognised import recognised
@@ -28,6 +29,9 @@ from verify.vocabulary.subjects import definition_of, replaced
 
 if TYPE_CHECKING:
     from verify.gate.comparison import Comparison
+
+#: Why a claim is left out where sizes are chosen.
+OTHER_SIZES = "none of its sizes is among those chosen"
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -43,6 +47,7 @@ class Gate:
     claims: list[Claim]
     settings: Settings
     required: tuple[str, ...] = ()
+    narrowed: dict[str, Claim | None] = field(default_factory=dict)
     comparison: Comparison | None = field(default=None, repr=False)
     _causes: list[str] | None = field(default=None, repr=False)
 
@@ -56,11 +61,12 @@ class Gate:
     def checks(self) -> list[tuple[str, str]]:
         """Pairs of a check ("definition", another comparison with it, or a claim id) and a dtype."""
         own = [DEFINITION, *self.comparison.checks] if self.comparison else []
-        found = [(check, dtype) for check in own for dtype in self.settings.dtypes]
+        found = [(c, dtype) for c in own for dtype in self.settings.dtypes if c != SECOND or dtype not in HALVES]
+        full = tuple(dtype for dtype in self.settings.dtypes if dtype not in HALVES)
         for claim in self.claims:
-            dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else self.settings.dtypes
+            dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else full
             found += [(claim.id, dtype) for dtype in dtypes]
-        return found
+        return found + [(LAW, "float64")] * (self.profile.law is not None)
 
     def run(self, check: str, dtype: str, briefly: bool = False, shrinking: bool = True) -> Finding:
         """Make one of the checks; an exit or a skipped test inside it, in a backward pass say, breaks it.
@@ -79,10 +85,17 @@ class Gate:
     def _run(self, check: str, dtype: str, briefly: bool, shrinking: bool) -> Finding:
         with replaced(self.subject, self.standing), warnings_only_warn():
             warnings.filterwarnings("ignore", "There is a performance drop")  # torch.func, of kernels without batching
+            if check == LAW and self.profile.law is not None:
+                finding = Finding(LAW, COMPARISONS[LAW], dtype, UNCHECKABLE)
+                judge_laws(finding, self.profile.law(self.standing, self.standing.definition, self.settings))
+                return finding
             if check in COMPARISONS and self.comparison:
                 return self.comparison.run(check, dtype)
             if check != DEFINITION:
-                return examine(self._claim(check), self.standing, self.settings, dtype, None, briefly, shrinking)
+                claim = self.narrowed.get(check, self._claim(check))
+                if claim is None:
+                    return Finding(check, self._claim(check).label, dtype, UNCHECKABLE, OTHER_SIZES)
+                return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
 
     def _claim(self, claim_id: str) -> Claim:
@@ -100,7 +113,8 @@ class Gate:
 
     def _search(self, finding: Finding) -> list[str]:
         at = finding.inputs if finding.check == DEFINITION else {}
-        found = causes(self.profile, self.standing, self.settings, finding.dtype, at)
+        dtype = "float32" if finding.dtype in HALVES else finding.dtype  # where wrong formulas are told apart
+        found = causes(self.profile, self.standing, self.settings, dtype, at)
         if found or finding.check == DEFINITION:
             return found
         with replaced(self.subject, self.standing):
@@ -122,12 +136,17 @@ def gate(
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
     require: str | Sequence[str] = (),
+    sizes: Mapping[str, Any] | None = None,
+    where: Callable[[Mapping[str, int]], Any] | str | None = None,
     package: str = "theorems",
 ) -> Gate:
     """The checks of an implementation; arguments and errors as for `check`."""
     require_text(subject=subject)
     globs, required = texts(claims=claims), texts(require=require)
-    settings = settings_for(effort, None, device, dtypes_of(dtypes))
+    asked = dtypes_of(dtypes)
+    settings = settings_for(effort, None, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
+    if asked:
+        settings = replace(settings, dtypes=tuple(dict.fromkeys(asked)))
     load(package)
     definition_of(subject)
     function = named(implementation)
@@ -136,7 +155,9 @@ def gate(
     if turning is not None:
         function, title = adapted(function, turning), f"{title} through {title_of(turning)}"
     known = claims_by_subject(package).get(subject, [])
-    profile = profile_of(subject)
+    profile, choice = profile_of(subject), Choice.of(sizes, where)
+    if profile.is_drawn:
+        profile = profile.narrowed(choice)
     for glob in globs:
         if glob != "*" and not fnmatch.filter([claim.id for claim in known], glob):
             raise InputError("claims", f"a glob that matches one of {[claim.id for claim in known]}", repr(glob))
@@ -147,7 +168,8 @@ def gate(
         and not (globs == ("*",) and profile.is_drawn and isinstance(claim.relation, FollowsLaw))
     ]
     standing = Standing(subject, contained(function))
-    made = Gate(subject, standing, title, profile, chosen, settings, required)
+    narrowed = {claim.id: choice.narrowed(claim) for claim in chosen}
+    made = Gate(subject, standing, title, profile, chosen, settings, required, narrowed)
     for glob in required:
         if glob != "derivatives" and not fnmatch.filter([check for check, _ in made.checks], glob):
             checks = list(dict.fromkeys(check for check, _ in made.checks))
@@ -167,6 +189,8 @@ def check(
     dtypes: Sequence[str] | None = None,
     device: str = "cpu",
     require: str | Sequence[str] = (),
+    sizes: Mapping[str, Any] | None = None,
+    where: Callable[[Mapping[str, int]], Any] | str | None = None,
     package: str = "theorems",
 ) -> SubjectReport:
     """Let `implementation` stand in for a subject, and report which theorems it satisfies and which it breaks.
@@ -181,7 +205,10 @@ def check(
     claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
         out unless the subject itself draws samples: they take long.
     require: "derivatives", or globs of checks: what cannot be decided of these counts as failed.
-    effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both).  device: a torch device.
+    sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
+        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are undecided.
+    effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
+        and "float16" too, in which theorems are not checked.  device: a torch device.
 
     Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device or
     package, an adapter that fails, and an implementation that cannot be imported.  Whatever the implementation raises,
@@ -197,6 +224,8 @@ def check(
         dtypes=dtypes,
         device=device,
         require=require,
+        sizes=sizes,
+        where=where,
         package=package,
     )
     report = SubjectReport(subject, made.title, required=made.required)

@@ -29,7 +29,7 @@ def add_gate_commands(commands: Any) -> None:
         "--require", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: undecided ones fail"
     )
     checking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
-    checking.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
+    checking.add_argument("--dtype", action="append", help="float64, float32 (default: both), bfloat16, float16")
     checking.add_argument("--device", default="cpu", help="torch device (default: cpu)")
     checking.add_argument(
         "--timeout",

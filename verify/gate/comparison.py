@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from verify.checks.evaluation import one_of
-from verify.checks.settings import Settings, torch_dtype
+from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.gate.derivatives import Gap, Point, gap_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
@@ -23,7 +23,7 @@ from verify.gate.findings import (
     UNCHECKABLE,
     Finding,
 )
-from verify.gate.measure import ALLOWED, ROUND, batch_of_one
+from verify.gate.measure import ROUND, allowed, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
     DRAWS_OF_FIRST,
@@ -92,7 +92,7 @@ class Comparison:
         if check in (FIRST, SECOND):
             return small_points(self.claim, 1 if check == FIRST else 2, self._count(check) or 0, self.settings)
         if check == SIZES:
-            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed)
+            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed, self.profile.choice)
             return ((point, None) for point in large_points(self.profile, self.settings, sizes))
         return ((point, None) for point in long_points(self.profile, self.settings))
 
@@ -120,7 +120,7 @@ class Comparison:
                 finding.examples += 1
                 if gap.residual >= worst:
                     worst, finding.at = gap.residual, prepared.point.title
-                if gap.residual > ALLOWED:
+                if gap.residual > allowed(dtype):
                     self._describe(finding, prepared, gap)
                     return finding
         finding.residual = worst
@@ -134,9 +134,11 @@ class Comparison:
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
         asked = dataclasses.replace(point, order=0) if values else point
         gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device)
-        if gap is None or gap.residual <= ALLOWED:
+        if gap is None or gap.residual <= allowed(dtype):
             return gap
         definition = point.of or self.standing.definition
+        if dtype in HALVES and not gap.yours.isfinite().all():
+            return None if truth.overflows(torch_dtype(dtype)) else gap
         if not gap.yours.isfinite().all():  # the definition may overflow in this precision as well
             own = asked.evaluate(definition, asked.in_dtype(torch_dtype(dtype), "cpu"))[gap.name]
             return gap if own.isfinite().all() else None
@@ -148,7 +150,7 @@ class Comparison:
         point = prepared.point
         for smaller in self._smaller(prepared, finding.dtype):
             found = self._gap_anew(smaller, finding.dtype)
-            if found is not None and found.residual > ALLOWED:
+            if found is not None and found.residual > allowed(finding.dtype):
                 point, gap = smaller, found
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
@@ -178,7 +180,7 @@ class Comparison:
 
             def breaks(candidate: dict[str, Any]) -> bool:
                 gap = self._gap_anew(at(candidate), dtype)
-                return gap is not None and gap.residual > ALLOWED
+                return gap is not None and gap.residual > allowed(dtype)
 
             small = shrunk(self.claim, one_of(self.claim, prepared.arrays, 0), breaks, SHRINKING)
             yield at(small)
@@ -188,7 +190,7 @@ class Comparison:
                 for candidate in smaller_sizes(self.claim, sizes):
                     left -= 1
                     gap = self._gap_anew(point.remade(candidate), dtype)
-                    if gap is not None and gap.residual > ALLOWED:
+                    if gap is not None and gap.residual > allowed(dtype):
                         sizes = candidate
                         yield point.remade(sizes)
                         break

@@ -26,7 +26,7 @@ from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, 
 from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
-from verify.checks.settings import Settings
+from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, unit_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import BROKEN, DEFINITION, NOT_DIFFERENTIABLE, SATISFIED, UNCHECKABLE, UNREACHED, Finding
@@ -42,6 +42,8 @@ from verify.vocabulary.relations import FollowsLaw, PowerRate, TendsTo
 LOST_BITS = 4
 #: The same as a number of rounding units.
 ALLOWED = 2.0**LOST_BITS
+#: In half precision queries, keys, logits and weights may be rounded once each, and nothing more is lost.
+ALLOWED_IN_HALF = 2.0
 
 #: How many ulps one rounding unit may have where errors are given in ulps.
 WELL_CONDITIONED = 1024.0
@@ -56,6 +58,11 @@ TWICE = "two calls at the same arguments differ: it is random, or keeps a state"
 
 #: Samples and instances of a statistical test: initialisers are called once per sample.
 LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
+
+
+def allowed(dtype: str) -> float:
+    """How many rounding units an implementation may be off."""
+    return ALLOWED_IN_HALF if dtype in HALVES else ALLOWED
 
 
 @dataclass
@@ -153,7 +160,9 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
             if sample is None:
                 continue
             finding.examples += 1
-            again = range(CALLS if sample.residual > ALLOWED else 1)  # chance gives the same values now and then
+            again = range(
+                CALLS if sample.residual > allowed(finding.dtype) else 1
+            )  # chance gives the same values now and then
             if of_values and any(
                 _differs_when_called_again(claim, sides, arrays, settings, finding.dtype, sample) for _ in again
             ):
@@ -161,10 +170,10 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
                 return
             if sample.residual >= worst:
                 worst, finding.at = sample.residual, draw.domain
-            if sample.residual > ALLOWED and not shrinking:
+            if sample.residual > allowed(finding.dtype) and not shrinking:
                 finding.status, finding.residual = BROKEN, sample.residual
                 return
-            if sample.residual > ALLOWED:
+            if sample.residual > allowed(finding.dtype):
                 _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
                 return
         if sample.ulps is not None:
@@ -185,11 +194,20 @@ def sample_at(
     enclosure of the definition, and has to be finite where the definition is, even if balls of this precision cannot
     say how accurate it has to be.
     """
-    raw = raw_tensors(claim, arrays, settings, dtype)
-    if not bool(float_satisfies(claim, raw).all()):
+    raw = exact = raw_tensors(claim, arrays, settings, dtype)
+    if dtype in HALVES:  # the definition is evaluated in float64 at the numbers of half precision
+        exact = {name: value if isinstance(value, int) else value.double() for name, value in raw.items()}
+        arrays = {name: value if isinstance(value, int) else value.cpu().numpy() for name, value in exact.items()}
+        if not all(isinstance(value, int) or bool(value.isfinite().all()) for value in exact.values()):
+            return None
+    if not bool(float_satisfies(claim, exact).all()):
         return None
     left = in_batch(claim, sides.left, raw)[0]
-    right = in_batch(claim, sides.right, raw)[0] if sides.right is not None else left * 0
+    right = in_batch(claim, sides.right, exact)[0] if sides.right is not None else left * 0
+    if dtype in HALVES and sides.right is not None:
+        if not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
+            return None
+        left = left.double()
     if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
         return None
     seed = one_of(claim, arrays, 0)
@@ -203,6 +221,15 @@ def sample_at(
     if of_values:
         _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
     return sample
+
+
+def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, Any], dtype: str) -> bool:
+    """Whether the definition's own numbers are too large for half precision."""
+    from verify.gate.rounding import RandomRounding, too_large
+
+    with RandomRounding(0.0, 0) as seen:
+        in_batch(claim, definition, exact)
+    return too_large(seen.largest, torch_dtype(dtype))
 
 
 def _differs_when_called_again(
@@ -248,7 +275,7 @@ def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str
             sample = sample_at(claim, sides, batch_of_one(candidate), settings, finding.dtype, of_values)
         except (WrongResult, Raised, NotDifferentiable, RuntimeError):
             return False
-        return sample is not None and sample.residual > ALLOWED
+        return sample is not None and sample.residual > allowed(finding.dtype)
 
     small = shrunk(claim, seed, breaks, tries=120)
     sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
@@ -284,21 +311,29 @@ def _law_tests(claim: Claim, formula: Callable[..., Any], draw: Draw, settings: 
     return law_tests(claim, formula, raw, draw.seed, settings, LAW_SAMPLES)
 
 
-def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings) -> tuple[list[LawTest], int]:
-    """The tests that reject the law of `formula`, worst first, and how many were made."""
+def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings) -> list[LawTest]:
+    """The tests that reject the law of `formula`."""
     draws = systematic(claim, LAW_INSTANCES, settings.seed)
     tests = [test for draw in draws for test in _law_tests(claim, formula, draw, settings)]
-    return sorted((test for test in tests if test.p < FALSE_ALARM), key=lambda test: test.p), len(tests)
+    return [test for test in tests if test.p < FALSE_ALARM]
 
 
 def _test_laws(claim: Claim, finding: Finding, settings: Settings) -> None:
-    rejected, count = rejected_laws(claim, claim.the_formula, settings)
-    finding.examples = count * LAW_SAMPLES
+    draws = systematic(claim, LAW_INSTANCES, settings.seed)
+    judge_laws(finding, [test for draw in draws for test in _law_tests(claim, claim.the_formula, draw, settings)])
+
+
+def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
+    """Broken if one of the tests, each of which rejects a right law with probability `FALSE_ALARM`, rejects this one."""
+    rejected = sorted((test for test in tests if test.p < FALSE_ALARM), key=lambda test: test.p)
+    finding.examples = sum(test.samples for test in tests)
     finding.status = BROKEN if rejected else SATISFIED
-    finding.why = f"none of {count} statistical tests rejects it"
+    finding.why = (
+        f"none of {len(tests)} statistical tests rejects it (false alarm below {len(tests) * FALSE_ALARM:.1g})"
+    )
     if rejected:
         names = "; ".join(dict.fromkeys(f"{test.name}, p = {test.p:.2g}" for test in rejected[:3]))
-        finding.why = f"{len(rejected)} of {count} statistical tests reject it: {names}"
+        finding.why = f"{len(rejected)} of {len(tests)} statistical tests reject it: {names}"
 
 
 def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:

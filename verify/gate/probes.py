@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
+from verify.gate.choice import Choice
 from verify.gate.derivatives import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
 from verify.gate.profiles import Profile
 from verify.inputs.generators import Draw, systematic
@@ -55,17 +56,26 @@ def small_points(claim: Claim, order: int, count: int, settings: Settings) -> It
         yield Point(arguments_of(claim, arrays, settings), order, draw.seed, layout, title=draw.domain), arrays
 
 
-def block_sizes(claim: Claim, largest: int, seed: int) -> list[dict[str, int]]:
+def lengths_of(name: str, known: Iterable[int], largest: int, choice: Choice) -> list[int]:
+    """Lengths of a dimension: the `known` ones up to `largest`, or of those in the range chosen with both of its ends."""
+    if name not in choice.ranges:
+        return [n for n in known if n <= largest]
+    low, high = choice.ranges[name]
+    return sorted({low, high, *(n for n in known if low <= n <= high)})
+
+
+def block_sizes(claim: Claim, largest: int, seed: int, choice: Choice) -> list[dict[str, int]]:
     """Sizes such that every dimension has every length of `LARGE` up to `largest`, in few assignments.
 
     Numbers that are no dimensions of a matrix (of heads, of steps) take every value of their range.
     """
     dims, rng = dimensions(claim), np.random.default_rng([seed, 17])
     choices = {
-        name: [n for n in BESIDE if n <= largest] if name in dims else list(range(low, high + 1))
+        name: lengths_of(name, BESIDE, largest, choice) if name in dims else list(range(low, high + 1))
         for name, (low, high) in claim.sizes.items()
     }
-    wanted = [(dim, n) for n in LARGE if n <= largest for dim in sorted(dims)]
+    longs = {dim: lengths_of(dim, LARGE, largest, choice) for dim in sorted(dims)}
+    wanted = sorted(((dim, n) for dim in longs for n in longs[dim]), key=lambda pair: (pair[1], pair[0]))
     wanted += [(name, n) for name in claim.sizes if name not in dims for n in choices[name]]
     found: list[dict[str, int]] = []
     while wanted:
@@ -158,14 +168,30 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     first = claim.parameters[_first_matrix(claim)]
     assert isinstance(first, Shape)
     tokens, dims = first.dims[-2], dimensions(claim)
-    for length in LONG[settings.effort.name]:
-        rows = [0, 1, length // 2, length - 2, length - 1]
-        sizes = {name: WIDTH if name in dims else low for name, (low, _) in claim.sizes.items()} | {tokens: length}
+    for most in LONG[settings.effort.name]:
+        length = min(most, profile.choice.ranges.get(tokens, (1, most))[1])
+        rows = sorted({0, min(1, length - 1), length // 2, max(length - 2, 0), length - 1})
+        widths = (
+            {
+                name: _within(width if name in dims else low, name, profile.choice)
+                for name, (low, _) in claim.sizes.items()
+            }
+            | {tokens: length}
+            for width in (WIDTH, *reversed(BESIDE))
+        )
+        sizes = next((candidate for candidate in widths if claim.where(candidate)), None)
+        if sizes is None:
+            continue
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
             point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)
             point.of = lambda rows=rows, **arguments: profile.few_rows(rows, **arguments)  # type: ignore[misc]
             point.rows, point.remade = rows, None
             yield point
+
+
+def _within(length: int, name: str, choice: Choice) -> int:
+    low, high = choice.ranges.get(name, (length, length))
+    return max(low, min(length, high))
 
 
 def _first_matrix(claim: Claim) -> str:

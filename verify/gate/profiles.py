@@ -10,18 +10,23 @@ A subject without a profile has that of its annotations.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from verify.checks.settings import Settings
+from verify.gate.choice import Choice
+from verify.oracles.statistics import LawTest
 from verify.vocabulary.claims import Claim, Mutant, Paper
-from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
 from verify.vocabulary.shapes import Shape, Size, Spec, parameter_specs
 from verify.vocabulary.subjects import definition_of, public_name_of
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
+LawTests = Callable[[Callable[..., Any], Callable[..., Any], Settings], list[LawTest]]
 
 _PAPER = Paper("gate", "Other people's implementations", "", "row-major")
 _profiles: dict[str, Profile] = {}
@@ -65,9 +70,11 @@ class Profile:
         self._sizes, self._where, self.without_domains = sizes, where, without_domains or {}
         self.largest, self.derivatives = largest, derivatives
         self.few_rows: Callable[..., Any] | None = None
+        self.law: LawTests | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
         self._domains: dict[str, Callable[..., None]] = {}
+        self.choice = Choice()
         if register:
             definition_of(name)
             if name in _profiles:
@@ -82,6 +89,11 @@ class Profile:
     def rows(self, function: F) -> F:
         """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``."""
         self.few_rows = function
+        return function
+
+    def laws(self, function: F) -> F:
+        """Declare how samples are compared with those of the definition: ``function(implementation, definition, settings)``."""
+        self.law = function
         return function
 
     def domain(self, name: str, edit: Callable[..., None]) -> None:
@@ -105,6 +117,20 @@ class Profile:
         except RegistryError:
             return False
         return any(isinstance(spec, Shape) for spec in specs.values())
+
+    def narrowed(self, choice: Choice) -> Profile:
+        """This profile at sizes that are chosen.
+
+        Raises `InputError` for names that are no sizes of the subject, and where no sizes are left.
+        """
+        names = sorted(self.claim().sizes)
+        if unknown := sorted(set(choice.ranges) - set(names)):
+            raise InputError("sizes", f"names among {names}", repr(unknown[0]))
+        if choice.narrowed(self.claim()) is None:
+            raise InputError("sizes or where", f"some admissible sizes, by the names {names}", "none")
+        found = copy.copy(self)
+        found.choice = choice
+        return found
 
     def claim(self) -> Claim:
         """The statement that the public name, replaced or not, has the values of the definition."""
@@ -132,7 +158,7 @@ class Profile:
         if by_queries and "W_K" in specs and _dims(specs["W_K"]) == _dims(specs.get("W_Q")):
             claim.special_domains[FAR_BELOW] = _far_below
         claim.special_domains.update(self._domains)
-        return claim
+        return self.choice.narrowed(claim) or claim
 
 
 def profile_of(name: str) -> Profile:

@@ -8,8 +8,9 @@ measurement serves every precision.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -29,16 +30,22 @@ SPREADS = 4.0
 FEW, RUNS_AT_A_JUMP = 8.0, 12
 #: Where a unit is more than this part of the largest entry nothing can be decided.
 BLURRED = 2.0**-6
-#: By precision, what numbers that underflow can amount to after factors up to 2^24.
+#: In half precision a unit is the largest of so many spreads, and may be so large a part of the largest entry.
+RUNS_IN_HALF, BLURRED_IN_HALF = 8, 2.0**-3
+#: By precision, what numbers that underflow can amount to after factors up to 2^24; in float16, which has no room, 2^4.
 UNDERFLOW = {
-    torch.finfo(dtype).eps: torch.finfo(dtype).tiny * 2.0**24
-    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    **{
+        torch.finfo(dtype).eps: torch.finfo(dtype).tiny * 2.0**24
+        for dtype in (torch.float64, torch.float32, torch.bfloat16)
+    },
+    torch.finfo(torch.float16).eps: torch.finfo(torch.float16).smallest_normal * 2.0**-6,
 }
 
 Results = dict[str, torch.Tensor]
 
 _aten = torch.ops.aten
 _PRODUCTS = {_aten.mm.default, _aten.bmm.default, _aten.mv.default, _aten.dot.default}
+_EXPONENTIALS = {_aten._softmax.default, _aten.exp.default, _aten.logsumexp.default}
 _SUMS = {_aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mean.dim}
 
 
@@ -48,18 +55,24 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, grain: float, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.grain, self.generator = grain, torch.Generator().manual_seed(seed)
+        self.largest = 0.0  #: the largest number that occurred
+        self.exponent = 0.0  #: the largest number of which an exponential was taken
 
     def error(self, like: torch.Tensor) -> torch.Tensor:
-        """Errors of random sign and size at most `grain` times the entries of `like`."""
+        """Errors of random sign and size at most `grain` times the entries of `like`; none of logits at -inf."""
         noise = torch.rand(like.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
-        return like * noise.to(like) * self.grain
+        return like.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0) * noise.to(like) * self.grain
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return result
+        if result.numel():
+            self.largest = max(self.largest, _largest(result.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)))
         if any(returned.alias_info is not None for returned in func._schema.returns):
             return result  # views and changes in place move numbers about
+        if func in _EXPONENTIALS:
+            self.exponent = max(self.exponent, _largest(args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)))
         if func in _PRODUCTS:
             return result + self.error(func(*(value.abs() for value in args)))
         if func is _aten.addmm.default:
@@ -82,14 +95,47 @@ class Reference:
     results: Results
     spreads: dict[str, float]
     arguments: Mapping[str, Any]
+    evaluate: Callable[[Mapping[str, Any]], Results]
+    exponent: float = 0.0
+    largest: float = 0.0
+    _in_half: dict[float, dict[str, float]] = field(default_factory=dict, repr=False)
+
+    def overflows(self, dtype: torch.dtype) -> bool:
+        """Whether numbers occur in the definition that are too large for a precision, or nearly so."""
+        return too_large(self.largest, dtype)
+
+    def may_overflow(self, dtype: torch.dtype) -> bool:
+        """Whether a few roundings of an exponent, as of T in exp(T - log(sum(exp(T)))), are themselves one that overflows.
+
+        Kernels that keep that logarithm for their backward pass give no finite derivatives there.
+        """
+        return FEW * torch.finfo(dtype).eps * self.exponent > math.log(torch.finfo(dtype).max)
 
     def unit(self, name: str, eps: float) -> float:
         """One rounding unit of a result at precision `eps`; infinite where nothing can be decided."""
         largest = _largest(self.results[name])
-        unit = SPREADS * eps * (self.spreads[name] + largest)
+        half = eps > torch.finfo(torch.float32).eps
+        unit = (
+            self._spread_in_half(name, eps) + eps * largest if half else SPREADS * eps * (self.spreads[name] + largest)
+        )
         if unit == 0.0:  # a result that is zero for certain; rounding elsewhere may still reach it
             unit = SPREADS * eps * max(map(_largest, self.results.values()))
-        return unit + UNDERFLOW[eps] if unit <= BLURRED * largest or largest == 0.0 else float("inf")
+        blurred = BLURRED_IN_HALF if half else BLURRED
+        return unit + UNDERFLOW[eps] if unit <= blurred * largest or largest == 0.0 else float("inf")
+
+    def _spread_in_half(self, name: str, eps: float) -> float:
+        """The spread under roundings as large as those of half precision, which are too large to be linear."""
+        if eps not in self._in_half:
+            generator = torch.Generator().manual_seed(2)
+            self._in_half[eps] = dict.fromkeys(self.results, 0.0)
+            for run in range(RUNS_IN_HALF):
+                rounded = _rounded(self.arguments, eps, generator)
+                with RandomRounding(eps, run):
+                    noisy = self.evaluate(rounded)
+                for each, value in self.results.items():
+                    spread = _largest(noisy[each] - value)
+                    self._in_half[eps][each] = max(self._in_half[eps][each], math.inf if math.isnan(spread) else spread)
+        return self._in_half[eps][name]
 
     def jumps(self, evaluate: Callable[[Mapping[str, Any]], Results], dtype: str, name: str) -> bool:
         """Whether errors of a few roundings change a result of the definition by more than they can where it is smooth."""
@@ -99,17 +145,24 @@ class Reference:
         for run in range(RUNS_AT_A_JUMP):
             rounded = _rounded(self.arguments, FEW * eps, generator)
             with RandomRounding(FEW * eps, run):
-                if not _largest(evaluate(rounded)[name] - self.results[name]) <= bound:
+                if bound < _largest(evaluate(rounded)[name] - self.results[name]) < math.inf:
                     return True
         return False
 
 
+def too_large(number: float, dtype: torch.dtype) -> bool:
+    """Whether a number, or a few of its size, overflows."""
+    return 4 * number > torch.finfo(dtype).max
+
+
 def _rounded(arguments: Mapping[str, Any], grain: float, generator: torch.Generator) -> dict[str, Any]:
     """The arguments with random errors of relative size `grain`."""
-    return {
-        name: x * (1 + grain * _noise(x, generator)) if isinstance(x, torch.Tensor) else x
-        for name, x in arguments.items()
-    }
+    return {name: x * (1 + grain * _noise(x, generator)) if is_real(x) else x for name, x in arguments.items()}
+
+
+def is_real(x: Any) -> bool:
+    """Whether an argument is a tensor of real numbers, and no mask or number of heads."""
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -126,19 +179,21 @@ def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mappi
     if not all(bool(value.isfinite().all()) for value in plain.values()):
         return None
     generator = torch.Generator().manual_seed(0)
-    nudge = {name: _noise(x, generator) * NUDGE for name, x in arguments.items() if isinstance(x, torch.Tensor)}
+    nudge = {name: _noise(x, generator) * NUDGE for name, x in arguments.items() if is_real(x)}
     for sign in (1, -1):
         nudged = evaluate({name: x + sign * nudge[name] if name in nudge else x for name, x in arguments.items()})
         for name, value in plain.items():
             if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
                 return None
-    spreads = dict.fromkeys(plain, 0.0)
+    spreads, exponent, most = dict.fromkeys(plain, 0.0), 0.0, 0.0
     for run in range(RUNS):
         rounded = _rounded(arguments, GRAIN, generator)
-        with RandomRounding(GRAIN, run):
+        with RandomRounding(GRAIN, run) as rounding:
             noisy = evaluate(rounded)
+        exponent, most = max(exponent, rounding.exponent), max(most, rounding.largest)
         for name, value in plain.items():
-            spreads[name] = max(spreads[name], _largest(noisy[name] - value) / GRAIN)
+            spread = _largest(noisy[name] - value) / GRAIN
+            spreads[name] = max(spreads[name], math.inf if math.isnan(spread) else spread)
     # operations of which a single random error says too little, such as a matrix exponential
     single = evaluate({name: x.float() if name in nudge else x for name, x in arguments.items()})
     eps = torch.finfo(torch.float32).eps
@@ -146,4 +201,4 @@ def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mappi
         own = _largest(single[name].double() - value)
         if own <= BLURRED * _largest(value):
             spreads[name] = max(spreads[name], own / eps)
-    return Reference(plain, spreads, arguments)
+    return Reference(plain, spreads, arguments, evaluate, exponent, most)

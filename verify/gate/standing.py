@@ -111,10 +111,15 @@ class Standing:
         """The shape of the definition's value, evaluated once for each combination of argument shapes."""
         import torch
 
+        def wide(dtype: Any) -> Any:  # definitions take no half precision
+            return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
         key = tuple(tuple(value.shape) if name in tensors else str(value) for name, value in arguments.items())
         if key not in self._shapes:
             plain = {
-                name: torch.ones(value.shape, dtype=value.dtype, device=value.device) if name in tensors else value
+                name: torch.ones(value.shape, dtype=wide(value.dtype), device=value.device)
+                if name in tensors
+                else value
                 for name, value in arguments.items()
             }
             self._shapes[key] = tuple(self.definition(**plain).shape)

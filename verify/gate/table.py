@@ -18,7 +18,7 @@ from typing import Any
 from verify.vocabulary.errors import InputError, shown
 
 #: What an entry of the table may say besides the implementation.
-OPTIONS = ("adapter", "claims", "effort", "dtypes", "device", "require")
+OPTIONS = ("adapter", "claims", "effort", "dtypes", "device", "require", "sizes", "where")
 
 
 def entries_of(folder: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -61,8 +61,8 @@ def _entry(name: str, value: Any) -> dict[str, Any]:
     for option, given in entry.items():
         if option == "dtypes":
             if not isinstance(given, list) or not given or not all(isinstance(dtype, str) for dtype in given):
-                raise InputError(f"{place}.dtypes", "a list of float64, float32 or both", shown(given))
-        elif option in ("claims", "require") and isinstance(given, list):
+                raise InputError(f"{place}.dtypes", "a list of precisions by name", shown(given))
+        elif option == "sizes" or (option in ("claims", "require") and isinstance(given, list)):
             continue  # looked at with the other arguments
         elif not isinstance(given, str) and not (option == "adapter" and isinstance(given, dict)):
             raise InputError(
