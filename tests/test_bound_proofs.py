@@ -11,18 +11,25 @@ import pytest
 import sympy
 
 from tests.claims_that_fail import toy
+from verify.arithmetics import Constant
+from verify.arithmetics.norms import proof as norm_proofs
 from verify.arithmetics.norms import rules
+from verify.arithmetics.norms.world import world
 from verify.checks import bound_proofs, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
 from verify.cli import main
 from verify.matrix import (
+    absolute,
     concatenate,
     each,
     expm,
     eye,
     frobenius_norm,
+    kron,
+    maximum,
+    ones,
     rational,
     relu,
     softmax,
@@ -31,15 +38,19 @@ from verify.matrix import (
     step,
     summed,
     total,
+    zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, closed_forms, jacobian
 from verify.report.proofs import headline, proof_text
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape, load
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, load
 from verify.vocabulary.hypotheses import skew
 
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]
+Line = Annotated[Any, Shape("1", "n")]
+Frequency = Annotated[Any, Real(0.0, 3.0)]
+Share = Annotated[Any, Real(0.0625, 1.0)]
 
 REGISTRY = load()
 MARKED = sorted(c.id for c in REGISTRY.values() if c.all_sizes and isinstance(c.relation, AtMost))
@@ -181,6 +192,120 @@ def test_joint_orthonormality_is_used_only_where_it_is_declared() -> None:
     proofs = [prove_bound_claim(claim) for claim in claims]
     assert [proof.proved for proof in proofs] == [False, True]
     assert "antisymmetric product" in proofs[1].rules and "orthonormal" in proofs[1].rules
+
+
+def turning(factor: Any = 1) -> Claim:
+    """||x + x S|| <= factor sqrt(1 + w^2) ||x|| for skew S with S^T S = w^2 I."""
+    equal = Assumption("S^T S = w^2 I", zero=lambda S, w: S.T @ S - eye(S.shape[0]) * (w * w))
+    hypotheses = (skew("S", stated="S is skew"), equal)
+    claim = toy("turning", AtMost(), all_sizes=True, assumptions=["S is skew", equal], hypotheses=hypotheses)
+
+    @claim.formula
+    def stretched(S: Square, x: Line, w: Frequency) -> Any:
+        return frobenius_norm(x) * sqrt(1 + w * w) * factor
+
+    @claim.inputs
+    def rotation(x: Line, w: Frequency) -> Any:
+        n = x.shape[1]
+        S = kron(eye(n // 2), Constant([[0, 1], [-1, 0]])) * w if n % 2 == 0 else zeros(n, n) + 0 * w
+        return {"S": S, "x": x, "w": w if n % 2 == 0 else 0 * w}
+
+    claim.oracle(lambda S, x: frobenius_norm(x + x @ S))
+    claim.mutant("half", lambda value: value / 2)
+    return claim
+
+
+def test_a_product_that_is_a_multiple_of_the_identity_by_assumption_gives_norms_exactly() -> None:
+    record = check_of(turning())
+    assert record.outcome == UPHELD, record.message
+    assert "||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T" in record.details["hypotheses"]
+    assert check_of(turning(rational(9, 10))).message == "1 of 1 inequalities are not derived"
+
+
+def test_a_planted_wrong_multiple_of_the_identity_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = norm_proofs.reduction_in
+
+    def halved(value: Any) -> None:
+        right(value)
+        known = world()
+        known.reductions = {pair: c / 2 for pair, c in known.reductions.items()}
+
+    monkeypatch.setattr(norm_proofs, "reduction_in", halved)
+    assert "the quantities differ from the functions" in check_of(turning()).message
+
+
+def test_an_assumed_inequality_is_used_only_where_it_is_declared() -> None:
+    def shrunk(**options: Any) -> Claim:
+        claim = toy("shrunk", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def whole(A: Left, c: Frequency) -> Any:
+            return frobenius_norm(A)
+
+        @claim.inputs
+        def at_most_one(A: Left, c: Share) -> Any:
+            return {"A": A, "c": c}
+
+        claim.oracle(lambda A, c: frobenius_norm(A) * c * c)
+        claim.mutant("half", lambda value: value / 2)
+        return claim
+
+    assert check_of(shrunk()).message == "1 of 1 inequalities are not derived"
+    at_most_one = Assumption("c <= 1", nonnegative=lambda c: 1 - c)
+    assert check_of(shrunk(assumptions=[at_most_one])).outcome == VIOLATED  # c may be below -1, for all it says
+    record = check_of(shrunk(assumptions=[at_most_one, Assumption("c >= 0", nonnegative=lambda c: c)]))
+    assert record.outcome == UPHELD, record.message
+    assert "1 - c >= 0" in record.details["hypotheses"]
+
+
+def test_the_largest_of_several_is_bounded_case_by_case() -> None:
+    def several(**options: Any) -> Claim:
+        claim = toy("several", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def scaled(A: Left, c: Share, w: Frequency) -> Any:
+            return frobenius_norm(A) * w
+
+        @claim.inputs
+        def above_both(A: Left, c: Share) -> Any:
+            return {"A": A, "c": c, "w": largest_of(c) * 2}
+
+        claim.oracle(lambda A, c: frobenius_norm(A) * largest_of(c))
+        claim.mutant("square", lambda A, w: frobenius_norm(A) * w * w)
+        return claim
+
+    def largest_of(c: Any) -> Any:
+        return maximum(concatenate([ones(1, 1) * c * c, ones(1, 1) * c / 2], axis=0))
+
+    assert check_of(several()).outcome == VIOLATED
+    record = check_of(several(assumptions=[Assumption("w is above both", nonnegative=lambda c, w: w - largest_of(c))]))
+    assert record.outcome == UPHELD, record.message
+    assert record.details["mutants"] == {"square": "not proved"}
+
+
+def test_an_assumed_bound_of_all_entries_bounds_a_norm() -> None:
+    small = Assumption("|A_ij| <= c", nonnegative=lambda A, c: c - absolute(A).reshape(-1))
+
+    def bounded(factor: Any, **options: Any) -> Claim:
+        claim = toy("entries", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def largest(A: Left, c: Share) -> Any:
+            return A.shape[0] * A.shape[1] * c * c * factor
+
+        @claim.inputs
+        def scaled(G: Left, c: Share) -> Any:
+            return {"A": G * (c / (maximum(absolute(G)) + 1)), "c": c}
+
+        claim.oracle(lambda A: total(A * A))
+        claim.mutant("half", lambda value: value / 2)
+        return claim
+
+    assert check_of(bounded(1)).outcome == VIOLATED
+    assert check_of(bounded(rational(9, 10), assumptions=[small])).outcome == VIOLATED
+    record = check_of(bounded(1, assumptions=[small]))
+    assert record.outcome == UPHELD, record.message
+    assert record.details["rules"] == ["largest of all entries", "assumption"]
 
 
 def test_gates_agree_only_where_an_assumption_says_so() -> None:

@@ -1,7 +1,7 @@
-"""How eigenvalues, rates and trajectories are computed: `eigenvalues`, `spectral_radius`, `loss_along`, `runge_kutta`.
+"""How rates and trajectories are computed: `loss_along`, `runge_kutta`.
 
-Eigenvalues are floats from LAPACK or rigorous enclosures in balls; an energy that survives the attack on dE/dt is also
-followed along whole trajectories, by Runge-Kutta with the step halved (`energy_lost`).
+An energy that survives the attack on dE/dt is also followed along whole trajectories, by Runge-Kutta with the step halved
+(`energy_lost`).
 """
 
 from __future__ import annotations
@@ -9,61 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import flint
 import numpy as np
 
 from verify.arithmetics import is_tensor, midpoint
 from verify.matrix import absolute, concatenate, ones, rational, row_sums, vec_r, zeros
 from verify.oracles import jacobian
-from verify.vocabulary import ArithmeticUnsupported
-
-
-def _lapack_eigenvalues(A: Any) -> Any:
-    """The eigenvalues of a tensor (n, n), complex, shape (n,); NaN where A is not finite."""
-    import torch
-
-    # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN.  It also fails to
-    # converge on some anti-symmetric integer matrices, which a reflection, chosen without meaning, brings out of their way.
-    finite = A.isfinite().all()
-    v = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device).sqrt().reshape(-1, 1)
-    reflection = torch.eye(A.shape[0], dtype=A.dtype, device=A.device) - v @ v.T * (4 / (A.shape[0] * (A.shape[0] + 1)))
-    values = torch.linalg.eigvals(reflection @ torch.where(finite, A, torch.zeros_like(A)) @ reflection)
-    return torch.where(finite, values, torch.full_like(values, torch.nan))
-
-
-def _enclosed_eigenvalues(A: Any) -> list[flint.acb]:
-    """The eigenvalues of a ball matrix (n, n), multiple ones included."""
-    try:
-        found = flint.acb_mat([[flint.acb(entry) for entry in row] for row in A]).eig(multiple=True)
-    except ValueError as problem:
-        raise ArithmeticUnsupported(f"the eigenvalues could not be enclosed: {problem}") from None
-    # The float route computes those of A + E: two products with a reflection and a backward stable kernel, each with an
-    # error of up to n roundings of |A|.  Balls can be sharper, exact for diagonal A even, so this is added.
-    size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(0)).sqrt().abs_upper()
-    spread = flint.arb(0, size * 3 * A.shape[0] * flint.arb(2) ** -flint.ctx.prec)
-    return [value + flint.acb(spread, spread) for value in found]
-
-
-def spectral_radius(A: Any) -> Any:
-    """The largest absolute value of the eigenvalues of A (n, n), a scalar; balls enclose it."""
-    if is_tensor(A):
-        return _lapack_eigenvalues(A).abs().max()
-    largest = flint.arb(0)
-    for value in _enclosed_eigenvalues(A):
-        largest = largest.max(abs(value))
-    return largest
-
-
-def eigenvalues(A: Any) -> Any:
-    """Real and imaginary parts of the eigenvalues of A (n, n), imaginary parts ascending, shape (n, 2); balls enclose them."""
-    if is_tensor(A):
-        import torch
-
-        values = _lapack_eigenvalues(A)
-        order = values.imag.argsort()
-        return torch.stack([values.real[order], values.imag[order]], dim=1)
-    enclosed = sorted(_enclosed_eigenvalues(A), key=lambda value: midpoint(value.imag))
-    return np.array([[value.real, value.imag] for value in enclosed], dtype=object).reshape(len(enclosed), 2)
 
 
 def ascending(row: Any) -> Any:

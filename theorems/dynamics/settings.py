@@ -14,6 +14,7 @@ from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import eye, kron, row_sums
 from verify.vocabulary import Assumption, Real, Setting, Shape, Size
+from verify.vocabulary.hypotheses import skew, unit_rows as has_unit_rows
 
 Factor = Annotated[Any, Shape("D", "D_H")]
 HeadQueries = Annotated[Any, Shape("D", "D_H", role="query")]
@@ -128,3 +129,9 @@ ONE_FREQUENCY = OSCILLATION.extended(
     inputs=equal_frequencies,
 )
 TURNING_STATE = ONE_FREQUENCY.extended("Section 5.2, equal frequencies and a unit state", assumptions=[UNIT_STATE])
+#: What proofs of bounds use of such a state.
+TURNING = (
+    skew("Omega", stated=r"\Omega is anti-symmetric"),
+    has_unit_rows("x", stated=r"\|x\| = 1"),
+    EQUAL_FREQUENCIES,
+)

@@ -33,7 +33,7 @@ from verify.vocabulary.claims import Assumption, Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost
-from verify.vocabulary.shapes import Real, Shape, Size
+from verify.vocabulary.shapes import Real, Shape, Size, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
 AGREEMENT = 1e-8
@@ -55,7 +55,7 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
 
         mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
-        signed = [side(f) for item in claim.tested_assumptions if (f := item.positive or item.nonnegative)]
+        signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
         return prove_bound(
             side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames, signed
@@ -65,11 +65,14 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
 def _inputs(claim: Claim) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
     found = inputs_of(claim, input_matrix)
-    for item in claim.tested_assumptions:
-        if (least_zero := item.nonnegative or item.positive) is not None:
-            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
-                value = claim.evaluate(least_zero, found)
-                found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
+    for item in claim.hypotheses:  # scalars of which only an assumption speaks
+        named = parameter_names(item.zero) if isinstance(item, Assumption) and item.zero else ()
+        scalars = {name: claim.parameters.get(name) for name in named if name not in found}
+        found |= {name: real_symbol(name, spec) for name, spec in scalars.items() if isinstance(spec, Real)}
+    for least_zero in [f for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]:
+        with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
+            value = claim.evaluate(least_zero, found)
+            found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
     if not claim.prepares_inputs:
         return found
     unknown = {
@@ -276,7 +279,10 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
         "closed forms": sorted(known.closed),
-        "hypotheses": [*map(str, claim.hypotheses), *sorted(known.used)],
+        "hypotheses": [
+            *(item.text if isinstance(item, Assumption) else str(item) for item in claim.hypotheses),
+            *sorted(known.used),
+        ],
         "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "mutants": proof.mutants,
         "seconds": proof.seconds,

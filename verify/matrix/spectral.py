@@ -13,7 +13,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetics import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, primitive, sqrt
+from verify.arithmetics import Constant, Kind, exact_scalar, has_jets, is_tensor, kind_of, midpoint, primitive, sqrt
 from verify.matrix.layout import require_matrix, require_square
 from verify.matrix.products import concatenate
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -246,6 +246,55 @@ def effective_condition_number(A: Any, rank: int) -> Any:
     if not 1 <= rank <= len(values):
         raise InputError("rank", f"between 1 and {len(values)}", str(rank))
     return values[0] / values[rank - 1]
+
+
+def _lapack_eigenvalues(A: Any) -> Any:
+    """The eigenvalues of a tensor (n, n), complex, shape (n,); NaN where A is not finite."""
+    import torch
+
+    # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN.  It also fails to
+    # converge on some anti-symmetric integer matrices, which a reflection, chosen without meaning, brings out of their way.
+    finite = A.isfinite().all()
+    v = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device).sqrt().reshape(-1, 1)
+    reflection = torch.eye(A.shape[0], dtype=A.dtype, device=A.device) - v @ v.T * (4 / (A.shape[0] * (A.shape[0] + 1)))
+    values = torch.linalg.eigvals(reflection @ torch.where(finite, A, torch.zeros_like(A)) @ reflection)
+    return torch.where(finite, values, torch.full_like(values, torch.nan))
+
+
+def _enclosed_eigenvalues(A: Any) -> list[flint.acb]:
+    """The eigenvalues of a ball matrix (n, n), multiple ones included."""
+    try:
+        found = flint.acb_mat([[flint.acb(entry) for entry in row] for row in A]).eig(multiple=True)
+    except ValueError as problem:
+        raise ArithmeticUnsupported(f"the eigenvalues could not be enclosed: {problem}") from None
+    # The float route computes those of A + E: two products with a reflection and a backward stable kernel, each with an
+    # error of up to n roundings of |A|.  Balls can be sharper, exact for diagonal A even, so this is added.
+    size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(0)).sqrt().abs_upper()
+    spread = flint.arb(0, size * 3 * A.shape[0] * flint.arb(2) ** -flint.ctx.prec)
+    return [value + flint.acb(spread, spread) for value in found]
+
+
+@primitive
+def spectral_radius(A: Any) -> Any:
+    """The largest absolute value of the eigenvalues of A (n, n), a scalar; balls enclose it."""
+    if is_tensor(A):
+        return _lapack_eigenvalues(A).abs().max()
+    largest = flint.arb(0)
+    for value in _enclosed_eigenvalues(A):
+        largest = largest.max(abs(value))
+    return largest
+
+
+def eigenvalues(A: Any) -> Any:
+    """Real and imaginary parts of the eigenvalues of A (n, n), imaginary parts ascending, shape (n, 2); balls enclose them."""
+    if is_tensor(A):
+        import torch
+
+        values = _lapack_eigenvalues(A)
+        order = values.imag.argsort()
+        return torch.stack([values.real[order], values.imag[order]], dim=1)
+    enclosed = sorted(_enclosed_eigenvalues(A), key=lambda value: midpoint(value.imag))
+    return np.array([[value.real, value.imag] for value in enclosed], dtype=object).reshape(len(enclosed), 2)
 
 
 @primitive

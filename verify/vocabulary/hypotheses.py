@@ -75,6 +75,11 @@ def skew(of: str, stated: str) -> Hypothesis:
     return Hypothesis("is skew", of, stated)
 
 
+def dissipative(of: str, stated: str) -> Hypothesis:
+    """x^T M x <= 0 for every x."""
+    return Hypothesis("has a symmetric part without positive eigenvalues", of, stated)
+
+
 def idempotent(of: str, stated: str) -> Hypothesis:
     """P P = P."""
     return Hypothesis("is idempotent", of, stated)

@@ -51,8 +51,9 @@ PROB_SMALL.counterexample("c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is abo
 
 PROB_BELOW = Claim(CONVERGENCE, "convergence.thm-1-prob-bounded-below", label="The quantity of Theorem 1, from below",
     statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall\hat c>0,\ N\ge2",
-    name="probability term of Theorem 1, lower bound", assumptions=["p = (N - 1)^{-c^} in (0, 1]"],
-    relation=AtMost(left="exp(-c_0 / d_s)"),
+    name="probability term of Theorem 1, lower bound",
+    assumptions=[Assumption("p = (N - 1)^{-c^} in (0, 1]", nonnegative=lambda p: 1 - p)],
+    relation=AtMost(left="exp(-c_0 / d_s)"), all_sizes=True,
     sizes={"d_s": (1, 4)}, corrects="convergence.thm-1-prob-small", of_project=True,
 )  # fmt: skip
 
@@ -109,8 +110,8 @@ C_HAT.counterexample(
 BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
     statement=r"""0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat
         c})\le\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0""",
-    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r)],
-    name="dissimilarity tail at small levels", relation=AtMost(left="exp(-t^c^) at c^ = 1/2, 1 and 1/2"),
+    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r, nonnegative=lambda r: 1 - r)],
+    name="dissimilarity tail at small levels", relation=AtMost(left="exp(-t^c^) at c^ = 1/2, 1 and 1/2"), all_sizes=True,
     corrects="convergence.assumption-3-chat", of_project=True,
     note=r"""$t^{\hat c}$ falls with $\hat c$ for $t \le 1$, the range in which Lemma 15 uses Assumption 3; $\exp(x) \ge
         1 + x$ gives the rest.""")  # fmt: skip

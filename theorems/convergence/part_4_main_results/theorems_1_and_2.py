@@ -266,8 +266,14 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
         "most delta_2",
         "C_Q = C_K = C_V = C_O = 1",
         Assumption("lambda_0, C_x, E > 0", positive=lambda least, C_x, E: stacked([least, C_x, E])),
+        Assumption(
+            "d_m is at least d and the last two members of the maximum",
+            nonnegative=lambda N, d, least, C_x, E, d_m: stacked(
+                [d_m - d, d_m - _sufficient_width(N, d, least, C_x, E)]
+            ),
+        ),
     ],
-    name="sufficient width for one token, LeCun", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 4)},
+    name="sufficient width for one token, LeCun", relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "d": (1, 4)},
     uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
     corrects="convergence.thm-1", of_project=True,
     note=r"""Decided on the three events, with every norm at its bound. The width is of order $N^3 / \lambda_0^3$, as
@@ -362,8 +368,14 @@ NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
         "the event alpha^2 >= lambda_0 / 4, which fails with probability at most delta_1 from the width w_48 of "
         "convergence.eq-60-61-scaled on",
         "C_Q = C_K = C_V = C_O = 1", Assumption("lambda_0, C_x > 0", positive=lambda least, C_x: stacked([least, C_x])),
+        Assumption(
+            "sqrt(2 l(theta^0)) is at most both members of the minimum",
+            nonnegative=lambda N, d_m, least, C_x, error: stacked(
+                [allowed - error for allowed in _allowed_errors(N, d_m, least, C_x)]
+            ),
+        ),
     ],
-    name="sufficient initial loss for one token, NTK", relation=AtMost(), sizes={"N": (1, 4), "d_m": (1, 6)},
+    name="sufficient initial loss for one token, NTK", relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "d_m": (1, 6)},
     uses=("convergence.eq-60-61-scaled", "convergence.prop-1-initial-margin"), corrects="convergence.thm-2",
     of_project=True,
     note=r"""Decided on the two events, with every norm at its bound. Unlike under LeCun initialisation no width brings
@@ -371,14 +383,18 @@ NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
         1 give $\sqrt{2 \ell}$ of order $\sqrt{N}$.""")  # fmt: skip
 
 
+def _allowed_errors(N: int, d_m: int, least: Any, C_x: Any) -> list[Any]:
+    """The two members of the minimum, which Eqs. (2) and (3) ask for."""
+    one, quarter = least * 0 + 1, least * rational(1, 4)
+    first = least / (C_x * maximum(stacked([one, 32 * C_x**2])) * sqrt(one * N) * 128)
+    return [first, quarter * sqrt(quarter) * sqrt(one * d_m) / (C_x**2 * (1 + 2048 * C_x**4) * (128 * N))]
+
+
 @NTK_ONE_TOKEN.inputs
 def loss_for_one_token(N: SampleCount, d_m: Width, least: Positive, C_x: Positive,
                        share: Annotated[Any, Real(0.5, 1.0)]) -> dict[str, Any]:  # fmt: skip
-    one = least * 0 + 1
-    first = least / (C_x * maximum(stacked([one, 32 * C_x**2])) * sqrt(one * N) * 128)
-    quarter = least * rational(1, 4)
-    second = quarter * sqrt(quarter) * sqrt(one * d_m) / (C_x**2 * (1 + 2048 * C_x**4) * (128 * N))
-    return {"N": N, "d_m": d_m, "least": least, "C_x": C_x, "error": -maximum(stacked([-first, -second])) * share}
+    error = -maximum(stacked([-allowed for allowed in _allowed_errors(N, d_m, least, C_x)])) * share
+    return {"N": N, "d_m": d_m, "least": least, "C_x": C_x, "error": error}
 
 
 @NTK_ONE_TOKEN.formula

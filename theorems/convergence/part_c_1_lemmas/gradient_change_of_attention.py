@@ -131,7 +131,7 @@ EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21)
     statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
         \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     name="change of the query gradient, split, corrected",
-    relation=AtMost(left="change of the gradient in W_Q", ascent=False), corrects="convergence.eq-21",
+    relation=AtMost(left="change of the gradient in W_Q", ascent=False), all_sizes=True, corrects="convergence.eq-21",
     of_project=True)  # fmt: skip
 EQ_21_TOKENS.domain("steep attention")(steep_attention)
 

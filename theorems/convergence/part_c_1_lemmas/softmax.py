@@ -136,7 +136,7 @@ EDELMAN = Claim(PAIR, "convergence.lemma-7-edelman",
         \le2\|\tau_0X^{(i,:)}W_Q^{t'\top}W_K^{t'}X^\top-\tau_0X^{(i,:)}W_Q^{t\top}W_K^tX^\top\|_\infty\ (\text{By
         Corollary A.7 in Edelman et al. [2022]})""",
     assumptions=["a, b: the logits at two steps, any vectors here"],
-    relation=AtMost(left="||softmax(a) - softmax(b)||_1"),
+    relation=AtMost(left="||softmax(a) - softmax(b)||_1"), all_sizes=True,
     note="The factor 2 can be dropped: convergence.softmax-lipschitz has the sharp constant 1.",
 )  # fmt: skip
 
@@ -156,7 +156,8 @@ EDELMAN.mutant("mean distance", lambda a, b: total(absolute(a - b)) * rational(2
 SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants of the softmax",
     statement=r"""\|\mathrm{softmax}(a)- \mathrm{softmax}(b)\|_1 \le\|a-b\|_\infty,\qquad\|
         \mathrm{softmax}(a)-\mathrm{softmax}(b) \|_2\le\tfrac12\|a-b\|_2""",
-    name="sharp Lipschitz constants of the softmax", relation=AtMost(), uses=("convergence.lemma-11",), of_project=True,
+    name="sharp Lipschitz constants of the softmax", relation=AtMost(), all_sizes=True,
+    uses=("convergence.lemma-11",), of_project=True,
     note=r"""Along the segment the change is $(\mathrm{diag}(v) - v v^\top) h$. Its 1-norm is $E|h - E h|$ under the
         weights $v$, at most the standard deviation of $h$, hence at most $\max |h|$; and by Gershgorin
         $\mathrm{diag}(v) - v v^\top$ has norm at most $\max 2 v (1 - v) \le 1/2$. Both are attained in the limit at two

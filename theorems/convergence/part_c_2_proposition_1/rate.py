@@ -178,7 +178,7 @@ RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate o
         Assumption("Eq. (3): alpha^3 >= 32 q", nonnegative=lambda alpha, q: alpha**3 - 32 * q),
         "Weyl: sigma_min(F_pre^t) >= alpha - 4 q / alpha^2",
     ],
-    name="convergence rate from Eq. (3)", relation=AtMost(signed=True), corrects="convergence.rate-last-line",
+    name="convergence rate from Eq. (3)", relation=AtMost(signed=True), all_sizes=True, corrects="convergence.rate-last-line",
     of_project=True,
     note=r"""$\gamma \sum_s u^s \le 4 / \alpha^2$ after Eq. (27), so the $16 / \alpha^2$ of the chain for $F_{pre}$ is
         four times more than needed. The induction of C.2 then closes with the printed rate of Eq. (4), as far as Eq.

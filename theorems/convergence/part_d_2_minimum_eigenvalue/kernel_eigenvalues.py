@@ -252,7 +252,8 @@ NUMERIC.counterexample("d = 1, N = 1000: the bound is 25, the diagonal of K is 1
 NUMERIC_ORDER = Claim(CONVERGENCE, "convergence.lemma-19-numeric-order",
     label="Proof of Lemma 19, last display, the arithmetic", name="growth of the printed eigenvalue bound",
     statement=r"N\ge5832d^4\ \Rightarrow\ \frac{N}{2d}\le\frac Nd-9N^{2/3}d^{1/3}\le\frac Nd",
-    relation=AtMost(left="N / (2d), and the printed bound"), sizes={"d": (1, 4)},
+    assumptions=[Assumption("t = (N / d^4)^{1/3} >= 18", nonnegative=lambda t: t - 18)],
+    relation=AtMost(left="N / (2d), and the printed bound"), all_sizes=True, sizes={"d": (1, 4)},
     corrects="convergence.lemma-19-numeric", of_project=True,
     note=r"""$N = t^3 d^4$ with $t \ge 18$ gives $9 N^{2/3} d^{1/3} = 9 t^2 d^3 \le t^3 d^3/2$. Equality at $t = 18$;
         the sign changes at $t = 9$.""")  # fmt: skip
@@ -264,7 +265,7 @@ def larger_growth(t: LargeRatio, d: Dimension) -> Any:
     return stacked([_printed_growth(t, d), t**3 * d**3])
 
 
-NUMERIC_ORDER.oracle(lambda t, d: stacked([t**3 * rational(d**3, 2), _printed_growth(t, d)]))
+NUMERIC_ORDER.oracle(lambda t, d: stacked([t**3 * d**3 * rational(1, 2), _printed_growth(t, d)]))
 NUMERIC_ORDER.mutant("18 for 9", lambda t, d: stacked([(t**3 - t * t * 18) * d**3, t**3 * d**3]))
 NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d ** 3")
 

@@ -109,7 +109,7 @@ EQ_65_TRANSPOSED = Claim(CONVERGENCE, "convergence.eq-65-transposed", label="Eq.
         \beta_{1,n}^*)\|_2+\|X_nX_r^\top( \beta_{1,r}-\beta_{1,r}^*)\|_2\le
         C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
     name="change of a feature Gram entry, corrected", assumptions=[ASSUMPTION_1, M_IS],
-    relation=AtMost(left="the first and the middle member"),
+    relation=AtMost(left="the first and the middle member"), all_sizes=True,
     sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.eq-65", of_project=True,
 )  # fmt: skip
 
@@ -127,9 +127,7 @@ EQ_65_TRANSPOSED.mutant("C_x^2 without d_s", d_s=1)
 
 ON_THE_EVENT = Assumption(
     "Eq. (67) for all d^2 entries: |M^(i,j)| <= 2 tau_0 eta_QK sqrt(d_m ell), ell = log(2 d^2 / delta')",
-    nonnegative=lambda M, tau_0, eta_QK, d_m, ell: (
-        entry_bound(tau_0, eta_QK, d_m, ell) * (1 + TINY) - absolute(M).reshape(-1)
-    ),
+    nonnegative=lambda M, tau_0, eta_QK, d_m, ell: entry_bound(tau_0, eta_QK, d_m, ell) - absolute(M).reshape(-1),
 )
 WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
 
@@ -169,7 +167,7 @@ EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)", name="d
         W_K-\tau_0W_Q^{\star\top}W_K^\star\|_F\ (\text{By Lemma 7});\quad \text{when
         }d_m\ge2\log\tfrac{2d^2}{\delta'},\text{ with probability at least }1-\delta':\
         \|\beta_{1,n}-\beta_{1,n}^\star\|_2\le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}""",
-    relation=AtMost(), sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
+    relation=AtMost(), all_sizes=True, sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
     note=r"""Certified on the event of Eq. (67) for every entry, which the union bound over $d^2$ entries gives with
         probability at least $1 - \delta'$.""")  # fmt: skip
 

@@ -13,11 +13,11 @@ import numpy as np
 from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, flow, projection, unit_rows,
 )  # fmt: skip
-from theorems.dynamics.numerics import eigenvalues, loss_along
+from theorems.dynamics.numerics import loss_along
 from theorems.dynamics.settings import (
     ENERGY, SPHERE, SYMMETRIC, SYMMETRIC_ATTENTION, Core, Factor, InverseTemperature, symmetric_weights, unit_tokens_and_values,
 )  # fmt: skip
-from verify.matrix import block_diag, concatenate, exp, eye, maximum, ones, row_sums, step, zeros
+from verify.matrix import block_diag, concatenate, eigenvalues, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Shape
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows

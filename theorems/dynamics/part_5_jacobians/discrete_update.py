@@ -11,14 +11,13 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, flow, rms_norm,
 )  # fmt: skip
-from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.settings import (
     SPHERE, UPDATE, Factor, HeadQueries, Step, unit_tokens_and_values, update_as_drawn,
 )  # fmt: skip
 from verify.matrix import (
-    COLUMN, absolute, concatenate, eye, maximum, ones, rational, row_norms, row_sums, softmax, spectral_norm, unvec_r,
-    vec_r,
+    COLUMN, absolute, concatenate, eye, maximum, ones, rational, row_norms, row_sums, softmax, spectral_norm,
+    spectral_radius, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Reading, Real, TendsTo
@@ -331,12 +330,25 @@ SUPPRESSION.mutant(
 SUPPRESSION.mutant("step without its identity", "_growth(J) -> _growth(J - eye(J.shape[0]))")
 
 
+def smallest_radius(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
+    """R, the smallest norm of a row of X + eta Delta X, a scalar."""
+    return -maximum(-row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))
+
+
 SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="Suppression of the spectral norm",
     statement=r"""R:=\min_i\|X_{[i,:]}+\eta\Delta X_{[i,:]}\|\ge\max_j|\gamma_j|\ \Rightarrow\ \Big\|\frac{\partial
         \operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}(X)\|_2,\quad \Delta
         X=C+\operatorname{MSA}(X),\ J_{\text{MSA}}=\partial\operatorname{MSA}/\partial X""",
-    assumptions=[r"update (9); drawn with R = max_j|\gamma_j|, the strongest case", NO_ZERO_INPUT],
-    name="normalisation suppresses the spectral norm", relation=AtMost(ascent=False), of_project=True,
+    assumptions=[
+        "update (9)", NO_ZERO_INPUT,
+        Assumption(
+            r"R \ge max_j|\gamma_j|; drawn with equality, the strongest case",
+            nonnegative=lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: (
+                smallest_radius(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) - maximum(absolute(gamma))
+            ),
+        ),
+    ],
+    name="normalisation suppresses the spectral norm", relation=AtMost(ascent=False), all_sizes=True, of_project=True,
     corrects="dynamics.sec-5.1-suppress", uses=("dynamics.eq-71", "dynamics.eq-73-76"),
     note=r"""Of eigenvalues it says that those of the normalised step are at most $\|I + \eta J_{\text{MSA}}\|_2$, not
         at most those of the step.""")  # fmt: skip
@@ -348,8 +360,7 @@ def gain_as_large_as_radius(
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
 ) -> dict[str, Any]:  # fmt: skip
     """gamma scaled so that max |gamma_j| is the smallest norm of a row of X + eta Delta X."""
-    R = -maximum(-row_norms(updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))
-    gamma = gamma * (R / maximum(absolute(gamma)))
+    gamma = gamma * (smallest_radius(X, C, W_Q, W_K, W_V, W_O, beta, eta, H) / maximum(absolute(gamma)))
     return update_as_drawn(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
 
 
@@ -363,10 +374,12 @@ def norm_without_normalisation(
     return spectral_norm(J)
 
 
-SUPPRESSED_NORM.oracle(
-    lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: spectral_norm(
-        normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    )
-)
+@SUPPRESSED_NORM.oracle
+def norm_with_normalisation(
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Gain, beta: Any, eta: Any, H: int
+) -> Any:
+    return spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H))
+
+
 SUPPRESSED_NORM.mutant("spectral radius of the step", "spectral_norm -> spectral_radius")
 SUPPRESSED_NORM.mutant("identity dropped", "J -> J - eye(J.shape[0])")

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.numerics import ascending, eigenvalues, spectral_radius
+from theorems.dynamics.numerics import ascending
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
-from theorems.dynamics.settings import OSCILLATION, UNIT_STATE, Generator, Row, Step, unit_state
+from theorems.dynamics.settings import OSCILLATION, TURNING, UNIT_STATE, Generator, Row, Step, unit_state
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, expm, eye, ones, row_norms, row_sums, spectral_norm, sqrt, step, total, zeros
+from verify.matrix import (
+    concatenate, eigenvalues, expm, eye, ones, row_norms, row_sums, spectral_norm, spectral_radius, sqrt, step, total, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
 
@@ -435,7 +437,8 @@ MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, t
     statement=r"""\text{``We find that a normalization layer (18) serves as an alternative way to mitigate this
         instability by effectively rescaling the system through division by }\|y\|\text{''}""",
     assumptions=[UNIT_STATE, "frequencies of any kind"],
-    name="normalisation mitigates the instability of oscillations", relation=AtMost(), expects="reading",
+    name="normalisation mitigates the instability of oscillations", relation=AtMost(), all_sizes=True,
+    hypotheses=TURNING[:2], expects="reading",
     uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
     reading=Reading("mitigate this instability", r"""lessen, not remove: states stay on the unit sphere, and at every
             state $\max_j|\lambda_j|$ of (18) is at most that of (17) over $\|y\|$, and $\|y\| \ge 1$"""),

@@ -56,7 +56,7 @@ PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. 
         "update (9), RMSNorm of Eq. (6), MSA of Eqs. (1)-(2) with D_H = D/H",
         "eta and gamma of either sign, zero included",
     ],
-    name="normalised Jacobian norm bound", relation=AtMost(), sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
+    name="normalised Jacobian norm bound", relation=AtMost(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
     uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
     proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
     note=r"""For RMSNorm as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with

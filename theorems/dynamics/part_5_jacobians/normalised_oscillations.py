@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.dynamics.definitions import normalisation, unit_rows
-from theorems.dynamics.numerics import spectral_radius
-from theorems.dynamics.settings import OSCILLATION, TURNING_STATE, Generator, Row, Step
-from verify.matrix import eye, inverse, row_norms, row_sums, total
+from theorems.dynamics.settings import OSCILLATION, TURNING, TURNING_STATE, Generator, Row, Step
+from verify.matrix import eye, inverse, row_norms, row_sums, spectral_radius, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, subject
 
@@ -63,7 +62,7 @@ A5 = Claim(TURNING_STATE, "dynamics.a.5", label="Section 5.2 / A.5, main claim",
     statement=r"""\text{all }\omega_j=\omega\ \Rightarrow\ \text{all eigenvalues }\lambda_j\text{ of
         }J(x)=\Big(I_D-\frac{yy^ \top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\text{ satisfy }|\lambda_j|\le1""",
     name="eigenvalues of the normalised oscillation step, bound",
-    relation=AtMost(left="spectral radius of the step's Jacobian"), uses=("dynamics.eq-18",),
+    relation=AtMost(left="spectral radius of the step's Jacobian"), all_sizes=True, hypotheses=TURNING, uses=("dynamics.eq-18",),
     proof=(
         "dynamics.eq-81", "dynamics.a.5-spectrum", "dynamics.eq-82", "dynamics.eq-68", "dynamics.eq-84",
         "dynamics.eq-85-87",

@@ -14,6 +14,7 @@ from theorems.dynamics.settings import Generator, Row
 from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, step, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary.hypotheses import contraction, dissipative
 
 Time = Annotated[Any, Real(0.0, 4.0)]
 Bound = Annotated[Any, Real(1.0, 30.0)]
@@ -171,7 +172,8 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
         r" whose eigenvalues on the imaginary axis are semisimple",
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
-    relation=AtMost(left="|exp(tA) x|"), sizes={"D": (1, 3)}, of_project=True,
+    relation=AtMost(left="|exp(tA) x|"), all_sizes=True, sizes={"D": (1, 3)}, of_project=True,
+    hypotheses=(dissipative("M", stated=r"M = \Omega - BB^\top with \Omega anti-symmetric"),),
     corrects="dynamics.sec-5.2-stability-continuous",
     note=r"""A bound independent of $t$ is Lyapunov stability of 0, for linear $f$. Zero eigenvalues, odd $D$ and
         non-normal $J$ included. For nonlinear $f$ eigenvalues with $\operatorname{Re}(\lambda_j) < 0$ suffice, those on
@@ -194,7 +196,9 @@ def bound_on_orbit(x: Row, V: Generator) -> Any:
     return _orbit_bound(x, V)
 
 
-SEMISIMPLE.oracle(lambda M, V, x, t: row_norms(x @ expm(V @ M @ inverse(V) * t).T))
+@SEMISIMPLE.oracle
+def norm_on_orbit(M: Generator, V: Generator, x: Row, t: Time) -> Any:
+    return row_norms(x @ expm(V @ M @ inverse(V) * t).T)
 
 
 @SEMISIMPLE.domain("no damping")
@@ -214,7 +218,8 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
         r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
         r" -1 among them, are semisimple",
     ],
-    relation=AtMost(), sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
+    relation=AtMost(), all_sizes=True, hypotheses=(contraction("C", stated="a contraction"),),
+    sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
     note="Checked after six steps; the bound does not depend on their number.")  # fmt: skip
 
 

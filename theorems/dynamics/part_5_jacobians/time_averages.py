@@ -12,13 +12,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.numerics import spectral_radius
 from theorems.dynamics.settings import Generator
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import is_tensor, rational
 from verify.matrix import (
     concatenate, determinant, eye, frobenius_norm, log, rational, row_sums, singular_values, smallest_singular_value,
-    spectral_norm, trace,
+    spectral_norm, spectral_radius, trace,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
 

@@ -93,10 +93,6 @@ def row_block(y: Any, gamma: Any) -> Any:
     return diag(gamma) @ (eye(y.shape[1]) - y.T @ y / (r * r)) / r
 
 
-def rows_of(Y: Any) -> list[Any]:
-    return [Y[i : i + 1] for i in range(Y.shape[0])]
-
-
 @LEMMA_A3.formula
 def rms_norm_jacobian(Y: Tokens, gamma: Gain) -> Any:
     """dRMSNorm/dY, shape (S D, S D) (Lemma A.3)."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.dynamics.numerics import eigenvalues
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
-    ANTISYMMETRIC, EQUAL_FREQUENCIES, ONE_FREQUENCY, OSCILLATION, TURNING_STATE, UNIT_STATE, Frequency, Generator, Row,
-    Step, unit_state,
+    ANTISYMMETRIC, EQUAL_FREQUENCIES, ONE_FREQUENCY, OSCILLATION, TURNING, TURNING_STATE, UNIT_STATE, Frequency,
+    Generator, Row, Step, unit_state,
 )  # fmt: skip
 from verify.arithmetics import is_tensor
-from verify.matrix import concatenate, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, trace
+from verify.matrix import concatenate, eigenvalues, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, trace
 from verify.oracles import jacobian
 from verify.vocabulary import AtMost, Claim, Equal, HasStructure
 
@@ -110,8 +109,8 @@ EQ_84.mutant("triangle inequality", lambda omega, eta: 1 + sqrt(eta * eta * omeg
 EQS_85_87 = Claim(TURNING_STATE, "dynamics.eq-85-87", label="Eqs. (85)-(87)",
     statement=r"""\|J(x)\|_2=\Big\|\Big(I_D-\frac{yy^\top}{\|y\|^2}\Big)\frac1{\|y\|}(I_D+\eta\Omega)\Big\|_2\le
         \frac1{\|y\|}\|I_D+\eta\Omega\|_2\le\frac{\sqrt{1+\eta^2\omega^2}}{\sqrt{1+\eta^2\omega^2}}=1""",
-    name="spectral norm of the normalised oscillation step", relation=AtMost(),
-    uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
+    name="spectral norm of the normalised oscillation step", relation=AtMost(), all_sizes=True,
+    hypotheses=TURNING, uses=("dynamics.eq-18", "dynamics.eq-68", "dynamics.eq-82", "dynamics.eq-84"),
     note=r"$\|J\|_2$ against both right-hand sides; that these are equal is Eqs. (82) and (84). Attained for $D = 4$.",
 )  # fmt: skip
 

@@ -13,11 +13,11 @@ from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, rms_norm,
 )  # fmt: skip
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
-from theorems.dynamics.part_a_proofs.lemmas import row_block, rows_of
+from theorems.dynamics.part_a_proofs.lemmas import rms_norm_jacobian, row_block
 from theorems.dynamics.part_c_details.oscillators import oscillator_rms_norm
 from theorems.dynamics.settings import NO_ZERO_ROW, UPDATE, Row, Step, Width
 from verify.matrix import (
-    absolute, block_diag, concatenate, eye, maximum, ones, row_norms, row_sums, singular_values, spectral_norm, zeros,
+    absolute, concatenate, each, eye, maximum, ones, row_norms, row_sums, singular_values, spectral_norm, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
@@ -56,8 +56,11 @@ EQ_68.mutant("reflection instead of projection", lambda a: concatenate([ones(1, 
 
 def _token_norm(Y: Any, gamma: Any, factor: Callable[[Any], Any] = lambda y: 1) -> Any:
     """max_i factor(y_i) |diag(gamma) (I - y_i y_i^T / |y_i|^2) / |y_i||_2, a scalar: the right-hand side of Eq. (70)."""
-    norms = [singular_values(row_block(y, gamma))[:1].reshape(1, 1) * factor(y) for y in rows_of(Y)]
-    return maximum(concatenate(norms, axis=0))
+
+    def one(i: Any) -> Any:
+        return ones(1, 1) * spectral_norm(row_block(Y[i : i + 1], gamma)) * factor(Y[i : i + 1])
+
+    return maximum(concatenate(each(Y.shape[0], one), axis=0))
 
 
 EQS_69_70 = Claim(DYNAMICS, "dynamics.eq-69-70", label="Eqs. (69)-(70)",
@@ -125,7 +128,8 @@ EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)", name="norm of
     statement=r"""\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
         \|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R""",
     assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
-    relation=AtMost(left="norm of the Jacobian of RMSNorm, largest over tokens"), uses=("dynamics.eq-68",))  # fmt: skip
+    relation=AtMost(left="norm of the Jacobian of RMSNorm, largest over tokens"), all_sizes=True,
+    uses=("dynamics.eq-68",))  # fmt: skip
 
 
 @EQ_71.formula
@@ -148,7 +152,7 @@ EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)", name="cha
         r"Y = X + \eta(C + \operatorname{MSA}(X))",
         Assumption("no row of Y vanishes", positive=squared_radii),
     ],
-    relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 2)},
+    relation=AtMost(ascent=False), all_sizes=True, sizes={"S": (1, 3), "D": (1, 2), "H": (1, 2)},
     uses=("dynamics.eq-71", "dynamics.lemma-a.3"),
     note="""Lines (73)-(74), (74)-(75) and (75)-(76), one below the other. Gradient ascent is left to Proposition 5.1,
         whose two sides are the ends of this chain.""")  # fmt: skip
@@ -166,7 +170,7 @@ def chain_of_bounds(
     """Lines (74), (75), (76), shape (3, 1)."""
     Y = updated(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)
     J = jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H)
-    outer = spectral_norm(block_diag([row_block(y, gamma) for y in rows_of(Y)]))
+    outer = spectral_norm(rms_norm_jacobian(Y, gamma))
     inner, bound = spectral_norm(eye(J.shape[0]) + eta * J), gain_over_radius(Y, gamma)
     return _column(outer * inner, bound * inner, bound * (1 + absolute(eta) * spectral_norm(J)))
 

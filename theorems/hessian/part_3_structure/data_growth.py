@@ -203,7 +203,7 @@ OUTER_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-outer-bound",
     statement=r"""\max|H_o(i,j)| \le \frac{2}{d_K}m^6 v^2\kappa_i\kappa_j,\quad \max|H_o(W_V,j)| \le
         \frac{2}{d_V\sqrt{d_K}}m^4 v\kappa_j,\quad \max|H_o(W_V,W_V)| \le \frac{2}{d_V}m^2,\quad i,j\in\{Q,K\},\ m =
         \max|X|,\ v,\kappa_Q,\kappa_K \text{ the} \text{ largest column sums of } |W_V|, |W_K|, |W_Q|""",
-    exact=False, relation=AtMost(), sizes={"L": (2, 5), "d_V": (1, 2), "d_K": (1, 3)},
+    exact=False, relation=AtMost(), all_sizes=True, sizes={"L": (2, 5), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
     note=r"""From $|\partial F_{id}/\partial W_{Q,ak}| = |x_{ia}(W_V^\top M_{2,i}W_K)_{dk}|/\sqrt{d_K} \le
         m^3v\kappa_Q/\sqrt{d_K}$, summed over $i$ and $d$. Attained by tokens $-1$ and 1 under uniform attention; for

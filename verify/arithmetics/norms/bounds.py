@@ -11,16 +11,22 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.entries import speaks_of_sums
 from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
-from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, largest_over, norm, sum_over
+from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, is_nonnegative, largest_over, norm, sum_over
 from verify.arithmetics.norms.rules import candidates
-from verify.arithmetics.norms.world import Index, world
+from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Alternatives kept for one quantity, and combinations of them tried in one expression.
 KEPT, TRIED = 4, 24
 #: Quantities that one derivation may look at.
 MOST = 4000
+
+
+def numbers_of(node: Node) -> tuple[int, ...]:
+    """The numbers of the factors of a node."""
+    return tuple(part.number for part in nodes.factors_of(nodes.single(node)[1]))
 
 
 @dataclass(frozen=True)
@@ -60,22 +66,33 @@ class Search:
             atom = world().atoms.get(target)
             if atom is not None and atom.kind == "sum over":
                 self.inner |= {symbol for symbol in atom.payload[1].free_symbols if symbol in world().atoms}
+        world().entrywise = world().entrywise or speaks_of_sums(self.targets)
         for target in self.targets | self.inner:
             atom = world().atoms.get(target)
             if atom is not None and atom.kind in NORMS and atom.payload[0].kind == "product":
                 for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
-                    world().pieces.add(tuple(part.number for part in nodes.factors_of(nodes.single(node)[1])))
+                    world().pieces.add(numbers_of(node))
+            if atom is not None and atom.kind in NORMS:
+                for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
+                    terms = nodes.terms_of(node)
+                    if (
+                        len(terms) == 2
+                        and terms[0][0] == -terms[1][0]
+                        and terms[0][1].kind == terms[1][1].kind == "product"
+                    ):
+                        one, other = (numbers_of(term) for _, term in terms)
+                        world().pairs |= {(one, other), (other, one)}
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
     def of_expression(self, value: Any) -> list[Alternative]:
         """Bounds of a scalar that is monotone in what is replaced."""
         value = sympy.sympify(value)
-        replaceable = sorted(_replaceable(value), key=sympy.default_sort_key)
-        options = [self.of_quantity(item) for item in replaceable]
+        moving = sorted(replaceable(value), key=sympy.default_sort_key)
+        options = [self.of_quantity(item) for item in moving]
         found = []
         for choice in itertools.islice(itertools.product(*options), TRIED):
-            changes = dict(zip(replaceable, (item.bound for item in choice), strict=True))
+            changes = dict(zip(moving, (item.bound for item in choice), strict=True))
             moved = value.xreplace(changes)
             steps = tuple(dict.fromkeys(step for item in choice for step in item.steps))
             complete = all(item.complete for item in choice) and self._is_reached(moved)
@@ -288,7 +305,7 @@ def _values_in(item: Any) -> set[Any]:
 # -- monotone expressions ----------------------------------------------------------------------------------------------
 
 
-def _replaceable(value: Any) -> set[Any]:
+def replaceable(value: Any) -> set[Any]:
     """The quantities in which a scalar is certainly non-decreasing."""
     every = {symbol for symbol in value.free_symbols if symbol in world().atoms}
     bad = _not_increasing(value)
@@ -309,18 +326,14 @@ def _not_increasing(value: Any) -> set[Any]:
     if value.is_Add:
         return set().union(*(_not_increasing(part) for part in value.args))
     if value.is_Mul:
-        if not all(_certainly_nonnegative(part) for part in value.args):
+        if not all(is_nonnegative(part) for part in value.args):
             return inside
         return set().union(*(_not_increasing(part) for part in value.args))
-    if value.is_Pow and value.exp.is_number and value.exp.is_positive and _certainly_nonnegative(value.base):
+    if value.is_Pow and value.exp.is_number and value.exp.is_positive and is_nonnegative(value.base):
         return _not_increasing(value.base)
     if isinstance(value, sympy.exp):
         return _not_increasing(value.args[0])
     return inside
-
-
-def _certainly_nonnegative(value: Any) -> bool:
-    return value.is_nonnegative is True
 
 
 def _has_root(value: Any) -> bool:

@@ -17,13 +17,13 @@ from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, en
 from verify.arithmetics.norms.rules import (
     HALF,
     RULES,
-    STATEMENTS,
     Candidate,
     no_candidates,
     one_after_another,
     starts_in_unit_ball,
     unused_index,
 )  # fmt: skip
+from verify.arithmetics.norms.statements import STATEMENTS
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 

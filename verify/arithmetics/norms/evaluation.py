@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms import calculus, nodes
 from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.quantities import SHIFT
 from verify.arithmetics.norms.world import Index, Node, World, resumed
@@ -56,6 +56,9 @@ class Values:
         measures: dict[str, Callable[[np.ndarray], Any]] = {
             "spectral norm": lambda A: np.linalg.norm(A, 2),
             "Frobenius norm": np.linalg.norm,
+            "spectral radius": lambda A: np.abs(np.linalg.eigvals(A)).max(),
+            "largest column sum": lambda A: np.abs(A).sum(axis=0).max(),
+            "largest row sum": lambda A: np.abs(A).sum(axis=1).max(),
             "largest entry": lambda A: np.abs(A).max(),
             "largest value": lambda A: A.max(),
             "total": lambda A: A.sum(),
@@ -105,8 +108,8 @@ class Values:
             return parts[0] if len(parts) == 1 else np.linalg.multi_dot(parts)
         if node.kind == "reshape":
             return parts[0].reshape(m, n)
-        if node.kind == "rows":
-            start = self._place(node.data[0], at)
+        if node.kind in ("rows", "part"):
+            start = self._place(node.data[0], at) * (m if node.kind == "part" else 1)
             return parts[0][start : start + m]
         if node.kind == "normalised differential":
             return _normalised_differential(parts[0], parts[1], self.number(node.data[0], at))
@@ -136,7 +139,7 @@ class Values:
 
         for place in range(start.size):
             direction = (np.arange(start.size) == place).astype(float).reshape(start.shape, order=order)
-            if is_analytic(value, self.known):
+            if is_analytic(value, node.data[1], self.known):
                 columns.append(moved(1e-30j * direction).imag / 1e-30)
                 continue
             pairs = [moved(k * STEP * direction) - moved(-k * STEP * direction) for k in range(1, 5)]
@@ -177,16 +180,20 @@ class Values:
 
 #: Kinds of node whose entries are analytic functions of those of their operands.
 _ANALYTIC = frozenset({
-    "concatenate", "diagonal", "entrywise", "exponential", "identity", "input", "inverse", "iterate", "kronecker",
-    "numbers", "ones", "permutation", "product", "reciprocal", "reshape", "rows", "softmax", "sum", "transpose", "unit", "zeros",
+    "block diagonal", "concatenate", "diagonal", "entrywise", "exponential", "identity", "input", "inverse", "iterate",
+    "kronecker", "normalised rows", "numbers", "ones", "part", "permutation", "product", "projection", "reciprocal",
+    "reshape", "rows", "softmax", "stack", "sum", "sum over", "transpose", "unit", "zeros",
 })  # fmt: skip
 
 
-def is_analytic(node: Node, known: World) -> bool:
-    """Whether the entries of a node are analytic in those of its inputs: no norm of them is a coefficient."""
-    symbols = set().union(*(getattr(item, "free_symbols", set()) for item in node.data))
+def is_analytic(node: Node, name: str, known: World) -> bool:
+    """Whether the entries of a node are analytic in those of the input `name`: no norm of it is a coefficient."""
+    if not calculus.depends(node, name, known):
+        return True
     return (
-        node.kind in _ANALYTIC and not symbols & known.atoms.keys() and all(is_analytic(p, known) for p in node.parts)
+        node.kind in _ANALYTIC
+        and not any(calculus.depends(item, name, known) for item in node.data if not isinstance(item, str))
+        and all(is_analytic(part, name, known) for part in node.parts)
     )
 
 
@@ -254,6 +261,8 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "inverse": np.linalg.inv,
     "rows as diagonals": lambda A: _block_diagonal([np.diag(row) for row in A]),
     "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),
+    "normalised rows": lambda A: A / np.sqrt((A * A).sum(axis=1, keepdims=True)),
+    "projection": lambda a: np.eye(a.size) - a.T @ a / (a * a).sum(),
     "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),
     "concatenate": lambda *parts: np.concatenate(parts, axis=0),
 }

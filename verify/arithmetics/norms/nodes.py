@@ -84,15 +84,65 @@ def factors_of(node: Node) -> tuple[Node, ...]:
 def product(factors: Sequence[Node]) -> Node:
     """The matrix product; multiples are taken out, identities dropped."""
     shape = (factors[0].shape[0], factors[-1].shape[1])
-    coefficient, kept = ONE, []
+    coefficient = ONE
+    kept: list[Node] = []
     for factor in factors:
         multiple, core = single(factor)
         coefficient = coefficient * multiple
         if core.kind == "zeros":
             return zeros(shape)
-        kept += [part for part in factors_of(core) if part.kind != "identity"]
+        for part in factors_of(core):
+            if kept and _acts_on_blocks(kept[-1], part):
+                part = _block_diagonal(part.data[0], product([kept.pop().parts[1], part.parts[0]]))
+            multiple = world().reductions.get((kept[-1].number, part.number)) if kept else None
+            if multiple is not None:
+                kept.pop()
+                coefficient = coefficient * multiple
+            elif kept and are_inverse(kept[-1], part):
+                kept.pop()
+            elif part.kind != "identity":
+                kept.append(part)
     made = world().node("product", tuple(kept), (), shape) if len(kept) > 1 else [*kept, identity(shape[0])][0]
     return scaled(coefficient, made) if coefficient != 1 else made
+
+
+def are_inverse(A: Node, B: Node) -> bool:
+    """Whether one of two nodes is the inverse of the other."""
+    return (A.kind == "inverse" and A.parts[0] is B) or (B.kind == "inverse" and B.parts[0] is A)
+
+
+def gram(node: Node) -> Node:
+    """A^T A, multiplied out."""
+    terms = terms_of(node)
+    size = node.shape[1]
+    return sum_of([(c * d, product([transposed(A), B])) for c, A in terms for d, B in terms], (size, size))
+
+
+def _acts_on_blocks(A: Node, B: Node) -> bool:
+    """Whether A = I (x) C and B = blockdiag(B_1, ..., B_n), so that A B = blockdiag(C B_1, ..., C B_n)."""
+    return (
+        A.kind == "kronecker" and A.parts[0].kind == "identity" and B.kind == "block diagonal"
+        and A.parts[0].shape[0] == B.data[0].size and A.parts[1].shape[1] == B.parts[0].shape[0]
+        and B.data[0] not in A.parts[1].indices
+    )  # fmt: skip
+
+
+def _block_diagonal(index: Index, node: Node) -> Node:
+    shape = (index.size * node.shape[0], index.size * node.shape[1])
+    return of("block diagonal", node, data=(index,), shape=shape)
+
+
+def grouped(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[list[Node], list[Node]] | None:
+    """The factors of two products, with neighbours multiplied whose difference the right-hand side speaks of."""
+    if not one or not other:
+        return ([], []) if not one and not other else None
+    for P, Q in world().pairs:
+        if tuple(part.number for part in one[: len(P)]) == P and tuple(part.number for part in other[: len(Q)]) == Q:
+            rest = grouped(one[len(P) :], other[len(Q) :])
+            if rest is not None:
+                return [product(one[: len(P)]), *rest[0]], [product(other[: len(Q)]), *rest[1]]
+    rest = grouped(one[1:], other[1:]) if one[0] is other[0] else None
+    return ([one[0], *rest[0]], [other[0], *rest[1]]) if rest is not None else None
 
 
 def transposed(node: Node) -> Node:
@@ -104,7 +154,7 @@ def transposed(node: Node) -> Node:
         return product([transposed(part) for part in reversed(node.parts)])
     if node.kind == "transpose":
         return node.parts[0]
-    if node.kind in ("identity", "diagonal", "rows as diagonals", "rows as outer products") or _has(
+    if node.kind in ("identity", "diagonal", "projection", "rows as diagonals", "rows as outer products") or _has(
         node, "is symmetric"
     ):
         return node
@@ -179,6 +229,8 @@ def diagonal(v: Node) -> Node:
 def kronecker(A: Node, B: Node) -> Node:
     (a, A), (b, B) = single(A), single(B)
     shape = (A.shape[0] * B.shape[0], A.shape[1] * B.shape[1])
+    if (A.kind, A.shape[0]) == ("identity", 1):
+        return scaled(a * b, B)
     if "zeros" in (A.kind, B.kind):
         return zeros(shape)
     if A.kind == B.kind == "identity":
@@ -211,7 +263,7 @@ def rows(node: Node, start: Any, stop: Any, count: Any) -> Node:
         return product([rows(node.parts[0], start, stop, count), *node.parts[1:]])
     if node.kind == "sum":
         return sum_of([(c, rows(part, start, stop, count)) for c, part in terms_of(node)], (count, node.shape[1]))
-    if node.kind in ("softmax", "relu", "step", "entrywise"):
+    if node.kind in ("softmax", "relu", "step", "entrywise", "normalised rows"):
         parts = [rows(part, start, stop, count) for part in node.parts]
         return hadamard(*parts) if node.kind == "entrywise" else of(node.kind, *parts, shape=(count, node.shape[1]))
     if start == 0 and stop == node.shape[0]:
@@ -244,6 +296,11 @@ def _corner_of_exponential(node: Node, start: Any, stop: Any) -> Node | None:
     if blocks.kind != "concatenate" or len(blocks.parts) != 2 or blocks.parts[0] is not blocks.parts[1]:
         return None
     return transposed(blocks.parts[0]) if blocks.parts[0].shape == (n, n) else None
+
+
+def part_of_rows(node: Node, index: Index) -> Node:
+    """Rows i m/n to (i + 1) m/n - 1 of a node of m rows, for an index i of size n."""
+    return of("part", node, data=(index,), shape=(node.shape[0] / index.size, node.shape[1]))
 
 
 def columns(node: Node, start: Any, stop: Any, count: Any) -> Node:

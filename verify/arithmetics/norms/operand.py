@@ -10,6 +10,7 @@ import sympy
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.calculus import with_projection
 from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
 from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, Next, Node, world
@@ -100,7 +101,7 @@ class Bounded(Formal):
         other = lifted(other)
         if self.node.shape != other.node.shape or self.flat != other.flat:
             raise ArithmeticUnsupported(f"a sum of shapes {self.shape} and {other.shape} has no norm")
-        return Bounded(nodes.sum_of([(1, self.node), (1, other.node)], self.node.shape), self.flat)
+        return Bounded(with_projection(nodes.sum_of([(1, self.node), (1, other.node)], self.node.shape)), self.flat)
 
     __radd__ = __add__
 
@@ -139,6 +140,9 @@ class Bounded(Formal):
     def __truediv__(self, other: Any) -> Bounded:
         if is_scalar(other):
             return self * (1 / scalar(other))
+        divisor = lifted(other).node
+        if divisor.kind == "row norms" and divisor.parts[0] is self.node:
+            return Bounded(nodes.of("normalised rows", self.node))
         return self * (1 / lifted(other))
 
     def __rtruediv__(self, other: Any) -> Bounded:

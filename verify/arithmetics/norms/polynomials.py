@@ -106,6 +106,14 @@ def is_nonnegative_generator(generator: Any) -> bool:
     return generator.is_nonnegative is True
 
 
+def is_nonnegative_monomial(monomial: Monomial) -> bool:
+    """Whether a monomial is certainly at least 0."""
+    return all(
+        is_nonnegative_generator(generator) or (exponent.denominator == 1 and exponent % 2 == 0)
+        for generator, exponent in monomial
+    )
+
+
 @functools.lru_cache(maxsize=50_000)
 def _is_number(generator: Any) -> bool:
     """Whether a generator has no symbols."""
@@ -118,8 +126,7 @@ def has_no_negative_term(polynomial: Polynomial) -> bool:
     for monomial, coefficient in polynomial.items():
         numbers = [(generator, exponent) for generator, exponent in monomial if _is_number(generator)]
         rest = frozenset(item for item in monomial if item not in numbers)
-        if not all(is_nonnegative_generator(generator) or (exponent.denominator == 1 and exponent % 2 == 0)
-                   for generator, exponent in rest):  # fmt: skip
+        if not is_nonnegative_monomial(rest):
             return False
         totals.setdefault(rest, []).append((coefficient, numbers))
     for parts in totals.values():

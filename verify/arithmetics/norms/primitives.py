@@ -13,6 +13,7 @@ from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.differentials import differential
+from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
 from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar
 from verify.arithmetics.norms.quantities import (
@@ -93,7 +94,7 @@ def concatenate(blocks: Any, axis: int) -> Any:
                 nodes.stack(item.index, node) if axis == 0
                 else nodes.transposed(nodes.stack(item.index, nodes.transposed(node)))
             )  # fmt: skip
-        elif isinstance(item, np.ndarray) and not any(hasattr(x, "node") for x in item.flat):
+        elif all(isinstance(part, np.ndarray) and not any(hasattr(x, "node") for x in part.flat) for part in flat):
             return np.concatenate([np.asarray(part, dtype=object) for part in flat], axis=axis)
         else:
             parts.append(lifted(item).node)
@@ -161,12 +162,32 @@ def each(n: Any, entry: Callable[[Any], Any]) -> Any:
 
 
 @form
+def parts(M: Any, count: Any, axis: int) -> Any:
+    """The parts of equal size of an axis, for a number of them that is a symbol."""
+    if count == 1:
+        return [M]
+    node, index = lifted(M).node, world().fresh(count)
+    if axis == 0:
+        return Family(index, Bounded(nodes.part_of_rows(node, index)))
+    return Family(index, Bounded(nodes.transposed(nodes.part_of_rows(nodes.transposed(node), index))))
+
+
+@form
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
-    first = families[0]
-    if not all(isinstance(family, Family) and family.index.size == first.index.size for family in families):
-        raise ArithmeticUnsupported("a function of families and of lists together")
-    with world().using(first.index):
-        return Family(first.index, function(*(family[first.index] for family in families)))
+    if not any(isinstance(family, Family) for family in families):
+        return [function(*entries) for entries in zip(*families, strict=True)]
+    if not all(isinstance(family, Family) and family.index.size == families[0].index.size for family in families):
+        raise ArithmeticUnsupported("families of different lengths")
+    index = world().fresh(families[0].index.size)
+    with world().using(index):
+        return Family(index, function(*(family[index] for family in families)))
+
+
+@form
+def added(family: Any) -> Any:
+    if not isinstance(family, Family):
+        return sum(family[1:], family[0])
+    return Bounded(nodes.over(family.index, lifted(family.entry).node))
 
 
 @form
@@ -205,6 +226,11 @@ def spectral_norm(A: Any) -> Any:
 
 
 @form
+def spectral_radius(A: Any) -> Any:
+    return world().atom("spectral radius", (lifted(A).node,))
+
+
+@form
 def singular_values(A: Any) -> Spectrum:
     return Spectrum(lifted(A).node)
 
@@ -223,9 +249,24 @@ def sqrt(x: Any) -> Any:
 
 @form
 def maximum(x: Any) -> Any:
-    values = list(entries_of(x))
+    if isinstance(x, Bounded) and (found := _column_sums(x.node)) is not None:
+        return found
+    try:
+        values = list(entries_of(x))
+    except ArithmeticUnsupported:
+        if not isinstance(x, Bounded):
+            raise
+        return world().atom("largest value", (x.node,), "real")
     found = [largest_over(index, value) if index is not None else value for value, index in values]
     return largest(found)
+
+
+def _column_sums(node: Any) -> Any:
+    """The largest column sum of |A| where the node is the row 1^T |A|."""
+    factors = nodes.factors_of(node)
+    if len(factors) == 2 and factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[1].kind == "absolute":
+        return sums_norm(COLUMN_SUM, factors[1].parts[0])
+    return None
 
 
 @form
@@ -265,10 +306,24 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
     if node.shape == (1, 1):
         return [(entry(node, 0, 0), None)]
     multiple, core = nodes.single(node)
+    if core.kind == "concatenate" and core.shape[1] == 1:
+        return [(multiple * value, index) for part in core.parts for value, index in entries_of(Bounded(part))]
+    if core.kind in ("zeros", "ones") and core.shape[1] == 1 and core.shape[0].is_Integer:
+        return [(multiple * int(core.kind == "ones"), None)] * int(core.shape[0])
+    if core.kind == "stack" and core.parts[0].shape == (1, 1):
+        return [(multiple * entry(core.parts[0], 0, 0), core.data[0])]
     if core.kind == "absolute":
         return [(multiple * norm(LARGEST, core.parts[0]), None)]  # their largest entry is what is asked for
-    if core.kind == "stack" and core.parts[0].shape == (1, 1) and not world().indices_of(multiple):
-        return [(multiple * entry(core.parts[0], 0, 0), core.data[0])]
+    if core.kind == "reciprocal" and core.parts[0].kind == "row norms":
+        index = world().fresh(core.shape[0])
+        return [(largest_over(index, multiple * entry(core, index, 0)), None)]
+    if core.kind == "row norms":  # their largest; of negative multiples that is the smallest one, 1 / max 1/r
+        index = world().fresh(core.shape[0])
+        radius = entry(core, index, 0)
+        smallest = multiple.is_negative
+        return [
+            (multiple / largest_over(index, 1 / radius) if smallest else largest_over(index, multiple * radius), None)
+        ]
     if core.kind == "reciprocal":
         return [(multiple * world().atom("largest value", (core,)), None)]
     raise ArithmeticUnsupported(f"the entries of {node!r} one by one")

@@ -11,11 +11,12 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.bounds import Alternative, Search, Step
-from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.assumed import consequences, follows
+from verify.arithmetics.norms.bounds import Alternative, Search, Step, replaceable
 from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.primitives import entries_of
-from verify.arithmetics.norms.quantities import NORMS
+from verify.arithmetics.norms.quantities import LARGEST, NORMS, largest, norm
+from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -75,9 +76,12 @@ def prove_bound(
                 same_signs_in(side(prepared))
         for side in assumed_nonnegative:
             with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
-                bounded_in(side(prepared))
+                value = side(prepared)
+                bounded_in(value)
+                known.facts += facts_in(value)
         for side in assumed_zero:
             orthonormal_in(side(prepared))
+            reduction_in(side(prepared))
         pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
         entries = [derived(left, right, index) for left, right, index in pairs]
         open_ones = [entry for entry in entries if not entry.proved]
@@ -132,24 +136,39 @@ def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
     """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
-    return plain if plain.proved or start == left else _derived(start, left, right, index)
+    found = plain if plain.proved or start == left else _derived(start, left, right, index)
+    return found if found.proved else _by_cases(left, right, index) or found
+
+
+def _by_cases(left: Any, right: Any, index: Index | None) -> Entry | None:
+    """The derivation for each of several numbers in the place of their largest, in which the left-hand side does not decrease."""
+    known = world().atoms
+    for symbol in sorted(replaceable(left) - right.free_symbols, key=sympy.default_sort_key):
+        if symbol in known and known[symbol].kind == "largest of":
+            cases = [derived(left.xreplace({symbol: value}), right, index) for value in known[symbol].payload]
+            if all(case.proved for case in cases):
+                bound = largest([case.bound for case in cases])
+                steps = [step for case in cases for step in case.steps]
+                return Entry(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
+    return None
 
 
 def _with_smaller_denominators(value: Any) -> Any:
     """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left."""
     known, changes = world().atoms, {}
     for power in value.atoms(sympy.Pow):
-        if power.exp == -1 and power.base.is_Add:
+        if power.exp.is_negative and power.base.is_Add:
             less = power.base.xreplace(
                 {s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative}
             )
             if less.is_positive and all(term.is_nonnegative for term in power.base.args):
-                changes[power] = 1 / less
+                changes[power] = less**power.exp
     return value.xreplace(changes)
 
 
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     last: Alternative | None = None
+    tried: set[Any] = set()
     before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
@@ -160,7 +179,12 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
         )
         found = search.of_expression(start)
         for item in found:
-            if at_most(item.bound, target):
+            if (item.bound, target) in tried:
+                continue
+            tried.add((item.bound, target))
+            used = follows(item.bound, target, world().facts)
+            if used is not None:
+                world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
                 return Entry(left, right, index, item.bound, (*before, *item.steps), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
@@ -199,10 +223,23 @@ def same_signs_in(value: Any) -> None:
 def bounded_in(value: Any) -> None:
     """Record the number that a norm does not exceed, where an assumption says that number - norm is not negative."""
     if not is_scalar(value):
-        raise ArithmeticUnsupported(f"an assumption that {value!r} is not negative")
+        return
     number, rest = sympy.sympify(value).as_coeff_Add()
     if -rest in world().atoms and world().atoms[-rest].kind in NORMS and number.is_Rational:
         world().assumed[-rest] = min(number, world().assumed.get(-rest, number))
+
+
+def facts_in(value: Any) -> list[Any]:
+    """The scalars that are at least 0 where an assumption says so of a value; c - max|A| for c - |A_ij| of all entries."""
+    if not isinstance(value, Bounded):
+        scalars = [scalar for scalar, index in entries_of(value) if index is None and scalar.free_symbols]
+        return [item for scalar in scalars for item in consequences(scalar)]
+    terms = nodes.terms_of(value.node)
+    for (c, flat), (d, sizes) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        inner = sizes.parts[0] if sizes.kind in ("reshape", "transpose") else sizes
+        if flat.kind == "ones" and inner.kind == "absolute" and d == -1:
+            return [c - norm(LARGEST, inner.parts[0])]
+    raise ArithmeticUnsupported(f"an assumption that {value!r} is not negative")
 
 
 def orthonormal_in(value: Any) -> None:
@@ -215,6 +252,15 @@ def orthonormal_in(value: Any) -> None:
                 blocks = frame.parts if frame.kind == "transpose" else (frame,)
                 blocks = blocks[0].parts if blocks[0].kind == "concatenate" else ()
                 world().contractions |= {frame.number, *(block.number for block in blocks)}
+
+
+def reduction_in(value: Any) -> None:
+    """Record that a product of two inputs is a multiple of the identity, where an assumption says that c A B + d I vanishes."""
+    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
+    for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        pair = product.parts if product.kind == "product" else ()
+        if identity.kind == "identity" and len(pair) == 2 and all(part.kind == "input" for part in pair):
+            world().reductions[pair[0].number, pair[1].number] = -d / c
 
 
 def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:

@@ -7,7 +7,18 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.nodes import ONE, is_skew, single, sum_of, terms_of, transposed
+from verify.arithmetics.norms.nodes import (
+    ONE,
+    factors_of,
+    gram,
+    is_skew,
+    product,
+    rows,
+    single,
+    sum_of,
+    terms_of,
+    transposed,
+)
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
@@ -58,19 +69,66 @@ def norm(kind: str, node: Node) -> Any:
         return multiple * norm(kind, core.parts[0])
     if core.kind == "diagonal" and kind == SPECTRAL:
         return multiple * norm(LARGEST, core.parts[0])
+    if core.kind == "sum" and _multiplies_out(core) and (known := _by_gram(kind, core)) is not None:
+        return multiple * known
+    is_row = kind == FROBENIUS and core.kind == "input" and core.shape[0] == 1
+    if is_row and ("has unit rows", core.data[0]) in world().properties:
+        return multiple
     return multiple * world().atom(kind, (core,))
 
 
+def _multiplies_out(node: Node) -> bool:
+    """Whether assumptions simplify the products of the terms of a sum with themselves."""
+    skew = {name for which, name in world().properties if which == "is skew"}
+    found = node.shape[0] == 1 and any(part.kind == "input" and part.data[0] in skew
+                                       for term in node.parts for part in factors_of(term))  # fmt: skip
+    return bool(world().reductions) or found
+
+
+def _by_gram(kind: str, node: Node) -> Any:
+    """||A||_2 = sqrt(c) where A^T A = c I by an assumption, and ||y||_F = sqrt(c) ||x||_F for rows with y y^T = c x x^T."""
+    if kind == SPECTRAL and node.shape[0] == node.shape[1]:
+        c, core = single(gram(node))
+        if core.kind == "identity":
+            world().used.add("||A||_2 = sqrt(c) where A^T A = c I")
+            return sympy.sqrt(c)
+    if kind == FROBENIUS and node.shape[0] == 1:
+        squares = []
+        for c, term in terms_of(gram(transposed(node))):
+            half = len(term.parts) // 2
+            row = product(term.parts[:half]) if half else term
+            sign, square = single(product([row, transposed(row)]))
+            if square is not term or not half:
+                return None
+            squares.append(c / sign * norm(FROBENIUS, row) ** 2)
+        world().used.add("||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T")
+        return sympy.sqrt(sympy.Add(*squares))
+    return None
+
+
 def entry(node: Node, i: Any, j: Any) -> Any:
-    """One entry of a node, a real number of unknown sign."""
+    """One entry of a node, a real number of unknown sign; a number or a norm where it is known to be one."""
     coefficient, core = single(node)
-    if core.kind == "zeros":
-        return sympy.Integer(0)
-    if core.kind == "ones":
-        return coefficient
     if core.kind == "numbers" and isinstance(i, int) and isinstance(j, int):
         return coefficient * core.data[i * int(core.shape[1]) + j]
+    if core.kind in ("zeros", "ones"):
+        return coefficient * int(core.kind == "ones")
+    if core.kind == "row norms":
+        return coefficient * norm(FROBENIUS, rows(core.parts[0], i, i + 1, 1))
+    if core.kind == "reciprocal":
+        return coefficient / entry(core.parts[0], i, j)
+    if core.kind == "entrywise":
+        return coefficient * entry(core.parts[0], i, j) * entry(core.parts[1], i, j)
     return coefficient * world().atom("entry", (core, i, j), "real")
+
+
+def is_nonnegative(value: Any) -> bool:
+    """Whether a scalar is certainly at least 0 where it is defined: 1/q of a quantity q is."""
+    if value.is_Mul:
+        return all(map(is_nonnegative, value.args))
+    if value.is_Pow and value.exp.is_Rational and value.base.is_Symbol:
+        return value.base.is_nonnegative is True
+    return value.is_nonnegative is True
 
 
 def largest(values: Sequence[Any]) -> Any:
@@ -87,9 +145,9 @@ def largest_over(index: Index, value: Any) -> Any:
     if index not in world().indices_of(value):
         return value
     fixed, moving = value.as_independent(*_moving(value, index), as_Add=False)
-    if not fixed.is_nonnegative:
+    if not is_nonnegative(fixed):
         fixed, moving = ONE, value
-    return fixed * world().atom("largest over", (index, moving), "nonnegative" if moving.is_nonnegative else "real")
+    return fixed * world().atom("largest over", (index, moving), "nonnegative" if is_nonnegative(moving) else "real")
 
 
 def _moving(value: Any, index: Index) -> list[Any]:
@@ -109,7 +167,7 @@ def sum_over(index: Index, value: Any) -> Any:
             continue
         whole = _square_of_column(moving, index)
         if whole is None:
-            whole = world().atom("sum over", (index, moving), "nonnegative" if moving.is_nonnegative else "real")
+            whole = world().atom("sum over", (index, moving), "nonnegative" if is_nonnegative(moving) else "real")
         found.append(fixed * whole)
     return sympy.Add(*found)
 

@@ -7,83 +7,55 @@ A rule maps a quantity to candidates (name, expression), where the expression is
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms import calculus, entries, nodes
+from verify.arithmetics.norms.assumed import assumed_bounds
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
     SHIFT,
     SPECTRAL,
+    is_nonnegative,
     is_vector,
     largest_over,
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
 from verify.arithmetics.norms.world import Index, Node, world
 
+#: The property that a hypothesis states of M where x^T M x <= 0.
+DISSIPATIVE = "has a symmetric part without positive eigenvalues"
 Candidate = tuple[str, Any]
 HALF = sympy.Rational(1, 2)
-
-#: What each rule says.
-STATEMENTS = {
-    "spectral at most Frobenius": "||A||_2 <= ||A||_F",
-    "product": "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
-    "triangle inequality": "||A + B|| <= ||A|| + ||B||",
-    "difference of products": "AB - A'B' = (A - A')B + A'(B - B')",
-    "Kronecker product": "||A (x) B|| = ||A|| ||B||, in both norms",
-    "block": "a block of rows or columns has no larger norm than the whole",
-    "blocks": "||[A; B]||^2 <= ||A||^2 + ||B||^2, with equality for ||.||_F",
-    "block diagonal": "||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2",
-    "softmax row": "a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1",
-    "softmax is 1/2-Lipschitz": "||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2",
-    "covariance of a softmax row": "||diag(p) - p p^T||_2 <= 1/2, and so for a block diagonal of several",
-    "relu": "||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F",
-    "gate": "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F",
-    "entrywise product": "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
-    "largest entry": "max|A| <= ||A||_2",
-    "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
-    "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
-    "exponential": "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1",
-    "integral of orthogonal matrices": "int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of "
-    "orthogonal matrices for skew P and R, so that its spectral norm is at most 1",
-    "permutation": "a permutation matrix has spectral norm 1",
-    "antisymmetric product": "A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most "
-    "||[A, B]||_2^2",
-    "iterated polynomial": "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with "
-    "||M||_2 <= 1",
-    "orthonormal": "a matrix with orthonormal columns or rows has spectral norm at most 1",
-    "unit direction": "a direction along which a derivative is taken has Frobenius norm at most 1",
-    "common factor": "[A C; B C] = [A; B] C",
-    "unit rows": "a matrix with n unit rows has ||.||_F = sqrt(n)",
-    "assumption": "a norm is at most a number, by assumption",
-    "Weyl": "|sigma_i(A) - sigma_i(B)| <= ||A - B||_2 for singular values in decreasing order",
-    "contraction": "its singular values are at most 1, by assumption",
-    "row norms": "the vector of row norms of A has Euclidean norm ||A||_F",
-    "sum over an index": "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
-    "Cauchy-Schwarz": "sum_i |e_i| <= sqrt(n) ||e||_2",
-    "smaller denominator": "a quotient of non-negative quantities grows as its denominator loses terms that are not negative",
-    "largest of several": "what bounds each of several numbers bounds the largest",
-}
 
 
 def candidates(symbol: sympy.Symbol) -> list[Candidate]:
     """Upper bounds of one quantity by others."""
+    return [*assumed_bounds(symbol), *_derived(symbol)]
+
+
+def _derived(symbol: sympy.Symbol) -> list[Candidate]:
     atom = world().atoms[symbol]
     if atom.kind in (SPECTRAL, FROBENIUS, LARGEST):
         node = atom.payload[0]
         found = [("assumption", world().assumed[symbol])] if symbol in world().assumed else []
         found += _of_norm(atom.kind, node)
         return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
+    if atom.kind == "spectral radius":
+        return [("spectral radius", norm(SPECTRAL, atom.payload[0]))]
     if atom.kind == SHIFT:
         return [("Weyl", norm(SPECTRAL, nodes.minus(*atom.payload)))]
     if atom.kind == "total":  # of non-negative entries, or it would be no such quantity
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
-        return [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
+        found = [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
+        found += in_the_1_norm(inner)
+        return found
     return []
 
 
@@ -91,7 +63,7 @@ def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
         yield "orthonormal", sympy.Integer(1)
     yield from RULES.get(node.kind, no_candidates)(kind, node)
-    if node.kind != "sum" or any(part.kind in NONLINEAR for part in node.parts):
+    if node.kind != "sum" or node.shape == (1, 1) or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
 
 
@@ -104,6 +76,10 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
         yield "spectral at most Frobenius", norm(FROBENIUS, node)
     if kind == LARGEST:
         yield "largest entry", norm(SPECTRAL, node)
+    if kind == LARGEST and node.shape == (1, 1):
+        yield "largest entry", norm(FROBENIUS, node)
+    if kind == FROBENIUS and any(norm(LARGEST, node) in fact.free_symbols for fact in world().facts):
+        yield "largest of all entries", sympy.sqrt(node.shape[0] * node.shape[1]) * norm(LARGEST, node)
     if kind == FROBENIUS and node.kind == "input" and not is_vector(node):
         for size in node.shape:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
@@ -130,6 +106,8 @@ def _input(kind: str, node: Node) -> Iterator[Candidate]:
 def _product(kind: str, node: Node) -> Iterator[Candidate]:
     factors = node.parts
     if kind == LARGEST:
+        if world().entrywise:
+            yield from entries.largest_of_product(node)
         return
     if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
         index = unused_index(factors[0].shape[1], node)
@@ -176,7 +154,7 @@ def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == SPECTRAL and _is_corner_of_skew(node):
+    if kind == SPECTRAL and node.kind == "rows" and _is_corner_of_skew(node):
         yield "integral of orthogonal matrices", sympy.Integer(1)
     yield "block", norm(kind, node.parts[0])
 
@@ -267,7 +245,18 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
         if kind != LARGEST:
             yield "exponential of a skew matrix", sympy.Integer(1) if kind == SPECTRAL else sympy.sqrt(node.shape[0])
     elif kind == SPECTRAL:
+        yield from _exponential_of_multiple(*nodes.single(node.parts[0]))
         yield "exponential", sympy.exp(norm(SPECTRAL, node.parts[0]))
+
+
+def _exponential_of_multiple(c: Any, A: Node) -> Iterator[Candidate]:
+    """Bounds of ||exp(c A)||_2."""
+    if A.kind == "product" and nodes.are_inverse(A.parts[0], A.parts[-1]):
+        inner = nodes.of("exponential", nodes.scaled(c, nodes.product(A.parts[1:-1])))
+        yield "similar matrices", norm(SPECTRAL, A.parts[0]) * norm(SPECTRAL, A.parts[-1]) * norm(SPECTRAL, inner)
+    leaf = A.parts[0] if A.kind == "transpose" else A
+    if is_nonnegative(c) and leaf.kind == "input" and (DISSIPATIVE, leaf.data[0]) in world().properties:
+        yield "exponential of a dissipative matrix", sympy.Integer(1)
 
 
 def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
@@ -375,6 +364,8 @@ def _alike(A: Node, B: Node) -> bool:
 def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
     """Known sums of two terms: multiples of diag(p) - p p^T and of exp(A) - I."""
     for (c, A), (d, B) in (terms, terms[::-1]):
+        yield from from_uniform(kind, c, A, d, B)
+    for (c, A), (d, B) in (terms, terms[::-1]):
         if d != -c:
             return
         if kind == SPECTRAL and A.kind == "product" and B is nodes.transposed(A):
@@ -444,6 +435,11 @@ def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, in
 
 
 def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    groups = nodes.grouped(A.parts, B.parts)
+    if groups is not None:
+        yield from _telescoped(kind, *groups, ((), ()))
+        if sum(one is not other for one, other in zip(*groups, strict=True)) > 1:
+            return
     left, right = shared_ends(A.parts, B.parts)
     ends = A.parts[:left], A.parts[len(A.parts) - right :]
     ours, theirs = A.parts[left : len(A.parts) - right], B.parts[left : len(B.parts) - right]
@@ -455,6 +451,10 @@ def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     if left + right and nodes.product(theirs) is nodes.transposed(nodes.product(ours)):
         turned = nodes.minus(nodes.product(ours), nodes.product(theirs))
         yield "difference of products", norm(kind, nodes.product([*ends[0], turned, *ends[1]]))
+    yield from _telescoped(kind, ours, theirs, ends)
+
+
+def _telescoped(kind: str, ours: Sequence[Node], theirs: Sequence[Node], ends: Any) -> Iterator[Candidate]:
     places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
     for first, second in ((theirs, ours), (ours, theirs)):
         pieces = [
@@ -549,6 +549,7 @@ DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "diagonal": _linear,
     "reshape": _block,
     "rows": _block,
+    "part": _block,
     "stack": _over_an_index,
     "sum over": _over_an_index,
     "block diagonal": _over_an_index,
@@ -575,6 +576,8 @@ RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
     "entrywise": _entrywise,
     "exponential": _exponential,
     "iterate": _iterate,
+    **calculus.RULES,
+    "part": _rows,
     "permutation": _permutation,
     "unit": _unit,
     "row norms": _row_norms,

@@ -16,7 +16,8 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.operand import Bounded, is_scalar, scalar
 from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, norm
-from verify.arithmetics.norms.rules import RULES, STATEMENTS, Candidate, is_contraction, one_after_another
+from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
+from verify.arithmetics.norms.statements import STATEMENTS
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 

@@ -77,12 +77,20 @@ class World:
     properties: set[tuple[str, str]] = field(default_factory=set)
     #: Pairs of nodes whose entries have equal signs, none of them zero, as an assumption of the claim says.
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
+    #: Scalars that are not negative, as an assumption of the claim says.
+    facts: list[Any] = field(default_factory=list)
     #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
     contractions: set[int] = field(default_factory=set)
-    #: Numbers that norms do not exceed, as an assumption of the claim says.
-    assumed: dict[sympy.Symbol, Any] = field(default_factory=dict)
+    #: Pairs of factors, as numbers of nodes, of which an assumption says that their product is a multiple of the identity.
+    reductions: dict[tuple[int, int], Any] = field(default_factory=dict)
     #: Products, as the numbers of their factors, whose norms the right-hand side contains.
     pieces: set[tuple[int, ...]] = field(default_factory=set)
+    #: Pairs of products, likewise, of whose differences the right-hand side contains norms.
+    pairs: set[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=set)
+    #: Whether the right-hand side contains largest row or column sums.
+    entrywise: bool = False
+    #: Numbers that norms do not exceed, as an assumption of the claim says.
+    assumed: dict[sympy.Symbol, Any] = field(default_factory=dict)
     #: The quantities that a search ends at.
     targets: frozenset[sympy.Symbol] = frozenset()
     #: How many derivatives enclose what is being evaluated.
@@ -105,6 +113,10 @@ class World:
             made.indices = free - bound
             self.nodes[key] = made
         return self.nodes[key]
+
+    def has_node(self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> bool:
+        """Whether a node of these operands was met before."""
+        return (kind, tuple(part.number for part in parts), data, tuple(map(sympy.sympify, shape))) in self.nodes
 
     def indices_of(self, item: Any) -> frozenset[Index]:
         """The free indices of an index, a scalar or a tuple of them."""

@@ -1,0 +1,143 @@
+"""Inequalities between scalars that follow from assumed ones, by certificates that are checked coefficient by coefficient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms.deciding import at_most, is_certain
+from verify.arithmetics.norms.polynomials import (
+    Monomial,
+    Polynomial,
+    add_to,
+    difference,
+    expanded,
+    has_no_negative_term,
+    is_nonnegative_monomial,
+)
+from verify.arithmetics.norms.quantities import is_nonnegative
+from verify.arithmetics.norms.world import world
+
+#: Multiples of assumptions that are subtracted in a row, and what is tried at most.
+DEPTH, MOST = 8, 40
+
+
+def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The assumptions e >= 0 among `facts` from which left <= right is certain; None where that is not found."""
+    left, right = sympy.sympify(left), sympy.sympify(right)
+    if at_most(left, right):
+        return ()
+    if not facts:
+        return None
+    if isinstance(left, sympy.exp) and isinstance(right, sympy.exp):
+        return follows(left.args[0], right.args[0], facts)
+    for fact in facts:
+        if any(is_certain(difference(*moved)) for moved in _substituted(left, right, fact)):
+            return (fact,)
+    polynomials = [(fact, expanded(fact)) for fact in facts]
+    used = _subtracted(_absorbed(difference(right, left)), polynomials, DEPTH, set())
+    if used is None and is_certain(expanded(left)) and is_certain(expanded(right)):
+        squares = (sympy.expand(side**2) for side in (right, left))
+        used = _subtracted(_absorbed(difference(*squares)), polynomials, DEPTH, set())
+    return tuple(dict.fromkeys(used)) if used is not None else None
+
+
+def consequences(fact: Any) -> list[Any]:
+    """What e >= 0 says of each of several numbers whose largest e decreases in; denominators that are positive are cleared."""
+    known = world().atoms
+    for symbol in sorted(fact.free_symbols & known.keys(), key=sympy.default_sort_key):
+        if known[symbol].kind == "largest of":
+            values = known[symbol].payload
+            if _decreases(fact, symbol, all(map(is_nonnegative, values))):
+                return [item for value in values for item in consequences(fact.xreplace({symbol: value}))]
+    numerator, denominator = sympy.fraction(sympy.together(fact))
+    clear = any(power.base.is_Add and power.exp.is_negative for power in fact.atoms(sympy.Pow))
+    return [sympy.expand(numerator)] if clear and is_certain(expanded(sympy.expand(denominator))) else [fact]
+
+
+def _decreases(value: Any, symbol: Any, nonnegative: bool) -> bool:
+    """Whether every term with the symbol is -c q, or for numbers that are not negative -c q^p or c / q^p, c >= 0 and p > 0."""
+    for term in sympy.Add.make_args(sympy.expand(value)):
+        c, factor = term.as_independent(symbol, as_Add=False)
+        if factor == 1:
+            continue
+        base, exponent = factor.as_base_exp()
+        if base != symbol or not exponent.is_number or not (nonnegative or exponent == 1):
+            return False
+        if not is_nonnegative(-c if exponent.is_positive else c):
+            return False
+    return True
+
+
+def _substituted(left: Any, right: Any, fact: Any) -> list[tuple[Any, Any]]:
+    """(right, left) in terms of s = fact >= 0 in the place of a symbol that the fact is linear in."""
+    found, excess = [], sympy.Dummy("excess", nonnegative=True)
+    for symbol in sorted(fact.free_symbols & (left - right).free_symbols, key=sympy.default_sort_key):
+        slope = sympy.diff(fact, symbol)
+        if slope.is_number and slope != 0:
+            instead = symbol - (fact - excess) / slope
+            found.append(tuple(sympy.expand(side.xreplace({symbol: sympy.expand(instead)})) for side in (right, left)))
+    return found
+
+
+def _subtracted(gap: Polynomial, facts: list[tuple[Any, Polynomial]], depth: int, seen: set[Any]) -> list[Any] | None:
+    """Assumptions of which non-negative multiples add up to at most `gap`, which is then not negative."""
+    if has_no_negative_term(gap):
+        return []
+    key = frozenset(gap.items())
+    if depth == 0 or len(seen) > MOST or key in seen:
+        return None
+    seen.add(key)
+    negative = [(monomial, c) for monomial, c in gap.items() if c < 0]
+    if not negative:
+        return None
+    monomial, c = max(negative, key=lambda item: (sum(exponent for _, exponent in item[0]), str(item)))
+    options = []
+    for fact, polynomial in facts:
+        for own, d in polynomial.items():
+            factor = _quotient(monomial, own) if d < 0 else None
+            if factor is None or not is_nonnegative_monomial(factor):
+                continue
+            rest = dict(gap)
+            add_to(rest, {_product(factor, other): e for other, e in polynomial.items()}, -c / d)
+            options.append((fact, _absorbed(rest)))
+    for fact, rest in sorted(options, key=lambda option: sum(c < 0 for c in option[1].values())):
+        used = _subtracted(rest, facts, depth - 1, seen)
+        if used is not None:
+            return [fact, *used]
+    return None
+
+
+def _absorbed(gap: Polynomial) -> Polynomial:
+    """The polynomial without terms -c m that terms d m s outweigh, for products s >= 1 of sizes: what is left is no larger."""
+    found = dict(gap)
+    for monomial in [monomial for monomial, c in gap.items() if c < 0 and is_nonnegative_monomial(monomial)]:
+        for other in [other for other, d in found.items() if d > 0]:
+            more = _product(other, monomial, -1)
+            if found.get(monomial, 0) < 0 and all(g.is_integer and g.is_positive and e > 0 for g, e in more):
+                part = min(found[other], -found[monomial])
+                add_to(found, {other: -part, monomial: part})
+    return found
+
+
+def _product(one: Monomial, other: Monomial, sign: int = 1) -> Monomial:
+    exponents = dict(one)
+    for generator, exponent in other:
+        exponents[generator] = exponents.get(generator, Fraction(0)) + sign * exponent
+    return frozenset((generator, exponent) for generator, exponent in exponents.items() if exponent)
+
+
+def _quotient(one: Monomial, other: Monomial) -> Monomial | None:
+    """one / other; None where that has roots of sums or numbers, whose squares would have to be written out."""
+    found = _product(one, other, -1)
+    return found if all(generator.is_Symbol for generator, _ in found) else None
+
+
+def assumed_bounds(symbol: sympy.Symbol) -> Iterator[tuple[str, Any]]:
+    """Bounds by the assumptions c - q >= 0 of a quantity q."""
+    for fact in world().facts:
+        if symbol in fact.free_symbols and sympy.diff(fact, symbol) == -1:
+            yield "assumption", fact + symbol

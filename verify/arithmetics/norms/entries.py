@@ -1,0 +1,121 @@
+"""Rules for the largest entry of a product, by largest row and column sums of its outer factors.
+
+They are tried where the right-hand side speaks of such sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.quantities import LARGEST, norm
+from verify.arithmetics.norms.world import Node, world
+
+COLUMN_SUM, ROW_SUM = "largest column sum", "largest row sum"
+Candidate = tuple[str, Any]
+
+STATEMENTS = {
+    "largest entry of a product": "max|AB| <= n max|A| max|B| for n columns of A, max|AB| <= ||A||_inf max|B| and max|A| ||B||_1",
+    "average of rows": "max|softmax(T) B| <= max|B|",
+    "covariance of entries": "max|A^T (diag(p) - p p^T) B| <= max|A| max|B| for a softmax row p",
+    "blocks of rows": "(I (x) C) blockdiag(S_i) (P (x) Q) has the blocks of rows P_i (x) C S_i Q, for rows P_i of P",
+    "mixed product": "(A (x) B)(C (x) D) = AC (x) BD",
+    "permuted columns": "a permutation leaves the largest entry as it is",
+}  # fmt: skip
+
+
+def sums_norm(kind: str, node: Node) -> Any:
+    """The largest column or row sum of |A|, as a multiple of a quantity."""
+    coefficient, core = nodes.single(node)
+    if core.kind == "transpose":
+        kind, core = ROW_SUM if kind == COLUMN_SUM else COLUMN_SUM, core.parts[0]
+    if core.kind == "identity" or (core.kind == "softmax" and kind == ROW_SUM):
+        return abs(coefficient)
+    return abs(coefficient) * world().atom(kind, (core,))
+
+
+def speaks_of_sums(targets: Any) -> bool:
+    """Whether largest row or column sums are among the quantities."""
+    known = world().atoms
+    return any(target in known and known[target].kind in (COLUMN_SUM, ROW_SUM) for target in targets)
+
+
+def largest_of_product(node: Node) -> Iterator[Candidate]:
+    """Bounds of the largest entry of a product."""
+    for whole in (node, nodes.transposed(node)):
+        factors = nodes.factors_of(nodes.single(whole)[1])
+        if factors[-1].kind == "permutation" and len(factors) > 1:
+            yield "permuted columns", norm(LARGEST, nodes.product(factors[:-1]))
+            return
+        found = list(_by_blocks(factors))
+        if found:
+            yield from found
+            return
+    factors = nodes.factors_of(node)
+    if factors[0].kind == "softmax":
+        yield "average of rows", norm(LARGEST, nodes.product(factors[1:]))
+        return
+    for k, factor in enumerate(factors):
+        if 0 < k < len(factors) - 1 and _is_covariance(factor):
+            yield "covariance of entries", _covariance_bound(factors[:k], factors[k + 1 :])
+            return
+    for k in sorted(range(1, len(factors)), key=lambda k: abs(2 * k - len(factors))):
+        left, right = nodes.product(factors[:k]), nodes.product(factors[k:])
+        yield "largest entry of a product", left.shape[1] * norm(LARGEST, left) * norm(LARGEST, right)
+    yield "largest entry of a product", sums_norm(ROW_SUM, factors[0]) * norm(LARGEST, nodes.product(factors[1:]))
+    yield "largest entry of a product", norm(LARGEST, nodes.product(factors[:-1])) * sums_norm(COLUMN_SUM, factors[-1])
+
+
+def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
+    """(R (x) I)(I (x) C) S (P (x) Q) for the covariances S of softmax rows, with or without its first factor."""
+    if len(factors) == 2 and factors[0].kind == factors[1].kind == "kronecker":
+        (A, B), (C, D) = factors[0].parts, factors[1].parts
+        if A.shape[1] == C.shape[0] and B.shape[1] == D.shape[0]:
+            yield "mixed product", norm(LARGEST, nodes.product([A, C])) * norm(LARGEST, nodes.product([B, D]))
+    *outer, last = factors
+    if len(outer) not in (2, 3) or not _are_covariances(outer[-1]) or last.kind != "kronecker":
+        return
+    (P, Q), inner = last.parts, outer[-2]
+    if inner.kind != "kronecker" or inner.parts[0].kind != "identity":
+        return
+    identity, C = inner.parts
+    if not P.shape[0] == identity.shape[0] == outer[-1].parts[0].parts[0].shape[0]:
+        return
+    bound = norm(LARGEST, P) * _covariance_bound(nodes.factors_of(C), nodes.factors_of(Q))
+    if len(outer) == 2:
+        yield "blocks of rows; covariance of entries", bound
+    elif outer[0].kind == "kronecker" and outer[0].parts[1].kind == "identity":
+        R, rows = outer[0].parts
+        if rows.shape[0] == C.shape[0]:
+            yield "blocks of rows; covariance of entries", bound * P.shape[0] * norm(LARGEST, R)
+
+
+def _covariance_bound(left: tuple[Node, ...], right: tuple[Node, ...]) -> Any:
+    """A bound of max|C (diag(p) - p p^T) Q| for C and Q in factors."""
+    sums = [sums_norm(ROW_SUM, factor) for factor in left[:-1]] + [
+        sums_norm(COLUMN_SUM, factor) for factor in right[1:]
+    ]
+    return norm(LARGEST, left[-1]) * norm(LARGEST, right[0]) * sympy.Mul(*sums)
+
+
+def _is_covariance(node: Node) -> bool:
+    """Whether a node is diag(p) - p p^T for a softmax row p, as a column."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if c == 1 and d == -1 and A.kind == "diagonal" and B.kind == "product" and len(B.parts) == 2:
+            p = A.parts[0]
+            one = p.kind == "transpose" and p.parts[0].kind == "softmax" and p.parts[0].shape[0] == 1
+            return one and B.parts[0] is p and B.parts[1] is nodes.transposed(p)
+    return False
+
+
+def _are_covariances(node: Node) -> bool:
+    """Whether a node is blockdiag(diag(p_i) - p_i p_i^T) for the rows p_i of a softmax."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if (c, A.kind, d, B.kind) == (1, "rows as diagonals", -1, "rows as outer products"):
+            return A.parts[0] is B.parts[0] and A.parts[0].kind == "softmax"
+    return False

@@ -1,0 +1,53 @@
+"""Rules for softmax rows beside uniform weights, and for sums of absolute values of their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, norm
+from verify.arithmetics.norms.world import Node
+
+
+def in_the_1_norm(node: Node) -> list[tuple[str, Any]]:
+    """Bounds of the sum of all absolute values of c (softmax(T) - softmax(T'))."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in [terms] if len(terms) == 2 else []:
+        if A.kind == B.kind == "softmax" and d == -c:
+            change = norm(LARGEST, nodes.minus(A.parts[0], B.parts[0]))
+            return [("softmax in the 1-norm", abs(c) * node.shape[0] * change)]
+    return []
+
+
+def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[tuple[str, Any]]:
+    """Bounds of c A + d B where B has uniform weights 1/n = softmax(0) in the place of the softmax rows of A."""
+    ours, theirs = nodes.factors_of(A), nodes.factors_of(B)
+    places = [k for k, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] is not pair[1]]
+    if (
+        len(ours) != len(theirs)
+        or not places
+        or any(theirs[k].kind != "ones" or theirs[k].shape != ours[k].shape for k in places)
+    ):
+        return
+    logits = [T for k in places if (T := _logits(ours[k])) is not None]
+    if len(logits) < len(places) or d != -c / sympy.Mul(*(T.shape[1] for T in logits)):
+        return
+    uniform = list(ours)
+    for k, T in zip(places, logits, strict=True):
+        uniform[k] = nodes.scaled(1 / T.shape[1], theirs[k])
+    if len(ours) == 1:
+        if kind == FROBENIUS:
+            yield "softmax is 1/2-Lipschitz", abs(c) * sympy.Rational(1, 2) * norm(FROBENIUS, logits[0])
+        return
+    for first, second in ((uniform, ours), (ours, uniform)):
+        pieces = [nodes.product([*first[:k], nodes.minus(ours[k], uniform[k]), *second[k + 1 :]]) for k in places]
+        yield "difference of products", abs(c) * sympy.Add(*(norm(kind, piece) for piece in pieces))
+
+
+def _logits(node: Node) -> Node | None:
+    """T of softmax(T) or of its transpose."""
+    inner = node.parts[0] if node.kind == "transpose" else node
+    return inner.parts[0] if inner.kind == "softmax" else None
