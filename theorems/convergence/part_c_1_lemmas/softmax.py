@@ -156,7 +156,7 @@ EDELMAN.mutant("mean distance", lambda a, b: total(absolute(a - b)) * rational(2
 SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants of the softmax",
     statement=r"""\|\mathrm{softmax}(a)- \mathrm{softmax}(b)\|_1 \le\|a-b\|_\infty,\qquad\|
         \mathrm{softmax}(a)-\mathrm{softmax}(b) \|_2\le\tfrac12\|a-b\|_2""",
-    name="sharp Lipschitz constants of the softmax", relation=AtMost(), all_sizes=True,
+    name="sharp Lipschitz constants of the softmax", relation=AtMost(),
     uses=("convergence.lemma-11",), of_project=True,
     note=r"""Along the segment the change is $(\mathrm{diag}(v) - v v^\top) h$. Its 1-norm is $E|h - E h|$ under the
         weights $v$, at most the standard deviation of $h$, hence at most $\max |h|$; and by Gershgorin

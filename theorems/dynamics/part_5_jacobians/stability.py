@@ -224,7 +224,7 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
 
 
 @POWER_BOUNDED.inputs
-def contraction(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
+def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
     """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
     M, identity = G - G.T - B @ B.T, eye(G.shape[0])
     C = (identity + M) @ inverse(identity - M) * (2 * step(signs) - 1)
