@@ -31,8 +31,9 @@ def each_apart(function: Callable[[Any], Any], items: Sequence[Any], timeout: fl
     Results and `InputError`s have to be picklable, and `function` one of a module.  Raises `InputError` for an item whose
     result did not come in time, or without which the child ended.
     """
-    # forked where that is safe, before torch has threads: nothing is imported twice
-    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    # forked where that is safe, before torch has threads and without those of JAX: nothing is imported twice
+    safe = sys.platform == "linux" and "jax" not in sys.modules
+    context: Any = multiprocessing.get_context("fork" if safe else "spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(function, list(items), sender, os.getpid()))
     sys.stdout.flush()
