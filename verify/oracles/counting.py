@@ -27,7 +27,8 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
     QR is Householder's with its orthonormal factor formed (Golub and Van Loan, 5.2.2), the exponential a Taylor polynomial
     of degree 18 in 5 products and `squarings` squarings.  (Their number depends on the norm, not on the size.)  Their
     workspace, a fixed multiple of what they take and return, is not counted.  Any other operation that fills new memory
-    counts once per entry of its result; a further factorisation is refused.
+    counts once per entry of its result; a further factorisation is refused.  Sums of products are in torch's own order,
+    whether or not opt_einsum is installed.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -75,7 +76,7 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
         def release(self, key: int) -> None:
             self.live -= self.storages.pop(key)
 
-    with Counter() as counter:
+    with torch.backends.opt_einsum.flags(enabled=False), Counter() as counter:
         counter.storages = {argument.untyped_storage()._cdata: 0 for argument in arguments}
         result = function(*arguments)
     del result
