@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -22,14 +24,18 @@ def seen(product: torch.Tensor, other: torch.Tensor, by: object) -> bool:
 def test_lost_digits_are_seen(dtype: torch.dtype) -> None:
     root = torch.finfo(dtype).tiny ** 0.5
     small, ordinary = torch.full((2, 2), root / 4, dtype=dtype), torch.eye(2, dtype=dtype)
+    least = torch.full((2, 2), torch.finfo(dtype).tiny, dtype=dtype)
     for by in (torch.mul, torch.matmul):
         assert seen(small, small, by)
-        assert seen(small * root, small * root, by), "a product that became zero"
+        assert seen(least, least, by), "a product that became zero"
         assert not seen(small, ordinary * 4, by)
         assert not seen(ordinary, ordinary, by), "zeros among the factors lose nothing"
     assert not seen(torch.tensor([[1.0, root / 4]], dtype=dtype), torch.tensor([[1.0], [root / 4]], dtype=dtype),
                     torch.matmul), "what is lost is nothing beside the 1 that it is added to"  # fmt: skip
     assert seen(small, small, torch.func.vmap(torch.matmul, in_dims=(0, None)))
+    tail = torch.exp(torch.full((2, 2), 1.02 * math.log(torch.finfo(dtype).tiny), dtype=dtype))
+    assert 0 < float(tail[0, 0]) < torch.finfo(dtype).tiny
+    assert not seen(tail, ordinary, torch.matmul) and not seen(tail, tail, torch.mul), "lost before, by an exponential"
 
 
 def test_a_point_where_digits_are_lost_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

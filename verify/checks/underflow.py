@@ -21,10 +21,10 @@ _PRODUCTS = {_aten.mm.default, _aten.bmm.default, _aten.mv.default, _aten.dot.de
 
 
 class UnderflowWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """`seen` becomes true when an operation inside the block gives a number below the smallest normal one, other than 0.
+    """`seen` becomes true when a product of normal numbers inside the block falls below the smallest normal one, or to 0.
 
-    Of products, entrywise or of matrices, also when a nonzero one became zero; of sums of products, when the sizes of
-    all that are added stay below it.
+    Of sums of products, when the sizes of all that are added stay below it.  What exponentials lose there is in the
+    rounding unit, and excuses nothing.
     """
 
     def __init__(self) -> None:
@@ -38,15 +38,12 @@ class UnderflowWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _lost(self, func: Any, result: torch.Tensor, args: Any) -> bool:
-        size = result.abs()
-        if func in _PRODUCTS:
-            size = func(*(value.abs() for value in args))
-            present = func(*((value != 0).to(value.dtype) for value in args)) > 0
-        elif func is _aten.mul.Tensor and all(isinstance(value, torch.Tensor) for value in args):
-            present = (args[0] != 0) & (args[1] != 0)
-        else:
-            present = size > 0
-        return bool((present & (size < torch.finfo(result.dtype).tiny)).any())
+        if func not in _PRODUCTS and not (func is _aten.mul.Tensor and all(map(torch.is_tensor, args))):
+            return False
+        tiny = torch.finfo(result.dtype).tiny
+        sizes = [value.abs() * (value.abs() >= tiny) for value in args]  # what was lost before is not lost here
+        present = func(*((size > 0).to(size.dtype) for size in sizes)) > 0
+        return bool((present & (func(*sizes) < tiny)).any())
 
 
 def underflows(claim: Claim, functions: Sequence[Callable[..., Any]], raw: Mapping[str, Any], index: int) -> bool:
