@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -267,6 +268,15 @@ class Search:
         return list(dict.fromkeys(found))
 
 
+def search_for(targets: frozenset[Any], through: bool, scalars: frozenset[Any]) -> Search:
+    """The search of this derivation that ends at `targets`, with all that it has found before."""
+    known = world().searches
+    if (targets, through, scalars) not in known:
+        known[targets, through, scalars] = Search(targets, through, scalars)
+    world().targets = targets
+    return known[targets, through, scalars]
+
+
 def _scaled_to(value: Any, item: Any, target: Any) -> Any:
     """target / c where value = c item for a positive number c."""
     if not item.free_symbols <= value.free_symbols:
@@ -341,5 +351,6 @@ def _has_root(value: Any) -> bool:
     return any(symbol in known and known[symbol].kind == "root" for symbol in value.free_symbols)
 
 
+@functools.lru_cache(maxsize=200_000)
 def _is_below(one: Any, other: Any) -> bool:
     return has_no_negative_term(difference(other, one))

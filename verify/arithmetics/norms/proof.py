@@ -12,7 +12,7 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
-from verify.arithmetics.norms.bounds import Alternative, Search, Step, replaceable
+from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
 from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.primitives import entries_of
 from verify.arithmetics.norms.quantities import LARGEST, NORMS, largest, norm
@@ -172,11 +172,8 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
     before = () if start == left else (Step("smaller denominator", left, start),)
     for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
         known = world().atoms
-        search = Search(
-            frozenset(symbol for symbol in target.free_symbols if symbol in known),
-            through,
-            frozenset(right.free_symbols - known.keys()),
-        )
+        targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
+        search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
         found = search.of_expression(start)
         for item in found:
             if (item.bound, target) in tried:

@@ -93,6 +93,8 @@ class World:
     assumed: dict[sympy.Symbol, Any] = field(default_factory=dict)
     #: The quantities that a search ends at.
     targets: frozenset[sympy.Symbol] = frozenset()
+    #: The searches so far, by what they end at: variants of a formula mostly contain the same quantities.
+    searches: dict[Any, Any] = field(default_factory=dict)
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
