@@ -417,12 +417,25 @@ def test_no_refuted_bound_is_proved_and_the_step_that_fails_is_named(claim_id: s
 
 def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     claim, settings = (
-        load()["convergence.eq-9-10"],
-        Settings(EFFORTS["quick"], seed=6),
-    )  # logits of 10^5 among its draws
+        load()["convergence.eq-65-transposed"],
+        Settings(EFFORTS["quick"], seed=19),
+    )  # differences of equal rows among its draws
     assert proved_bound(claim, settings).outcome == UPHELD
     monkeypatch.setattr("verify.checks.bound_proofs._blurred", lambda *given: False)
     assert proved_bound(claim, settings).outcome == VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "seed"),
+    [
+        ("osa.thm-a.1-eq-10", 3),  # a skew matrix of zeros, whose norm no ball can be divided by
+        ("osa.thm-a.1-eq-10", 13),  # exponentials of matrices of norm 0.03
+        ("dynamics.sec-5.2-mitigate", 2),  # a state of zeros, of which no unit vector can be made
+    ],
+)
+def test_inputs_that_floats_or_balls_cannot_tell_decide_nothing_about_a_derivation(claim_id: str, seed: int) -> None:
+    record = proved_bound(load()[claim_id], Settings(EFFORTS["quick"], seed=seed))
+    assert record.outcome == UPHELD and record.satisfied == record.examples >= 12, record.message
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,8 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
 
     tensors = {name: v if isinstance(v, int) else torch.as_tensor(v, dtype=torch.float64) for name, v in raw.items()}
     inputs = claim.prepare(tensors)
+    if not all(bool(value.isfinite().all()) for value in inputs.values() if isinstance(value, torch.Tensor)):
+        return None  # as a unit vector made of zeros
     left, right = (_flat(claim.evaluate(f, inputs)) for f in (claim.the_oracle, claim.the_formula))
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
@@ -206,6 +208,8 @@ def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.nda
         try:
             exact = midpoints(at_objects(claim, function, lifted)).astype(float)
         except UNDEFINED:
+            return np.inf
+        if not np.isfinite(exact).all():
             return np.inf
         scale = np.maximum(np.abs(left), np.abs(right)).clip(1e-300) if len(plain) == len(left) else np.abs(plain)
         worst = max(worst, float((np.abs(exact - plain) / scale.clip(1e-300)).max(initial=0.0)))
