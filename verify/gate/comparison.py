@@ -65,6 +65,7 @@ class Comparison:
         self.claim = profile.claim()
         self.claim.batched = False
         self._prepared: dict[str, list[Prepared]] = {}
+        self._pending: dict[str, Iterator[Prepared]] = {}
 
     @property
     def checks(self) -> list[str]:
@@ -72,16 +73,22 @@ class Comparison:
         found = [FIRST] * (self.profile.derivatives >= 1) + [SECOND] * (self.profile.derivatives >= 2)
         return found + [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
 
-    def prepared(self, check: str) -> list[Prepared]:
-        """The points of a comparison at which the definition has a value and no kink."""
+    def prepared(self, check: str) -> Iterator[Prepared]:
+        """The points of a comparison at which the definition has a value, each made when it is asked for."""
         if check not in self._prepared:
-            usable = (
+            self._prepared[check] = []
+            self._pending[check] = (
                 Prepared(point, truth, arrays)
                 for point, arrays in self._points(check)
                 if (truth := point.reference(self.standing.definition)) is not None
             )
-            self._prepared[check] = list(itertools.islice(usable, self._count(check)))
-        return self._prepared[check]
+        known = self._prepared[check]
+        for number in itertools.count():
+            if number == len(known):
+                known.extend(itertools.islice(self._pending[check], 1))
+            if number == len(known):
+                return
+            yield known[number]
 
     def _count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""
@@ -99,8 +106,10 @@ class Comparison:
     def run(self, check: str, dtype: str) -> Finding:
         """The finding of one comparison in one dtype."""
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
-        refused, times, worst = "", 0, 0.0
+        refused, times, compared, nearest = "", 0, 0, None
         for number, prepared in enumerate(self.prepared(check)):
+            if compared == self._count(check):
+                break
             with place(number + number // ROUND):
                 try:
                     gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
@@ -115,15 +124,22 @@ class Comparison:
                     finding.status, finding.at = BROKEN, prepared.point.title
                     finding.why = f"{'it raised ' if isinstance(problem, Raised) else ''}{problem}, at {finding.at}"
                     return finding
+                compared += gap is not None or prepared.truth.smooth
                 if gap is None:
                     continue
                 finding.examples += 1
-                if gap.residual >= worst:
-                    worst, finding.at = gap.residual, prepared.point.title
+                if gap.agrees:
+                    if nearest is None or gap.roundings >= nearest[0].roundings:
+                        nearest = gap, prepared.point.title
+                    continue
+                if gap.residual >= (finding.residual or 0.0):
+                    finding.residual, finding.at = gap.residual, prepared.point.title
                 if gap.residual > allowed(dtype):
                     self._describe(finding, prepared, gap)
                     return finding
-        finding.residual = worst
+        if nearest is not None and nearest[0].reference.smooth and nearest[0].residual >= (finding.residual or 0.0):
+            finding.residual, finding.at = nearest[0].residual, nearest[1]
+        finding.residual = finding.residual or 0.0
         if finding.examples and not (refused and check in (FIRST, SECOND)):
             finding.status = SATISFIED
             finding.why = f"values alone, {refused}" if refused else ""
@@ -133,8 +149,8 @@ class Comparison:
 
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
         asked = dataclasses.replace(point, order=0) if values else point
-        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device)
-        if gap is None or gap.residual <= allowed(dtype):
+        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
+        if gap is None or gap.agrees or gap.residual <= allowed(dtype):
             return gap
         definition = point.of or self.standing.definition
         if dtype in HALVES and not gap.yours.isfinite().all():
@@ -150,7 +166,7 @@ class Comparison:
         point = prepared.point
         for smaller in self._smaller(prepared, finding.dtype):
             found = self._gap_anew(smaller, finding.dtype)
-            if found is not None and found.residual > allowed(finding.dtype):
+            if found is not None and not found.agrees and found.residual > allowed(finding.dtype):
                 point, gap = smaller, found
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
@@ -180,7 +196,7 @@ class Comparison:
 
             def breaks(candidate: dict[str, Any]) -> bool:
                 gap = self._gap_anew(at(candidate), dtype)
-                return gap is not None and gap.residual > allowed(dtype)
+                return gap is not None and not gap.agrees and gap.residual > allowed(dtype)
 
             small = shrunk(self.claim, one_of(self.claim, prepared.arrays, 0), breaks, SHRINKING)
             yield at(small)
@@ -190,7 +206,7 @@ class Comparison:
                 for candidate in smaller_sizes(self.claim, sizes):
                     left -= 1
                     gap = self._gap_anew(point.remade(candidate), dtype)
-                    if gap is not None and gap.residual > allowed(dtype):
+                    if gap is not None and not gap.agrees and gap.residual > allowed(dtype):
                         sizes = candidate
                         yield point.remade(sizes)
                         break

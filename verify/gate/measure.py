@@ -10,9 +10,10 @@ Everything is called seed by seed with plain tensors, since other people's funct
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,8 @@ class Sides:
 class Sample:
     """Both sides at one seed: values, and the distance of one from the other in rounding units.
 
-    `ulps` is the error of an implementation in eps times the largest entry, where its definition is well-conditioned.
+    `ulps` is the error of an implementation in eps times the largest entry, where its definition is well-conditioned;
+    `roundings` the difference of two equal sides in roundings of their largest entries, each of which is part of a unit.
     """
 
     left: Any
@@ -104,6 +106,9 @@ class Sample:
     residual: float
     ulps: float | None = None
     unit: float = math.inf
+    arrays: dict[str, Any] = field(default_factory=dict)
+    gap: float = math.inf
+    roundings: float = math.inf
 
 
 def examine(
@@ -150,50 +155,60 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
     of_values = finding.check == DEFINITION
     wanted = _draws_of_values(claim, settings) if of_values else _draws_of_a_theorem(settings)
     wanted = 1 if briefly else wanted
-    worst = 0.0
-    for number, draw in enumerate(systematic(claim, 4 * wanted, settings.seed)):
-        if finding.examples >= wanted:
-            break
-        arrays = draw.arrays(claim, 1)
-        with place(number + number // ROUND):
-            sample = sample_at(claim, sides, arrays, settings, finding.dtype, of_values)
-            if sample is None:
+    finding.residual, exhausted = 0.0, False
+    draws = enumerate(systematic(claim, 4 * wanted, settings.seed))
+    while finding.examples < wanted and not exhausted:
+        # values one after the other, as they are called; of theorems as many as are missing, those that differ most first
+        taken = list(itertools.islice(draws, 1 if of_values else wanted - finding.examples))
+        found: list[tuple[Sample, Draw, int]] = []
+        for number, draw in taken:
+            with place(number + number // ROUND):
+                sample = _at(claim, sides, draw.arrays(claim, 1), settings, finding.dtype)
+            found += [(sample, draw, number)] if sample is not None else []
+        exhausted = not taken
+        measured = False
+        for sample, draw, number in sorted(found, key=lambda each: -each[0].roundings):
+            if measured and sample.roundings <= allowed(finding.dtype):
+                finding.examples += 1  # as in every check of the project, balls measure where sides differ most
                 continue
-            finding.examples += 1
-            again = range(
-                CALLS if sample.residual > allowed(finding.dtype) else 1
-            )  # chance gives the same values now and then
-            if of_values and any(
-                _differs_when_called_again(claim, sides, arrays, settings, finding.dtype, sample) for _ in again
-            ):
-                finding.status, finding.residual, finding.why = BROKEN, math.inf, TWICE
-                return
-            if sample.residual >= worst:
-                worst, finding.at = sample.residual, draw.domain
-            if sample.residual > allowed(finding.dtype) and not shrinking:
-                finding.status, finding.residual = BROKEN, sample.residual
-                return
-            if sample.residual > allowed(finding.dtype):
-                _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
-                return
-        if sample.ulps is not None:
-            finding.ulps = max(finding.ulps or 0.0, sample.ulps)
-    finding.residual = worst
+            with place(number + number // ROUND):
+                if not _measured(claim, sides, sample, finding.dtype, of_values):
+                    continue
+                measured = True
+                finding.examples += 1
+                if of_values and _changes(claim, sides, sample, settings, finding.dtype):
+                    finding.status, finding.residual, finding.why = BROKEN, math.inf, TWICE
+                    return
+                if sample.residual >= finding.residual:
+                    finding.residual, finding.at = sample.residual, draw.domain
+                if sample.residual > allowed(finding.dtype):
+                    finding.status = BROKEN
+                    if shrinking:
+                        _describe_break(claim, sides, finding, one_of(claim, sample.arrays, 0), settings)
+                    return
+            if sample.ulps is not None:
+                finding.ulps = max(finding.ulps or 0.0, sample.ulps)
     if finding.examples:
         finding.status = SATISFIED
     else:
-        finding.why = "no example satisfied the assumptions"
+        finding.residual, finding.why = None, "no example satisfied the assumptions"
 
 
 def sample_at(
     claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
 ) -> Sample | None:
-    """Both sides at a batch of one seed; None where assumptions fail or the statement has no value.
+    """Both sides at a batch of one seed, in rounding units; None where assumptions fail or the statement has no value.
 
     `of_values`: the sides are an implementation and its definition.  Then the implementation is also compared with an
     enclosure of the definition, and has to be finite where the definition is, even if balls of this precision cannot
     say how accurate it has to be.
     """
+    sample = _at(claim, sides, arrays, settings, dtype)
+    return sample if sample is not None and _measured(claim, sides, sample, dtype, of_values) else None
+
+
+def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str) -> Sample | None:
+    """Both sides at a batch of one seed, not yet in rounding units."""
     raw = exact = raw_tensors(claim, arrays, settings, dtype)
     if dtype in HALVES:  # the definition is evaluated in float64 at the numbers of half precision
         exact = {name: value if isinstance(value, int) else value.double() for name, value in raw.items()}
@@ -210,17 +225,27 @@ def sample_at(
         left = left.double()
     if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
         return None
-    seed = one_of(claim, arrays, 0)
+    fits = right.shape == left.shape or right.numel() == 1
+    gap = math.inf
+    if fits:
+        gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
+    sample = Sample(left, right, math.inf, arrays=arrays, gap=gap)
+    if fits and left.numel() and sides.right is not None and not sides.bound:
+        largest = float(left.abs().max() + right.abs().max())
+        sample.roundings = _in_units(gap, 2.0 ** -BITS[dtype] * largest)
+    return sample
+
+
+def _measured(claim: Claim, sides: Sides, sample: Sample, dtype: str, of_values: bool) -> bool:
+    """Measure a sample in rounding units; whether balls can decide there."""
+    seed = one_of(claim, sample.arrays, 0)
     unit = unit_at(claim, sides.functions, seed, BITS[dtype])
     if not unit.usable:
-        return Sample(left, right, math.inf) if of_values and not bool(left.isfinite().all()) else None
-    if right.shape != left.shape and right.numel() != 1:
-        return Sample(left, right, math.inf)
-    gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
-    sample = Sample(left, right, _in_units(gap, unit.value), unit=unit.value)
-    if of_values:
+        return of_values and not bool(sample.left.isfinite().all())
+    sample.residual, sample.unit = _in_units(sample.gap, unit.value), unit.value
+    if of_values and math.isfinite(sample.gap):
         _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
-    return sample
+    return True
 
 
 def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, Any], dtype: str) -> bool:
@@ -232,14 +257,15 @@ def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, An
     return too_large(seen.largest, torch_dtype(dtype))
 
 
-def _differs_when_called_again(
-    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, sample: Sample
-) -> bool:
-    """Whether another call at the same arguments gives other values than the first, rounding aside."""
-    again = in_batch(claim, sides.left, raw_tensors(claim, arrays, settings, dtype))[0]
-    gap = float((again - sample.left).abs().nan_to_num(nan=0.0).max()) if again.numel() else 0.0
-    # additions in another order, as on an accelerator, differ by units
-    return gap > 0.0 and (sample.unit == 0.0 or gap > ALLOWED * sample.unit)
+def _changes(claim: Claim, sides: Sides, sample: Sample, settings: Settings, dtype: str) -> bool:
+    """Whether other calls at the same arguments give other values than the first, rounding aside."""
+    for _ in range(CALLS if sample.residual > allowed(dtype) else 1):  # chance gives the same values now and then
+        again = in_batch(claim, sides.left, raw_tensors(claim, sample.arrays, settings, dtype))[0]
+        gap = float((again - sample.left).abs().nan_to_num(nan=0.0).max()) if again.numel() else 0.0
+        # additions in another order, as on an accelerator, differ by units
+        if gap > 0.0 and (sample.unit == 0.0 or gap > ALLOWED * sample.unit):
+            return True
+    return False
 
 
 def _in_units(gap: float, unit: float) -> float:

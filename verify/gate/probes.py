@@ -81,11 +81,12 @@ def block_sizes(claim: Claim, largest: int, seed: int, choice: Choice) -> list[d
     while wanted:
         dim, length = wanted[0]
         best: dict[str, int] = {}
+        missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
         for attempt in range(TRIES):
             # half of the candidates take lengths that are wanted, for every dimension that has some left
-            missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
             options = {name: attempt % 2 * missing[name] or choices[name] for name in claim.sizes}
-            candidate = {**{name: int(rng.choice(numbers)) for name, numbers in options.items()}, dim: length}
+            drawn = {name: numbers[int(rng.integers(len(numbers)))] for name, numbers in options.items()}
+            candidate = {**drawn, dim: length}
             if (
                 claim.where(candidate)
                 and _entries(claim, candidate) <= ENTRIES
