@@ -103,8 +103,8 @@ class Comparison:
             return ((point, None) for point in large_points(self.profile, self.settings, sizes))
         return ((point, None) for point in long_points(self.profile, self.settings))
 
-    def run(self, check: str, dtype: str) -> Finding:
-        """The finding of one comparison in one dtype."""
+    def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
+        """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
         refused, times, compared, nearest = "", 0, 0, None
         for number, prepared in enumerate(self.prepared(check)):
@@ -135,7 +135,7 @@ class Comparison:
                 if gap.residual >= (finding.residual or 0.0):
                     finding.residual, finding.at = gap.residual, prepared.point.title
                 if gap.residual > allowed(dtype):
-                    self._describe(finding, prepared, gap)
+                    self._describe(finding, prepared, gap, shrinking)
                     return finding
         if nearest is not None and nearest[0].reference.smooth and nearest[0].residual >= (finding.residual or 0.0):
             finding.residual, finding.at = nearest[0].residual, nearest[1]
@@ -161,10 +161,10 @@ class Comparison:
         # a kink that rounding in this precision may step over: there the definition has several derivatives
         return None if truth.jumps(lambda at: asked.evaluate(definition, at), dtype, gap.name) else gap
 
-    def _describe(self, finding: Finding, prepared: Prepared, gap: Gap) -> None:
+    def _describe(self, finding: Finding, prepared: Prepared, gap: Gap, shrinking: bool) -> None:
         """Keep the smallest example found at which the implementation is still wrong."""
         point = prepared.point
-        for smaller in self._smaller(prepared, finding.dtype):
+        for smaller in self._smaller(prepared, finding.dtype) if shrinking else ():
             found = self._gap_anew(smaller, finding.dtype)
             if found is not None and not found.agrees and found.residual > allowed(finding.dtype):
                 point, gap = smaller, found

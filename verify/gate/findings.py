@@ -34,7 +34,7 @@ class Finding:
 
     `residual` is in rounding units of the evaluation, `ulps` in eps times the largest entry (against an enclosure;
     of the definition only).  `inputs`, `yours` and `expected` belong to the shrunk input at which it broke,
-    which has so many `entries`.
+    which has so many `entries`; `calls` counts those of the implementation.
     """
 
     check: str
@@ -47,6 +47,7 @@ class Finding:
     at: str = ""
     examples: int = 0
     entries: int = 0
+    calls: int = 0
     inputs: Mapping[str, Any] = field(default_factory=dict)
     yours: Any = None
     expected: Any = None

@@ -57,6 +57,9 @@ CALLS = 12
 #: What is said of an implementation that is no function of its arguments.
 TWICE = "two calls at the same arguments differ: it is random, or keeps a state"
 
+#: Evaluations that the search for a small example may cost, half as many of a theorem.
+TRIES = 120
+
 #: Samples and instances of a statistical test: initialisers are called once per sample.
 LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
 
@@ -141,6 +144,7 @@ def examine(
     except Exception as problem:  # a derivative that torch refuses, or what the implementation's values led to
         text = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
         finding.why = f"{NOT_DIFFERENTIABLE}: {text}" if standing.differentiated else f"no value: {text}"
+    finding.calls = standing.calls
     if finding.status == SATISFIED and standing.calls == 0:
         finding.status, finding.why = UNREACHED, "no check of this claim called the implementation"
     return finding
@@ -182,9 +186,10 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
                 if sample.residual >= finding.residual:
                     finding.residual, finding.at = sample.residual, draw.domain
                 if sample.residual > allowed(finding.dtype):
-                    finding.status = BROKEN
+                    seed = one_of(claim, sample.arrays, 0)
+                    finding.status, finding.entries = BROKEN, _entries(seed)
                     if shrinking:
-                        _describe_break(claim, sides, finding, one_of(claim, sample.arrays, 0), settings)
+                        _describe_break(claim, sides, finding, seed, settings)
                     return
             if sample.ulps is not None:
                 finding.ulps = max(finding.ulps or 0.0, sample.ulps)
@@ -298,20 +303,27 @@ def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str
 
     def breaks(candidate: dict[str, Any]) -> bool:
         try:
-            sample = sample_at(claim, sides, batch_of_one(candidate), settings, finding.dtype, of_values)
+            sample = _at(claim, sides, batch_of_one(candidate), settings, finding.dtype)
+            if sample is None or (sample.roundings <= allowed(finding.dtype) and not of_values):
+                return False
+            usable = _measured(claim, sides, sample, finding.dtype, of_values)
         except (WrongResult, Raised, NotDifferentiable, RuntimeError):
             return False
-        return sample is not None and sample.residual > allowed(finding.dtype)
+        return usable and sample.residual > allowed(finding.dtype)
 
-    small = shrunk(claim, seed, breaks, tries=120)
+    small = shrunk(claim, seed, breaks, TRIES if of_values else TRIES // 2)
     sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
     finding.status, finding.residual = BROKEN, sample.residual
     finding.inputs = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
     }
-    finding.entries = sum(np.size(value) for value in small.values() if not isinstance(value, int))
+    finding.entries = _entries(small)
     finding.yours, finding.expected = sample.left.detach().tolist()[:64], sample.right.detach().tolist()[:64]
+
+
+def _entries(seed: dict[str, Any]) -> int:
+    return sum(np.size(value) for value in seed.values() if not isinstance(value, int))
 
 
 def batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:
