@@ -106,7 +106,8 @@ class Comparison:
     def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
         """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
-        refused, times, compared, nearest = "", 0, 0, None
+        refused, times, compared = "", 0, 0
+        agreeing: list[tuple[Gap, str]] = []
         for number, prepared in enumerate(self.prepared(check)):
             if compared == self._count(check):
                 break
@@ -129,16 +130,17 @@ class Comparison:
                     continue
                 finding.examples += 1
                 if gap.agrees:
-                    if nearest is None or gap.roundings >= nearest[0].roundings:
-                        nearest = gap, prepared.point.title
+                    agreeing.append((gap, prepared.point.title))
                     continue
                 if gap.residual >= (finding.residual or 0.0):
                     finding.residual, finding.at = gap.residual, prepared.point.title
                 if gap.residual > allowed(dtype):
                     self._describe(finding, prepared, gap, shrinking)
                     return finding
-        if nearest is not None and nearest[0].reference.smooth and nearest[0].residual >= (finding.residual or 0.0):
-            finding.residual, finding.at = nearest[0].residual, nearest[1]
+        agreeing.sort(key=lambda each: -each[0].roundings)  # of those that agree the one that differs most is measured
+        for gap, title in itertools.islice((each for each in agreeing if each[0].reference.smooth), 1):
+            if gap.residual >= (finding.residual or 0.0):
+                finding.residual, finding.at = gap.residual, title
         finding.residual = finding.residual or 0.0
         if finding.examples and not (refused and check in (FIRST, SECOND)):
             finding.status = SATISFIED
