@@ -23,13 +23,12 @@ from verify.gate.findings import (
     UNCHECKABLE,
     Finding,
 )
-from verify.gate.measure import ROUND, allowed, batch_of_one
+from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
     DRAWS_OF_FIRST,
     DRAWS_OF_SECOND,
     arguments_of,
-    block_sizes,
     large_points,
     long_points,
     small_points,
@@ -44,8 +43,6 @@ from verify.inputs.shrinking import shrunk
 PATIENCE = 3
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
-#: Examples with more entries are described by their sizes.
-READABLE = 64
 
 
 @dataclasses.dataclass
@@ -99,8 +96,7 @@ class Comparison:
         if check in (FIRST, SECOND):
             return small_points(self.claim, 1 if check == FIRST else 2, self._count(check) or 0, self.settings)
         if check == SIZES:
-            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed, self.profile.choice)
-            return ((point, None) for point in large_points(self.profile, self.settings, sizes))
+            return ((point, None) for point in large_points(self.profile, self.settings))
         return ((point, None) for point in long_points(self.profile, self.settings))
 
     def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
@@ -175,7 +171,8 @@ class Comparison:
         finding.why = f"{gap.name} is wrong"
         if finding.entries <= READABLE:
             finding.inputs = {
-                name: (x.detach() + 0.0).tolist() if name in point.moving else x for name, x in point.arguments.items()
+                name: (x.detach() + 0.0 if name in point.moving else x).tolist() if hasattr(x, "tolist") else x
+                for name, x in point.arguments.items()
             }
             finding.yours, finding.expected = gap.yours.reshape(-1).tolist(), gap.truth.reshape(-1).tolist()
 
@@ -205,7 +202,7 @@ class Comparison:
         elif point.remade is not None:
             sizes, left = point.sizes, SHRINKING
             while left > 0:
-                for candidate in smaller_sizes(self.claim, sizes):
+                for candidate in smaller_sizes(self.profile, self.claim, sizes):
                     left -= 1
                     gap = self._gap_anew(point.remade(candidate), dtype)
                     if gap is not None and not gap.agrees and gap.residual > allowed(dtype):

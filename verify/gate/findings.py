@@ -90,15 +90,16 @@ def _some(names: list[str], shown: int = 3) -> str:
 
 
 def _as_python(name: str, value: Any, dtype: str) -> str:
-    return (
-        f"{name} = {value}"
-        if isinstance(value, int)
-        else f"{name} = torch.tensor({_short(value)}, dtype=torch.{dtype})"
-    )
+    if isinstance(value, (int, float)):
+        return f"{name} = {value}"
+    first = value
+    while isinstance(first, list) and first:
+        first = first[0]
+    return f"{name} = torch.tensor({_short(value)}, dtype=torch.{'bool' if isinstance(first, bool) else dtype})"
 
 
 def _short(value: Any, limit: int = 400) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value).replace("true", "True").replace("false", "False")
     return text if len(text) <= limit else text[:limit] + " ..."
 
 

@@ -13,7 +13,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, unit_at
+from verify.gate.choice import sizes_of, square_draws
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import BROKEN, DEFINITION, NOT_DIFFERENTIABLE, SATISFIED, UNCHECKABLE, UNREACHED, Finding
 from verify.gate.places import place, places
@@ -59,6 +60,9 @@ TWICE = "two calls at the same arguments differ: it is random, or keeps a state"
 
 #: Evaluations that the search for a small example may cost, half as many of a theorem.
 TRIES = 120
+
+#: Where an example has more entries than these, so many of the smallest sizes are tried before anything else.
+READABLE, SMALLEST = 64, 40
 
 #: Samples and instances of a statistical test: initialisers are called once per sample.
 LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
@@ -160,7 +164,11 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
     wanted = _draws_of_values(claim, settings) if of_values else _draws_of_a_theorem(settings)
     wanted = 1 if briefly else wanted
     finding.residual, exhausted = 0.0, False
-    draws = enumerate(systematic(claim, 4 * wanted, settings.seed))
+    chosen = systematic(claim, 4 * wanted, settings.seed)
+    if of_values:
+        chosen = [*(square := square_draws(claim, settings.seed)), *chosen]
+        wanted += len(square)
+    draws = enumerate(chosen)
     while finding.examples < wanted and not exhausted:
         # values one after the other, as they are called; of theorems as many as are missing, those that differ most first
         taken = list(itertools.islice(draws, 1 if of_values else wanted - finding.examples))
@@ -189,7 +197,7 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
                     seed = one_of(claim, sample.arrays, 0)
                     finding.status, finding.entries = BROKEN, _entries(seed)
                     if shrinking:
-                        _describe_break(claim, sides, finding, seed, settings)
+                        _describe_break(claim, sides, finding, seed, draw, settings)
                     return
             if sample.ulps is not None:
                 finding.ulps = max(finding.ulps or 0.0, sample.ulps)
@@ -297,7 +305,9 @@ def _compare_with_enclosure(claim: Claim, sample: Sample, seed: dict[str, Any], 
         sample.ulps = gap / grain
 
 
-def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], settings: Settings) -> None:
+def _describe_break(
+    claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], draw: Draw, settings: Settings
+) -> None:
     """Shrink the inputs while the implementation stays wrong there, and keep what it gives at the smallest."""
     of_values = finding.check == DEFINITION
 
@@ -311,6 +321,13 @@ def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str
             return False
         return usable and sample.residual > allowed(finding.dtype)
 
+    if _entries(seed) > READABLE:  # sizes that follow from each other cannot be made less one by one
+        for sizes in sizes_of(claim)[:SMALLEST]:
+            anew = replace(draw, sizes=tuple(sizes.items()), explicit=())
+            candidate = one_of(claim, anew.arrays(claim, 1), 0)
+            if _entries(candidate) < _entries(seed) and breaks(candidate):
+                seed = candidate
+                break
     small = shrunk(claim, seed, breaks, TRIES if of_values else TRIES // 2)
     sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
