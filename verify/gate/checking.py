@@ -15,7 +15,7 @@ from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, nam
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.findings import BIAS, BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
 from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
@@ -61,7 +61,12 @@ class Gate:
     def checks(self) -> list[tuple[str, str]]:
         """Pairs of a check ("definition", another comparison with it, or a claim id) and a dtype."""
         own = [DEFINITION, *self.comparison.checks] if self.comparison else []
-        found = [(c, dtype) for c in own for dtype in self.settings.dtypes if c != SECOND or dtype not in HALVES]
+        found = [
+            (c, dtype)
+            for c in own
+            for dtype in self.settings.dtypes
+            if c not in (SECOND, BIAS) or (dtype in HALVES) == (c == BIAS)
+        ]
         full = tuple(dtype for dtype in self.settings.dtypes if dtype not in HALVES)
         for claim in self.claims:
             dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else full

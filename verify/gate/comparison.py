@@ -7,11 +7,15 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import torch
+
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
+from verify.gate.bias import biases, relative_errors
 from verify.gate.derivatives import Gap, Point, gap_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
+    BIAS,
     BROKEN,
     COMPARISONS,
     FIRST,
@@ -26,11 +30,13 @@ from verify.gate.findings import (
 from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
+    DRAWS_OF_BIAS,
     DRAWS_OF_FIRST,
     DRAWS_OF_SECOND,
     arguments_of,
     large_points,
     long_points,
+    ordinary_points,
     small_points,
     smaller_sizes,
 )
@@ -68,7 +74,8 @@ class Comparison:
     def checks(self) -> list[str]:
         """Names of the comparisons that this subject admits."""
         found = [FIRST] * (self.profile.derivatives >= 1) + [SECOND] * (self.profile.derivatives >= 2)
-        return found + [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
+        found += [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
+        return found + [BIAS] * bool(self.profile.largest and self.profile.derivatives)
 
     def prepared(self, check: str) -> Iterator[Prepared]:
         """The points of a comparison at which the definition has a value, each made when it is asked for."""
@@ -101,6 +108,8 @@ class Comparison:
 
     def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
         """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""
+        if check == BIAS:
+            return self._bias(dtype)
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
         refused, times, compared = "", 0, 0
         agreeing: list[tuple[Gap, str]] = []
@@ -143,6 +152,31 @@ class Comparison:
             finding.why = f"values alone, {refused}" if refused else ""
         else:
             finding.why = refused or "rounding leaves nothing to compare"
+        return finding
+
+    def _bias(self, dtype: str) -> Finding:
+        """Whether errors in half precision have a mean, in values and, where there are such, in first derivatives."""
+        finding = Finding(BIAS, COMPARISONS[BIAS], dtype, UNCHECKABLE)
+        points = list(ordinary_points(self.profile, self.settings, DRAWS_OF_BIAS[self.settings.effort.name]))
+        eps = torch.finfo(torch_dtype(dtype)).eps
+        for order in (1, 0):
+            asked = (dataclasses.replace(point, order=order) for point in points)
+            try:
+                errors = relative_errors(
+                    asked, self.standing, self.standing.definition, torch_dtype(dtype), self.settings.device
+                )
+            except (Raised, WrongResult) as problem:
+                finding.status, finding.why = BROKEN, f"{problem}"
+                return finding
+            except (NotDifferentiable, RuntimeError) as problem:
+                finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
+                continue
+            if found := biases(errors, eps):
+                worst = found[-1]
+                finding.status, finding.examples = BROKEN if worst.is_rejected else SATISFIED, len(points)
+                told = f"{worst.name} is off by {100 * worst.mean:.2g} % on average"
+                finding.why = f"{told} (p = {worst.p:.2g})" if worst.is_rejected else finding.why
+            return finding
         return finding
 
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:

@@ -12,14 +12,15 @@ from typing import Any
 from verify.gate.errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
-DEFINITION, FIRST, SECOND, SIZES, LONG, LAW = (
-    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences", "law",
+DEFINITION, FIRST, SECOND, SIZES, LONG, BIAS, LAW = (
+    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences", "bias", "law",
 )  # fmt: skip
 COMPARISONS = {
     FIRST: "derivatives in every tensor argument, beside those of the definition",
     SECOND: "second derivatives in every tensor argument, beside those of the definition",
     SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
     LONG: "a few rows and their derivatives at many tokens",
+    BIAS: "in half precision, the mean of the signed error of values and first derivatives",
     LAW: "its samples at larger sizes, beside those of the definition",
 }
 #: How the reasons begin why derivatives are undecided.

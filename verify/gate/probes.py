@@ -38,6 +38,8 @@ TRIES = 300
 #: Draws by effort at which first and second derivatives are compared.
 DRAWS_OF_FIRST = {"quick": 12, "ci": 24, "deep": 96}
 DRAWS_OF_SECOND = {"quick": 6, "ci": 12, "deep": 48}
+#: Draws by effort over which the error in half precision is averaged.
+DRAWS_OF_BIAS = {"quick": 32, "ci": 64, "deep": 256}
 
 Arrays = dict[str, Any]
 #: A title, a change of drawn arrays in place, given the name of the first, and how tensors lie in memory.
@@ -157,6 +159,15 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
         for edit in dict.fromkeys((edits[number % 2], next(turns), next(turns))):
             yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
+
+
+def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterator[Point]:
+    """So many ordinary points at the smallest of the large sizes."""
+    claim = profile.claim()
+    sizes = min(block_sizes(profile, settings.seed), key=lambda sizes: _entries(claim, sizes), default=None)
+    for number in range(count if sizes else 0):
+        edit: Edit = ("ordinary", _as_drawn, LAYOUTS[number % len(LAYOUTS)])
+        yield _point(claim, sizes or {}, edit, _first_matrix(claim), settings.seed * 1000 + number)
 
 
 def _point(claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int) -> Point:
