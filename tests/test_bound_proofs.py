@@ -14,6 +14,8 @@ from tests.claims_that_fail import toy
 from verify.arithmetics import Constant
 from verify.arithmetics.norms import proof as norm_proofs
 from verify.arithmetics.norms import rules
+from verify.arithmetics.norms.facts import DEFINITIONS, FACTS
+from verify.arithmetics.norms.statements import STATEMENTS
 from verify.arithmetics.norms.world import world
 from verify.checks import bound_proofs, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
@@ -395,6 +397,9 @@ def test_every_marked_bound_is_proved(claim_id: str) -> None:
     record = proved_bound(REGISTRY[claim_id], Settings(EFFORTS["quick"], seed=1))
     assert record.outcome == UPHELD, record.message
     assert REGISTRY[claim_id].expects != "refuted"
+    assert claim_id not in record.details["facts"]
+    for fact in record.details["facts"]:
+        assert REGISTRY[fact].expects == "holds", fact
 
 
 #: Refuted bounds whose functions run on norms.
@@ -413,6 +418,33 @@ def test_no_refuted_bound_is_proved_and_the_step_that_fails_is_named(claim_id: s
     assert not proof.proved
     assert "inequalities are not derived" in (proof.reason or "")
     assert any(not entry.proved for entry in proof.entries)
+
+
+def test_every_rule_is_a_definition_or_states_claims_that_hold() -> None:
+    assert set(STATEMENTS) <= DEFINITIONS | set(FACTS) and not DEFINITIONS & set(FACTS)
+    facts = {fact for own in FACTS.values() for fact in own}
+    assert facts == {claim_id for claim_id in REGISTRY if claim_id.startswith("norms.")}
+    assert all(REGISTRY[fact].expects == "holds" for fact in facts)
+    assert not facts & set(MARKED), "a rule would be proved by itself"
+
+
+def test_a_rule_without_a_claim_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = rules.RULES["product"]
+    renamed = lambda *args: (("rule of thumb", bound) for _, bound in right(*args))  # noqa: E731
+    monkeypatch.setitem(rules.RULES, "product", renamed)
+    with pytest.raises(KeyError, match="rule of thumb"):
+        check_of(product_bound())
+
+
+def test_the_command_lists_facts_and_proves_nothing_by_one_that_does_not_stand(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["prove", "dynamics.eq-94-logits"]) == 0
+    assert "facts: norms.softmax-lipschitz" in capsys.readouterr().out
+    for planted, why in ((("norms.none",), "norms.none is no claim"), (("osa.eq-56",), "osa.eq-56 is refuted")):
+        monkeypatch.setitem(FACTS, "softmax is 1/2-Lipschitz", planted)
+        assert main(["prove", "dynamics.eq-94-logits"]) == 1
+        assert f"nothing is proved by what does not stand: {why}" in capsys.readouterr().out
 
 
 def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ def _prove(options: argparse.Namespace) -> int:
     from verify.checks.proofs import proved as proved_identity
     from verify.checks.record import UPHELD, Record
     from verify.checks.settings import Settings
+    from verify.evidence.verdicts import unfounded
     from verify.report.proofs import headline, proof_text, text_at_sizes
 
     def proved(claim: Claim, settings: Settings) -> Record:
@@ -42,6 +43,10 @@ def _prove(options: argparse.Namespace) -> int:
             raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
         record = proved(claim, Settings())
         print(proof_text(claim, record))
+        wrong = unfounded(registry, {claim.id: [record]}).get(claim.id, [])
+        if record.outcome == UPHELD and wrong:
+            print(f"but nothing is proved by what does not stand: {'; '.join(wrong)}")
+            return 1
         if claim.proved_at_sizes:
             record = proved_at_sizes(claim, Settings())
             print(f"\n{text_at_sizes(record)}")

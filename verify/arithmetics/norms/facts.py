@@ -68,13 +68,13 @@ FACTS: dict[str, tuple[str, ...]] = {
     "Gram matrix of a rotation": ("norms.gram-of-rotation",),
     "mean of rotations": ("norms.mean-of-rotations", "norms.norm-of-mean-of-rotations"),
     "polynomial of a contraction": ("norms.polynomial-of-singular-values",),
-    # what assumptions give at once
+    # what norms are simplified by when they are written down, also by assumptions
+    "transposes and vectors": ("norms.rearranged",),
+    "diagonals and ones": ("norms.diagonal",),
+    "polynomials of singular values": ("norms.polynomial-of-singular-values",),
     "||A||_2 = sqrt(c) where A^T A = c I": ("norms.multiple-of-an-isometry",),
     "||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T": ("norms.multiple-of-an-isometry",),
 }
-
-#: What norms are simplified by as soon as they are written down: transposes, vectors, diagonals, matrices of ones, spectra.
-ALWAYS = ("norms.rearranged", "norms.diagonal", "norms.polynomial-of-singular-values")
 
 
 def facts_of(rules: Iterable[str]) -> list[str]:
