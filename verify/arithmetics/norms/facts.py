@@ -10,14 +10,15 @@ from collections.abc import Iterable
 #: Rules that only spell out what norms, largest values, sums and comparisons of numbers are, or what a claim assumes.
 DEFINITIONS = frozenset({
     "triangle inequality", "sum over an index", "smaller denominator", "largest of several", "definition of the largest",
-    "absolute values", "unit vector", "unit direction", "derivative along a unit direction", "assumption", "contraction",
+    "absolute values", "weight of several", "unit vector", "unit direction", "derivative along a unit direction",
+    "assumption", "contraction",
 })  # fmt: skip
 
 #: The claims that each other rule states.
 FACTS: dict[str, tuple[str, ...]] = {
     "spectral radius": ("norms.spectral-radius",),
     "spectral at most Frobenius": ("norms.spectral-frobenius",),
-    "rank": ("norms.spectral-frobenius",),
+    "rank": ("norms.spectral-frobenius", "norms.rank"),
     "largest entry": ("norms.largest-entry", "norms.spectral-frobenius"),
     "largest of all entries": ("norms.largest-entry",),
     "product": ("norms.product",),
@@ -46,6 +47,8 @@ FACTS: dict[str, tuple[str, ...]] = {
     "similar matrices": ("norms.exponential-of-similar", "norms.product"),
     "exponential of a dissipative matrix": ("norms.exponential-of-dissipative",),
     "exponential": ("norms.exponential",),
+    "series of an exponential": ("norms.series-of-an-exponential",),
+    "mean of exponentials": ("norms.mean-exponential",),
     "integral of orthogonal matrices": ("norms.integral-of-orthogonal",),
     "iterated polynomial": ("norms.iterated-polynomial",),
     "chain rule": ("norms.chain-rule", "norms.normalisation-jacobian"),
@@ -56,6 +59,16 @@ FACTS: dict[str, tuple[str, ...]] = {
     "blocks of rows": ("norms.blocks-of-rows", "norms.kronecker", "norms.largest-entry-of-a-product"),
     "mixed product": ("norms.mixed-product", "norms.kronecker"),
     "permuted columns": ("norms.permutation",),
+    # softmax rows by the gaps of their logits, and their covariances
+    "softmax row less an entry": ("norms.softmax-less-an-entry",),
+    "sum of exponentials": ("norms.sum-of-exponentials",),
+    "trace of a covariance": ("norms.trace-of-a-covariance",),
+    "variance of a softmax row": ("norms.trace-of-a-covariance",),
+    "largest entry of a covariance": ("norms.trace-of-a-covariance",),
+    "diagonal of a covariance": ("norms.trace-of-a-covariance",),
+    "row of a covariance": ("norms.covariance-off-the-diagonal",),
+    "covariance off the diagonal": ("norms.covariance-off-the-diagonal",),
+    "product of two weights": ("norms.product-of-two-weights",),
     # derivatives
     "constant factors of a derivative": ("norms.chain-rule", "norms.constant-factors"),
     "differential of the exponential": ("norms.exponential-differential",),
