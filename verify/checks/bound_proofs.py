@@ -18,6 +18,7 @@ import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms
 from verify.arithmetics import midpoints
 from verify.arithmetics.norms.deciding import uncovered
 from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms.facts import FACTS, facts_of
 from verify.arithmetics.norms.operand import input_matrix
 from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
 from verify.arithmetics.norms.text import scalar_text
@@ -282,6 +283,7 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
     return {
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
+        "facts": _facts(claim, proof),
         "closed forms": sorted(known.closed),
         "hypotheses": [
             *(item.text if isinstance(item, Assumption) else str(item) for item in claim.hypotheses),
@@ -293,6 +295,15 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
         "spots": len(spots),
         "worst": max((spot.worst for spot in spots), default=None),
     }
+
+
+def _facts(claim: Claim, proof: BoundProof) -> list[str]:
+    """The claims that a derivation rests on: those of its rules, of closed forms, and by which hypotheses follow."""
+    known = proof.world
+    assert known is not None
+    simplified = sorted(known.simplified | (known.used & FACTS.keys()))
+    by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
+    return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))
 
 
 def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
@@ -309,7 +320,10 @@ def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
         "right": text(entry.right),
         "bound": text(entry.bound),
         "proved": entry.proved,
-        "steps": [{"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound)} for s in entry.steps],
+        "steps": [
+            {"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound), "facts": facts_of([s.rule])}
+            for s in entry.steps
+        ],
         "unreached": sorted(unreached) if not entry.proved else [],
         "uncovered": text(uncovered(entry.bound, entry.right)) if not entry.proved and not unreached else None,
         "slack": str(ratio) if ratio is not None and ratio.is_number else None,
