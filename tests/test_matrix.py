@@ -454,6 +454,19 @@ def test_balls_of_an_exponential_hold_the_error_of_a_kernel_where_powers_grow_be
     assert error <= radius_of_expm(A, 24)
 
 
+@pytest.mark.parametrize("n", [2, 5, 12])
+@pytest.mark.parametrize("norm", [1e-6, 1e-3, 0.04, 0.3])
+def test_balls_of_an_exponential_hold_the_roundings_of_the_products_of_a_kernel(n: int, norm: float) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(6):
+        G = rng.standard_normal((n, n))
+        A = (G - G.T) * (norm / np.linalg.norm(G - G.T, 2))
+        kernel = expm(torch.tensor(A))
+        with precision(200):
+            gap = max(abs(x - float(y)) for x, y in zip(expm(to_balls(A)).flat, kernel.flatten(), strict=True))
+        assert float(gap) <= radius_of_expm(A, 53)
+
+
 def test_balls_of_an_exponential_of_a_skew_matrix_hold_a_few_roundings_of_it() -> None:
     A = np.array([[0.0, 40.0, -7.0], [-40.0, 0.0, 11.0], [7.0, -11.0, 0.0]])
     assert radius_of_expm(A, 24) <= 20 * np.linalg.norm(A) * 2.0**-24
