@@ -36,6 +36,7 @@ def nothing_masked(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -
 def causal_mask(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     arrays["S"] = np.where(np.tri(*arrays["S"].shape[-2:]) > 0, 1.0, -1.0) * np.ones_like(arrays["S"])
 
+
 # -- under a mask ------------------------------------------------------------------------------------------------------
 
 SOFTMAX = Profile(

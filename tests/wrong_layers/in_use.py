@@ -46,13 +46,17 @@ def causal_in_blocks(size: int, rescaled: bool = True) -> Function:
     """Keys in blocks, with running maxima and sums."""
 
     def attention(Q: Any, K: Any, V: Any) -> Any:
-        T, top, total, out = scores(Q, K), None, 0.0, 0.0
+        T = scores(Q, K)
+        top: Any = None
+        total: Any = 0.0
+        out: Any = 0.0
         for start in range(0, len(K), size):
             columns = slice(start, start + size)
             block = T[:, columns].masked_fill(~lower(len(K))[:, columns], AWAY)
             peak = block.amax(1, keepdim=True).clamp(min=-1e30)
             new = peak if top is None else torch.maximum(top, peak)
-            E, scale = torch.exp(block - new), 1.0 if top is None or not rescaled else torch.exp(top - new)
+            E = torch.exp(block - new)
+            scale: Any = 1.0 if top is None or not rescaled else torch.exp(top - new)
             total, out, top = total * scale + E.sum(1, keepdim=True), out * scale + E @ V[columns], new
         return out / total
 

@@ -31,6 +31,8 @@ BESIDE = (1, 2, 3, 5, 8, 12, 16, 17, 20, 33, 40, 64, 65, 129)
 #: Numbers of tokens of long sequences by effort, and the lengths of the other sizes there.
 LONG = {"quick": (1025,), "ci": (1025, 4096), "deep": (1025, 4096, 8191)}
 WIDTH = 9
+#: Masks of long sequences have no more entries than this.
+MANY = 2**25
 #: Arguments have no more entries than this.
 ENTRIES = 80_000
 #: Rounds of the search for sizes.
@@ -218,7 +220,7 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
             for width in (WIDTH, *reversed(BESIDE))
         )
         sizes = next((candidate for candidate in widths if claim.where(candidate)), None)
-        if sizes is None:
+        if sizes is None or _entries(claim, sizes) > MANY:
             continue
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
             point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)

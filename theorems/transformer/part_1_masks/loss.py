@@ -49,23 +49,29 @@ def mixed(P: Any, V: Values, Y: Labels) -> Any:
     )  # fmt: skip
 
 
-def block(name: str, label: str, words: str, statement: str, *variables: str) -> Any:
-    """A claim about one block, proved for all sizes, with the mutants that masks have."""
-    made = Claim(LOSS, f"transformer.loss-hessian-{name}", label=label, statement=statement, name=words, relation=Equal(),
-                 all_sizes=True, uses=("transformer.attention-hessian-logits",))  # fmt: skip
-    made.oracle(lambda Q, K, V, M, Y: hessian(loss, variables)(Q, K, V, M, Y))
-    return made
+NOTE = (
+    r"$\ell = \|F - Y\|_F^2 / 2$, $R = F - Y$, $D_{iaj} = P_{ij}(V_{ja} - F_{ia})$, and $S_{ijl}$ is the second derivative of "
+    r"$\ell$ in the logits $T_{ij}$ and $T_{il}$ of one query; it vanishes where one of the two keys is masked."
+)
+
+
+def block(name: str, label: str, words: str, statement: str) -> Any:
+    """A claim about one block, proved for all sizes."""
+    return Claim(LOSS, f"transformer.loss-hessian-{name}", label=label, statement=statement, name=words, relation=Equal(),
+                 all_sizes=True, uses=("transformer.attention-hessian-logits",), note=NOTE)  # fmt: skip
 
 
 def masks(claim: Any) -> None:
     claim.mutant("no mask", "masked_weights(Q, K, M) -> softmax(Q @ K.T / sqrt(Q.shape[1]))")
-    claim.mutant("weights masked after the softmax", "masked_weights(Q, K, M) -> softmax(Q @ K.T / sqrt(Q.shape[1])) * M")
+    claim.mutant(
+        "weights masked after the softmax", "masked_weights(Q, K, M) -> softmax(Q @ K.T / sqrt(Q.shape[1])) * M"
+    )
 
 
 QUERIES = block("query-query", "Hessian of the loss in the queries", "loss Hessian of masked attention, queries",
     r"""\frac{\partial^2\ell}{\partial Q_{ib}\partial Q_{ic}} = \frac1{d_K}\sum_{jl}S_{ijl}K_{jb}K_{lc},\quad S_{ijl} =
-        \sum_aD_{iaj}D_{ial} + R_{ia}\frac{\partial^2F_{ia}}{\partial T_{ij}\partial T_{il}},\ \text{0 for two queries}""",
-    "Q", "Q")  # fmt: skip
+        \sum_aD_{iaj}D_{ial} + R_{ia}\frac{\partial^2F_{ia}}{\partial T_{ij}\partial T_{il}},\ \text{0 for two queries}"""
+)  # fmt: skip
 
 
 @QUERIES.formula
@@ -75,6 +81,7 @@ def loss_hessian_of_queries(Q: Queries, K: Keys, V: Values, M: Mask, Y: Labels) 
     return indexed("ijl,jb,lc,ip->(i b)(p c)", S, K, K, eye(Q.shape[0])) / Q.shape[1]
 
 
+QUERIES.oracle(lambda Q, K, V, M, Y: hessian(loss, ("Q", "Q"))(Q, K, V, M, Y))
 QUERIES.mutant("scaled once", "Q.shape[1] -> sqrt(Q.shape[1])")
 QUERIES.mutant("the functional part left out", "curvature(masked_weights(Q, K, M), V, Y) -> curvature("
                "masked_weights(Q, K, M), V, masked_weights(Q, K, M) @ V)")  # fmt: skip
@@ -82,7 +89,7 @@ masks(QUERIES)
 
 QUERY_KEY = block("query-key", "Hessian of the loss in queries and keys", "loss Hessian of masked attention, queries and keys",
     r"""\frac{\partial^2\ell}{\partial Q_{ib}\partial K_{lc}} = \frac1{d_K}Q_{ic}\sum_jS_{ijl}K_{jb} +
-        \frac1{\sqrt{d_K}}\delta_{bc}\sum_aR_{ia}D_{ial}""", "Q", "K")  # fmt: skip
+        \frac1{\sqrt{d_K}}\delta_{bc}\sum_aR_{ia}D_{ial}""")  # fmt: skip
 
 
 @QUERY_KEY.formula
@@ -93,13 +100,14 @@ def loss_hessian_of_queries_and_keys(Q: Queries, K: Keys, V: Values, M: Mask, Y:
     return indexed("ijl,jb,ic->(i b)(l c)", curvature(P, V, Y), K, Q) / d_K + bilinear
 
 
+QUERY_KEY.oracle(lambda Q, K, V, M, Y: hessian(loss, ("Q", "K"))(Q, K, V, M, Y))
 QUERY_KEY.mutant("the bilinear term left out", "eye(d_K) -> 0 * eye(d_K)")
 QUERY_KEY.mutant("the residual with the opposite sign", "P @ V - Y -> Y - P @ V")
 masks(QUERY_KEY)
 
 KEYS = block("key-key", "Hessian of the loss in the keys", "loss Hessian of masked attention, keys",
     r"""\frac{\partial^2\ell}{\partial K_{jb}\partial K_{lc}} = \frac1{d_K}\sum_iS_{ijl}Q_{ib}Q_{ic},\ \text{0 where no query
-        may attend to both}""", "K", "K")  # fmt: skip
+        may attend to both}""")  # fmt: skip
 
 
 @KEYS.formula
@@ -108,12 +116,13 @@ def loss_hessian_of_keys(Q: Queries, K: Keys, V: Values, M: Mask, Y: Labels) -> 
     return indexed("ijl,ib,ic->(j b)(l c)", curvature(masked_weights(Q, K, M), V, Y), Q, Q) / Q.shape[1]
 
 
+KEYS.oracle(lambda Q, K, V, M, Y: hessian(loss, ("K", "K"))(Q, K, V, M, Y))
 KEYS.mutant("scaled once", "Q.shape[1] -> sqrt(Q.shape[1])")
 KEYS.mutant("the labels forgotten", "Y -> 0 * Y")
 masks(KEYS)
 
 VALUES = block("value-value", "Hessian of the loss in the values", "loss Hessian of masked attention, values",
-    r"\partial^2\ell/\partial V\partial V = P^\top P\otimes I_{d_V}", "V", "V")  # fmt: skip
+    r"\partial^2\ell/\partial V\partial V = P^\top P\otimes I_{d_V}")  # fmt: skip
 
 
 @VALUES.formula
@@ -123,13 +132,14 @@ def loss_hessian_of_values(Q: Queries, K: Keys, V: Values, M: Mask, Y: Labels) -
     return indexed("ij,il,ae->(j a)(l e)", P, P, eye(V.shape[1]))
 
 
+VALUES.oracle(lambda Q, K, V, M, Y: hessian(loss, ("V", "V"))(Q, K, V, M, Y))
 VALUES.mutant("identity on the left", "'ij,il,ae->(j a)(l e)' -> 'ij,il,ae->(a j)(e l)'")
 masks(VALUES)
 
 VALUE_QUERY = block("value-query", "Hessian of the loss in values and queries",
     "loss Hessian of masked attention, values and queries",
     r"""\frac{\partial^2\ell}{\partial V_{ja}\partial Q_{ib}} = \frac1{\sqrt{d_K}}\sum_l\big(P_{ij}D_{ial} +
-        R_{ia}P_{ij}(\delta_{jl}-P_{il})\big)K_{lb}""", "V", "Q")  # fmt: skip
+        R_{ia}P_{ij}(\delta_{jl}-P_{il})\big)K_{lb}""")  # fmt: skip
 
 
 @VALUE_QUERY.formula
@@ -138,13 +148,14 @@ def loss_hessian_of_values_and_queries(Q: Queries, K: Keys, V: Values, M: Mask, 
     return indexed("iajl,lb->(j a)(i b)", mixed(masked_weights(Q, K, M), V, Y), K) / sqrt(Q.shape[1])
 
 
+VALUE_QUERY.oracle(lambda Q, K, V, M, Y: hessian(loss, ("V", "Q"))(Q, K, V, M, Y))
 VALUE_QUERY.mutant("no scale", "sqrt(Q.shape[1]) -> 1")
 masks(VALUE_QUERY)
 
 VALUE_KEY = block("value-key", "Hessian of the loss in values and keys",
     "loss Hessian of masked attention, values and keys",
     r"""\frac{\partial^2\ell}{\partial V_{ja}\partial K_{lb}} = \frac1{\sqrt{d_K}}\sum_i\big(P_{ij}D_{ial} +
-        R_{ia}P_{ij}(\delta_{jl}-P_{il})\big)Q_{ib}""", "V", "K")  # fmt: skip
+        R_{ia}P_{ij}(\delta_{jl}-P_{il})\big)Q_{ib}""")  # fmt: skip
 
 
 @VALUE_KEY.formula
@@ -153,5 +164,6 @@ def loss_hessian_of_values_and_keys(Q: Queries, K: Keys, V: Values, M: Mask, Y: 
     return indexed("iajl,ib->(j a)(l b)", mixed(masked_weights(Q, K, M), V, Y), Q) / sqrt(Q.shape[1])
 
 
+VALUE_KEY.oracle(lambda Q, K, V, M, Y: hessian(loss, ("V", "K"))(Q, K, V, M, Y))
 VALUE_KEY.mutant("no scale", "sqrt(Q.shape[1]) -> 1")
 masks(VALUE_KEY)
