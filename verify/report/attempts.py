@@ -82,15 +82,16 @@ def keep(claims: Iterable[Claim], every: Iterable[str]) -> dict[Path, int]:
 
     What is kept of others among the ids `every` stays.
     """
-    every, files = set(every), {}
+    known_ids = set(every)
+    files: dict[Path, dict[str, dict[str, Any] | None]] = {}
     for claim in filter(is_attempted, claims):
-        lines = files.setdefault(file_of(claim.package), {})
-        lines[claim.id] = attempt(claim)
-    for path, lines in files.items():
-        known = {claim_id: found for claim_id, found in _read(path).items() if claim_id in every}
-        found = {claim_id: lines for claim_id, lines in (known | lines).items() if lines}
-        text = ",\n".join(f"{json.dumps(claim_id)}: {json.dumps(found[claim_id])}" for claim_id in sorted(found))
+        files.setdefault(file_of(claim.package), {})[claim.id] = attempt(claim)
+    counts = {}
+    for path, found in files.items():
+        kept_before = {claim_id: data for claim_id, data in _read(path).items() if claim_id in known_ids}
+        lines = [(claim_id, data) for claim_id, data in sorted((kept_before | found).items()) if data]
+        text = ",\n".join(f"{json.dumps(claim_id)}: {json.dumps(data)}" for claim_id, data in lines)
         path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
-        files[path] = found
+        counts[path] = len(lines)
     _read.cache_clear()
-    return {path: len(found) for path, found in files.items()}
+    return counts

@@ -24,7 +24,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "product": ("norms.product",),
     "difference of products": ("norms.difference-of-products", "norms.difference-of-other-products"),
     "Kronecker product": ("norms.kronecker",),
-    "block": ("norms.block",),
+    "block": ("norms.block", "norms.rearranged"),
     "blocks": ("norms.blocks",),
     "block diagonal": ("norms.block-diagonal",),
     "common factor": ("norms.common-factor",),
