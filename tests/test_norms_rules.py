@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy
 
-from verify.arithmetics.norms import assumed, differentials, entries, input_matrix, rules, spectra
+from verify.arithmetics.norms import assumed, differentials, entries, gaps, input_matrix, rules, spectra
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.deciding import at_most
@@ -53,8 +53,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 
-#: Rules that `test_norms_differentials` tries.
-ELSEWHERE = {*differentials.STATED, *spectra.STATED, "unit direction", "common factor", "assumption", "Weyl"}
+#: Rules that `test_norms_differentials` and `test_norms_gaps` try.
+ELSEWHERE = {*differentials.STATED, *gaps.STATED, *spectra.STATED, "unit direction", "common factor", "assumption", "Weyl"}
 SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES = {

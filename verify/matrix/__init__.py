@@ -6,7 +6,7 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 
 from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
 from verify.matrix.functions import expm, masked_softmax, normalize_rows, row_norms, row_sums, softmax
-from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed
+from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed, without_column
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -107,5 +107,6 @@ __all__ = [
     "unvec_r",
     "vec_c",
     "vec_r",
+    "without_column",
     "zeros",
 ]

@@ -319,7 +319,8 @@ def replaceable(value: Any) -> set[Any]:
     """The quantities in which a scalar is certainly non-decreasing."""
     every = {symbol for symbol in value.free_symbols if symbol in world().atoms}
     bad = _not_increasing(value)
-    found = {symbol for symbol in every - bad if symbol.is_nonnegative}
+    found = {symbol for symbol in every - bad
+             if symbol.is_nonnegative or world().atoms[symbol].kind == "largest value"}  # fmt: skip
     for size in value.atoms(sympy.Abs):
         inner = size.args[0]
         if inner in every and not (value.xreplace({size: sympy.Dummy(nonnegative=True)}).free_symbols & {inner}):
@@ -338,12 +339,24 @@ def _not_increasing(value: Any) -> set[Any]:
     if value.is_Mul:
         if not all(is_nonnegative(part) for part in value.args):
             return inside
+        if (share := _share(value)) is not None:
+            return set().union(*map(_not_increasing, share))
         return set().union(*(_not_increasing(part) for part in value.args))
     if value.is_Pow and value.exp.is_number and value.exp.is_positive and is_nonnegative(value.base):
         return _not_increasing(value.base)
     if isinstance(value, sympy.exp):
         return _not_increasing(value.args[0])
     return inside
+
+
+def _share(value: Any) -> tuple[Any, Any] | None:
+    """x and y where a product is y x / (c + x), which grows with x >= 0 for a number c >= 0."""
+    for power in value.args:
+        if power.is_Pow and power.exp == -1 and power.base.is_Add:
+            moving = [term for term in power.base.args if term.free_symbols & world().atoms.keys()]
+            if len(moving) == 1 and is_nonnegative(moving[0]) and is_nonnegative(power.base - moving[0]):
+                return moving[0], value / power / moving[0]
+    return None
 
 
 def _has_root(value: Any) -> bool:

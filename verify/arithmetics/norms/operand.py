@@ -209,7 +209,8 @@ def total_of(node: Node) -> Any:
         elif part.kind == "ones":
             found += coefficient * part.shape[0] * part.shape[1]
         else:
-            sign = "nonnegative" if part.kind in ("absolute", "softmax", "relu", "step") else "real"
+            inner = part.parts[0] if part.kind == "without column" else part
+            sign = "nonnegative" if inner.kind in ("absolute", "softmax", "relu", "step", "variances") else "real"
             found += coefficient * world().atom("total", (part,), sign)
     return found
 

@@ -173,6 +173,11 @@ def parts(M: Any, count: Any, axis: int) -> Any:
 
 
 @form
+def without_column(A: Any, i: Any) -> Bounded:
+    return Bounded(nodes.without_column(lifted(A).node, i))
+
+
+@form
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
     if not any(isinstance(family, Family) for family in families):
         return [function(*entries) for entries in zip(*families, strict=True)]

@@ -107,7 +107,7 @@ def _by_gram(kind: str, node: Node) -> Any:
 
 
 def entry(node: Node, i: Any, j: Any) -> Any:
-    """One entry of a node, a real number of unknown sign; a number or a norm where it is known to be one."""
+    """One entry of a node, a real number, of unknown sign but for softmax; a number or a norm where it is known to be one."""
     coefficient, core = single(node)
     if core.kind == "numbers" and isinstance(i, int) and isinstance(j, int):
         return coefficient * core.data[i * int(core.shape[1]) + j]
@@ -119,7 +119,9 @@ def entry(node: Node, i: Any, j: Any) -> Any:
         return coefficient / entry(core.parts[0], i, j)
     if core.kind == "entrywise":
         return coefficient * entry(core.parts[0], i, j) * entry(core.parts[1], i, j)
-    return coefficient * world().atom("entry", (core, i, j), "real")
+    if core.kind == "softmax" and core.shape[0] != 1:
+        return coefficient * entry(rows(core, i, i + 1, 1), 0, j)
+    return coefficient * world().atom("entry", (core, i, j), "nonnegative" if core.kind == "softmax" else "real")
 
 
 def is_nonnegative(value: Any) -> bool:

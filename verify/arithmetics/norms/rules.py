@@ -55,8 +55,12 @@ def _derived(symbol: sympy.Symbol) -> list[Candidate]:
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         found = [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
         found += in_the_1_norm(inner)
-        return found
-    return []
+        return [*found, *QUANTITIES.get("total", no_candidates)(*atom.payload)]
+    return list(QUANTITIES.get(atom.kind, no_candidates)(*atom.payload))
+
+
+#: Rules for quantities that are no norms, by their kind.
+QUANTITIES: dict[str, Callable[..., Iterator[Candidate]]] = {}
 
 
 def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
@@ -85,7 +89,7 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 
 
-def no_candidates(kind: str, node: Node) -> Iterator[Candidate]:
+def no_candidates(*payload: Any) -> Iterator[Candidate]:
     return iter(())
 
 

@@ -46,6 +46,8 @@ def node_text(node: Node, known: World | None = None) -> str:
         return f"sum_{node.data[0]} {factor}{parts[0]}"
     if node.kind == "derivative":
         return f"d({parts[0]})/d({node.data[1]}) at {parts[1]}"
+    if node.kind == "without column":
+        return f"({parts[0]} without column {node.data[0]})"
     if node.kind == "iterate":
         return f"iterate_{node.data[0]}({parts[0]})"
     if node.kind == "concatenate":
