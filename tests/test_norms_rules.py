@@ -54,7 +54,15 @@ from verify.matrix import (
 from verify.oracles import jacobian
 
 #: Rules that `test_norms_differentials` and `test_norms_gaps` try.
-ELSEWHERE = {*differentials.STATED, *gaps.STATED, *spectra.STATED, "unit direction", "common factor", "assumption", "Weyl"}
+ELSEWHERE = {
+    *differentials.STATED,
+    *gaps.STATED,
+    *spectra.STATED,
+    "unit direction",
+    "common factor",
+    "assumption",
+    "Weyl",
+}
 SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES = {
@@ -303,6 +311,28 @@ def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pyte
     monkeypatch.setattr(rules, "_telescoped", without_the_last)
     with pytest.raises(AssertionError):
         checked_groups()
+
+
+def test_the_rank_of_a_product_is_at_most_any_of_its_inner_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def checked_products() -> int:
+        seen = 0
+        for seed in range(4):
+            with derivation() as known:
+                A, C, v, w = (input_matrix(name, *SHAPES[name]) for name in "ACvw")
+                for product in (A @ C, C @ A, C @ A @ C, v.T @ w):
+                    spectral, frobenius = (norm(kind, product.node) for kind in (SPECTRAL, FROBENIUS))
+                    world().targets = frozenset({spectral, frobenius})
+                    values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
+                    for symbol in {*spectral.free_symbols, *frobenius.free_symbols}:
+                        for name, bound in candidates(symbol):
+                            assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12, name
+                            seen += name == "rank"
+        return seen
+
+    assert checked_products() > 10
+    monkeypatch.setattr(rules.sympy, "sqrt", lambda size: sympy.Integer(1))
+    with pytest.raises(AssertionError, match="rank"):
+        checked_products()
 
 
 def test_only_skew_blocks_make_a_mean_of_orthogonal_matrices() -> None:

@@ -14,7 +14,15 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.entries import speaks_of_sums
 from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
-from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, is_nonnegative, largest_over, norm, sum_over
+from verify.arithmetics.norms.quantities import (
+    FROBENIUS,
+    MEAN_EXPONENTIAL,
+    NORMS,
+    is_nonnegative,
+    largest_over,
+    norm,
+    sum_over,
+)  # fmt: skip
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -164,6 +172,8 @@ class Search:
             return self._over_an_index(item, index, value, of_sum=True)
         if atom.kind == "largest of":
             return self._largest_of(item, atom.payload)
+        if atom.kind == MEAN_EXPONENTIAL:
+            return self._mean_exponential(item, *atom.payload)
         found = []
         for rule, bound in candidates(item):
             if rule == "rank" and not self.through:
@@ -232,6 +242,15 @@ class Search:
             total = world().atom("total", (nodes.of("absolute", node),))
             return fixed * (total if total in self.targets else sympy.sqrt(index.size) * norm(FROBENIUS, node))
         return fixed * index.size * largest_over(index, entries[0])
+
+    def _mean_exponential(self, item: Any, exponent: Any) -> list[Alternative]:
+        """(e^b - 1) / b for bounds b of the exponent."""
+        found = []
+        for inner in self.of_expression(exponent):
+            whole = (sympy.exp(inner.bound) - 1) / inner.bound if inner.bound != 0 else sympy.Integer(1)
+            step = Step("mean of exponentials", item, whole)
+            found.append(Alternative(step.bound, (*inner.steps, step), inner.complete))
+        return found
 
     def _largest_of(self, item: Any, values: tuple[Any, ...]) -> list[Alternative]:
         options = [self.of_expression(value) for value in values]

@@ -11,7 +11,7 @@ import sympy
 
 from verify.arithmetics.norms import calculus, nodes
 from verify.arithmetics.norms.differentials import depends, differential
-from verify.arithmetics.norms.quantities import SHIFT
+from verify.arithmetics.norms.quantities import MEAN_EXPONENTIAL, SHIFT
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -44,6 +44,9 @@ class Values:
             return max(self.number(value, at) for value in atom.payload)
         if atom.kind == "root":
             return float(np.sqrt(self.number(first, at)))
+        if atom.kind == MEAN_EXPONENTIAL:
+            exponent = self.number(first, at)
+            return float(np.expm1(exponent) / exponent) if exponent else 1.0
         if atom.kind in ("largest over", "sum over"):
             values = [self.number(atom.payload[1], {**at, first: k}) for k in range(self.size(first.size))]
             return max(values) if atom.kind == "largest over" else float(np.sum(values))

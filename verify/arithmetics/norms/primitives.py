@@ -23,10 +23,12 @@ from verify.arithmetics.norms.quantities import (
     entry,
     largest,
     largest_over,
+    mean_exponential,
     norm,
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.spectra import Shifts, Spectrum
+from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
@@ -253,6 +255,14 @@ def sqrt(x: Any) -> Any:
 
 
 @form
+def vanishes(A: Any) -> bool:
+    node = lifted(A).node
+    if node.kind != "zeros":
+        world().used.add(f"{node_text(node)} is not 0")
+    return bool(node.kind == "zeros")
+
+
+@form
 def maximum(x: Any) -> Any:
     if isinstance(x, Bounded) and (found := _column_sums(x.node)) is not None:
         return found
@@ -370,6 +380,9 @@ def expm(A: Any) -> Bounded:
     if node.kind == "numbers" and node.shape == (2, 2) and node.data[0] == node.data[1] and node.data[2:] == (0, 0):
         growth = sympy.exp(node.data[0])  # exp [[a, a], [0, 0]]
         return Bounded(nodes.of("numbers", data=(growth, growth - 1, ZERO, ONE), shape=(2, 2)))
+    if node.kind == "numbers" and node.shape == (2, 2) and node.data[2:] == (0, 0):
+        a, b = node.data[:2]
+        return Bounded(nodes.of("numbers", data=(sympy.exp(a), b * mean_exponential(a), ZERO, ONE), shape=(2, 2)))
     return Bounded(nodes.of("exponential", lifted(A).node))
 
 

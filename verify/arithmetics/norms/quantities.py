@@ -23,6 +23,7 @@ from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
 SHIFT = "largest shift of singular values"
+MEAN_EXPONENTIAL = "mean of exponentials"
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
 
@@ -122,6 +123,11 @@ def entry(node: Node, i: Any, j: Any) -> Any:
     if core.kind == "softmax" and core.shape[0] != 1:
         return coefficient * entry(rows(core, i, i + 1, 1), 0, j)
     return coefficient * world().atom("entry", (core, i, j), "nonnegative" if core.kind == "softmax" else "real")
+
+
+def mean_exponential(a: Any) -> Any:
+    """int_0^1 e^(t a) dt = (e^a - 1) / a = sum_{n >= 1} a^(n - 1) / n!, which grows with a."""
+    return world().atom(MEAN_EXPONENTIAL, (a,))
 
 
 def is_nonnegative(value: Any) -> bool:

@@ -117,6 +117,11 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
         index = unused_index(factors[0].shape[1], node)
         row = nodes.rows(nodes.product(factors[1:]), index, index + 1, 1)
         yield "sum over an index", sum_over(index, norm(kind, row))
+    if kind == FROBENIUS and norm(SPECTRAL, node) in world().targets:
+        for size in dict.fromkeys(factor.shape[1] for factor in factors[:-1]):
+            yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
+    if kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
+        yield "spectral at most Frobenius", norm(FROBENIUS, node)
     for pieces in [factors, *_with_known_piece(factors)]:
         spectral = [norm(SPECTRAL, piece) for piece in pieces]
         if kind == SPECTRAL:
@@ -158,25 +163,7 @@ def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == SPECTRAL and node.kind == "rows" and _is_corner_of_skew(node):
-        yield "integral of orthogonal matrices", sympy.Integer(1)
     yield "block", norm(kind, node.parts[0])
-
-
-def _is_corner_of_skew(node: Node) -> bool:
-    """Whether a node is the transpose of the upper right block of exp [[P, I], [0, R]] with P and R skew."""
-    size = node.shape[0]
-    upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
-    if upper is None or upper.kind != "rows" or node.data != (size, 2 * size) or upper.data != (0, size):
-        return False
-    whole = upper.parts[0]
-    if node.shape != (size, size) or whole.kind != "exponential" or whole.parts[0].kind != "concatenate":
-        return False
-    blocks = [nodes.transposed(part) for part in whole.parts[0].parts]
-    if len(blocks) != 2 or any(part.kind != "concatenate" or len(part.parts) != 2 for part in blocks):
-        return False
-    (P, corner), (below, R) = ([nodes.transposed(part) for part in block.parts] for block in blocks)
-    return corner.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R)
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:

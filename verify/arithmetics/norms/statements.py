@@ -24,7 +24,7 @@ STATEMENTS = {
     "entrywise product": "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
     "largest entry": "max|A| <= ||A||_2",
     **entries.STATEMENTS,
-    "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2",
+    "rank": "||A||_F <= sqrt(min(m, n)) ||A||_2, and sqrt(r) ||A||_2 where A is a product A_1 A_2 with r columns of A_1",
     "exponential of a skew matrix": "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
     "similar matrices": "exp(V A V^-1) = V exp(A) V^-1",
     "exponential of a dissipative matrix": "||exp(c M)||_2 <= 1 where c >= 0 and x^T M x <= 0 for all x",
