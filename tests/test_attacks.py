@@ -149,6 +149,20 @@ def test_enclosed_checks_stop_at_as_many_examples_as_are_wanted() -> None:
     assert (record.outcome, record.satisfied) == (UPHELD, QUICK.effort.enclosed) and not record.surviving
 
 
+@pytest.mark.parametrize("check", ["enclosed", "exact"])
+def test_where_the_first_draws_decide_nothing_further_ones_do(check: str) -> None:
+    met: dict[str, int] = {}
+
+    def rarely(t: Any) -> Any:
+        if met.setdefault(str(t), len(met)) < 40:
+            raise ArithmeticUnsupported("the root of a size, say")
+        return t + t
+
+    claim = pair("rarely-decided", rarely, lambda t: t + t, exact=True)
+    record = record_of(claim, check)
+    assert record.outcome == UPHELD and record.satisfied == 1 and record.examples > 8 * QUICK.effort.enclosed
+
+
 def test_enclosed_checks_tell_how_closely_both_sides_agree() -> None:
     record = record_of(pair("exponentials", exp, lambda t: 1 / exp(-t)), "enclosed")
     assert record.outcome == UPHELD and 0.0 < record.details["agreement"] < 1e-60

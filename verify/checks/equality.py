@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import flint
@@ -29,6 +30,8 @@ from verify.vocabulary.relations import Equal, HasStructure
 ROUNDING_LIMIT = 1.0
 #: Where fewer than one draw in so many is decided, the draws that are become witnesses.
 RARE = 2
+#: Draws made for each that is wanted where none of the first ones can be decided: square roots of sizes may be in the way.
+FURTHER = 64
 #: A mutant this many units away is not measured again.
 CLEARLY_DEAD = 10 * SEPARATION
 
@@ -231,7 +234,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         """Both sides in balls at full precision: every difference must contain zero, every mutant exclude it."""
         wanted = settings.effort.tying(settings.effort.enclosed, claim.all_sizes)
         draws = systematic(claim, 8 * wanted, settings.seed)
-        return self._objects(claim, settings, "enclosed", "ball", draws, wanted)
+        further = _further_draws(claim, FURTHER * wanted, settings.seed)
+        return self._objects(claim, settings, "enclosed", "ball", draws, wanted, further)
 
     def scaled(self, claim: Claim, settings: Settings) -> Record:
         """The same at the sizes that the source names; mutants die at smaller ones."""
@@ -246,7 +250,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         """
         draws = systematic(claim, 8 * settings.effort.exact, settings.seed, domain=WIDE)
         with free_exponentials(settings.seed):
-            return self._objects(claim, settings, "exact", "exact", draws, settings.effort.exact)
+            further = _further_draws(claim, FURTHER * settings.effort.exact, settings.seed, WIDE)
+            return self._objects(claim, settings, "exact", "exact", draws, settings.effort.exact, further)
 
     def _objects(
         self,
@@ -256,16 +261,21 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         arithmetic: str,
         attempts: list[Draw],
         count: int,
+        further: Iterable[Draw] = (),
         with_mutants: bool = True,
     ) -> Record:
-        """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions."""
+        """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions.
+
+        Where none of them does, at the first of `further` ones.
+        """
         tally, worst, agreement, met_at = Tally(), 0.0, -math.inf, Witnesses()
         tried = claim.mutants if with_mutants else []
         mutants = {mutant.name: 0.0 for mutant in tried}
         found: Violated | None = None
         lift = as_balls if arithmetic == "ball" else as_rationals
-        for draw in [*witnesses_of(claim, check).starts, *attempts]:
-            if tally.satisfied >= count:
+        first = [*witnesses_of(claim, check).starts, *attempts]
+        for number, draw in enumerate(itertools.chain(first, further)):
+            if tally.satisfied >= (count if number < len(first) else 1):
                 break
             seed = one_of(claim, draw.arrays(claim, 1), 0)
             try:
@@ -299,6 +309,11 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         if tally.examples > RARE * tally.satisfied:
             record.details["witnesses"] = met_at.data()
         return record
+
+
+def _further_draws(claim: Claim, count: int, seed: int, domain: str | None = None) -> Iterator[Draw]:
+    """Draws other than those of `systematic` with the same seed, made when they are asked for."""
+    yield from systematic(claim, count, seed + 1, domain)
 
 
 class StructureAttack(EqualityAttack):
