@@ -21,6 +21,7 @@ from verify.arithmetics.norms.quantities import (
     is_nonnegative,
     largest_over,
     norm,
+    row_of,
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.rules import candidates
@@ -197,35 +198,57 @@ class Search:
     def _over_an_index(self, item: Any, index: Index, value: Any, of_sum: bool) -> list[Alternative]:
         rule = "sum over an index" if of_sum else "largest of several"
         found = []
-        entries, value = self._entries_at(index, value) if of_sum else (sympy.Integer(1), value)
-        for inner in self.of_expression(value):
-            if entries != 1 and index not in world().indices_of(inner.bound):
-                whole = self._uniform(index, inner.bound * entries)
-            else:
-                whole = (sum_over if of_sum else largest_over)(index, inner.bound * entries)
-            if whole == item or item in whole.free_symbols:
-                whole = self._uniform(index, inner.bound) if of_sum else None
-            if whole is None:
-                continue
-            for outer in self.of_expression(whole):
-                step = Step(rule, item, whole)
-                found.append(Alternative(outer.bound, (*inner.steps, step, *outer.steps), outer.complete))
+        for entries, rest, before in self._splits(index, value) if of_sum else [(sympy.Integer(1), value, ())]:
+            for inner in self.of_expression(rest):
+                term = inner.bound * entries
+                if entries.is_Pow or entries == 1 or index in world().indices_of(inner.bound):
+                    whole = (sum_over if of_sum else largest_over)(index, term)
+                else:
+                    whole = self._uniform(index, term)
+                if whole == item or item in whole.free_symbols:
+                    whole = self._uniform(index, term) if of_sum else None
+                if whole is None:
+                    continue
+                for outer in self.of_expression(whole):
+                    steps = (*before, *inner.steps, Step(rule, item, whole), *outer.steps)
+                    found.append(Alternative(outer.bound, steps, outer.complete))
         return found
 
-    def _entries_at(self, index: Index, value: Any) -> tuple[Any, Any]:
-        """|e_i| and the other factors of a term of a sum over i, for a column e that does not depend on i."""
+    def _splits(self, index: Index, value: Any) -> list[tuple[Any, Any, tuple[Step, ...]]]:
+        """What is kept of a term of a sum over i until the sum is taken, the other factors, and the steps that led there.
+
+        |e_i| for a column e, or ||a_i|| or its square for the rows a_i of a matrix, that do not depend on i; or nothing.
+        """
         for factor in sympy.Mul.make_args(value):
             atom = world().atoms.get(factor.args[0]) if isinstance(factor, sympy.Abs) else None
             if atom is not None and atom.kind == "entry":
                 node, i, j = atom.payload
                 if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
-                    return factor, value / factor
-        return sympy.Integer(1), value
+                    return [(factor, value / factor, ())]
+        return [*self._row_splits(index, value), (sympy.Integer(1), value, ())]
+
+    def _row_splits(self, index: Index, value: Any) -> list[tuple[Any, Any, tuple[Step, ...]]]:
+        """The norms of rows among the factors, or else after one step."""
+        factors = sympy.Mul.make_args(value)
+        terms: list[tuple[Any, tuple[Step, ...]]] = [(value, ())]
+        known = world().atoms
+        for factor in factors:
+            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind == "product":
+                terms += [(value / factor * c, (Step(name, factor, c),)) for name, c in candidates(factor)]
+        for term, steps in terms:
+            for factor in sympy.Mul.make_args(term):
+                base, exponent = factor.as_base_exp()
+                if exponent in (1, 2) and row_of(base, index) is not None:
+                    return [(factor, term / factor, steps)]
+        return []
 
     def _uniform(self, index: Index, value: Any) -> Any:
         """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else."""
         known, fixed = world().atoms, sympy.Integer(1)
         entries: list[Any] = []
+        rows = [(factor, A) for factor in sympy.Mul.make_args(value) if (A := row_of(factor, index)) is not None]
+        if len(rows) == 1 and index not in world().indices_of(value / rows[0][0]):
+            return value / rows[0][0] * sympy.sqrt(index.size) * norm(FROBENIUS, rows[0][1])
         for factor in sympy.Mul.make_args(value):
             if index not in world().indices_of(factor):
                 fixed *= factor

@@ -289,8 +289,18 @@ def absolute(x: Any) -> Any:
     if isinstance(x, (Spectrum, Shifts)):
         return x.absolute()
     if is_scalar(x):
-        return abs(scalar(x))
+        return _with_norms_of_numbers(abs(scalar(x)))
     return Bounded(nodes.of("absolute", lifted(x).node), lifted(x).flat)
+
+
+def _with_norms_of_numbers(value: Any) -> Any:
+    """A scalar with |a| written as the norm of the matrix of shape (1, 1) that a number a is the entry of."""
+    known, changes = world().atoms, {}
+    for size in value.atoms(sympy.Abs):
+        atom = known.get(size.args[0])
+        if atom is not None and atom.kind == "entry" and atom.payload[0].shape == (1, 1):
+            changes[size] = norm(FROBENIUS, atom.payload[0])
+    return value.xreplace(changes)
 
 
 @form
@@ -396,6 +406,15 @@ def jacobian(f: Callable[..., Any], arguments: Any, wrt: str, layout: Any) -> An
     found = closed_form_of(f, wrt, layout.value)
     if found is None:
         return _named_derivative(f, arguments, wrt, layout.value)
+    world().closed.update(found.by)
+    return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+
+
+@form
+def hessian(f: Callable[..., Any], arguments: Any, wrt: tuple[str, str], layout: Any) -> Any:
+    found = closed_form_of(f, wrt, layout.value)
+    if found is None:
+        raise ArithmeticUnsupported(f"second derivatives in {' and '.join(wrt)} without a closed form have no norm")
     world().closed.update(found.by)
     return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
 

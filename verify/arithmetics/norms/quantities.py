@@ -64,6 +64,10 @@ def norm(kind: str, node: Node) -> Any:
         return multiple * (1 if kind == LARGEST else sympy.sqrt(core.shape[0] * core.shape[1]))
     if kind == SPECTRAL and is_vector(core):
         kind = FROBENIUS
+    if core.shape == (1, 1) and kind in NORMS:
+        kind = FROBENIUS  # all of them are its absolute value
+        if core.kind == "entrywise":
+            return multiple * norm(kind, core.parts[0]) * norm(kind, core.parts[1])
     if core.kind == "reshape" and kind in (FROBENIUS, LARGEST):
         return multiple * norm(kind, core.parts[0])
     if core.kind == "diagonal" and kind == FROBENIUS:
@@ -173,11 +177,28 @@ def sum_over(index: Index, value: Any) -> Any:
         if moving == 1:
             found.append(term * index.size)
             continue
-        whole = _square_of_column(moving, index)
+        whole = _square_of_column(moving, index) or _square_of_rows(moving, index)
         if whole is None:
             whole = world().atom("sum over", (index, moving), "nonnegative" if is_nonnegative(moving) else "real")
         found.append(fixed * whole)
     return sympy.Add(*found)
+
+
+def row_of(symbol: Any, index: Index) -> Node | None:
+    """A where a quantity is the Euclidean norm of row i of A, for all i."""
+    atom = world().atoms.get(symbol)
+    if atom is None or atom.kind != FROBENIUS or atom.payload[0].kind != "rows":
+        return None
+    node = atom.payload[0]
+    A = node.parts[0]
+    return A if node.data[0] == index and A.shape[0] == index.size and index not in A.indices else None
+
+
+def _square_of_rows(moving: Any, index: Index) -> Any:
+    """sum_i ||a_i||^2 = ||A||_F^2 for the rows a_i of A."""
+    base, exponent = moving.as_base_exp()
+    A = row_of(base, index) if exponent == 2 else None
+    return norm(FROBENIUS, A) ** 2 if A is not None else None
 
 
 def _square_of_column(moving: Any, index: Index) -> Any:

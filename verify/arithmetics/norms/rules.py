@@ -7,6 +7,7 @@ A rule maps a quantity to candidates (name, expression), where the expression is
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -109,6 +110,7 @@ def _input(kind: str, node: Node) -> Iterator[Candidate]:
 
 def _product(kind: str, node: Node) -> Iterator[Candidate]:
     factors = node.parts
+    yield from _number_among(kind, factors)
     if kind == LARGEST:
         if world().entrywise:
             yield from entries.largest_of_product(node)
@@ -133,6 +135,16 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
             if bound not in seen:
                 seen.add(bound)
                 yield "product", bound
+
+
+def _number_among(kind: str, factors: tuple[Node, ...]) -> Iterator[Candidate]:
+    """||A c B|| = |c| ||A B|| for neighbours c of shape (1, 1), where |c| is aimed at or largest entries are compared."""
+    for start, stop in itertools.combinations(range(len(factors) + 1), 2):
+        rest = [*factors[:start], *factors[stop:]]
+        if factors[start].shape[0] == 1 == factors[stop - 1].shape[1] and any(other.shape != (1, 1) for other in rest):
+            size = norm(FROBENIUS, nodes.product(factors[start:stop]))
+            if kind == LARGEST or size.free_symbols & world().targets:
+                yield "number among the factors", size * norm(kind, nodes.product(rest))
 
 
 def unused_index(size: Any, node: Node) -> Index:

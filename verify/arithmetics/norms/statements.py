@@ -9,6 +9,7 @@ STATEMENTS = {
     "spectral radius": "no eigenvalue is larger in absolute value than ||A||_2",
     "spectral at most Frobenius": "||A||_2 <= ||A||_F",
     "product": "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
+    "number among the factors": "||A c B|| = |c| ||A B|| for a number c",
     "triangle inequality": "||A + B|| <= ||A|| + ||B||",
     "difference of products": "AB - A'B' = (A - A')B + A'(B - B')",
     "Kronecker product": "||A (x) B|| = ||A|| ||B||, in both norms",
