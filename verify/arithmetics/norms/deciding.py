@@ -34,10 +34,25 @@ def at_most(left: Any, right: Any) -> bool:
         return False
     squares = [times(expanded(side), expanded(side)) for side in (left, right)]
     if any(_roots(generator) for square in squares for monomial in square for generator, _ in monomial):
-        return False
+        return _term_by_term(left, right)
     gap = dict(squares[1])
     add_to(gap, squares[0], Fraction(-1))
     return is_certain(gap)
+
+
+def _term_by_term(left: Any, right: Any) -> bool:
+    """Whether every term on the left is at most one on the right, each of which is taken once; none of them is negative."""
+    ours, theirs = (list(sympy.Add.make_args(sympy.expand(side, deep=False))) for side in (left, right))
+    if (len(ours) == 1 and len(theirs) == 1) or len(ours) > len(theirs):
+        return False
+    if not all(is_certain(expanded(term)) for term in (*ours, *theirs)):
+        return False
+    for term in ours:
+        above = [other for other in theirs if at_most(term, other)]
+        if not above:
+            return False
+        theirs.remove(above[0])
+    return True
 
 
 def is_certain(polynomial: Polynomial) -> bool:

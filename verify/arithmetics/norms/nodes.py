@@ -95,6 +95,8 @@ def product(factors: Sequence[Node]) -> Node:
             if kept and _acts_on_blocks(kept[-1], part):
                 part = _block_diagonal(part.data[0], product([kept.pop().parts[1], part.parts[0]]))
             multiple = world().reductions.get((kept[-1].number, part.number)) if kept else None
+            if multiple == 0:
+                return zeros(shape)
             if multiple is not None:
                 kept.pop()
                 coefficient = coefficient * multiple

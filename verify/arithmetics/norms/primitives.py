@@ -393,7 +393,10 @@ def expm(A: Any) -> Bounded:
     if node.kind == "numbers" and node.shape == (2, 2) and node.data[2:] == (0, 0):
         a, b = node.data[:2]
         return Bounded(nodes.of("numbers", data=(sympy.exp(a), b * mean_exponential(a), ZERO, ONE), shape=(2, 2)))
-    return Bounded(nodes.of("exponential", lifted(A).node))
+    M = nodes.single(node)[1]
+    if nodes.product([M, M]).kind == "zeros":  # as M^2 = 0
+        return Bounded(nodes.sum_of([(ONE, nodes.identity(node.shape[0])), (ONE, node)]))
+    return Bounded(nodes.of("exponential", node))
 
 
 @form

@@ -11,6 +11,7 @@ STATEMENTS = {
     "product": "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
     "number among the factors": "||A c B|| = |c| ||A B|| for a number c",
     "triangle inequality": "||A + B|| <= ||A|| + ||B||",
+    "reverse triangle inequality": "||A|| <= ||A + B|| + ||B||",
     "difference of products": "AB - A'B' = (A - A')B + A'(B - B')",
     "Kronecker product": "||A (x) B|| = ||A|| ||B||, in both norms",
     "block": "a block of rows or columns has no larger norm than the whole",
