@@ -146,7 +146,7 @@ QV_QO_EXPLICIT = Claim(IN_THE_BALL, "convergence.h-qv-qo-norm-explicit",
     statement=r"""\|H_{Q,V}\|_2,\
         \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x
         \|_2^2(3\sqrt{d_m}+R)^2\le\tfrac1{\sqrt{d_m}}(3+R)^2\tfrac12d_s^2C_x^3""",
-    relation=AtMost(), corrects="convergence.h-qv-qo-norm",
+    relation=AtMost(), all_sizes=True, corrects="convergence.h-qv-qo-norm",
     uses=("convergence.diag-bound-interlacing", "convergence.lemma-20", "convergence.hessian-block-limits"),
     of_project=True,
     note=r"""Line by line. $|\mathrm{relu}'| \le 1$ and $w_O$ or $w_V$ are kept together with their gates, which depend
