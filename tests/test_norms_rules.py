@@ -368,13 +368,12 @@ def test_comparisons_are_exact() -> None:
 def test_sums_of_roots_are_compared_term_by_term() -> None:
     a, b, c, x = (*sympy.symbols("a b c", nonnegative=True), sympy.Symbol("x", real=True))
     one, two = sympy.sqrt(a**2 + b**2), sympy.sqrt(b**2 + c**2)
-    assert at_most(one + two, sympy.sqrt(2 * a**2 + b**2) + 2 * two) and at_most(
-        c * one + two, c * (one + a) + 3 * two + b
-    )
-    assert at_most(a * one + two, a * (one + b) + two * (1 + c))
-    assert not at_most(one + one * c + two, two + one * (c + sympy.Rational(1, 2)))  # each on the right is taken once
-    assert not at_most(one + two, one + two - b) and not at_most(one + two, one + two + x)
-    assert not at_most(one + two + a, one + two) and not at_most(2 * one + two, one + 3 * two)
+    above = sympy.sqrt(2 * a**2 + b**2)
+    assert follows(one + two, above + 2 * two, []) == () == follows(c * one + two, c * (above + a) + 3 * two, [])
+    assert follows(one + one * c + two, two + one * (c + sympy.Rational(1, 2)), []) is None
+    assert follows(above + above, above + two, []) is None and follows(above + one, above + c, []) is None
+    assert follows(one + two, above + two - b, []) is None and follows(one + two, above + two + x, []) is None
+    assert follows(one + two + a, above + two, []) is None and follows(2 * one + two, above + 3 * two, []) is None
 
 
 @pytest.mark.parametrize("planted", [False, True])

@@ -13,7 +13,9 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.operand import Bounded, is_scalar
+from verify.arithmetics.norms.polynomials import difference
 from verify.arithmetics.norms.primitives import entries_of
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, is_nonnegative, largest, norm
 from verify.arithmetics.norms.text import scalar_text
@@ -174,17 +176,18 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
         known = world().atoms
         targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
         search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
-        found = search.of_expression(start)
+        found, reverse = search.of_expression(start), reverse_triangles(target)
         for item in found:
             if (item.bound, target) in tried:
                 continue
             tried.add((item.bound, target))
-            reverse = reverse_triangles(target)
-            used = follows(item.bound, target, [*world().facts, *reverse])
+            used = follows(item.bound, target, world().facts)
             if used is not None:
-                world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used if fact not in reverse}
-                last_steps = tuple(reverse[fact] for fact in used if fact in reverse)
-                return Entry(left, right, index, item.bound, (*before, *item.steps, *last_steps), True)
+                world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
+                return Entry(left, right, index, item.bound, (*before, *item.steps), True)
+            for fact, step in reverse.items():
+                if is_certain(difference(target, item.bound + fact)):
+                    return Entry(left, right, index, item.bound, (*before, *item.steps, step), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
     return Entry(left, right, index, bound, (*before, *steps), False)
