@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 import verify
 from verify.checks.units import unit_at
+from verify.gate.bias import biases
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED
 from verify.gate.profiles import profile_of
@@ -44,7 +46,7 @@ def test_right_kernels_pass_in_half_precision(attention: Any) -> None:
     report = verify.check("hessian.attention", attention, dtypes=HALVES)
     report.raise_if_broken()
     assert report.verdict == "ok" and {finding.check for finding in report.findings} == {
-        "definition", "first-derivatives", "sizes", "long-sequences",
+        "definition", "first-derivatives", "sizes", "long-sequences", "bias",
     }  # fmt: skip
     assert max(finding.residual or 0.0 for finding in report.findings) < 0.5
 
@@ -57,7 +59,7 @@ def test_the_kernel_of_torch_passes_under_masks(subject: str) -> None:
 @pytest.mark.parametrize("dtype", HALVES)
 def test_a_missing_scale_is_found_and_named(dtype: str) -> None:
     made = gate("hessian.attention", without_scale, dtypes=[dtype])
-    for check in ("definition", "first-derivatives", "sizes", "long-sequences"):
+    for check in ("definition", "first-derivatives", "sizes", "long-sequences", "bias"):
         finding = made.run(check, dtype)
         assert finding.status == BROKEN
         assert made.causes_of(finding) == ["the scale 1/sqrt(d_K) is missing"]
@@ -76,3 +78,56 @@ def test_the_unit_of_half_precision_is_that_of_inputs_and_result_rounded_once() 
     roundings = {bits: unit_at(claim, [claim.the_oracle], inputs, bits).value * 2.0**bits for bits in (24, 11, 8)}
     # of the logit 1, with slope 1/4 in both entries, and of the result; what is between them does not show
     assert 1.9 < roundings[8] < roundings[11] < 2.2 and roundings[24] > 4
+
+
+class Scaled(torch.autograd.Function):
+    """The identity, with a gradient that is a multiple of the right one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: float) -> Any:
+        ctx.factor = factor
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.factor, None
+
+
+OFF: dict[str, Any] = {
+    "d/dW_K": lambda X, Q, K, V: plain(X, Q, Scaled.apply(K, 0.97), V),
+    "d/dW_Q": lambda X, Q, K, V: fused(X, Scaled.apply(Q, 0.95), K, V),
+    "d/dW_V": lambda X, Q, K, V: plain(X, Q, K, Scaled.apply(V, 1.03)),
+}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", OFF)
+def test_a_gradient_that_is_off_by_less_than_its_roundings_is_found_on_average(name: str, dtype: str) -> None:
+    made = gate("hessian.attention", OFF[name], dtypes=[dtype])
+    assert dtype == "float16" or made.run("first-derivatives", dtype).status == SATISFIED
+    finding = made.run("bias", dtype)
+    assert finding.status == BROKEN and name in finding.why
+    assert made.causes_of(finding)[-1] == f"its values are right, its derivative by {name[3:]} is wrong"
+
+
+RIGHT: list[tuple[str, Any]] = [
+    ("hessian.attention", fused), ("transformer.masked_attention", scaled_dot_product_attention),
+    ("transformer.layer_norm", torch.nn.LayerNorm), ("transformer.rms_norm", torch.nn.RMSNorm),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "seeds"), [("bfloat16", 20), ("float16", 4)])
+@pytest.mark.parametrize("subject, right", RIGHT)
+def test_right_kernels_have_no_bias_at_any_seed(subject: str, right: Any, dtype: str, seeds: int) -> None:
+    made = gate(subject, right, dtypes=[dtype])
+    assert made.comparison is not None
+    for seed in range(seeds):
+        made.comparison.settings = dataclasses.replace(made.settings, seed=seed)
+        assert made.run("bias", dtype).status == SATISFIED
+
+
+def test_the_bias_of_roundings_is_not_rejected_and_twice_that_is() -> None:
+    eps, noise = 2.0**-7, torch.randn(64, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    for mean, rejected in ((0.0, False), (eps, False), (-eps, False), (2 * eps, True), (-2 * eps, True)):
+        (found,) = biases({"the value": (mean + 0.002 * noise).tolist()}, eps)
+        assert found.is_rejected is rejected

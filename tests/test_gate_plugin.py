@@ -99,6 +99,9 @@ def test_a_wrong_option_is_a_usage_error(fresh):
     result = fresh.runpytest_subprocess("--subject", "hessian.attention=fresh_layers:nothing")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*implementation: expected a callable*"])
+    shared = fresh.runpytest_subprocess("--subject", "hessian.attention=fresh_layers:nothing", "-n", "1")
+    shared.assert_outcomes(failed=1)
+    shared.stdout.fnmatch_lines(["*implementation: expected a callable*"])
 
 
 def test_the_command_line_reports_and_sets_its_exit_status(tmp_path, capsys, monkeypatch):

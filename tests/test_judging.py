@@ -317,6 +317,47 @@ def test_a_correction_that_does_not_hold_is_named() -> None:
     assert judged([wrong, read_as], wrong=counterexample(wrong))["wrong"].why == "certified counterexample: zero"
 
 
+def derived_from(of: Claim, *facts: str) -> list[Record]:
+    """Evidence of a claim with a derivation by these facts."""
+    return [evidence(of), evidence(of, "proved", arithmetic="norms", details={"facts": list(facts)})]
+
+
+@pytest.mark.parametrize(
+    ("fact", "other", "why"),
+    [
+        (claim("fact"), [evidence("toy.fact", outcome=VIOLATED)], "toy.fact is not upheld"),
+        (
+            claim("fact"),
+            [evidence("toy.fact"), evidence("toy.fact", "counterexample", outcome=CERTIFIED)],
+            "not upheld",
+        ),
+        (claim("fact", expects="refuted", severity="error"), [], "toy.fact is refuted"),
+        (claim("another"), [], "toy.fact is no claim"),
+    ],
+)
+def test_a_derivation_by_a_fact_that_does_not_stand_proves_nothing(fact: Claim, other: list[Record], why: str) -> None:
+    claims = {item.id: item for item in (fact, claim("lemma"), claim("theorem"))}
+    records = [
+        *other,
+        *derived_from(claims["toy.lemma"], "toy.fact"),
+        *derived_from(claims["toy.theorem"], "toy.lemma"),
+    ]
+    found = judge_all(claims, records)
+    assert found["toy.lemma"].status == "open" and found["toy.lemma"].grade is None
+    assert why in found["toy.lemma"].why and "toy.lemma is not proved" in found["toy.theorem"].why
+
+
+def test_a_derivation_stands_with_its_facts_and_where_nothing_is_known_of_them() -> None:
+    lemma, fact = claim("lemma"), claim("fact")
+    for claims, records in (
+        ([lemma, fact], [evidence(fact), *derived_from(lemma, "toy.fact")]),
+        ([lemma, fact], derived_from(lemma, "toy.fact")),
+        ([lemma], derived_from(lemma, "elsewhere.fact")),
+    ):
+        verdict = judge_all({item.id: item for item in claims}, records)["toy.lemma"]
+        assert (verdict.status, verdict.grade) == ("holds", "all sizes")
+
+
 def test_disagreements_name_what_was_expected_and_why_not() -> None:
     verdicts = {CLAIM.id: Verdict(CLAIM.id, "open", "a reason"), REFUTED.id: Verdict(REFUTED.id, "refuted", "yes")}
     assert disagreements({CLAIM.id: CLAIM, REFUTED.id: REFUTED}, verdicts) == [

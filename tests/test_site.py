@@ -16,7 +16,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from verify.report import Report, restricted
+from tests.made_up_evidence import made_up, with_links
+from verify.checks.bound_proofs import proved_bound
+from verify.checks.settings import Settings
+from verify.evidence.store import Recorder
+from verify.report import Report, build, restricted
 from verify.report.baseline import Change
 from verify.report.errata import Erratum, errata, of_paper, witnesses_of
 from verify.report.history import Entry
@@ -166,6 +170,27 @@ def test_evidence_of_another_shape_costs_the_picture_and_not_the_page_and_is_sai
 
 
 # -- how sure, what is violated, totals --------------------------------------------------------------------------------
+
+
+def test_a_derivation_and_its_facts_link_to_each_other_and_attempts_at_refuted_bounds_are_shown(tmp_path: Path) -> None:
+    names = ("dynamics.eq-94-logits", "norms.softmax-lipschitz", "osa.eq-56")
+    claims, recorder = with_links(load(), names), Recorder(tmp_path / "evidence")
+    for record in made_up(claims):
+        if record.check == "proved" and record.claim == names[0]:
+            record.details = proved_bound(claims[record.claim], Settings()).details
+        recorder.append(record)
+    report = build(claims, recorder.folder)
+    assert report.facts_of["dynamics.eq-94-logits"][0] == "norms.softmax-lipschitz"
+    write_site(report, tmp_path / "site")
+    derived, fact, refuted = ((tmp_path / "site" / "claims" / f"{slug(name)}.html").read_text() for name in names)
+    link = f'href="../claims/{slug("norms.softmax-lipschitz")}.html"'
+    assert link in derived.split('id="all-sizes"')[1].split("</section>")[0], "at the step"
+    assert "Facts of its derivation" in derived and link in derived.split('id="links"')[1]
+    assert "Fact in the derivation of" in fact and f'href="../claims/{slug("dynamics.eq-94-logits")}.html"' in fact
+    assert 'id="attempt"' not in derived + fact
+    shown = refuted.split('id="attempt"')[1].split("</section>")[0]
+    assert "Where a derivation stops" in shown and "It proves nothing" in shown
+    assert "which may be above 0" in shown and "||X||_2" in shown
 
 
 def test_a_page_says_how_sure_it_is(site: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+
+import numpy as np
 
 from theorems.transformer import definitions as layers
 from theorems.transformer.settings import (
     Keys, Logits, Queries, Signs, Values, mask_of, masked_logits, masked_operands,
 )  # fmt: skip
 from verify.arithmetics import is_tensor
-from verify.gate.profiles import Profile
+from verify.gate.profiles import Large, Profile
 from verify.matrix import concatenate, indexed, masked_softmax, ones, row_sums, softmax, sqrt
 from verify.vocabulary import Shape, Size
 
@@ -18,13 +20,22 @@ MASK = "M is a boolean mask, true where a query may attend to a key; each may at
 
 
 def far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
-    """Queries near (36, ..., 36), every other key near (-36, ..., -36), the rest small: logits of -1296 sqrt(d_K) and of 0."""
+    """Queries near (256, ..., 256), every other key near (-256, ..., -256), the rest small: logits of -65536 sqrt(d_K) and of 0."""
     Q, K = arrays["Q"], arrays["K"]
-    Q[...], K[...] = 36 + Q / 4, K / 4
-    K[..., ::2, :] -= 36
+    Q[...], K[...] = 256 + Q / 4, K / 4
+    K[..., ::2, :] -= 256
 
 
 FAR_BELOW = "logits of allowed keys far below those of masked ones"
+
+
+def nothing_masked(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    arrays["S"] = np.abs(arrays["S"]) + 1
+
+
+def causal_mask(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    arrays["S"] = np.where(np.tri(*arrays["S"].shape[-2:]) > 0, 1.0, -1.0) * np.ones_like(arrays["S"])
+
 
 # -- under a mask ------------------------------------------------------------------------------------------------------
 
@@ -36,6 +47,9 @@ SOFTMAX = Profile(
 def boolean(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The same inputs with the mask M, as layers take it, of the type bool where it is a tensor."""
     return {**inputs, "M": inputs["M"] != 0 if is_tensor(inputs["M"]) else inputs["M"]}
+
+
+SOFTMAX.domain("no key masked", nothing_masked)
 
 
 @SOFTMAX.inputs
@@ -70,6 +84,13 @@ ATTENTION = Profile(
 
 
 ATTENTION.domain(FAR_BELOW, far_below)
+ATTENTION.domain("no key masked", nothing_masked)
+ATTENTION.domain("a causal mask", causal_mask)
+
+
+@ATTENTION.rows("m", "n")
+def rows_under_mask(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.masked_attention(Q[list(rows)], K, V, M[list(rows)])
 
 
 @ATTENTION.inputs
@@ -116,6 +137,12 @@ CAUSAL = Profile(
 CAUSAL.domain(FAR_BELOW, far_below)
 
 
+@CAUSAL.rows()
+def causal_rows(rows: Sequence[int], Q: Any, K: Any, V: Any) -> Any:
+    allowed = layers.causal_mask(Q.shape[0])[list(rows)]
+    return layers.masked_attention(Q[list(rows)], K, V, allowed)
+
+
 @CAUSAL.variant("the causal mask is left out")
 def _(Q: Any, K: Any, V: Any) -> Any:
     return softmax(Q @ K.T / sqrt(Q.shape[1])) @ V
@@ -149,11 +176,14 @@ BATCHED = Profile(
     "transformer.batched_attention",
     sizes={"B": (1, 3), "H": (1, 6), "G": (1, 3), "m": (1, 3), "n": (1, 4), "d_K": (1, 4), "d_V": (1, 3)},
     where=lambda s: s["H"] % s["G"] == 0 and (s["H"] > s["G"] > 1 or s["H"] <= 2) and s["B"] * s["H"] * s["m"] <= 24,
+    large=Large(counts=("B", "H", "G"), where=lambda s: s["H"] % s["G"] == 0),
     layout=f"axes are sample, head, token, feature; head h has the keys of group h G / H, rounded down; {MASK}",
 )  # fmt: skip
 
 
 BATCHED.domain(FAR_BELOW, far_below)
+BATCHED.domain("no key masked", nothing_masked)
+BATCHED.domain("a causal mask", causal_mask)
 
 
 @BATCHED.inputs
@@ -202,8 +232,14 @@ LAYER = Profile(
     "transformer.attention_layer",
     sizes={"B": (1, 2), "n": (1, 4), "H": (1, 4), "G": (1, 2), "e": (1, 3), "d": (1, 8), "k": (1, 8)},
     where=lambda s: s["d"] == s["H"] * s["e"] and s["k"] == s["G"] * s["e"] and s["H"] % s["G"] == 0,
+    large=Large(counts=("B", "H", "G"), derived={"d": lambda s: s["H"] * s["e"], "k": lambda s: s["G"] * s["e"]},
+                where=lambda s: s["H"] % s["G"] == 0),
     layout=f"samples of tokens that are rows; heads and groups are consecutive columns of the weights; {MASK}",
 )  # fmt: skip
+
+
+LAYER.domain("no key masked", nothing_masked)
+LAYER.domain("a causal mask", causal_mask)
 
 
 @LAYER.inputs
@@ -253,6 +289,7 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) ->
 
 ROTARY = Profile(
     "transformer.rotary", sizes={"n": (1, 4), "p": (1, 4), "d": (2, 8)}, where=lambda sizes: sizes["d"] == 2 * sizes["p"],
+    large=Large(derived={"d": lambda s: 2 * s["p"]}),
     layout="entries k and p + k of a row of width 2 p make one pair, C and S its cosine and sine",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.skipless import definitions as skipless
-from verify.gate.profiles import Profile
+from verify.gate.profiles import Large, Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
 from verify.oracles import jacobian
 from verify.vocabulary import Real, Shape, Size
@@ -122,7 +122,7 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return hessian.attention_logits(X, W_Q, W_K) @ X @ W_V
 
 
-@ATTENTION.rows
+@ATTENTION.rows()
 def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1])) @ X @ W_V
 
@@ -131,6 +131,7 @@ SKIPLESS_HEADS = Profile(
     "skipless.multi_head_attention",
     sizes={"n": (1, 4), "d": (1, 4), "h": (1, 2), "d_h": (1, 4)},
     where=lambda sizes: sizes["h"] * sizes["d_h"] == sizes["d"],
+    large=Large(counts=("h",), derived={"d": lambda sizes: sizes["h"] * sizes["d_h"]}),
     layout=TOKENS_ARE_ROWS + "; logits without a scale factor, heads first",
 )
 
@@ -152,7 +153,7 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
     return lower_triangle_softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V @ W_O
 
 
-@SKIPLESS.rows
+@SKIPLESS.rows()
 def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
     return softmax(X[rows] @ W_Q @ (X @ W_K).T) @ (X @ W_V @ W_O)
 
@@ -186,7 +187,7 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     return softmax((X @ W_Q @ W_K.T @ X.T * beta).T).T @ X @ W_V
 
 
-@HEAD.rows
+@HEAD.rows()
 def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
     return softmax(X[rows] @ W_Q @ (X @ W_K).T * beta) @ X @ W_V
 
@@ -250,7 +251,7 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
     return softmax((X @ W_Q.T) @ (X @ W_K.T).T) @ (X @ W_V.T)
 
 
-@SHALLOW.rows
+@SHALLOW.rows()
 def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
     return softmax(X[rows] @ W_Q.T @ (X @ W_K.T).T * tau_0) @ (X @ W_V.T)
 

@@ -18,6 +18,7 @@ import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms
 from verify.arithmetics import midpoints
 from verify.arithmetics.norms.deciding import uncovered
 from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms.facts import FACTS, facts_of
 from verify.arithmetics.norms.operand import input_matrix
 from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
 from verify.arithmetics.norms.text import scalar_text
@@ -150,6 +151,8 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
 
     tensors = {name: v if isinstance(v, int) else torch.as_tensor(v, dtype=torch.float64) for name, v in raw.items()}
     inputs = claim.prepare(tensors)
+    if not all(bool(value.isfinite().all()) for value in inputs.values() if isinstance(value, torch.Tensor)):
+        return None  # as a unit vector made of zeros
     left, right = (_flat(claim.evaluate(f, inputs)) for f in (claim.the_oracle, claim.the_formula))
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
@@ -207,6 +210,8 @@ def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.nda
         try:
             exact = midpoints(at_objects(claim, function, lifted)).astype(float)
         except UNDEFINED:
+            return np.inf
+        if not np.isfinite(exact).all():
             return np.inf
         scale = np.maximum(np.abs(left), np.abs(right)).clip(1e-300) if len(plain) == len(left) else np.abs(plain)
         worst = max(worst, float((np.abs(exact - plain) / scale.clip(1e-300)).max(initial=0.0)))
@@ -279,6 +284,7 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
     return {
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
+        "facts": _facts(claim, proof),
         "closed forms": sorted(known.closed),
         "hypotheses": [
             *(item.text if isinstance(item, Assumption) else str(item) for item in claim.hypotheses),
@@ -290,6 +296,15 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
         "spots": len(spots),
         "worst": max((spot.worst for spot in spots), default=None),
     }
+
+
+def _facts(claim: Claim, proof: BoundProof) -> list[str]:
+    """The claims that a derivation rests on: those of its rules, of closed forms, and by which hypotheses follow."""
+    known = proof.world
+    assert known is not None
+    simplified = sorted(known.simplified | (known.used & FACTS.keys()))
+    by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
+    return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))
 
 
 def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
@@ -306,7 +321,10 @@ def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
         "right": text(entry.right),
         "bound": text(entry.bound),
         "proved": entry.proved,
-        "steps": [{"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound)} for s in entry.steps],
+        "steps": [
+            {"rule": s.rule, "quantity": text(s.quantity), "bound": text(s.bound), "facts": facts_of([s.rule])}
+            for s in entry.steps
+        ],
         "unreached": sorted(unreached) if not entry.proved else [],
         "uncovered": text(uncovered(entry.bound, entry.right)) if not entry.proved and not unreached else None,
         "slack": str(ratio) if ratio is not None and ratio.is_number else None,

@@ -8,7 +8,7 @@ from typing import Any
 from verify.cli.shared import ids
 from verify.vocabulary.claims import PROVABLE, Claim
 from verify.vocabulary.errors import InputError
-from verify.vocabulary.registry import load
+from verify.vocabulary.registry import Registry, load
 from verify.vocabulary.relations import AtMost
 
 
@@ -21,6 +21,9 @@ def add_commands(commands: Any) -> None:
         "claims", nargs="+", metavar="ID|GLOB", help="one claim in full, or a line for each that matches any"
     )
     globs.completer = ids  # type: ignore[attr-defined]  # read by argcomplete
+    proving.add_argument(
+        "--keep", action="store_true", help="write down where attempts at refuted bounds end, in attempts.json"
+    )
     proving.set_defaults(command=_prove)
 
 
@@ -30,18 +33,25 @@ def _prove(options: argparse.Namespace) -> int:
     from verify.checks.proofs import proved as proved_identity
     from verify.checks.record import UPHELD, Record
     from verify.checks.settings import Settings
+    from verify.evidence.verdicts import unfounded
     from verify.report.proofs import headline, proof_text, text_at_sizes
 
     def proved(claim: Claim, settings: Settings) -> Record:
         return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
 
     registry = load(options.package)
+    if options.keep:
+        return _keep(registry, options.claims)
     if len(options.claims) == 1 and options.claims[0] in registry:
         claim = registry[options.claims[0]]
         if claim.relation.kind not in PROVABLE:
             raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
         record = proved(claim, Settings())
         print(proof_text(claim, record))
+        wrong = unfounded(registry, {claim.id: [record]}).get(claim.id, [])
+        if record.outcome == UPHELD and wrong:
+            print(f"but nothing is proved by what does not stand: {'; '.join(wrong)}")
+            return 1
         if claim.proved_at_sizes:
             record = proved_at_sizes(claim, Settings())
             print(f"\n{text_at_sizes(record)}")
@@ -61,3 +71,14 @@ def _prove(options: argparse.Namespace) -> int:
         print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {headline(record):.160}")
     print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
     return 0 if number == len(chosen) else 1
+
+
+def _keep(registry: Registry, globs: list[str]) -> int:
+    from verify.report.attempts import is_attempted, keep
+
+    chosen = [claim for claim in registry.matching(*globs) if is_attempted(claim)]
+    if not chosen:
+        raise InputError("claims", "a bound that is expected to be refuted", repr(" ".join(globs)))
+    for path, count in keep(chosen, registry).items():
+        print(f"{path}: where attempts at {count} refuted bounds end")
+    return 0

@@ -59,6 +59,10 @@ def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[st
         if record.claim in by_claim:
             by_claim[record.claim].append(record)
     alone = {claim_id: judge_alone(claims[claim_id], by_claim[claim_id]) for claim_id in claims}
+    for claim_id, wrong in unfounded(claims, by_claim).items():
+        if alone[claim_id].status in ("holds", "reading"):
+            why = f"not proved, its derivation uses what does not stand: {'; '.join(wrong)}"
+            alone[claim_id] = replace(alone[claim_id], status="open", grade=None, why=why)
     found = {claim_id: _in_context(claims, alone, claim_id) for claim_id in claims}
 
     def unsound(other: str) -> bool:
@@ -68,6 +72,37 @@ def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[st
         claim_id: replace(verdict, standing_on=tuple(sorted(_reached(claims, claim_id, "uses", unsound))))
         for claim_id, verdict in found.items()
     }
+
+
+def facts_in(records: Iterable[Record]) -> list[str]:
+    """The claims that the derivations among these records rest on."""
+    return list(dict.fromkeys(fact for record in records for fact in record.details.get("facts", ())))
+
+
+def unfounded(claims: Mapping[str, Claim], by_claim: Mapping[str, list[Record]]) -> dict[str, list[str]]:
+    """Claims whose derivation rests on what does not stand, with the reasons, "a.b is no claim".
+
+    A fact does not stand if some check of it failed or refuted it, if that is expected, or if its own derivation is
+    unfounded.  Of a collection that `claims` holds nothing of, as where a package is judged by itself, nothing is known.
+    """
+    collections = {claim.paper.key for claim in claims.values()}
+    wrong = {fact: "is not upheld" for fact, own in by_claim.items() if any(item.outcome != UPHELD for item in own)}
+    wrong |= {
+        fact: f"is {claim.expects}" for fact, claim in claims.items() if claim.expects not in ("holds", "reading")
+    }
+    named = {claim_id: facts_in(own) for claim_id, own in by_claim.items()}
+    absent = {fact for own in named.values() for fact in own if fact not in claims}
+    wrong |= {fact: "is no claim" for fact in absent if fact.partition(".")[0] in collections}
+    found: dict[str, list[str]] = {}
+    more = True
+    while more:  # what is not proved itself is no fact of others
+        reasons = {
+            claim_id: [f"{fact} {wrong[fact]}" for fact in own if fact in wrong] for claim_id, own in named.items()
+        }
+        found = {claim_id: own for claim_id, own in reasons.items() if own}
+        more = bool(found.keys() - wrong.keys())
+        wrong = {claim_id: "is not proved" for claim_id in found} | wrong
+    return found
 
 
 def judge_alone(claim: Claim, records: list[Record]) -> Verdict:

@@ -15,7 +15,7 @@ from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, nam
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.findings import BIAS, BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
 from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
@@ -61,7 +61,12 @@ class Gate:
     def checks(self) -> list[tuple[str, str]]:
         """Pairs of a check ("definition", another comparison with it, or a claim id) and a dtype."""
         own = [DEFINITION, *self.comparison.checks] if self.comparison else []
-        found = [(c, dtype) for c in own for dtype in self.settings.dtypes if c != SECOND or dtype not in HALVES]
+        found = [
+            (c, dtype)
+            for c in own
+            for dtype in self.settings.dtypes
+            if c not in (SECOND, BIAS) or (dtype in HALVES) == (c == BIAS)
+        ]
         full = tuple(dtype for dtype in self.settings.dtypes if dtype not in HALVES)
         for claim in self.claims:
             dtypes = ("float64",) if isinstance(claim.relation, FollowsLaw) else full
@@ -90,13 +95,13 @@ class Gate:
                 judge_laws(finding, self.profile.law(self.standing, self.standing.definition, self.settings))
                 return finding
             if check in COMPARISONS and self.comparison:
-                return self.comparison.run(check, dtype)
+                return self.comparison.run(check, dtype, shrinking)
             if check != DEFINITION:
                 claim = self.narrowed.get(check, self._claim(check))
                 if claim is None:
                     return Finding(check, self._claim(check).label, dtype, UNCHECKABLE, OTHER_SIZES)
                 return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking)
-            return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION)
+            return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION, shrinking=shrinking)
 
     def _claim(self, claim_id: str) -> Claim:
         return next(claim for claim in self.claims if claim.id == claim_id)
@@ -234,11 +239,17 @@ def check(
         of_definition = {finding.check for finding in broken} & {DEFINITION, *COMPARISONS}
         if of_definition and (name in COMPARISONS or dtype != made.settings.dtypes[0]) and name not in of_definition:
             continue  # it is wrong; what is left to say is which theorems it breaks
-        shrinking = not any(finding.check not in (DEFINITION, *COMPARISONS) for finding in broken)
+        # one example of a comparison is enough, and one of all theorems
+        shrinking = name in (DEFINITION, *COMPARISONS) and name not in of_definition
         report.findings.append(made.run(name, dtype, bool(of_definition), shrinking))
-        if name == DEFINITION and report.findings[-1].status == BROKEN and not report.findings[-1].inputs:
+        if name == DEFINITION and report.findings[-1].status == BROKEN and not report.findings[-1].entries:
             break  # it raises, or returns something that no claim can use
-    for finding in report.with_status(BROKEN):
-        report.causes = made.causes_of(finding)
-        break
+    broken = report.with_status(BROKEN)
+    theorems = [finding for finding in broken if finding.entries and finding.check not in (DEFINITION, *COMPARISONS)]
+    if theorems:  # that which can be made small with the least work
+        shown = min(theorems, key=lambda finding: finding.entries * finding.calls)
+        briefly = any(finding.check in (DEFINITION, *COMPARISONS) for finding in broken)
+        report.findings[report.findings.index(shown)] = made.run(shown.check, shown.dtype, briefly)
+    if broken:
+        report.causes = made.causes_of(broken[0])
     return report

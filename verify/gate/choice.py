@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.gate.arguments import named
+from verify.inputs.generators import Draw
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, in_one_line, shown
 
@@ -64,6 +65,27 @@ class Choice:
             return found if any(found.where(sizes) for sizes in every) else None
         except KeyError:  # this claim names its sizes otherwise: nothing says that the implementation admits them
             return None
+
+
+def sizes_of(claim: Claim) -> list[dict[str, int]]:
+    """All sizes that a claim admits, smallest first."""
+    spans = {name: range(low, high + 1) for name, (low, high) in claim.sizes.items()}
+    every = (dict(zip(spans, lengths, strict=True)) for lengths in itertools.product(*spans.values()))
+    return sorted(filter(claim.where, every), key=lambda sizes: sum(sizes.values()))
+
+
+def square_draws(claim: Claim, seed: int) -> list[Draw]:
+    """Draws at sizes as many of which as possible are equal, to 2 and to 3, generic ones and those of the claim's own domains.
+
+    What takes one axis for another where both have the same length is right at all other sizes.
+    """
+    every, found = sizes_of(claim), []
+    for number, domain in enumerate(("generic", "generic", *claim.special_domains)):
+        length = 2 + number % 2
+        most = max(every, key=lambda sizes: sum(value == length for value in sizes.values()))
+        if list(most.values()).count(length) > 1:
+            found.append(Draw(tuple(most.items()), domain, seed * 1000 + number))
+    return found
 
 
 def _meeting(own: tuple[int, int], given: tuple[int, int]) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ def add_gate_commands(commands: Any) -> None:
     checking.add_argument(
         "--require", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: undecided ones fail"
     )
+    checking.add_argument(
+        "--sizes",
+        action="append",
+        default=[],
+        metavar="NAME=N|NAME=LOW:HIGH",
+        help="sizes that it admits, by the names that `verify subjects` prints; may be repeated",
+    )
+    checking.add_argument("--where", metavar="MODULE:FUNCTION", help="a condition on the sizes that it admits")
     checking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
     checking.add_argument("--dtype", action="append", help="float64, float32 (default: both), bfloat16, float16")
     checking.add_argument("--device", default="cpu", help="torch device (default: cpu)")
@@ -65,9 +74,10 @@ def _check(options: argparse.Namespace) -> int:
     else:
         given = {
             name: getattr(options, name)
-            for name in ("implementation", "adapter", "claims", "effort", "device", "require")
+            for name in ("implementation", "adapter", "claims", "effort", "device", "require", "where")
         }
-        entries = [(options.subject, {**given, "dtypes": options.dtype})]
+        sizes = dict(map(_range, options.sizes)) or None
+        entries = [(options.subject, {**given, "dtypes": options.dtype, "sizes": sizes})]
     deep = any(entry.get("effort") == "deep" for _, entry in entries)
     timeout = options.timeout or (DEEP_TIMEOUT if deep else TIMEOUT)
     tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries]
@@ -85,6 +95,15 @@ def _check(options: argparse.Namespace) -> int:
         print(report, end="\n\n")
         ok = ok and passed
     return 0 if ok else 1
+
+
+def _range(text: str) -> tuple[str, tuple[int, int]]:
+    """The name and the range of "d_K=64" or "d_K=8:64"; raises `InputError` for other text."""
+    found = re.fullmatch(r"(\w+)=(\d+)(?::(\d+))?", text)
+    if found is None:
+        raise InputError("--sizes", "NAME=N or NAME=LOW:HIGH with integers", repr(text))
+    name, low, high = found.groups()
+    return name, (int(low), int(high or low))
 
 
 def _checked(task: tuple[str, dict[str, Any]]) -> tuple[str, bool]:

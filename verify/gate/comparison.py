@@ -7,11 +7,15 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import torch
+
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
+from verify.gate.bias import biases, relative_errors
 from verify.gate.derivatives import Gap, Point, gap_at
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
+    BIAS,
     BROKEN,
     COMPARISONS,
     FIRST,
@@ -23,15 +27,16 @@ from verify.gate.findings import (
     UNCHECKABLE,
     Finding,
 )
-from verify.gate.measure import ROUND, allowed, batch_of_one
+from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
+    DRAWS_OF_BIAS,
     DRAWS_OF_FIRST,
     DRAWS_OF_SECOND,
     arguments_of,
-    block_sizes,
     large_points,
     long_points,
+    ordinary_points,
     small_points,
     smaller_sizes,
 )
@@ -44,8 +49,6 @@ from verify.inputs.shrinking import shrunk
 PATIENCE = 3
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
-#: Examples with more entries are described by their sizes.
-READABLE = 64
 
 
 @dataclasses.dataclass
@@ -65,23 +68,31 @@ class Comparison:
         self.claim = profile.claim()
         self.claim.batched = False
         self._prepared: dict[str, list[Prepared]] = {}
+        self._pending: dict[str, Iterator[Prepared]] = {}
 
     @property
     def checks(self) -> list[str]:
         """Names of the comparisons that this subject admits."""
         found = [FIRST] * (self.profile.derivatives >= 1) + [SECOND] * (self.profile.derivatives >= 2)
-        return found + [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
+        found += [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
+        return found + [BIAS] * bool(self.profile.largest and self.profile.derivatives)
 
-    def prepared(self, check: str) -> list[Prepared]:
-        """The points of a comparison at which the definition has a value and no kink."""
+    def prepared(self, check: str) -> Iterator[Prepared]:
+        """The points of a comparison at which the definition has a value, each made when it is asked for."""
         if check not in self._prepared:
-            usable = (
+            self._prepared[check] = []
+            self._pending[check] = (
                 Prepared(point, truth, arrays)
                 for point, arrays in self._points(check)
                 if (truth := point.reference(self.standing.definition)) is not None
             )
-            self._prepared[check] = list(itertools.islice(usable, self._count(check)))
-        return self._prepared[check]
+        known = self._prepared[check]
+        for number in itertools.count():
+            if number == len(known):
+                known.extend(itertools.islice(self._pending[check], 1))
+            if number == len(known):
+                return
+            yield known[number]
 
     def _count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""
@@ -92,15 +103,19 @@ class Comparison:
         if check in (FIRST, SECOND):
             return small_points(self.claim, 1 if check == FIRST else 2, self._count(check) or 0, self.settings)
         if check == SIZES:
-            sizes = block_sizes(self.claim, self.profile.largest, self.settings.seed, self.profile.choice)
-            return ((point, None) for point in large_points(self.profile, self.settings, sizes))
+            return ((point, None) for point in large_points(self.profile, self.settings))
         return ((point, None) for point in long_points(self.profile, self.settings))
 
-    def run(self, check: str, dtype: str) -> Finding:
-        """The finding of one comparison in one dtype."""
+    def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
+        """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""
+        if check == BIAS:
+            return self._bias(dtype)
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
-        refused, times, worst = "", 0, 0.0
+        refused, times, compared = "", 0, 0
+        agreeing: list[tuple[Gap, str]] = []
         for number, prepared in enumerate(self.prepared(check)):
+            if compared == self._count(check):
+                break
             with place(number + number // ROUND):
                 try:
                     gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
@@ -115,15 +130,23 @@ class Comparison:
                     finding.status, finding.at = BROKEN, prepared.point.title
                     finding.why = f"{'it raised ' if isinstance(problem, Raised) else ''}{problem}, at {finding.at}"
                     return finding
+                compared += gap is not None or prepared.truth.smooth
                 if gap is None:
                     continue
                 finding.examples += 1
-                if gap.residual >= worst:
-                    worst, finding.at = gap.residual, prepared.point.title
+                if gap.agrees:
+                    agreeing.append((gap, prepared.point.title))
+                    continue
+                if gap.residual >= (finding.residual or 0.0):
+                    finding.residual, finding.at = gap.residual, prepared.point.title
                 if gap.residual > allowed(dtype):
-                    self._describe(finding, prepared, gap)
+                    self._describe(finding, prepared, gap, shrinking)
                     return finding
-        finding.residual = worst
+        agreeing.sort(key=lambda each: -each[0].roundings)  # of those that agree the one that differs most is measured
+        for gap, title in itertools.islice((each for each in agreeing if each[0].reference.smooth), 1):
+            if gap.residual >= (finding.residual or 0.0):
+                finding.residual, finding.at = gap.residual, title
+        finding.residual = finding.residual or 0.0
         if finding.examples and not (refused and check in (FIRST, SECOND)):
             finding.status = SATISFIED
             finding.why = f"values alone, {refused}" if refused else ""
@@ -131,10 +154,35 @@ class Comparison:
             finding.why = refused or "rounding leaves nothing to compare"
         return finding
 
+    def _bias(self, dtype: str) -> Finding:
+        """Whether errors in half precision have a mean, in values and, where there are such, in first derivatives."""
+        finding = Finding(BIAS, COMPARISONS[BIAS], dtype, UNCHECKABLE)
+        points = list(ordinary_points(self.profile, self.settings, DRAWS_OF_BIAS[self.settings.effort.name]))
+        eps = torch.finfo(torch_dtype(dtype)).eps
+        for order in (1, 0):
+            asked = (dataclasses.replace(point, order=order) for point in points)
+            try:
+                errors = relative_errors(
+                    asked, self.standing, self.standing.definition, torch_dtype(dtype), self.settings.device
+                )
+            except (Raised, WrongResult) as problem:
+                finding.status, finding.why = BROKEN, f"{problem}"
+                return finding
+            except (NotDifferentiable, RuntimeError) as problem:
+                finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
+                continue
+            if found := biases(errors, eps):
+                worst = found[-1]
+                finding.status, finding.examples = BROKEN if worst.is_rejected else SATISFIED, len(points)
+                told = f"{worst.name} is off by {100 * worst.mean:.2g} % on average"
+                finding.why = f"{told} (p = {worst.p:.2g})" if worst.is_rejected else finding.why
+            return finding
+        return finding
+
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
         asked = dataclasses.replace(point, order=0) if values else point
-        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device)
-        if gap is None or gap.residual <= allowed(dtype):
+        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
+        if gap is None or gap.agrees or gap.residual <= allowed(dtype):
             return gap
         definition = point.of or self.standing.definition
         if dtype in HALVES and not gap.yours.isfinite().all():
@@ -145,19 +193,20 @@ class Comparison:
         # a kink that rounding in this precision may step over: there the definition has several derivatives
         return None if truth.jumps(lambda at: asked.evaluate(definition, at), dtype, gap.name) else gap
 
-    def _describe(self, finding: Finding, prepared: Prepared, gap: Gap) -> None:
+    def _describe(self, finding: Finding, prepared: Prepared, gap: Gap, shrinking: bool) -> None:
         """Keep the smallest example found at which the implementation is still wrong."""
         point = prepared.point
-        for smaller in self._smaller(prepared, finding.dtype):
+        for smaller in self._smaller(prepared, finding.dtype) if shrinking else ():
             found = self._gap_anew(smaller, finding.dtype)
-            if found is not None and found.residual > allowed(finding.dtype):
+            if found is not None and not found.agrees and found.residual > allowed(finding.dtype):
                 point, gap = smaller, found
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
         finding.why = f"{gap.name} is wrong"
         if finding.entries <= READABLE:
             finding.inputs = {
-                name: (x.detach() + 0.0).tolist() if name in point.moving else x for name, x in point.arguments.items()
+                name: (x.detach() + 0.0 if name in point.moving else x).tolist() if hasattr(x, "tolist") else x
+                for name, x in point.arguments.items()
             }
             finding.yours, finding.expected = gap.yours.reshape(-1).tolist(), gap.truth.reshape(-1).tolist()
 
@@ -180,17 +229,17 @@ class Comparison:
 
             def breaks(candidate: dict[str, Any]) -> bool:
                 gap = self._gap_anew(at(candidate), dtype)
-                return gap is not None and gap.residual > allowed(dtype)
+                return gap is not None and not gap.agrees and gap.residual > allowed(dtype)
 
             small = shrunk(self.claim, one_of(self.claim, prepared.arrays, 0), breaks, SHRINKING)
             yield at(small)
         elif point.remade is not None:
             sizes, left = point.sizes, SHRINKING
             while left > 0:
-                for candidate in smaller_sizes(self.claim, sizes):
+                for candidate in smaller_sizes(self.profile, self.claim, sizes):
                     left -= 1
                     gap = self._gap_anew(point.remade(candidate), dtype)
-                    if gap is not None and gap.residual > allowed(dtype):
+                    if gap is not None and not gap.agrees and gap.residual > allowed(dtype):
                         sizes = candidate
                         yield point.remade(sizes)
                         break

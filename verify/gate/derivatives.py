@@ -8,6 +8,8 @@ torch.autograd, as in training, so that implementations which torch.func refuses
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,7 +126,7 @@ class Point:
         }
 
     def reference(self, definition: Callable[..., Any]) -> Reference | None:
-        """The results of the definition, with their rounding units; None where they cannot be compared."""
+        """The results of the definition; None where it has none."""
         function = self.of or definition
         try:
             return reference(lambda arguments: self.evaluate(function, arguments), self.arguments)
@@ -134,17 +136,42 @@ class Point:
 
 @dataclass
 class Gap:
-    """Where an implementation is farthest from the definition, in rounding units."""
+    """How far one result of an implementation is from that of the definition.
 
-    residual: float
+    `agrees`: by so few roundings of the largest entry that no unit was needed to accept it.
+    """
+
     name: str
     yours: torch.Tensor
     truth: torch.Tensor
+    distance: float
+    reference: Reference
+    eps: float
+    slack: float
+    agrees: bool = False
+
+    @property
+    def roundings(self) -> float:
+        return self.reference.roundings(self.name, self.eps, self.distance)
+
+    @functools.cached_property
+    def unit(self) -> float:
+        return self.reference.unit(self.name, self.eps) * self.slack
+
+    @functools.cached_property
+    def residual(self) -> float:
+        """The distance in rounding units."""
+        if self.distance in (0.0, math.inf) or self.unit == 0.0:
+            return 0.0 if self.distance == 0.0 else math.inf
+        return self.distance / self.unit
 
 
-def gap_at(point: Point, standing: Standing, truth: Reference, dtype: torch.dtype, device: str) -> Gap | None:
+def gap_at(
+    point: Point, standing: Standing, truth: Reference, dtype: torch.dtype, device: str, enough: float
+) -> Gap | None:
     """The largest distance of the implementation's results from `truth`; None where nothing could be compared.
 
+    Results that are within `enough` roundings of their largest entries are not measured in units, which are larger.
     Derivatives by a number that come out as zero are not compared: layers may take numbers for constants.
     Raises `Raised` and `WrongResult` as the implementation does, and `NotDifferentiable`.
     """
@@ -165,22 +192,27 @@ def gap_at(point: Point, standing: Standing, truth: Reference, dtype: torch.dtyp
         raise NotDifferentiable(
             f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
         ) from problem
-    eps = torch.finfo(dtype).eps
-    worst: Gap | None = None
+    eps, slack = torch.finfo(dtype).eps, math.sqrt(max(1.0, max(_lengths(point)) / 16))
+    gaps = []
     for name in yours:
         expected = truth.results[name]
         got = yours[name].detach().cpu().double()
         if expected.ndim == 0 and name != VALUE and not bool(got.any()):
             continue
-        unit = truth.unit(name, eps) * math.sqrt(max(1.0, max(_lengths(point)) / 16))
-        finite = bool(got.isfinite().all())
-        if (math.isinf(unit) and finite) or (name != VALUE and not finite and truth.may_overflow(dtype)):
-            continue
-        gap = float((got - expected).abs().nan_to_num(nan=math.inf).max()) if expected.numel() else 0.0
-        residual = 0.0 if gap == 0 else gap / unit if 0 < unit < math.inf else math.inf
-        if worst is None or residual > worst.residual:
-            worst = Gap(residual, name, got, expected)
-    return worst
+        distance = float((got - expected).abs().nan_to_num(nan=math.inf).max()) if expected.numel() else 0.0
+        gaps.append(Gap(name, got, expected, distance, truth, eps, slack))
+    if all(gap.roundings <= enough for gap in gaps):
+        worst = max(gaps, key=lambda gap: gap.roundings, default=None)
+        return worst and dataclasses.replace(worst, agrees=True)
+    if not truth.smooth:
+        return None
+    decided = [
+        gap
+        for gap in gaps
+        if not (math.isinf(gap.unit) and math.isfinite(gap.distance))
+        and not (gap.name != VALUE and not bool(gap.yours.isfinite().all()) and truth.may_overflow(dtype))
+    ]
+    return max(decided, key=lambda gap: gap.residual, default=None)
 
 
 def _taken_for_constants(point: Point, standing: Standing, arguments: Mapping[str, Any]) -> list[str]:

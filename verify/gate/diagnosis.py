@@ -138,7 +138,7 @@ def _candidates(profile: Profile, standing: Standing) -> Iterator[tuple[str, Fun
     for variant in profile.variants:
         yield variant.name, variant.function
     definition = standing.definition
-    shapes = _shapes(definition)
+    shapes = {**profile.shapes(), **_shapes(definition)}
     for a, b in itertools.combinations(shapes, 2):
         if shapes[a] == shapes[b]:
             yield f"{a} and {b} are exchanged", _exchanged(definition, a, b)
@@ -177,7 +177,7 @@ def _scalings(points: list[_Point]) -> list[str]:
         if _far(point.yours, point.truth * factor, point.unit * max(1.0, abs(factor))):
             return []
         factors.append((factor, point.sizes))
-    if not factors:
+    if all(math.isclose(factor, 1.0, rel_tol=1e-6) for factor, _ in factors):
         return []
 
     def fits(expected: Callable[[dict[str, int]], float]) -> bool:

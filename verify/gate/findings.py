@@ -12,14 +12,15 @@ from typing import Any
 from verify.gate.errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
-DEFINITION, FIRST, SECOND, SIZES, LONG, LAW = (
-    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences", "law",
+DEFINITION, FIRST, SECOND, SIZES, LONG, BIAS, LAW = (
+    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences", "bias", "law",
 )  # fmt: skip
 COMPARISONS = {
     FIRST: "derivatives in every tensor argument, beside those of the definition",
     SECOND: "second derivatives in every tensor argument, beside those of the definition",
     SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
     LONG: "a few rows and their derivatives at many tokens",
+    BIAS: "in half precision, the mean of the signed error of values and first derivatives",
     LAW: "its samples at larger sizes, beside those of the definition",
 }
 #: How the reasons begin why derivatives are undecided.
@@ -34,7 +35,7 @@ class Finding:
 
     `residual` is in rounding units of the evaluation, `ulps` in eps times the largest entry (against an enclosure;
     of the definition only).  `inputs`, `yours` and `expected` belong to the shrunk input at which it broke,
-    which has so many `entries`.
+    which has so many `entries`; `calls` counts those of the implementation.
     """
 
     check: str
@@ -47,6 +48,7 @@ class Finding:
     at: str = ""
     examples: int = 0
     entries: int = 0
+    calls: int = 0
     inputs: Mapping[str, Any] = field(default_factory=dict)
     yours: Any = None
     expected: Any = None
@@ -89,15 +91,16 @@ def _some(names: list[str], shown: int = 3) -> str:
 
 
 def _as_python(name: str, value: Any, dtype: str) -> str:
-    return (
-        f"{name} = {value}"
-        if isinstance(value, int)
-        else f"{name} = torch.tensor({_short(value)}, dtype=torch.{dtype})"
-    )
+    if isinstance(value, (int, float)):
+        return f"{name} = {value}"
+    first = value
+    while isinstance(first, list) and first:
+        first = first[0]
+    return f"{name} = torch.tensor({_short(value)}, dtype=torch.{'bool' if isinstance(first, bool) else dtype})"
 
 
 def _short(value: Any, limit: int = 400) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value).replace("true", "True").replace("false", "False")
     return text if len(text) <= limit else text[:limit] + " ..."
 
 

@@ -10,9 +10,10 @@ Everything is called seed by seed with plain tensors, since other people's funct
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, unit_at
+from verify.gate.choice import sizes_of, square_draws
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import BROKEN, DEFINITION, NOT_DIFFERENTIABLE, SATISFIED, UNCHECKABLE, UNREACHED, Finding
 from verify.gate.places import place, places
@@ -55,6 +57,12 @@ ROUND = len(places(2))
 CALLS = 12
 #: What is said of an implementation that is no function of its arguments.
 TWICE = "two calls at the same arguments differ: it is random, or keeps a state"
+
+#: Evaluations that the search for a small example may cost, half as many of a theorem.
+TRIES = 120
+
+#: Where an example has more entries than these, so many of the smallest sizes are tried before anything else.
+READABLE, SMALLEST = 64, 40
 
 #: Samples and instances of a statistical test: initialisers are called once per sample.
 LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
@@ -96,7 +104,8 @@ class Sides:
 class Sample:
     """Both sides at one seed: values, and the distance of one from the other in rounding units.
 
-    `ulps` is the error of an implementation in eps times the largest entry, where its definition is well-conditioned.
+    `ulps` is the error of an implementation in eps times the largest entry, where its definition is well-conditioned;
+    `roundings` the difference of two equal sides in roundings of their largest entries, each of which is part of a unit.
     """
 
     left: Any
@@ -104,6 +113,9 @@ class Sample:
     residual: float
     ulps: float | None = None
     unit: float = math.inf
+    arrays: dict[str, Any] = field(default_factory=dict)
+    gap: float = math.inf
+    roundings: float = math.inf
 
 
 def examine(
@@ -136,6 +148,7 @@ def examine(
     except Exception as problem:  # a derivative that torch refuses, or what the implementation's values led to
         text = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
         finding.why = f"{NOT_DIFFERENTIABLE}: {text}" if standing.differentiated else f"no value: {text}"
+    finding.calls = standing.calls
     if finding.status == SATISFIED and standing.calls == 0:
         finding.status, finding.why = UNREACHED, "no check of this claim called the implementation"
     return finding
@@ -150,50 +163,65 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
     of_values = finding.check == DEFINITION
     wanted = _draws_of_values(claim, settings) if of_values else _draws_of_a_theorem(settings)
     wanted = 1 if briefly else wanted
-    worst = 0.0
-    for number, draw in enumerate(systematic(claim, 4 * wanted, settings.seed)):
-        if finding.examples >= wanted:
-            break
-        arrays = draw.arrays(claim, 1)
-        with place(number + number // ROUND):
-            sample = sample_at(claim, sides, arrays, settings, finding.dtype, of_values)
-            if sample is None:
+    finding.residual, exhausted = 0.0, False
+    chosen = systematic(claim, 4 * wanted, settings.seed)
+    if of_values:
+        chosen = [*(square := square_draws(claim, settings.seed)), *chosen]
+        wanted += len(square)
+    draws = enumerate(chosen)
+    while finding.examples < wanted and not exhausted:
+        # values one after the other, as they are called; of theorems as many as are missing, those that differ most first
+        taken = list(itertools.islice(draws, 1 if of_values else wanted - finding.examples))
+        found: list[tuple[Sample, Draw, int]] = []
+        for number, draw in taken:
+            with place(number + number // ROUND):
+                sample = _at(claim, sides, draw.arrays(claim, 1), settings, finding.dtype)
+            found += [(sample, draw, number)] if sample is not None else []
+        exhausted = not taken
+        measured = False
+        for sample, draw, number in sorted(found, key=lambda each: -each[0].roundings):
+            if measured and sample.roundings <= allowed(finding.dtype):
+                finding.examples += 1  # as in every check of the project, balls measure where sides differ most
                 continue
-            finding.examples += 1
-            again = range(
-                CALLS if sample.residual > allowed(finding.dtype) else 1
-            )  # chance gives the same values now and then
-            if of_values and any(
-                _differs_when_called_again(claim, sides, arrays, settings, finding.dtype, sample) for _ in again
-            ):
-                finding.status, finding.residual, finding.why = BROKEN, math.inf, TWICE
-                return
-            if sample.residual >= worst:
-                worst, finding.at = sample.residual, draw.domain
-            if sample.residual > allowed(finding.dtype) and not shrinking:
-                finding.status, finding.residual = BROKEN, sample.residual
-                return
-            if sample.residual > allowed(finding.dtype):
-                _describe_break(claim, sides, finding, one_of(claim, arrays, 0), settings)
-                return
-        if sample.ulps is not None:
-            finding.ulps = max(finding.ulps or 0.0, sample.ulps)
-    finding.residual = worst
+            with place(number + number // ROUND):
+                if not _measured(claim, sides, sample, finding.dtype, of_values):
+                    continue
+                measured = True
+                finding.examples += 1
+                if of_values and _changes(claim, sides, sample, settings, finding.dtype):
+                    finding.status, finding.residual, finding.why = BROKEN, math.inf, TWICE
+                    return
+                if sample.residual >= finding.residual:
+                    finding.residual, finding.at = sample.residual, draw.domain
+                if sample.residual > allowed(finding.dtype):
+                    seed = one_of(claim, sample.arrays, 0)
+                    finding.status, finding.entries = BROKEN, _entries(seed)
+                    if shrinking:
+                        _describe_break(claim, sides, finding, seed, draw, settings)
+                    return
+            if sample.ulps is not None:
+                finding.ulps = max(finding.ulps or 0.0, sample.ulps)
     if finding.examples:
         finding.status = SATISFIED
     else:
-        finding.why = "no example satisfied the assumptions"
+        finding.residual, finding.why = None, "no example satisfied the assumptions"
 
 
 def sample_at(
     claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
 ) -> Sample | None:
-    """Both sides at a batch of one seed; None where assumptions fail or the statement has no value.
+    """Both sides at a batch of one seed, in rounding units; None where assumptions fail or the statement has no value.
 
     `of_values`: the sides are an implementation and its definition.  Then the implementation is also compared with an
     enclosure of the definition, and has to be finite where the definition is, even if balls of this precision cannot
     say how accurate it has to be.
     """
+    sample = _at(claim, sides, arrays, settings, dtype)
+    return sample if sample is not None and _measured(claim, sides, sample, dtype, of_values) else None
+
+
+def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str) -> Sample | None:
+    """Both sides at a batch of one seed, not yet in rounding units."""
     raw = exact = raw_tensors(claim, arrays, settings, dtype)
     if dtype in HALVES:  # the definition is evaluated in float64 at the numbers of half precision
         exact = {name: value if isinstance(value, int) else value.double() for name, value in raw.items()}
@@ -210,17 +238,27 @@ def sample_at(
         left = left.double()
     if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
         return None
-    seed = one_of(claim, arrays, 0)
+    fits = right.shape == left.shape or right.numel() == 1
+    gap = math.inf
+    if fits:
+        gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
+    sample = Sample(left, right, math.inf, arrays=arrays, gap=gap)
+    if fits and left.numel() and sides.right is not None and not sides.bound:
+        largest = float(left.abs().max() + right.abs().max())
+        sample.roundings = _in_units(gap, 2.0 ** -BITS[dtype] * largest)
+    return sample
+
+
+def _measured(claim: Claim, sides: Sides, sample: Sample, dtype: str, of_values: bool) -> bool:
+    """Measure a sample in rounding units; whether balls can decide there."""
+    seed = one_of(claim, sample.arrays, 0)
     unit = unit_at(claim, sides.functions, seed, BITS[dtype])
     if not unit.usable:
-        return Sample(left, right, math.inf) if of_values and not bool(left.isfinite().all()) else None
-    if right.shape != left.shape and right.numel() != 1:
-        return Sample(left, right, math.inf)
-    gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
-    sample = Sample(left, right, _in_units(gap, unit.value), unit=unit.value)
-    if of_values:
+        return of_values and not bool(sample.left.isfinite().all())
+    sample.residual, sample.unit = _in_units(sample.gap, unit.value), unit.value
+    if of_values and math.isfinite(sample.gap):
         _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
-    return sample
+    return True
 
 
 def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, Any], dtype: str) -> bool:
@@ -232,14 +270,15 @@ def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, An
     return too_large(seen.largest, torch_dtype(dtype))
 
 
-def _differs_when_called_again(
-    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, sample: Sample
-) -> bool:
-    """Whether another call at the same arguments gives other values than the first, rounding aside."""
-    again = in_batch(claim, sides.left, raw_tensors(claim, arrays, settings, dtype))[0]
-    gap = float((again - sample.left).abs().nan_to_num(nan=0.0).max()) if again.numel() else 0.0
-    # additions in another order, as on an accelerator, differ by units
-    return gap > 0.0 and (sample.unit == 0.0 or gap > ALLOWED * sample.unit)
+def _changes(claim: Claim, sides: Sides, sample: Sample, settings: Settings, dtype: str) -> bool:
+    """Whether other calls at the same arguments give other values than the first, rounding aside."""
+    for _ in range(CALLS if sample.residual > allowed(dtype) else 1):  # chance gives the same values now and then
+        again = in_batch(claim, sides.left, raw_tensors(claim, sample.arrays, settings, dtype))[0]
+        gap = float((again - sample.left).abs().nan_to_num(nan=0.0).max()) if again.numel() else 0.0
+        # additions in another order, as on an accelerator, differ by units
+        if gap > 0.0 and (sample.unit == 0.0 or gap > ALLOWED * sample.unit):
+            return True
+    return False
 
 
 def _in_units(gap: float, unit: float) -> float:
@@ -266,26 +305,42 @@ def _compare_with_enclosure(claim: Claim, sample: Sample, seed: dict[str, Any], 
         sample.ulps = gap / grain
 
 
-def _describe_break(claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], settings: Settings) -> None:
+def _describe_break(
+    claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], draw: Draw, settings: Settings
+) -> None:
     """Shrink the inputs while the implementation stays wrong there, and keep what it gives at the smallest."""
     of_values = finding.check == DEFINITION
 
     def breaks(candidate: dict[str, Any]) -> bool:
         try:
-            sample = sample_at(claim, sides, batch_of_one(candidate), settings, finding.dtype, of_values)
+            sample = _at(claim, sides, batch_of_one(candidate), settings, finding.dtype)
+            if sample is None or (sample.roundings <= allowed(finding.dtype) and not of_values):
+                return False
+            usable = _measured(claim, sides, sample, finding.dtype, of_values)
         except (WrongResult, Raised, NotDifferentiable, RuntimeError):
             return False
-        return sample is not None and sample.residual > allowed(finding.dtype)
+        return usable and sample.residual > allowed(finding.dtype)
 
-    small = shrunk(claim, seed, breaks, tries=120)
+    if _entries(seed) > READABLE:  # sizes that follow from each other cannot be made less one by one
+        for sizes in sizes_of(claim)[:SMALLEST]:
+            anew = replace(draw, sizes=tuple(sizes.items()), explicit=())
+            candidate = one_of(claim, anew.arrays(claim, 1), 0)
+            if _entries(candidate) < _entries(seed) and breaks(candidate):
+                seed = candidate
+                break
+    small = shrunk(claim, seed, breaks, TRIES if of_values else TRIES // 2)
     sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
     finding.status, finding.residual = BROKEN, sample.residual
     finding.inputs = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
     }
-    finding.entries = sum(np.size(value) for value in small.values() if not isinstance(value, int))
+    finding.entries = _entries(small)
     finding.yours, finding.expected = sample.left.detach().tolist()[:64], sample.right.detach().tolist()[:64]
+
+
+def _entries(seed: dict[str, Any]) -> int:
+    return sum(np.size(value) for value in seed.values() if not isinstance(value, int))
 
 
 def batch_of_one(seed: dict[str, Any]) -> dict[str, Any]:

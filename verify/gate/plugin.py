@@ -63,6 +63,20 @@ class SubjectItem(pytest.Function):
         return self.config.rootpath, None, f"{self.parent.name if self.parent else ''} {self.name}"
 
 
+class WrongUsage(pytest.Item):
+    """Stands for all items in a worker of pytest-xdist, which has no other way to say what is wrong."""
+
+    def __init__(self, why: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.why = why
+
+    def runtest(self) -> None:
+        raise pytest.UsageError(self.why)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return str(excinfo.value)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -k and -m choose among the items
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if not (config.option.subject or config.option.subjects):
@@ -84,4 +98,6 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
                 node.made = gate(subject, **entry)
             items.extend(node.collect())
     except (InputError, RegistryError) as problem:
-        raise pytest.UsageError(str(problem)) from None
+        if not hasattr(config, "workerinput"):
+            raise pytest.UsageError(str(problem)) from None
+        items[:] = [WrongUsage.from_parent(session, name="usage", nodeid="subjects::usage", why=str(problem))]

@@ -6,6 +6,7 @@ at very large and very small tokens, and at tensors that are not contiguous; lon
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,12 +16,13 @@ import numpy as np
 
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
-from verify.gate.choice import Choice
+from verify.gate.choice import Choice, square_draws
 from verify.gate.derivatives import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
 from verify.gate.profiles import Profile
 from verify.inputs.generators import Draw, systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.shapes import Shape, Size
+from verify.vocabulary.subjects import definition_of, replaced
 
 #: Lengths just above those of blocks.
 LARGE = (17, 33, 64, 65, 129)
@@ -36,6 +38,8 @@ TRIES = 300
 #: Draws by effort at which first and second derivatives are compared.
 DRAWS_OF_FIRST = {"quick": 12, "ci": 24, "deep": 96}
 DRAWS_OF_SECOND = {"quick": 6, "ci": 12, "deep": 48}
+#: Draws by effort over which the error in half precision is averaged.
+DRAWS_OF_BIAS = {"quick": 32, "ci": 64, "deep": 256}
 
 Arrays = dict[str, Any]
 #: A title, a change of drawn arrays in place, given the name of the first, and how tensors lie in memory.
@@ -50,7 +54,8 @@ def arguments_of(claim: Claim, arrays: Mapping[str, Any], settings: Settings) ->
 
 def small_points(claim: Claim, order: int, count: int, settings: Settings) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Three times `count` points at small sizes in every domain, for derivatives of one order, with their arrays."""
-    for number, draw in enumerate(systematic(claim, 3 * count, settings.seed)):
+    draws = systematic(claim, 3 * count, settings.seed)
+    for number, draw in enumerate([*draws[: count - 2], *square_draws(claim, settings.seed)[:2], *draws[count - 2 :]]):
         arrays = draw.arrays(claim, 1)
         layout = LAYOUTS[number % len(LAYOUTS)]
         yield Point(arguments_of(claim, arrays, settings), order, draw.seed, layout, title=draw.domain), arrays
@@ -64,30 +69,38 @@ def lengths_of(name: str, known: Iterable[int], largest: int, choice: Choice) ->
     return sorted({low, high, *(n for n in known if low <= n <= high)})
 
 
-def block_sizes(claim: Claim, largest: int, seed: int, choice: Choice) -> list[dict[str, int]]:
-    """Sizes such that every dimension has every length of `LARGE` up to `largest`, in few assignments.
+def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
+    """Sizes such that every dimension has every length of `LARGE` up to the largest, in few assignments.
 
     Numbers that are no dimensions of a matrix (of heads, of steps) take every value of their range.
     """
-    dims, rng = dimensions(claim), np.random.default_rng([seed, 17])
+    claim, rng = profile.claim(), np.random.default_rng([seed, 17])
+    lengths, derived = _lengths_of(profile, claim), profile.large.derived if profile.large else {}
     choices = {
-        name: lengths_of(name, BESIDE, largest, choice) if name in dims else list(range(low, high + 1))
+        name: lengths_of(name, BESIDE, profile.largest, profile.choice)
+        if name in lengths
+        else list(range(low, high + 1))
         for name, (low, high) in claim.sizes.items()
     }
-    longs = {dim: lengths_of(dim, LARGE, largest, choice) for dim in sorted(dims)}
+    longs = {
+        dim: lengths_of(dim, LARGE, profile.largest, profile.choice) for dim in sorted(dimensions(claim) & lengths)
+    }
     wanted = sorted(((dim, n) for dim in longs for n in longs[dim]), key=lambda pair: (pair[1], pair[0]))
-    wanted += [(name, n) for name in claim.sizes if name not in dims for n in choices[name]]
+    wanted += [(name, n) for name in claim.sizes if name not in lengths for n in choices[name]]
     found: list[dict[str, int]] = []
     while wanted:
         dim, length = wanted[0]
         best: dict[str, int] = {}
+        missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
         for attempt in range(TRIES):
             # half of the candidates take lengths that are wanted, for every dimension that has some left
-            missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
             options = {name: attempt % 2 * missing[name] or choices[name] for name in claim.sizes}
-            candidate = {**{name: int(rng.choice(numbers)) for name, numbers in options.items()}, dim: length}
+            drawn = {name: numbers[int(rng.integers(len(numbers)))] for name, numbers in options.items()}
+            candidate = {**drawn, dim: length}
+            candidate |= {name: of(candidate) for name, of in derived.items()}
             if (
-                claim.where(candidate)
+                candidate[dim] == length
+                and admissible(profile, claim, candidate)
                 and _entries(claim, candidate) <= ENTRIES
                 and _covers(candidate, wanted) > _covers(best, wanted)
             ):
@@ -95,6 +108,20 @@ def block_sizes(claim: Claim, largest: int, seed: int, choice: Choice) -> list[d
         found += [best] if best else []
         wanted = [pair for pair in wanted[1:] if pair not in best.items()]
     return found
+
+
+def _lengths_of(profile: Profile, claim: Claim) -> set[str]:
+    """Names of the sizes that become large."""
+    return dimensions(claim) if profile.large is None else set(claim.sizes) - set(profile.large.counts)
+
+
+def admissible(profile: Profile, claim: Claim, sizes: Mapping[str, int]) -> bool:
+    """Whether a definition has arguments of these sizes, and the sizes are among those chosen."""
+    if profile.large is None:
+        return claim.where(sizes)
+    fits = all(sizes[name] == of(sizes) for name, of in profile.large.derived.items())
+    chosen = all(low <= sizes[name] <= high for name, (low, high) in profile.choice.ranges.items())
+    return fits and chosen and profile.large.where(sizes) and profile.choice.admits(sizes)
 
 
 def _entries(claim: Claim, sizes: Mapping[str, int]) -> int:
@@ -114,9 +141,9 @@ def dimensions(claim: Claim) -> set[str]:
     return {dim for dim in dims if dim in claim.sizes and dim not in counts}
 
 
-def large_points(profile: Profile, settings: Settings, sizes: list[dict[str, int]]) -> Iterator[Point]:
-    """Points at `sizes`: ordinary ones, steep softmaxes, zero, very large and very small tokens, layouts of memory."""
-    claim = profile.claim()
+def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
+    """Points at large sizes: ordinary ones, steep softmaxes, zero, very large and very small tokens, layouts of memory."""
+    claim, sizes = profile.claim(), block_sizes(profile, settings.seed)
     rounds = {"quick": 1, "ci": 2, "deep": 6}[settings.effort.name]
     edits: list[Edit] = [
         ("ordinary", _as_drawn, as_it_is),
@@ -132,6 +159,15 @@ def large_points(profile: Profile, settings: Settings, sizes: list[dict[str, int
     for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
         for edit in dict.fromkeys((edits[number % 2], next(turns), next(turns))):
             yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
+
+
+def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterator[Point]:
+    """So many ordinary points at the smallest of the large sizes."""
+    claim = profile.claim()
+    sizes = min(block_sizes(profile, settings.seed), key=lambda sizes: _entries(claim, sizes), default=None)
+    for number in range(count if sizes else 0):
+        edit: Edit = ("ordinary", _as_drawn, LAYOUTS[number % len(LAYOUTS)])
+        yield _point(claim, sizes or {}, edit, _first_matrix(claim), settings.seed * 1000 + number)
 
 
 def _point(claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int) -> Point:
@@ -152,13 +188,15 @@ def _point(claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed:
     )
 
 
-def smaller_sizes(claim: Claim, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+def smaller_sizes(profile: Profile, claim: Claim, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Admissible sizes with one length less than in `sizes`, smallest first."""
+    derived = profile.large.derived if profile.large else {}
     for name in sizes:
         low = claim.sizes[name][0]
         for length in sorted({low, *range(low, 6), *BESIDE}):
             candidate = {**sizes, name: length}
-            if low <= length < sizes[name] and claim.where(candidate):
+            candidate |= {other: of(candidate) for other, of in derived.items()}
+            if low <= candidate[name] < sizes[name] and admissible(profile, claim, candidate):
                 yield candidate
 
 
@@ -167,16 +205,16 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     claim = profile.claim()
     first = claim.parameters[_first_matrix(claim)]
     assert isinstance(first, Shape)
-    tokens, dims = first.dims[-2], dimensions(claim)
+    tokens, dims = profile.tokens or (first.dims[-2],), dimensions(claim)
     for most in LONG[settings.effort.name]:
-        length = min(most, profile.choice.ranges.get(tokens, (1, most))[1])
+        length = min(most, *(profile.choice.ranges.get(name, (1, most))[1] for name in tokens))
         rows = sorted({0, min(1, length - 1), length // 2, max(length - 2, 0), length - 1})
         widths = (
             {
                 name: _within(width if name in dims else low, name, profile.choice)
                 for name, (low, _) in claim.sizes.items()
             }
-            | {tokens: length}
+            | dict.fromkeys(tokens, length)
             for width in (WIDTH, *reversed(BESIDE))
         )
         sizes = next((candidate for candidate in widths if claim.where(candidate)), None)
@@ -184,9 +222,16 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
             continue
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
             point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)
-            point.of = lambda rows=rows, **arguments: profile.few_rows(rows, **arguments)  # type: ignore[misc]
+            point.of = functools.partial(_of_definition, profile, rows)
             point.rows, point.remade = rows, None
             yield point
+
+
+def _of_definition(profile: Profile, rows: list[int], **arguments: Any) -> Any:
+    """Some rows of the definition, even where these are written with the public name that is being replaced."""
+    assert profile.few_rows is not None
+    with replaced(profile.name, definition_of(profile.name)):
+        return profile.few_rows(rows, **arguments)
 
 
 def _within(length: int, name: str, choice: Choice) -> int:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from verify.checks.settings import Settings
@@ -48,11 +49,24 @@ def _dims(spec: Spec | None) -> tuple[str, ...]:
     return spec.dims if isinstance(spec, Shape) else ()
 
 
+@dataclass(frozen=True)
+class Large:
+    """How sizes are chosen where they are large: `counts` stay small, as numbers of heads do, all others are lengths.
+
+    `derived` sizes follow from the others, and `where` is the condition on all, without what keeps small draws cheap.
+    """
+
+    counts: Collection[str] = ()
+    derived: Mapping[str, Callable[[Mapping[str, int]], int]] = field(default_factory=dict)
+    where: Callable[[Mapping[str, int]], bool] = lambda sizes: True
+
+
 class Profile:
     """How a subject is drawn, what its arguments mean, and which mistakes are known by name.
 
-    `largest` is the length up to which dimensions are drawn where sizes are probed, 0 for none, and `derivatives` the
-    order up to which derivatives are compared with those of the definition: less where these cost too much.
+    `largest` is the length up to which dimensions are drawn where sizes are probed, 0 for none, `large` says how, and
+    `derivatives` is the order up to which derivatives are compared with those of the definition: less where these cost
+    too much.
     """
 
     def __init__(
@@ -63,13 +77,15 @@ class Profile:
         where: Callable[[Mapping[str, int]], bool] = lambda sizes: True,
         without_domains: Mapping[str, str] | None = None,
         largest: int = 129,
+        large: Large | None = None,
         derivatives: int = 2,
         register: bool = True,
     ) -> None:
         self.name, self.layout = name, layout
         self._sizes, self._where, self.without_domains = sizes, where, without_domains or {}
-        self.largest, self.derivatives = largest, derivatives
+        self.largest, self.large, self.derivatives = largest, large, derivatives
         self.few_rows: Callable[..., Any] | None = None
+        self.tokens: tuple[str, ...] = ()
         self.law: LawTests | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
@@ -86,10 +102,17 @@ class Profile:
         self._inputs = function
         return function
 
-    def rows(self, function: F) -> F:
-        """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``."""
-        self.few_rows = function
-        return function
+    def rows(self, *tokens: str) -> Callable[[F], F]:
+        """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``.
+
+        `tokens` are the sizes that are large then, without which it is the number of rows of the first matrix.
+        """
+
+        def declare(function: F) -> F:
+            self.few_rows, self.tokens = function, tokens
+            return function
+
+        return declare
 
     def laws(self, function: F) -> F:
         """Declare how samples are compared with those of the definition: ``function(implementation, definition, settings)``."""
@@ -117,6 +140,12 @@ class Profile:
         except RegistryError:
             return False
         return any(isinstance(spec, Shape) for spec in specs.values())
+
+    def shapes(self) -> dict[str, tuple[str, ...]]:
+        """Dimensions of the definition's arguments that are drawn as they are."""
+        specs = parameter_specs(self._inputs) if self._inputs is not None else {}
+        names = inspect.signature(definition_of(self.name)).parameters
+        return {name: spec.dims for name, spec in specs.items() if isinstance(spec, Shape) and name in names}
 
     def narrowed(self, choice: Choice) -> Profile:
         """This profile at sizes that are chosen.

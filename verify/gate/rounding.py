@@ -8,6 +8,7 @@ measurement serves every precision.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from verify.gate.errors import NotDifferentiable
 
 #: Relative size of the errors: far above the rounding of float64, far below what is not linear.
 GRAIN = 2.0**-36
@@ -58,6 +61,11 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.largest = 0.0  #: the largest number that occurred
         self.exponent = 0.0  #: the largest number of which an exponential was taken
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here, and skipping would import the compiler of torch, a second of processor time."""
+        return False
+
     def error(self, like: torch.Tensor) -> torch.Tensor:
         """Errors of random sign and size at most `grain` times the entries of `like`; none of logits at -inf."""
         noise = torch.rand(like.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
@@ -89,34 +97,89 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @dataclass
-class Reference:
-    """What the definition gives in float64, and by how much rounding at relative precision 1 would change each result."""
+class Rounded:
+    """By how much rounding at relative precision 1 would change each result, and the largest numbers that were met."""
 
-    results: Results
     spreads: dict[str, float]
-    arguments: Mapping[str, Any]
-    evaluate: Callable[[Mapping[str, Any]], Results]
     exponent: float = 0.0
     largest: float = 0.0
+
+
+@dataclass
+class Reference:
+    """What the definition gives in float64, and, once it is asked for, what rounding may change of each result."""
+
+    results: Results
+    arguments: Mapping[str, Any]
+    evaluate: Callable[[Mapping[str, Any]], Results]
     _in_half: dict[float, dict[str, float]] = field(default_factory=dict, repr=False)
+
+    @functools.cached_property
+    def smooth(self) -> bool:
+        """Whether the results can be compared: they have no kink here, and units."""
+        generator = torch.Generator().manual_seed(0)
+        nudge = {name: _noise(x, generator) * NUDGE for name, x in self.arguments.items() if is_real(x)}
+        try:
+            for sign in (1, -1):
+                nudged = self.evaluate(
+                    {name: x + sign * nudge[name] if name in nudge else x for name, x in self.arguments.items()}
+                )
+                for name, value in self.results.items():
+                    if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
+                        return False
+            _ = self.rounded  # raises where the definition cannot be evaluated so
+        except (NotDifferentiable, RuntimeError, ValueError):
+            return False
+        return True
+
+    @functools.cached_property
+    def rounded(self) -> Rounded:
+        """The definition under random rounding."""
+        generator = torch.Generator().manual_seed(1)
+        found = Rounded(dict.fromkeys(self.results, 0.0))
+        for run in range(RUNS):
+            arguments = _rounded(self.arguments, GRAIN, generator)
+            with RandomRounding(GRAIN, run) as rounding:
+                noisy = self.evaluate(arguments)
+            found.exponent = max(found.exponent, rounding.exponent)
+            found.largest = max(found.largest, rounding.largest)
+            for name, value in self.results.items():
+                spread = _largest(noisy[name] - value) / GRAIN
+                found.spreads[name] = max(found.spreads[name], math.inf if math.isnan(spread) else spread)
+        # operations of which a single random error says too little, such as a matrix exponential
+        single = self.evaluate({name: x.float() if is_real(x) else x for name, x in self.arguments.items()})
+        eps = torch.finfo(torch.float32).eps
+        for name, value in self.results.items():
+            own = _largest(single[name].double() - value)
+            if own <= BLURRED * _largest(value):
+                found.spreads[name] = max(found.spreads[name], own / eps)
+        return found
 
     def overflows(self, dtype: torch.dtype) -> bool:
         """Whether numbers occur in the definition that are too large for a precision, or nearly so."""
-        return too_large(self.largest, dtype)
+        return too_large(self.rounded.largest, dtype)
 
     def may_overflow(self, dtype: torch.dtype) -> bool:
         """Whether a few roundings of an exponent, as of T in exp(T - log(sum(exp(T)))), are themselves one that overflows.
 
         Kernels that keep that logarithm for their backward pass give no finite derivatives there.
         """
-        return FEW * torch.finfo(dtype).eps * self.exponent > math.log(torch.finfo(dtype).max)
+        return FEW * torch.finfo(dtype).eps * self.rounded.exponent > math.log(torch.finfo(dtype).max)
+
+    def roundings(self, name: str, eps: float, gap: float) -> float:
+        """A difference from a result in roundings of its largest entry, each of which is at most a unit."""
+        half = eps > torch.finfo(torch.float32).eps
+        grain = (1.0 if half else SPREADS) * eps * _largest(self.results[name])
+        return 0.0 if gap == 0 else gap / grain if grain > 0 else math.inf
 
     def unit(self, name: str, eps: float) -> float:
         """One rounding unit of a result at precision `eps`; infinite where nothing can be decided."""
         largest = _largest(self.results[name])
         half = eps > torch.finfo(torch.float32).eps
         unit = (
-            self._spread_in_half(name, eps) + eps * largest if half else SPREADS * eps * (self.spreads[name] + largest)
+            self._spread_in_half(name, eps) + eps * largest
+            if half
+            else SPREADS * eps * (self.rounded.spreads[name] + largest)
         )
         if unit == 0.0:  # a result that is zero for certain; rounding elsewhere may still reach it
             unit = SPREADS * eps * max(map(_largest, self.results.values()))
@@ -174,31 +237,7 @@ def _largest(value: torch.Tensor) -> float:
 
 
 def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mapping[str, Any]) -> Reference | None:
-    """The results of a definition at `arguments` in float64; None where they are not finite or have a kink."""
+    """The results of a definition at `arguments` in float64; None where they are not finite."""
     plain = evaluate(arguments)
-    if not all(bool(value.isfinite().all()) for value in plain.values()):
-        return None
-    generator = torch.Generator().manual_seed(0)
-    nudge = {name: _noise(x, generator) * NUDGE for name, x in arguments.items() if is_real(x)}
-    for sign in (1, -1):
-        nudged = evaluate({name: x + sign * nudge[name] if name in nudge else x for name, x in arguments.items()})
-        for name, value in plain.items():
-            if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
-                return None
-    spreads, exponent, most = dict.fromkeys(plain, 0.0), 0.0, 0.0
-    for run in range(RUNS):
-        rounded = _rounded(arguments, GRAIN, generator)
-        with RandomRounding(GRAIN, run) as rounding:
-            noisy = evaluate(rounded)
-        exponent, most = max(exponent, rounding.exponent), max(most, rounding.largest)
-        for name, value in plain.items():
-            spread = _largest(noisy[name] - value) / GRAIN
-            spreads[name] = max(spreads[name], math.inf if math.isnan(spread) else spread)
-    # operations of which a single random error says too little, such as a matrix exponential
-    single = evaluate({name: x.float() if name in nudge else x for name, x in arguments.items()})
-    eps = torch.finfo(torch.float32).eps
-    for name, value in plain.items():
-        own = _largest(single[name].double() - value)
-        if own <= BLURRED * _largest(value):
-            spreads[name] = max(spreads[name], own / eps)
-    return Reference(plain, spreads, arguments, evaluate, exponent, most)
+    finite = all(bool(value.isfinite().all()) for value in plain.values())
+    return Reference(plain, arguments, evaluate) if finite else None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.checks.record import Record
+from verify.report.attempts import kept
 from verify.report.model import Report, nonzero
 from verify.report.sides import sides_of
 from verify.report.wording import how_sure
@@ -84,6 +85,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
             "uses": list(claim.uses),
             "proof": list(claim.proof),
             "presumes": list(claim.presumes),
+            "facts": report.facts_of[claim.id],
             "correction": claim.correction,
             "corrects": claim.corrects,
         },
@@ -94,6 +96,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
         ],
         "how_sure": how_sure(claim, verdict, report.records_of[claim.id]),
         "used_by": report.used_by[claim.id],
+        "attempt": kept(claim),
         "reading": str(claim.reading) if claim.reading else None,
         "doubt": str(claim.doubt) if claim.doubt else None,
         "missing": claim.missing,

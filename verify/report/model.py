@@ -14,7 +14,7 @@ from verify.checks.record import Record
 from verify.checks.settings import Settings
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.store import Rejected, current, read, standing
-from verify.evidence.verdicts import Verdict, disagreements, judge_all
+from verify.evidence.verdicts import Verdict, disagreements, facts_in, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
 from verify.report.weights import stated, weights_of
@@ -99,6 +99,20 @@ class Report:
             for other in dict.fromkeys((*claim.uses, *claim.presumes, *claim.proof)):
                 if other in found:
                     found[other].append(claim.id)
+        return found
+
+    @cached_property
+    def facts_of(self) -> dict[str, list[str]]:
+        """The claims that each claim's derivation rests on, as its evidence says."""
+        return {claim_id: facts_in(records) for claim_id, records in self.records_of.items()}
+
+    @cached_property
+    def fact_in(self) -> dict[str, list[str]]:
+        """The claims whose derivations rest on each claim."""
+        found: dict[str, list[str]] = {claim_id: [] for claim_id in self.claims}
+        for claim_id, facts in self.facts_of.items():
+            for fact in facts:
+                found.setdefault(fact, []).append(claim_id)
         return found
 
     @cached_property

@@ -109,7 +109,7 @@ def derivation_text(claim: Claim, record: Record) -> str:
             "\nThis is where the search for a derivation ended. That the claim is false is shown by counterexamples."
         )
     lines.append("")
-    for title in ("rules", "closed forms", "hypotheses"):
+    for title in ("rules", "facts", "closed forms", "hypotheses"):
         if details[title]:
             lines.append(f"{title}: {'; '.join(details[title])}")
     if details["spots"]:

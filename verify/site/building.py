@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from verify.evidence.fingerprints import ENGINE, reached_by
 from verify.evidence.parallel import worker_pool
+from verify.report.attempts import kept
 from verify.report.baseline import Change
 from verify.report.history import Entry
 from verify.report.model import Report
@@ -92,6 +93,7 @@ def keys(
         place = order.index(claim_id)
         named = [
             *claim.uses, *claim.proof, *claim.presumes, *report.used_by[claim_id], *verdict.standing_on,
+            *report.facts_of[claim_id], *report.fact_in[claim_id],
             *filter(None, (claim.correction, claim.corrects)), *order[max(place - 1, 0) : place + 2],
         ]  # fmt: skip
         modules = sorted({claim.module, *(module for module, _ in reached_by(claim))})
@@ -104,6 +106,7 @@ def keys(
             report.records_of[claim_id],
             report.weights.get(claim_id),
             report.missing.get(claim_id),
+            kept(claim),
             [item.text for item in report.shortfalls_of(claim_id)],
             [shown(other) for other in named],
         )

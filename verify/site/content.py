@@ -173,6 +173,8 @@ class Content:
             ("Presupposes", list(claim.presumes)),
             ("Steps of its proof", list(claim.proof)),
             ("Step in the proof of", proves),
+            ("Facts of its derivation", self.report.facts_of[claim.id]),
+            ("Fact in the derivation of", self.report.fact_in[claim.id]),
             ("Uses", list(claim.uses)),
             ("Used by", users),
         ]

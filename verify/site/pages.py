@@ -23,6 +23,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from verify.report.attempts import kept
 from verify.report.baseline import Change
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
@@ -270,6 +271,7 @@ class Site:
             tracebacks=[record for record in records if record.details.get("traceback")],
             all_sizes=content.for_all_sizes(records),
             at_sizes=content.at_given_sizes(records),
+            attempt=kept(claim),
             mutants=content.mutants(claim, records),
             sources=content.sources(claim),
             variants=content.variants(claim),

@@ -210,7 +210,12 @@ class Search:
                 if whole is None:
                     continue
                 for outer in self.of_expression(whole):
-                    steps = (*before, *inner.steps, Step(rule, item, whole), *outer.steps)
+                    steps = (
+                        *before,
+                        *inner.steps,
+                        Step(rule + self._of_rows(index, entries), item, whole),
+                        *outer.steps,
+                    )
                     found.append(Alternative(outer.bound, steps, outer.complete))
         return found
 
@@ -226,6 +231,14 @@ class Search:
                 if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
                     return [(factor, value / factor, ())]
         return [*self._row_splits(index, value), (sympy.Integer(1), value, ())]
+
+    @staticmethod
+    def _of_rows(index: Index, entries: Any) -> str:
+        """Which other rules a sum over the norms of rows, or their squares, is taken by."""
+        base, exponent = entries.as_base_exp()
+        if row_of(base, index) is None:
+            return ""
+        return "; row norms" if exponent == 2 else "; row norms; Cauchy-Schwarz"
 
     def _row_splits(self, index: Index, value: Any) -> list[tuple[Any, Any, tuple[Step, ...]]]:
         """The norms of rows among the factors, or else after one step."""

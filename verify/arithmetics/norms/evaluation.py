@@ -252,7 +252,8 @@ def _softmax(T: np.ndarray) -> np.ndarray:
 def _exponential(A: np.ndarray) -> np.ndarray:
     import torch
 
-    return torch.linalg.matrix_exp(torch.as_tensor(A)).numpy() if A.size else A
+    # a batch of two, since torch's series for a single matrix of small norm is too short (see `verify.matrix.expm`)
+    return torch.linalg.matrix_exp(torch.as_tensor(A).expand(2, *A.shape))[0].numpy() if A.size else A
 
 
 SIMPLE: dict[str, Callable[..., np.ndarray]] = {

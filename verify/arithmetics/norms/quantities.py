@@ -41,6 +41,7 @@ def core_of(node: Node) -> tuple[Any, Node]:
     if flipped.kind == "sum" and flipped.data[0].could_extract_minus_sign():
         flipped = sum_of([(-c, part) for c, part in terms_of(flipped)], flipped.shape)
     if flipped.number < core.number:
+        world().simplified.add("transposes and vectors")
         coefficient, core = coefficient * multiple, flipped
     return abs(coefficient), core
 
@@ -59,21 +60,24 @@ def norm(kind: str, node: Node) -> Any:
     if kind == FROBENIUS and core.kind == "identity":
         return multiple * sympy.sqrt(core.shape[0])
     if kind == SPECTRAL and core.kind == "exponential" and is_skew(core.parts[0]):
+        world().simplified.add("exponential of a skew matrix")
         return multiple  # it is orthogonal
     if core.kind == "ones" and kind in NORMS:
+        world().simplified.add("diagonals and ones")
         return multiple * (1 if kind == LARGEST else sympy.sqrt(core.shape[0] * core.shape[1]))
     if kind == SPECTRAL and is_vector(core):
+        world().simplified.add("transposes and vectors")
         kind = FROBENIUS
     if core.shape == (1, 1) and kind in NORMS:
         kind = FROBENIUS  # all of them are its absolute value
         if core.kind == "entrywise":
             return multiple * norm(kind, core.parts[0]) * norm(kind, core.parts[1])
     if core.kind == "reshape" and kind in (FROBENIUS, LARGEST):
+        world().simplified.add("transposes and vectors")
         return multiple * norm(kind, core.parts[0])
-    if core.kind == "diagonal" and kind == FROBENIUS:
-        return multiple * norm(kind, core.parts[0])
-    if core.kind == "diagonal" and kind == SPECTRAL:
-        return multiple * norm(LARGEST, core.parts[0])
+    if core.kind == "diagonal" and kind in (FROBENIUS, SPECTRAL):
+        world().simplified.add("diagonals and ones")
+        return multiple * norm(kind if kind == FROBENIUS else LARGEST, core.parts[0])
     if core.kind == "sum" and _multiplies_out(core) and (known := _by_gram(kind, core)) is not None:
         return multiple * known
     is_row = kind == FROBENIUS and core.kind == "input" and core.shape[0] == 1

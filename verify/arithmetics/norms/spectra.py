@@ -102,6 +102,7 @@ class Spectrum(Formal):
         powers = [(c, nodes.product([nodes.identity(self.node.shape[1]), *square * ((power - first) // 2)]))
                   for power, c in terms.items()]  # fmt: skip
         inner = nodes.sum_of(powers, powers[0][1].shape)
+        world().simplified.add("polynomials of singular values")
         return norm(SPECTRAL, nodes.product([self.node, inner, *[square[0]] * (first - 1)]))
 
     __hash__ = None  # type: ignore[assignment]

@@ -99,6 +99,8 @@ class World:
     variables: int = 0
     #: What of the assumptions was used.
     used: set[str] = field(default_factory=set)
+    #: Rules that norms were simplified by when they were written down.
+    simplified: set[str] = field(default_factory=set)
     #: Claims that closed forms of derivatives were taken from.
     closed: set[str] = field(default_factory=set)
 

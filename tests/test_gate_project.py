@@ -1,0 +1,154 @@
+"""The gate in somebody else's project: its table, the workflow and the hook of docs/ci.md as printed, and the numbers there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import verify
+from verify.cli import main
+
+ROOT = Path(verify.__file__).parent.parent
+PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+
+LAYERS = """
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention as attention
+
+
+    def square(X, W_Q, W_K, W_V):
+        if W_Q.shape != W_V.shape:
+            raise ValueError("d_K has to be d_V")
+        return attention(X @ W_Q, X @ W_K, X @ W_V)
+
+
+    def narrow(X, W_Q, W_K, W_V):
+        if W_Q.shape[1] > 8:
+            raise ValueError("d_K is at most 8")
+        return attention(X @ W_Q, X @ W_K, X @ W_V)
+
+
+    def unscaled(q, k, v):
+        return attention(q, k, v, scale=1.0)
+"""
+
+TABLE = """
+    [tool.verify.subjects]
+    "hessian.attention" = [
+        {implementation = "mylib.layers:square", where = "mylib.sizes:square", claims = "hessian.jacobian-key"},
+        {implementation = "mylib.layers:narrow", sizes = {d_K = [1, 8]}, claims = "hessian.jacobian-key"},
+        {implementation = "mylib.layers:attention", claims = ["hessian.jacobian-key", "hessian.lem-B.1"], adapter = KERNEL},
+    ]
+    "transformer.causal_attention" = {implementation = "mylib.layers:attention", dtypes = ["float64"], effort = "quick"}
+"""
+
+
+KERNEL = '{call = "theorems.adapters:attention_kernel", layout = "BNd"}'
+
+
+def printed(heading: str) -> Any:
+    """The YAML that the page shows under a heading."""
+    block = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return yaml.safe_load(textwrap.dedent("\n".join(line for line in block.splitlines() if line.startswith("    "))))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package in a git repository of its own; `verify` is this one's, and `pip` writes down what it was asked for."""
+    commands = {"pip": 'echo "$@" >> pip.txt', "verify": f'exec {shlex.quote(sys.executable)} -m verify.cli "$@"',
+                "pytest": f'exec {shlex.quote(sys.executable)} -m pytest "$@"'}  # fmt: skip
+    for name, line in commands.items():
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+    here = tmp_path / "project"
+    (here / "mylib").mkdir(parents=True)
+    (here / "mylib/__init__.py").touch()
+    (here / "mylib/layers.py").write_text(textwrap.dedent(LAYERS))
+    (here / "mylib/sizes.py").write_text('def square(sizes):\n    return sizes["d_K"] == sizes["d_V"]\n')
+    (here / "pyproject.toml").write_text(textwrap.dedent(TABLE).replace("KERNEL", KERNEL))
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "1")
+    return here
+
+
+def entry(project: Path, **options: str) -> None:
+    """A table of one attention layer and one theorem."""
+    given = {"claims": '"hessian.jacobian-key"', "dtypes": '["float64"]', **options}
+    text = ", ".join(f"{name} = {value}" for name, value in given.items())
+    (project / "pyproject.toml").write_text(f'[tool.verify.subjects]\n"hessian.attention" = {{{text}}}\n')
+
+
+def test_a_table_of_several_implementations_adapters_sizes_and_conditions(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check"]) == 0
+    told = capsys.readouterr().out
+    assert told.count(": ok") == 4 and told.count("hessian.attention implemented by") == 3
+    assert "through theorems.adapters.attention_kernel(hessian.attention, BNd, scale: own)" in told
+    entry(project, implementation='"mylib.layers:square"', where='"mylib.sizes:nothing"')
+    assert main(["check"]) == 2
+    assert "tool.verify.subjects.hessian.attention: where" in capsys.readouterr().err
+
+
+def test_sizes_and_conditions_on_the_command_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--claims", "hessian.jacobian-key", "--dtype", "float64"]
+    assert main(["check", "hessian.attention", "mylib.layers:narrow", *few]) == 1
+    assert "ValueError: d_K is at most 8" in capsys.readouterr().out
+    sizes = ["--sizes", "d_K=1:8", "--sizes", "L=3"]
+    assert main(["check", "hessian.attention", "mylib.layers:narrow", *few, *sizes]) == 0
+    assert main(["check", "hessian.attention", "mylib.layers:square", *few, "--where", "mylib.sizes:square"]) == 0
+    assert capsys.readouterr().out.count(": ok") == 2
+    for wrong in ("d_K", "d_K=many", "d_K=8:", "d_K=8:4", "width=4"):
+        assert main(["check", "hessian.attention", "mylib.layers:narrow", *few, "--sizes", wrong]) == 2
+        assert "sizes" in capsys.readouterr().err
+
+
+def test_the_workflow_runs_as_printed(project: Path) -> None:
+    job = printed("GitHub Actions")["jobs"]["theorems"]
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    upload = next(step["with"] for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
+    environment = {**os.environ, **{name: str(value) for name, value in job["env"].items()}}
+
+    def run() -> list[int]:
+        return [subprocess.run(["bash", "-e", "-c", step], env=environment, check=False).returncode for step in steps]
+
+    entry(project, implementation='"mylib.layers:square"', where='"mylib.sizes:square"')
+    assert run() == [0] * len(steps)
+    assert (project / upload["path"]).read_text().count("<testcase") == 6
+    assert "attention-theorems pytest-xdist" in (project / "pip.txt").read_text()
+    entry(project, implementation='"mylib.layers:unscaled"', adapter=KERNEL)
+    assert run() == [0] * (len(steps) - 1) + [1]
+    assert "the scale 1/sqrt(d_K) is missing" in (project / upload["path"]).read_text()
+
+
+def test_the_hook_runs_as_printed(project: Path) -> None:
+    text = PAGE.split("## pre-commit\n")[1].split("\n## ")[0]
+    hook = printed("pre-commit")["repos"][0]["hooks"][0]
+    (project / ".pre-commit-config.yaml").write_text(textwrap.dedent(text))
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    subprocess.run(["git", "add", "-A"], check=True)
+    real = shutil.which("pre-commit")
+    command = [real, "run", "--all-files"] if real else shlex.split(hook["entry"])
+    entry(project, implementation='"mylib.layers:square"', where='"mylib.sizes:square"')
+    assert subprocess.run(command, check=False).returncode == 0
+    entry(project, implementation='"mylib.layers:square"')
+    assert subprocess.run(command, check=False).returncode == 1
+    assert [bool(re.search(hook["files"], name)) for name in ("mylib/layers.py", "pyproject.toml", "README.md")] == [
+        True, True, False,
+    ]  # fmt: skip
+    assert hook["language"] == "system" and not hook["pass_filenames"]
