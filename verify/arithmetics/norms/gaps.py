@@ -194,7 +194,7 @@ RULES |= {
     "variances": _variances,
     "without column": _without_column,
     "entrywise": one_after_another(_off_the_diagonal, RULES["entrywise"]),
-    "sum": one_after_another(_covariance, RULES["sum"]),
+    "sum": one_after_another(RULES["sum"], _covariance),
 }
 
 register_forms({"diag_part": diag_part}, "norms")
