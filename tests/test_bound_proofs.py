@@ -226,6 +226,16 @@ def test_a_product_that_is_a_multiple_of_the_identity_by_assumption_gives_norms_
     assert check_of(turning(rational(9, 10))).message == "1 of 1 inequalities are not derived"
 
 
+def test_a_matrix_whose_square_vanishes_by_assumption_has_an_exponential_of_two_terms() -> None:
+    claim = copy.copy(REGISTRY["dynamics.sec-5.2-unbounded"])
+    proof = prove_bound_claim(claim)
+    assert proof.proved and proof.rules == ["reverse triangle inequality"]
+    other = Assumption("N N^T = 0", zero=lambda N: N @ N.T)
+    for hypotheses in ((), (other,)):
+        claim.hypotheses = hypotheses
+        assert prove_bound_claim(claim).reason == "1 of 1 inequalities are not derived"
+
+
 def test_a_planted_wrong_multiple_of_the_identity_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = norm_proofs.reduction_in
 

@@ -10,10 +10,11 @@ import pytest
 import sympy
 import torch
 
-from verify.arithmetics.norms import Bounded, differentials, input_matrix, nodes, rules, spectra
+from verify.arithmetics.norms import Bounded, bounds, differentials, input_matrix, nodes, rules, spectra
+from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.evaluation import Values
 from verify.arithmetics.norms.proof import bounded_in
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Node, World, derivation, world
 from verify.matrix import (
@@ -75,6 +76,12 @@ def moved(start: Node, change: Node, count: Any = K) -> tuple[Node, Node]:
     return nodes.of("iterate", start, data=data), nodes.of("iterate differential", start, change, data=data)
 
 
+def corner(T: Any, P: Any) -> Any:
+    """sum_{k >= 1} (T P)^(k - 1) T / k!, a block of exp [[T P, T], [0, 0]]."""
+    upper = concatenate([T @ P, T], axis=1)
+    return expm(concatenate([upper, upper * 0], axis=0))[:n, n:]
+
+
 def expressions() -> list[Any]:
     """Nodes in which every rule of this file has something to do."""
     A, B, C, E, S, G, Q, small, P, R, dP, dR, W = (input_matrix(name, *SHAPES[name]) for name in SHAPES)
@@ -95,6 +102,7 @@ def expressions() -> list[Any]:
         nodes.of("mean of rotations", S.node), (small @ (small.T @ small - eye(n)) @ small.T).node,
         concatenate([A @ C, B @ C], axis=0).node, jacobian(lambda A: Q @ A @ (G - G.T), "A", COLUMN)(A).node,
         (jacobian(lambda A: softmax(A @ C) @ A @ G, "A", COLUMN)(A) - kron(G.T, softmax(A @ C))).node,
+        corner(C @ A, S).node, corner(S, C @ A).node,
     ]  # fmt: skip
 
 
@@ -128,7 +136,7 @@ def test_no_rule_gives_less_than_the_quantity(seed: int) -> None:
         with derivation() as known:
             known.properties |= PROPERTIES
             seen |= checked(known, np.random.default_rng([seed, draw]))
-    missing = {*differentials.STATED, *spectra.STATED, "common factor", "Weyl"} - seen
+    missing = {*differentials.STATED, *spectra.STATED, "common factor", "Weyl"} - seen - {"mean of exponentials"}
     assert not missing, f"rules that nothing tried: {missing}"
 
 
@@ -155,7 +163,7 @@ def halved(right: Callable[..., Any]) -> Callable[..., Any]:
     [
         (differentials, "_beside_the_start", "product"), (differentials, "_product_rule", "sum"),
         (spectra, "_with_means", "product"), (spectra, "_polynomial_of_contraction", "product"),
-        (spectra, "_gram_of_rotation", "sum"),
+        (spectra, "_gram_of_rotation", "sum"), (spectra, "_corner_of_exponential", "rows"),
     ],
 )  # fmt: skip
 def test_a_planted_half_of_a_rule_for_sums_or_products_is_seen(
@@ -164,6 +172,28 @@ def test_a_planted_half_of_a_rule_for_sums_or_products_is_seen(
     monkeypatch.setitem(rules.RULES, kind, halved(getattr(module, name)))
     with pytest.raises(AssertionError, match="<="):
         test_no_rule_gives_less_than_the_quantity(0)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_mean_of_exponentials_is_bounded_by_bounds_of_its_exponent(
+    planted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if planted:
+        monkeypatch.setattr(bounds.sympy, "exp", lambda x: 1 + x + x**2 / 4)
+    below = []
+    for seed in range(4):
+        with derivation() as known:
+            A, C = input_matrix("A", m, n), input_matrix("C", n, m)
+            inner = spectral_norm(A @ C)
+            value = mean_exponential(inner)
+            targets = frozenset(norm(SPECTRAL, X.node) for X in (A, C))
+            values = Values(known, {m: 3, n: 4}, arrays(np.random.default_rng(seed)))
+            exact = values.number(value)
+            assert exact == pytest.approx(np.expm1(values.number(inner)) / values.number(inner))
+            (found,) = Search(targets).of_expression(value)
+            assert found.complete and found.bound.free_symbols == set(targets)
+            below.append(exact <= values.number(found.bound) * (1 + 1e-12))
+    assert all(below) is not planted
 
 
 def test_jacobians_made_of_differentials_are_those_of_autograd() -> None:

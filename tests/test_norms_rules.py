@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy
 
-from verify.arithmetics.norms import assumed, differentials, entries, input_matrix, rules, spectra
+from verify.arithmetics.norms import assumed, differentials, entries, gaps, input_matrix, moments, proof, rules, spectra
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.deciding import at_most
@@ -53,8 +53,18 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 
-#: Rules that `test_norms_differentials` tries.
-ELSEWHERE = {*differentials.STATED, *spectra.STATED, "unit direction", "common factor", "assumption", "Weyl"}
+#: Rules that `test_norms_differentials`, `test_norms_gaps` and `test_norms_moments` try.
+ELSEWHERE = {
+    *differentials.STATED,
+    *gaps.STATED,
+    *moments.STATED,
+    "number among the factors",
+    *spectra.STATED,
+    "unit direction",
+    "common factor",
+    "assumption",
+    "Weyl",
+}
 SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES = {
@@ -195,7 +205,7 @@ def test_no_rule_gives_less_than_the_quantity(seed: int) -> None:
             known.entrywise = True
             for name, count in checked(known, np.random.default_rng([seed, draw])).items():
                 seen[name] = seen.get(name, 0) + count
-    untried = {"definition of the largest", "largest of several", "smaller denominator"}
+    untried = {"definition of the largest", "largest of several", "smaller denominator", "reverse triangle inequality"}
     assert set(seen) - untried <= set(STATEMENTS) | {"absolute values", "unit vector"}
     missing = set(STATEMENTS) - set(seen) - untried - ELSEWHERE - {"block diagonal", "permutation", "row norms"}
     assert not missing, f"rules that nothing tried: {missing}"
@@ -305,6 +315,28 @@ def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pyte
         checked_groups()
 
 
+def test_the_rank_of_a_product_is_at_most_any_of_its_inner_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def checked_products() -> int:
+        seen = 0
+        for seed in range(4):
+            with derivation() as known:
+                A, C, v, w = (input_matrix(name, *SHAPES[name]) for name in "ACvw")
+                for product in (A @ C, C @ A, C @ A @ C, v.T @ w):
+                    spectral, frobenius = (norm(kind, product.node) for kind in (SPECTRAL, FROBENIUS))
+                    world().targets = frozenset({spectral, frobenius})
+                    values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
+                    for symbol in {*spectral.free_symbols, *frobenius.free_symbols}:
+                        for name, bound in candidates(symbol):
+                            assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12, name
+                            seen += name == "rank"
+        return seen
+
+    assert checked_products() > 10
+    monkeypatch.setattr(rules.sympy, "sqrt", lambda size: sympy.Integer(1))
+    with pytest.raises(AssertionError, match="rank"):
+        checked_products()
+
+
 def test_only_skew_blocks_make_a_mean_of_orthogonal_matrices() -> None:
     with derivation() as known:
         known.properties |= PROPERTIES
@@ -331,6 +363,44 @@ def test_comparisons_are_exact() -> None:
     assert not at_most(a * b, a) and not at_most(a, a * b)
     assert not at_most(sympy.Rational(1, 10**12) + a, a)
     assert expanded(sympy.sqrt(2) * sympy.sqrt(2) * a) == {frozenset({(a, Fraction(1))}): Fraction(2)}
+
+
+def test_sums_of_roots_are_compared_term_by_term() -> None:
+    a, b, c, x = (*sympy.symbols("a b c", nonnegative=True), sympy.Symbol("x", real=True))
+    one, two = sympy.sqrt(a**2 + b**2), sympy.sqrt(b**2 + c**2)
+    above = sympy.sqrt(2 * a**2 + b**2)
+    assert follows(one + two, above + 2 * two, []) == () == follows(c * one + two, c * (above + a) + 3 * two, [])
+    assert follows(one + one * c + two, two + one * (c + sympy.Rational(1, 2)), []) is None
+    assert follows(above + above, above + two, []) is None and follows(above + one, above + c, []) is None
+    assert follows(one + two, above + two - b, []) is None and follows(one + two, above + two + x, []) is None
+    assert follows(one + two + a, above + two, []) is None and follows(2 * one + two, above + 3 * two, []) is None
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_reverse_triangles_are_true_in_numbers(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if planted:
+        monkeypatch.setattr(proof, "_size", lambda c: 2 * abs(c))
+    smallest = []
+    for seed in range(4):
+        with derivation() as known:
+            A, B, C, S, v = (input_matrix(name, *SHAPES[name]) for name in ("A", "B", "C", "S", "v"))
+            size = frobenius_norm(v)
+            sums = [
+                A - 3 * B,
+                A * size + B,
+                C @ (A @ S - 2 * A) @ C,
+                v @ (S * size + eye(n)),
+                v - 2 * v @ S,
+                A - B * (size - 1),
+            ]
+            targets = sum(norm(kind, X.node) for X in sums for kind in (SPECTRAL, FROBENIUS))
+            facts = proof.reverse_triangles(targets)
+            assert len(facts) >= 16
+            values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
+            for fact, last in facts.items():
+                smallest.append(values.number(fact) + 1e-12 * values.number(last.bound))
+                assert last.bound - last.quantity == fact
+    assert (min(smallest) >= 0) is not planted
 
 
 def test_assumed_inequalities_prove_what_follows_and_nothing_else() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.norms.functions import corner_of_exponential
-from theorems.norms.settings import RULES, SMALL, Matrix, Next, RowLogits, Square, largest
+from theorems.norms.settings import RULES, SMALL, Column, Matrix, Next, RowLogits, Square, largest
 from verify.matrix import (
-    column, diag, exp, eye, frobenius_norm, maximum, ones, rational, softmax, spectral_norm, sqrt, total,
+    absolute, column, diag, exp, eye, frobenius_norm, maximum, ones, rational, softmax, spectral_norm, sqrt, total,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
@@ -119,6 +119,41 @@ def quarter_of_the_square(x: Annotated[Any, Shape("1", "n")]) -> Any:
 PAIR.oracle(lambda x: maximum((x * x).T @ (x * x) * (ones(x.shape[1], x.shape[1]) - eye(x.shape[1]))))
 PAIR.mutant("nine tenths", lambda value: value * rational(9, 10))
 PAIR.mutant("a ninth", "rational(1, 4) -> rational(1, 9)")
+
+THIRD = Claim(RULES, "norms.third-central-moment", label="Third central moment", name="a bound of the third central moment",
+    statement=r"""|x^\top Gx| \le \frac{\sqrt6}9\|x\|_2^3,\quad G = \operatorname{diag}v - vp^\top - pv^\top,\quad v =
+        (\operatorname{diag}p - pp^\top)x,\quad p = \operatorname{softmax}(t)^\top""",
+    relation=AtMost(left="|x^T G x|"), sizes={"n": (2, 4)},
+    note=r"""$x^\top Gx = \sum_kp_k(x_k - p^\top x)^3$, at most $(\max x - \min x)^3/(6\sqrt3)$ in size, and $\max x - \min x
+        \le \sqrt2\|x\|_2$. Attained by $x = (1, -1)$ with the weights $(1 \mp 1/\sqrt3)/2$.""")  # fmt: skip
+
+
+@THIRD.formula
+def bound_of_third_moment(t: RowLogits, x: Column) -> Any:
+    """sqrt(6) ||x||_2^3 / 9, a scalar."""
+    size = frobenius_norm(x)
+    return size * size * size * sqrt(6) * rational(1, 9)
+
+
+@THIRD.oracle
+def third_moment(t: RowLogits, x: Column) -> Any:
+    """|x^T G x|, a scalar."""
+    p = softmax(t).T
+    C = covariance(p.T)
+    v = C @ x
+    return absolute(total(x.T @ (diag(v) - v @ p.T - p @ v.T) @ x))
+
+
+@THIRD.domain("two opposite numbers, near the largest skewness")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """Weights (1 - 1/sqrt 3)/2 and (1 + 1/sqrt 3)/2 to three digits, none on what is left."""
+    arrays["t"][:], arrays["x"][:] = -32.0, 0.0
+    arrays["t"][:, 0, :2] = 0.0, 1.3125
+    arrays["x"][:, :2, 0] = rng.choice([-1.0, 1.0], (len(arrays["x"]), 1)) * (1.0, -1.0)
+
+
+THIRD.mutant("nine tenths", lambda value: value * rational(9, 10))
+THIRD.mutant("quadratic", lambda x: total(x * x) * sqrt(6) * rational(1, 9))
 
 RANK = Claim(RULES, "norms.rank", label="Norms of a matrix of known rank", name="spectral and Frobenius norm of a product",
     statement=r"\|AB\|_F \le \sqrt n\,\|AB\|_2\text{ for } n \text{ columns of } A", relation=AtMost(left="||AB||_F"),

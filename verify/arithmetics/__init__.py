@@ -33,7 +33,7 @@ from verify.arithmetics.exponentials import (
     series_coefficients,
 )
 from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
-from verify.arithmetics.functions import absolute, exp, log, maximum, relu, sign_of, sqrt, step, total
+from verify.arithmetics.functions import absolute, exp, log, maximum, relu, sign_of, sqrt, step, total, vanishes
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.vocabulary.shapes import is_tensor
@@ -79,4 +79,5 @@ __all__ = [
     "to_symbols",
     "to_tensor",
     "total",
+    "vanishes",
 ]

@@ -67,6 +67,12 @@ def total(x: Any) -> Any:
 
 
 @primitive
+def vanishes(A: Any) -> bool:
+    """Whether every entry is 0; a matrix whose norms are bounded is taken not to, and that is recorded."""
+    return all(entry == 0 for entry in A.reshape(-1))
+
+
+@primitive
 def maximum(x: Any) -> Any:
     """The largest entry, a scalar; in balls an enclosure of it."""
     if is_tensor(x):

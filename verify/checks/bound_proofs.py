@@ -73,7 +73,8 @@ def _inputs(claim: Claim) -> dict[str, Any]:
     for least_zero in [f for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]:
         with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError):  # of more than one scalar: not used
             value = claim.evaluate(least_zero, found)
-            found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
+            if isinstance(value, sympy.Symbol):
+                found |= {name: nonnegative_symbol(name) for name, given in found.items() if given is value}
     if not claim.prepares_inputs:
         return found
     unknown = {

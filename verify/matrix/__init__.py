@@ -4,9 +4,9 @@ Formulas use these and otherwise only ``+ - * / @ .T``.  Each primitive recognis
 that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsupported` and says so.
 """
 
-from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total
+from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total, vanishes
 from verify.matrix.functions import expm, masked_softmax, normalize_rows, row_norms, row_sums, softmax
-from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed
+from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed, without_column
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -105,7 +105,9 @@ __all__ = [
     "trace",
     "transpose",
     "unvec_r",
+    "vanishes",
     "vec_c",
     "vec_r",
+    "without_column",
     "zeros",
 ]

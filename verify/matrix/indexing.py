@@ -10,7 +10,7 @@ import numpy as np
 
 from verify.arithmetics import Constant, is_tensor, primitive
 from verify.arithmetics.patterns import groups_of
-from verify.matrix.products import aligned
+from verify.matrix.products import aligned, concatenate
 from verify.vocabulary.errors import InputError
 
 
@@ -109,6 +109,15 @@ def parts_of_width(M: Any, width: Any, axis: int) -> Any:
     if width < 1 or size % width:
         raise InputError("width", f"a divisor of the size {size} of axis {axis}", repr(width))
     return [M[(slice(None),) * axis + (slice(k, k + width),)] for k in range(0, size, width)]
+
+
+@primitive
+def without_column(A: Any, i: Any) -> Any:
+    """A (m, n) without its column i, shape (m, n - 1)."""
+    n = A.shape[1]
+    if not 0 <= i < n:
+        raise InputError("i", f"a column of {n}", repr(i))
+    return concatenate([A[:, :i], A[:, i + 1 :]], axis=1)
 
 
 @primitive

@@ -148,7 +148,8 @@ EQ_35_NORM = Claim(LOSS_FALLEN, "convergence.eq-35-norm", label="Eq. (35), with 
     statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^t)\|_2
         \le\|f^{t+\phi}-f^t\|_2\|\nabla_\theta f^{t+\phi}\|_2 +\|\nabla_\theta f^{t+\phi}-\nabla_\theta
         f^t\|_2\sqrt{2\ell(\theta^0)}""",
-    name="change of the loss gradient, corrected", relation=AtMost(ascent=False), corrects="convergence.eq-35",
+    name="change of the loss gradient, corrected", relation=AtMost(ascent=False), all_sizes=True,
+    corrects="convergence.eq-35",
     of_project=True)  # fmt: skip
 
 
@@ -356,7 +357,8 @@ EQ_37_FIXED = Claim(AT_TWO_ENDS, "convergence.eq-37-fixed-pattern", label="Eq. (
         *NORMS_HELD,
         Assumption("every pre-activation has the same sign at t + phi and t, none is zero", positive=same_signs),
     ],
-    name="smoothness constant of the loss, fixed pattern", relation=AtMost(ascent=False), corrects="convergence.eq-37",
+    name="smoothness constant of the loss, fixed pattern", relation=AtMost(ascent=False), all_sizes=True,
+    corrects="convergence.eq-37",
     of_project=True,
     uses=(
         "convergence.eq-35-norm", "convergence.eq-36-with-lambda-o", "convergence.lemma-14-fixed-pattern",

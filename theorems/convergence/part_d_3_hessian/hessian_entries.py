@@ -6,9 +6,10 @@ from typing import Any
 
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
     AT_KINKS, DERIVATIVES, LOST_DOT, SCALAR, Queries, ScalarTokens, Scale, Weights, active, block, covariance,
-    logit_curvature, logit_slope, mixed_factor, scalar_attention, slope_as_printed,
+    logit_curvature, logit_slope, mixed_factor, scalar_attention, scalar_network, slope_as_printed,
 )  # fmt: skip
 from verify.matrix import concatenate, diag, eye, relu, summed
+from verify.oracles import closed_form
 from verify.vocabulary import Claim, Doubt, Equal
 
 # -- H_{Q,Q} and H_{Q,K} -----------------------------------------------------------------------------------------------
@@ -25,6 +26,7 @@ H_QQ = Claim(DERIVATIVES, "convergence.h-qq", label="D.3, entries of H_QQ", name
 )  # fmt: skip
 
 
+@closed_form(scalar_network, ("w_Q", "w_Q"), "convergence.h-qq")
 @H_QQ.formula
 def query_query_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
                       tau_1: Scale) -> Any:  # fmt: skip
@@ -82,6 +84,7 @@ PRODUCT_RULE = Claim(DERIVATIVES, "convergence.h-qk-product-rule",
 )  # fmt: skip
 
 
+@closed_form(scalar_network, ("w_Q", "w_K"), "convergence.h-qk-product-rule")
 @PRODUCT_RULE.formula
 def query_key_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
                     tau_1: Scale) -> Any:  # fmt: skip
@@ -106,6 +109,7 @@ H_QV = Claim(DERIVATIVES, "convergence.h-qv", label="D.3, entries of H_QV", name
     relation=Equal(), all_sizes=True)  # fmt: skip
 
 
+@closed_form(scalar_network, ("w_Q", "w_V"), "convergence.h-qv")
 @H_QV.formula
 def query_value_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
                       tau_1: Scale) -> Any:  # fmt: skip
@@ -155,6 +159,7 @@ H_QO_RIGHT = Claim(DERIVATIVES, "convergence.h-qo-output-weight", label="D.3, en
     corrects="convergence.h-qo", of_project=True)  # fmt: skip
 
 
+@closed_form(scalar_network, ("w_Q", "w_O"), "convergence.h-qo-output-weight")
 @H_QO_RIGHT.formula
 def query_output_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
                        tau_1: Scale) -> Any:  # fmt: skip
@@ -184,6 +189,7 @@ def output_value_entries(x: Any, w_Q: Any, w_K: Any, w_V: Any, tau_0: Any, tau_1
     return summed(x.shape[0], lambda i: gate(w_V, x.T @ betas[i]) @ (x.T @ betas[i])) * tau_1
 
 
+@closed_form(scalar_network, ("w_O", "w_V"), "convergence.h-ov")
 @H_OV.formula
 def output_value_block(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Scale,
                        tau_1: Scale) -> Any:  # fmt: skip

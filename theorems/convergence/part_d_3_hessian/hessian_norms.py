@@ -5,6 +5,7 @@ A chain of inequalities is checked line by line: every line is compared with the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
@@ -13,8 +14,8 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
     Queries, ScalarTokens, Weights, block, covariance_slope, logit_curvature, opposite_tokens, scalar_attention,
 )  # fmt: skip
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
-from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, total
-from verify.vocabulary import AtMost, Claim, Doubt, Real, Setting, Shape
+from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, summed, total
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 BlockMatrix = Annotated[Any, Shape("16", "d_m", "d_m")]
@@ -51,8 +52,22 @@ NTK = Setting(
     sizes={"d_s": (1, 3), "d_m": (1, 3)},
     special_domains={"opposite tokens": opposite_tokens},
 )
+
+
+def _room(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any) -> Any:
+    """What the assumed bounds of the weights and of the tokens leave, shape (5,)."""
+    radius = sqrt(w_Q.shape[0]) * 3 + R
+    return stacked(
+        [*(radius - frobenius_norm(w) for w in (w_Q, w_K, w_V, w_O)), sqrt(x.shape[0]) * C_x - frobenius_norm(x)]
+    )
+
+
 IN_THE_BALL = NTK.extended(
     "Appendix D.3, d = 1, NTK initialisation, with the smallest R and C_x",
+    assumptions=[
+        Assumption("the norms of weights and tokens are at most these bounds", nonnegative=_room),
+        Assumption("R >= 0", nonnegative=lambda R: R),
+    ],
     inputs=smallest_constants,
     special_domains={"weights of full size": _full_size_weights},
 )
@@ -121,15 +136,21 @@ QQ_NORM = Claim(NTK, "convergence.h-qq-norm", label="D.3, norm of H_QQ", name="n
         of convergence.gamma-def-matrix.""")  # fmt: skip
 
 
+def _sum_of_sizes(count: int, term: Callable[[int], Any], inside: bool) -> Any:
+    """sum_i |term(i)|, or |sum_i term(i)|."""
+    return summed(count, lambda i: absolute(term(i))) if inside else absolute(summed(count, term))
+
+
 def _qq_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, inside: bool, power: int = 4) -> list[Any]:
     """The lines of the chain after the norm itself; `inside`: absolute values inside the sum over tokens."""
     d_m, zero = w_Q.shape[0], total(x * 0)
     tau_0, tau_1 = scales(w_Q)
-    moments = [
-        total(x[i] * x[i]) * total(x.T @ covariance_slope(beta, x) @ x)
-        for i, beta in enumerate(scalar_attention(x, w_Q, w_K, tau_0))
-    ]
-    size = sum(absolute(m) for m in moments) if inside else absolute(sum(moments))
+    betas = scalar_attention(x, w_Q, w_K, tau_0)
+
+    def moment(i: int) -> Any:
+        return total(x[i] * x[i]) * total(x.T @ covariance_slope(betas[i], x) @ x)
+
+    size = _sum_of_sizes(x.shape[0], moment, inside)
     n_O, n_V, n_K = (frobenius_norm(w) for w in (w_O, w_V, w_K))
     curvature = absolute(total(logit_curvature(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)))
     return [
@@ -183,7 +204,7 @@ QQ_ABSOLUTE = Claim(IN_THE_BALL, "convergence.h-qq-norm-absolute",
     statement=r"""\|H_{Q,Q}\|_2\le\tau_0^2\tau_1 \sum_i(x^{(i)})^2|x^\top \Gamma_ix|\,\|w_O\|_2\|w_V\|_2\|w_K\|_2^2
         \le\frac{1}{ \sqrt{d_m}}(3+R)^4 \sum_i(x^{(i)})^2|x^\top\Gamma_ix|\le \frac1{\sqrt{d_m}}(3+R)^4
         \tfrac{\sqrt6}9d_s^{5/2}C_x^5""",
-    relation=AtMost(), corrects="convergence.h-qq-norm",
+    relation=AtMost(), all_sizes=True, corrects="convergence.h-qq-norm",
     uses=("convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
     note=r"""$x^\top \Gamma_i x$ is a third central moment, at most $(\max x - \min x)^3 / (6 \sqrt{3}) \le (\sqrt{6} /
         9) \|x\|_2^3$.""")  # fmt: skip
@@ -205,7 +226,8 @@ def query_query_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights,
 
 
 @QQ_ABSOLUTE.oracle
-def previous_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any) -> Any:
+def previous_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius,
+                   C_x: Bound) -> Any:  # fmt: skip
     return stacked([_qq_norm(x, w_Q, w_K, w_V, w_O), *_qq_chain(x, w_Q, w_K, w_V, w_O, R, C_x)[:-1]])
 
 
@@ -230,12 +252,11 @@ OV_NORM = Claim(NTK, "convergence.h-ov-norm", label="D.3, norm of H_OV", name="n
 def _ov_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, inside: bool) -> list[Any]:
     tau_0, tau_1 = scales(w_Q)
     betas = scalar_attention(x, w_Q, w_K, tau_0)
-    means = [total(x.T @ beta) for beta in betas]
-    size = sum(absolute(m) for m in means) if inside else absolute(sum(means))
+    size = _sum_of_sizes(x.shape[0], lambda i: total(x.T @ betas[i]), inside)
     return [
         maximum(absolute(output_value_entries(x, w_Q, w_K, w_V, tau_0, tau_1))),
         size * tau_1,
-        sum(frobenius_norm(x) * frobenius_norm(beta) for beta in betas) * tau_1,
+        summed(x.shape[0], lambda i: frobenius_norm(x) * frobenius_norm(betas[i])) * tau_1,
     ]
 
 
@@ -264,7 +285,8 @@ OV_ABSOLUTE = Claim(NTK, "convergence.h-ov-norm-absolute",
     label="D.3, norm of H_OV with absolute values inside the sum",
     statement=r"""\|H_{O,V}\|_2=\max_j|H_{O,V}^{(jj)}|\le \tau_1\sum_i|x^\top\beta_i|\le\tau_1
         \sum_i\|x\|_2\|\beta_i\|_2\le \frac{1}{\sqrt{d_m}}d_s^{3/2}C_x""",
-    name="norm of the output-value Hessian block, corrected", relation=AtMost(), corrects="convergence.h-ov-norm",
+    name="norm of the output-value Hessian block, corrected", relation=AtMost(), all_sizes=True,
+    corrects="convergence.h-ov-norm",
     of_project=True)  # fmt: skip
 
 
@@ -280,9 +302,11 @@ def output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights
     return stacked(_ov_chain(x, w_Q, w_K, w_V))
 
 
-OV_ABSOLUTE.oracle(
-    lambda x, w_Q, w_K, w_V, w_O: stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_chain(x, w_Q, w_K, w_V)[:-1]])
-)
+@OV_ABSOLUTE.oracle
+def previous_output_value_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
+    return stacked([_ov_norm(x, w_Q, w_K, w_V, w_O), *_ov_chain(x, w_Q, w_K, w_V)[:-1]])
+
+
 OV_ABSOLUTE.mutant("absolute value outside the sum, as printed", inside=False)
 OV_ABSOLUTE.mutant("1/d_m for its square root, as printed",
     lambda value, w_Q: stacked([*value[:-1], value[-1] / sqrt(w_Q.shape[0])]))  # fmt: skip

@@ -12,7 +12,18 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
 )  # fmt: skip
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from theorems.convergence.part_d_3_hessian.hessian_norms import IN_THE_BALL, THIRD_MOMENT, Bound, Radius, scales
-from verify.matrix import absolute, concatenate, frobenius_norm, ones, rational, spectral_norm, sqrt, total
+from verify.matrix import (
+    absolute,
+    concatenate,
+    frobenius_norm,
+    mapped,
+    ones,
+    rational,
+    spectral_norm,
+    sqrt,
+    summed,
+    total,
+)
 from verify.oracles import hessian
 from verify.vocabulary import AtMost, Claim, Doubt, PowerRate, Setting, Shape, TendsTo
 
@@ -135,7 +146,7 @@ QV_QO_EXPLICIT = Claim(IN_THE_BALL, "convergence.h-qv-qo-norm-explicit",
     statement=r"""\|H_{Q,V}\|_2,\
         \|H_{Q,O}\|_2\le\tau_0\tau_1\sum_i|x_i|\|\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top\|_2\|x
         \|_2^2(3\sqrt{d_m}+R)^2\le\tfrac1{\sqrt{d_m}}(3+R)^2\tfrac12d_s^2C_x^3""",
-    relation=AtMost(), corrects="convergence.h-qv-qo-norm",
+    relation=AtMost(), all_sizes=True, corrects="convergence.h-qv-qo-norm",
     uses=("convergence.diag-bound-interlacing", "convergence.lemma-20", "convergence.hessian-block-limits"),
     of_project=True,
     note=r"""Line by line. $|\mathrm{relu}'| \le 1$ and $w_O$ or $w_V$ are kept together with their gates, which depend
@@ -147,10 +158,13 @@ def _mixed_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: An
     """For H_QV and H_QO: ||w_K|| ||w|| tau_0 tau_1 sum |x_i| v_i, then with ||J|| ||x||^2 for v_i, and so on."""
     d_s, d_m = x.shape[0], w_Q.shape[0]
     tau_0, tau_1 = scales(w_Q)
-    J = [covariance(beta) for beta in scalar_attention(x, w_Q, w_K, tau_0)]
-    sizes = [total(absolute(x[i])) for i in range(d_s)]
-    variances = sum(sizes[i] * total(x.T @ J[i] @ x) for i in range(d_s)) * tau_0 * tau_1
-    norms = sum(sizes[i] * spectral_norm(J[i]) for i in range(d_s)) * total(x * x) * tau_0 * tau_1
+    J = mapped(covariance, scalar_attention(x, w_Q, w_K, tau_0))
+
+    def variance(i: int) -> Any:  # which is not negative
+        return total(absolute(x[i])) * absolute(total(x.T @ J[i] @ x))
+
+    variances = summed(d_s, variance) * tau_0 * tau_1
+    norms = summed(d_s, lambda i: total(absolute(x[i])) * spectral_norm(J[i])) * total(x * x) * tau_0 * tau_1
     order = {1: sqrt(d_m) / d_m, 2: rational(1, d_m)}[width_power]
     lines = []
     for w in (w_O, w_V):
@@ -167,7 +181,8 @@ def mixed_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: 
 
 
 @QV_QO_EXPLICIT.oracle
-def previous_mixed_lines(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any) -> Any:
+def previous_mixed_lines(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, R: Radius,
+                         C_x: Bound) -> Any:  # fmt: skip
     lines = _mixed_lines(x, w_Q, w_K, w_V, w_O, R, C_x)
     norms = [spectral_norm(block("w_Q", name)(x, w_Q, w_K, w_V, w_O, *scales(w_Q))) for name in ("w_V", "w_O")]
     return stacked([norms[0], *lines[:3], norms[1], *lines[4:7]])
@@ -209,7 +224,7 @@ BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3
         \sqrt{d_m}\|H_{Q,K}\|_2\le\tfrac{\sqrt6}9B^5\omega^4+\tfrac{\sqrt{d_s}}2B^3\omega^2,\
         \sqrt{d_m}\|H_{Q,V}\|_2,\sqrt{d_m}\|H_{Q,O}\|_2\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le
         d_sB""",
-    name="bounds of the Hessian block norms", relation=AtMost(),
+    name="bounds of the Hessian block norms", relation=AtMost(), all_sizes=True,
     uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
     note=r"""Cauchy-Schwarz, $\mathrm{Var} \le B^2 / 2$, $|\text{third moment}| \le (\sqrt{6} / 9) B^3$ and $\|x\|_1 \le
         \sqrt{d_s} B$. The blocks of $w_K$ are those of $w_Q$ with $w_Q$ and $w_K$ exchanged
@@ -226,9 +241,8 @@ def block_bounds(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O:
 
 @BLOCK_BOUNDS.oracle
 def block_norms(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> Any:
-    H, d_m = whole_hessian(x, w_Q, w_K, w_V, w_O), w_Q.shape[0]
-    places = ((0, 0), (0, 1), (0, 2), (0, 3), (3, 2))
-    return stacked([spectral_norm(H[i * d_m : (i + 1) * d_m, j * d_m : (j + 1) * d_m]) for i, j in places])
+    pairs = (("w_Q", "w_Q"), ("w_Q", "w_K"), ("w_Q", "w_V"), ("w_Q", "w_O"), ("w_O", "w_V"))
+    return stacked([spectral_norm(block(*pair)(x, w_Q, w_K, w_V, w_O, *scales(w_Q))) for pair in pairs])
 
 
 BLOCK_BOUNDS.mutant("H_QK without the second term of the product rule", "curvature + slope -> curvature")

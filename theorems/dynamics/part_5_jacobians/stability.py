@@ -125,7 +125,8 @@ UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth 
     statement=r"""
         N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
     assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
-    name="growth on a nilpotent block", relation=AtMost(left="K |x|"), sizes={"D": (2, 3)}, of_project=True,
+    name="growth on a nilpotent block", relation=AtMost(left="K |x|"), all_sizes=True, hypotheses=(NILPOTENT,),
+    sizes={"D": (2, 3)}, of_project=True,
     note=r"""No $K$ bounds $\|\exp(tN)\|$, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole
         $t$ also for $I + N$.""")  # fmt: skip
 
@@ -143,7 +144,9 @@ def norm_after_that_time(N: Generator, x: Row, K: Bound) -> Any:
     return row_norms(x @ expm(N.T * t))
 
 
-UNBOUNDED.oracle(lambda x, K: row_norms(x) * K)
+@UNBOUNDED.oracle
+def multiple_of_the_start(x: Row, K: Bound) -> Any:
+    return row_norms(x) * K
 
 
 @UNBOUNDED.domain("states against the drift")

@@ -154,6 +154,7 @@ WITHIN_THE_UNIT_BALL = Setting(OSA, "Appendix F.3, ||Sigma||_2 <= 1",
         SKEW,
         Assumption("||Sigma||_2 <= 1", nonnegative=lambda Sigma: 1 - spectral_norm(Sigma)),
     ],
+    hypotheses=[LEFT_ORTHOGONAL],
     sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension,
     inputs=decomposed_factor_within_the_unit_ball)  # fmt: skip
 
@@ -252,7 +253,7 @@ EQUATION_44 = Claim(WITHIN_THE_UNIT_BALL, "osa.eq-44", label="Eqs. (42)-(44), F.
     statement=r"""
         \|\Psi\|_2\le\sum_{n=1}^\infty\frac1{n!}\|\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top\|_2^{n-1}\|\mathbf{U}^
         \top\mathbf{S}\mathbf{U}\|_2\le\sum_{n=1}^\infty\frac{\|\mathbf{S}\|_2^n}{n!}=e^{\|\mathbf{S}\|_2}-1""",
-    relation=AtMost(left="||Psi||_2, and the series of norms"), uses=("osa.ns-sv-at-most-1",),
+    relation=AtMost(left="||Psi||_2, and the series of norms"), all_sizes=True, uses=("osa.ns-sv-at-most-1",),
 )  # fmt: skip
 
 
@@ -269,7 +270,11 @@ def series_bounds(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     return stacked(_series_of_norms(U, Sigma, S), growth_of_norm(S))
 
 
-EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S)))
+@EQUATION_44.oracle
+def norms_of_series(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+    return stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S))
+
+
 EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spectral_norm")
 EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 

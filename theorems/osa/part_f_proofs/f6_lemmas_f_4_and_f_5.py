@@ -15,7 +15,7 @@ from theorems.osa.settings import FROM_NEWTON_SCHULZ
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
     COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, spectral_norm, sqrt, total, trace, unvec_r, vec_c,
-    vec_r,
+    vanishes, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
@@ -90,7 +90,7 @@ LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)", nam
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
     assumptions=[BOUNDED_TOKENS],
-    relation=AtMost(), proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
+    relation=AtMost(), all_sizes=True, proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
     note=r"""With $C = 1/\epsilon$; no bound on $\|X\|_2$ is needed.
         $\|\partial\operatorname{vec}M_0/\partial\operatorname{vec}M\|_2 = 1/(\|M\|_F + \epsilon)$, on directions
         orthogonal to $M$, and $\|\partial\operatorname{vec}M/\partial\operatorname{vec}X\|_2 = 1$. At $M = 0$, where
@@ -112,8 +112,8 @@ def normalisation_jacobian_bound(X: Tokens, epsilon: Epsilon) -> Any:
 
 
 @LEMMA_F5.oracle
-def norm_of_normalisation_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any) -> Any:
-    if all(entry == 0 for entry in queries_and_keys(X, W_Q, W_K).reshape(-1)):
+def norm_of_normalisation_jacobian(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon) -> Any:
+    if vanishes(queries_and_keys(X, W_Q, W_K)):
         return spectral_norm(jacobian(queries_and_keys, "X", COLUMN)(X, W_Q, W_K)) / epsilon
     return spectral_norm(jacobian(_normalised, "X", COLUMN)(X, W_Q, W_K, epsilon))
 
@@ -255,27 +255,37 @@ EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsil
 NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name="spectral and Frobenius norm",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
-    relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    relation=AtMost(left="||M||_2 and ||M||_F"), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 
 
 @NORMS.inputs
-def matrix_of_known_rank(
+def factors_of_known_rank(
     left: TokenFrame, right: Square, y: Annotated[Any, Shape("r", "1")], r: Rank
 ) -> dict[str, Any]:
     s = y * y + rational(1, 256)
-    return {"M": orthonormal_columns(left, r) @ diag(s) @ orthonormal_columns(right, r).T, "s": s, "r": r}
+    return {"U": orthonormal_columns(left, r), "s": s, "V": orthonormal_columns(right, r)}
+
+
+Left, Right = Annotated[Any, Shape("N", "r")], Annotated[Any, Shape("m", "r")]
+Positive = Annotated[Any, Shape("r", "1")]
 
 
 @NORMS.formula
-def norm_equivalence(M: Factor, r: int) -> Any:
-    """||M||_F and sqrt(r) ||M||_2, shape (2,), for M of rank r."""
+def norm_equivalence(U: Left, s: Positive, V: Right) -> Any:
+    """||M||_F and sqrt(r) ||M||_2, shape (2,), for M = U diag(s) V^T of rank r."""
+    M, r = U @ diag(s) @ V.T, U.shape[1]
     return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r))
 
 
-NORMS.oracle(lambda M: stacked(spectral_norm(M), frobenius_norm(M)))
-NORMS.mutant("fourth root of the rank", lambda M, r: stacked(frobenius_norm(M), sqrt(squared_norm(M) * sqrt(r))))
+@NORMS.oracle
+def both_norms(U: Left, s: Positive, V: Right) -> Any:
+    M = U @ diag(s) @ V.T
+    return stacked(spectral_norm(M), frobenius_norm(M))
+
+
+NORMS.mutant("fourth root of the rank", "spectral_norm(M) * sqrt(r) -> sqrt(squared_norm(M) * sqrt(r))")
 NORMS.mutant("1 / 100 less where the rank is not 1", "sqrt(r) -> sqrt(r) * (rational(99, 100) if r > 1 else 1)")
 NORMS.mutant("||M||_F over the root of the rank", "frobenius_norm(M) -> frobenius_norm(M) / sqrt(r)")

@@ -15,12 +15,15 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
-    SOFTMAX, Logits, Product, attention_lost, differentiated_blocks, largest_block_norm, lost_by_gap, norm_by_tokens,
-    printed_blocks, softmax_blocks_differentiated, weights_norm,
+    SOFTMAX, Logits, Product, attention_lost, column_of, differentiated_block, differentiated_blocks,
+    largest_block_norm, lost_by_gap, norm_by_tokens, printed_blocks, weights_norm,
 )  # fmt: skip
 from theorems.skipless.sampling import gap_of_logits, normal, query_key_product
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES
-from verify.matrix import absolute, column, concatenate, frobenius_norm, ones, rational, softmax, spectral_norm, total
+from verify.matrix import (
+    absolute, concatenate, each, eye, frobenius_norm, mapped, maximum, ones, rational, softmax, spectral_norm, total,
+    trace, without_column,
+)  # fmt: skip
 from verify.oracles import SMALLEST_P, LawTest
 from verify.vocabulary import AtMost, Claim, FollowsLaw, Setting
 
@@ -64,7 +67,7 @@ ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the ga
     statement=r"""
         \mathbf{A}_{ij}\le1-\mathbf{A}_{ii}\le\frac{(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}},\quad\gamma=\min_i\min_{j\ne
         i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
-    name="attention off the diagonal, by gap", relation=AtMost(), sizes={"n": (1, 5)}, of_project=True,
+    name="attention off the diagonal, by gap", relation=AtMost(), all_sizes=True, sizes={"n": (1, 5)}, of_project=True,
     corrects="skipless.eq-23",
     note=r"""$1/A_{ii} = 1 + \sum_{j\ne i}e^{M_{ij} - M_{ii}}$. Attained where all logits off the diagonal are equal, so
         the factor $n - 1$ cannot be dropped. For $\alpha = 0$ the gap is $\beta\min x_i\cdot(x_i - x_j)$: the exponent
@@ -77,8 +80,7 @@ ATTENTION_LOST.formula(attention_lost)
 def attention_given_away(M: Logits) -> Any:
     """1 - A_ii for all i, as the sum of the other entries of the row, shape (n, 1)."""
     A = softmax(M)
-    others = [[A[i : i + 1, :i], A[i : i + 1, i + 1 :], 0 * A[:1, :1]] for i in range(A.shape[0])]
-    return column(*(total(concatenate(parts, axis=1)) for parts in others))
+    return column_of(each(A.shape[0], lambda i: _given_away(A, i) + 0 * A[0, 0]))
 
 
 ATTENTION_LOST.domain("equal gaps", equal_gaps)
@@ -98,7 +100,7 @@ ATTENTION_LOST.mutant("half the exponent's decay too much: e^(-2 gamma)", lambda
 
 ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le1-\mathbf{A}_{ii}\quad\text{for all }i,j,k",
-    name="diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), of_project=True,
+    name="diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), all_sizes=True, of_project=True,
     corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
     note=r"""Every entry has a factor among $A_{ij}$ ($j \ne i$) and $1 - A_{ii}$; the constant 1 is reached in the
         limit $A_{ii} \to 1$. Eq. (25), the case $j \ne i$, prints the indices of Eq. (24) again; the entry is $A_{ij}(1
@@ -107,15 +109,14 @@ ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by 
 
 @ENTRIES.formula
 def attention_off_the_diagonal(M: Logits) -> Any:
-    """1 - A_ii for each of the n^2 entries of block i, shape (n^3, 1)."""
-    lost, n = attention_given_away(M), M.shape[0]
-    return concatenate([ones(n * n, 1) * lost[i, 0] for i in range(n)], axis=0)
+    """1 - A_ii for each block i, shape (n, 1)."""
+    return attention_given_away(M)
 
 
 @ENTRIES.oracle
 def entries_of_blocks(M: Logits) -> Any:
-    """|d A_ij / d M_ik| for all i, j, k, shape (n^3, 1)."""
-    return absolute(softmax_blocks_differentiated(M)).reshape(-1, 1)
+    """max over j and k of |d A_ij / d M_ik| for all i, shape (n, 1)."""
+    return column_of(mapped(lambda J: maximum(absolute(J)), differentiated_blocks(M)))
 
 
 ENTRIES.mutant("squared: (1 - A_ii)^2", lambda value: value * value)
@@ -124,39 +125,55 @@ ENTRIES.mutant("half of it", lambda value: value * rational(1, 2))
 OFF_DIAGONAL_ENTRIES = Claim(SOFTMAX, "skipless.eq-26-entries", label="Eq. (26), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }j\ne k,\ i\in\{j,k"
     r"\},\quad|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\tfrac14(1-\mathbf{A}_{ii})^2\text{ for the other }j\ne k",
-    name="off-diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), sizes={"n": (2, 3)},
-    of_project=True, corrects="skipless.eq-26", uses=("skipless.eq-22",),
+    name="off-diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), all_sizes=True,
+    sizes={"n": (2, 3)}, of_project=True, corrects="skipless.eq-26", uses=("skipless.eq-22",),
     note="Both are attained: for $n = 2$, and for $n = 3$ with equal attention to the two others.")  # fmt: skip
 
 
-def _off_diagonal(n: int) -> list[tuple[int, int, int]]:
-    return [(i, j, k) for i in range(n) for j in range(n) for k in range(n) if j != k]
+def _given_away(A: Any, i: int) -> Any:
+    """1 - A_ii, a scalar, as the sum of the other entries of the row."""
+    return total(without_column(A[i : i + 1], i))
 
 
 @OFF_DIAGONAL_ENTRIES.formula
 def bounds_off_the_diagonals(M: Logits) -> Any:
-    """A_ii (1 - A_ii) or (1 - A_ii)^2 / 4 for all i and j != k, shape (n^2 (n - 1), 1)."""
-    A, lost = softmax(M), attention_given_away(M)
-    places, squares, quarter = _off_diagonal(A.shape[0]), lost * lost, rational(1, 4)
-    return column(*(A[i, i] * lost[i, 0] if i in (j, k) else squares[i, 0] * quarter for i, j, k in places))
+    """A_ii (1 - A_ii) and (1 - A_ii)^2 / 4 for all i, shape (2 n, 1)."""
+    A, quarter = softmax(M), rational(1, 4)
+    beside = each(A.shape[0], lambda i: A[i, i] * _given_away(A, i))
+    others = each(A.shape[0], lambda i: _given_away(A, i) * _given_away(A, i) * quarter)
+    return concatenate([column_of(beside), column_of(others)], axis=0)
+
+
+def off_diagonal(B: Any) -> Any:
+    """B with zeros on the diagonal."""
+    return B * (ones(*B.shape) - eye(B.shape[0]))
 
 
 @OFF_DIAGONAL_ENTRIES.oracle
 def entries_off_the_diagonals(M: Logits) -> Any:
-    blocks = [absolute(block) for block in differentiated_blocks(M)]
-    return column(*(blocks[i][j, k] for i, j, k in _off_diagonal(M.shape[0])))
+    """For each block i, the largest entry off the diagonal in size, in row or column i and elsewhere; shape (2 n, 1)."""
+    n = M.shape[0]
+
+    def beside(i: int) -> Any:
+        return maximum(absolute(without_column(differentiated_block(M, i)[i : i + 1], i)))
+
+    def others(i: int) -> Any:
+        minor = without_column(without_column(differentiated_block(M, i), i).T, i)
+        return maximum(absolute(off_diagonal(minor)))
+
+    return concatenate([column_of(each(n, beside)), column_of(each(n, others))], axis=0)
 
 
 OFF_DIAGONAL_ENTRIES.domain("equal gaps", equal_gaps)
 OFF_DIAGONAL_ENTRIES.mutant("1/8 instead of 1/4", "rational(1, 4) -> rational(1, 8)")
-OFF_DIAGONAL_ENTRIES.mutant("all of second order: (1 - A_ii)^2", "quarter -> 1; A[i, i] -> lost[i, 0]")
+OFF_DIAGONAL_ENTRIES.mutant("all of second order: (1 - A_ii)^2", "quarter -> 1; A[i, i] -> _given_away(A, i)")
 
 BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), by the attention off the diagonal",
     statement=r"""
         \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F\le\mathrm{tr}\,\mathbf{J}_{\mathbf{A},i}=1-
         \sum_j\mathbf{A}_{ij}^2\le2(1-\mathbf{A}_{ii})""",
-    name="norms of the softmax Jacobian, bounded", relation=AtMost(), of_project=True, corrects="skipless.eq-27-28",
-    uses=("skipless.eq-22",),
+    name="norms of the softmax Jacobian, bounded", relation=AtMost(), all_sizes=True, of_project=True,
+    corrects="skipless.eq-27-28", uses=("skipless.eq-22",),
     note=r"""The block is positive semidefinite, and $1 - \sum_j A_{ij}^2 \le 1 - A_{ii}^2$. No factor $n$ or $d$: the
         constant 2 serves all sizes, and is reached for $n = 2$ in the limit $A_{ii} \to 1$.""")  # fmt: skip
 
@@ -165,21 +182,22 @@ BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), b
 def bounds_of_block_norms(M: Logits) -> Any:
     """For every i: |J|_F, tr J, 2 (1 - A_ii); shape (3 n, 1)."""
     A, lost = softmax(M), attention_given_away(M)
-    norms = map(frobenius_norm, printed_blocks(A))
-    traces = column(*(1 - total(A[i] * A[i]) for i in range(A.shape[0])))
-    return concatenate([column(*norms), traces, 2 * lost], axis=0)
+    norms = mapped(frobenius_norm, printed_blocks(A))
+    traces = each(A.shape[0], lambda i: 1 - total(A[i : i + 1] * A[i : i + 1]))
+    return concatenate([column_of(norms), column_of(traces), 2 * lost], axis=0)
 
 
 @BLOCK_NORMS.oracle
 def block_norms(M: Logits) -> Any:
     """For every i: |J|_2, |J|_F, tr J, from derivatives; shape (3 n, 1)."""
     blocks = differentiated_blocks(M)
-    traces = [sum(block[j, j] for j in range(block.shape[0])) for block in blocks]
-    return column(*map(spectral_norm, blocks), *map(frobenius_norm, blocks), *traces)
+    return concatenate(
+        [column_of(mapped(measure, blocks)) for measure in (spectral_norm, frobenius_norm, trace)], axis=0
+    )
 
 
 BLOCK_NORMS.mutant("1 - A_ii instead of twice that", "2 * lost -> lost")
-BLOCK_NORMS.mutant("half the trace", "traces -> traces / 2")
+BLOCK_NORMS.mutant("half the trace", "1 - total(A[i:i+1] * A[i:i+1]) -> (1 - total(A[i:i+1] * A[i:i+1])) / 2")
 
 CHAIN_RULE = Claim(ATTENTION, "skipless.eq-21-chain-rule", label="Eq. (21), with the factor it drops",
     statement=r"""
@@ -208,7 +226,8 @@ BY_GAP = Claim(ATTENTION, "skipless.lemma-1-gap", label="Lemma 1, by the gap of 
         \gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=
         \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=["gamma of either sign; the bound is small where the diagonal dominates by far"],
-    name="derivative of attention by the gap", relation=AtMost(), of_project=True, corrects="skipless.lemma-1",
+    name="derivative of attention by the gap", relation=AtMost(), all_sizes=True, of_project=True,
+    corrects="skipless.lemma-1",
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),
     note=r"""Under Eq. (11) with $\alpha = 0$: $4\beta(n - 1)\|X\|_2 e^{-\beta g}$ at most, $g = \min x_i\cdot(x_i -
         x_j)$. It decays in $\beta$ only if $g > 0$, at the rate $g$, not 1, and does not vanish with $\alpha$. The

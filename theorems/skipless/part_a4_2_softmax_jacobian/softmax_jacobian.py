@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from verify.matrix import (
-    COLUMN, ROW, Layout, block_diag, column, commutation_matrix, concatenate, diag, each, exp, frobenius_norm, mapped,
-    maximum, ones, softmax, spectral_norm,
+    COLUMN, ROW, Layout, block_diag, commutation_matrix, concatenate, diag, each, exp, frobenius_norm, mapped, maximum,
+    ones, softmax, spectral_norm, without_column,
 )  # fmt: skip
-from verify.oracles import jacobian
+from verify.oracles import closed_form, jacobian
 from verify.vocabulary import Claim, Equal, Setting, Shape, checked
 
 Logits = Annotated[Any, Shape("n", "n", role="query")]
@@ -56,9 +56,20 @@ def softmax_block(A: Any, i: int) -> Any:
     return diag(a) - a.T @ a
 
 
+def softmax_row(t: Any) -> Any:
+    """softmax of one row t, shape (1, n)."""
+    return softmax(t)
+
+
+@closed_form(softmax_row, "t", "skipless.eq-22")
+def covariance(t: Any) -> Any:
+    """diag(a) - a^T a for a = softmax(t), shape (n, n)."""
+    return softmax_block(softmax(t), 0)
+
+
 def differentiated_block(M: Any, i: int) -> Any:
     """d A_ij / d M_ik by differentiation, shape (n, n)."""
-    return jacobian(softmax, "T", ROW)(M[i : i + 1])
+    return jacobian(softmax_row, "t", ROW)(M[i : i + 1])
 
 
 def printed_blocks(A: Any) -> list[Any]:
@@ -74,7 +85,7 @@ def differentiated_blocks(M: Any) -> list[Any]:
 @checked
 def largest_block_norm(M: Logits) -> Any:
     """max_i |J_{A,i}|_2, a scalar."""
-    return maximum(concatenate(mapped(lambda J: ones(1, 1) * spectral_norm(J), printed_blocks(softmax(M))), axis=0))
+    return maximum(column_of(mapped(spectral_norm, printed_blocks(softmax(M)))))
 
 
 def weights_norm(X: Any, W: Any) -> Any:
@@ -84,8 +95,17 @@ def weights_norm(X: Any, W: Any) -> Any:
 
 def smallest_gap(M: Any) -> Any:
     """gamma = min over i and j != i of M_ii - M_ij, a scalar; n >= 2."""
-    n = M.shape[0]
-    return -maximum(column(*(M[i, j] - M[i, i] for i in range(n) for j in range(n) if j != i)))
+    return -maximum(column_of(each(M.shape[0], lambda i: maximum(_relative_logits(M[i : i + 1], i)))))
+
+
+def _relative_logits(t: Any, i: int) -> Any:
+    """t_j - t_i for j != i, shape (1, n - 1), for a row t."""
+    return without_column(t, i) - t[:, i : i + 1] @ ones(1, t.shape[1] - 1)
+
+
+def column_of(scalars: Any) -> Any:
+    """Scalars over an index as a column."""
+    return concatenate(mapped(scalar, scalars), axis=0)
 
 
 @checked

@@ -23,6 +23,7 @@ from theorems.skipless.part_a4_3_conditioning.perturbation import (
 from theorems.skipless.quantities import initial_product, minimum
 from verify.matrix import column, exp, rational, singular_values, spectral_norm
 from verify.vocabulary import Assumption, AtMost, Claim, Setting
+from verify.vocabulary.hypotheses import orthonormal_columns
 
 
 def tokens_and_factors(X: Tokens, W: Product, G: Rotation, H: Rotation, c: Scaling) -> dict[str, Any]:
@@ -92,7 +93,8 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
         \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[ANY_TOKENS, SPLIT],
-    name="norm of the perturbation by gap", relation=AtMost(left="|E|_2"), of_project=True, corrects="skipless.eq-31",
+    name="norm of the perturbation by gap", relation=AtMost(left="|E|_2"), all_sizes=True, of_project=True,
+    hypotheses=tuple(orthonormal_columns(name, stated=ORTHONORMAL.text) for name in "UV"), corrects="skipless.eq-31",
     proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"))  # fmt: skip
 
 
@@ -103,7 +105,13 @@ def perturbation_bound_by_gap(X: Tokens, W: Product, c: Scaling) -> Any:
 
 
 BY_GAP.domain("collinear tokens", collinear_tokens)
-BY_GAP.oracle(lambda X, W, U, V, c: spectral_norm(perturbation(X, W, initial_values(U, V, c))))
+
+
+@BY_GAP.oracle
+def norm_of_perturbation(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
+    return spectral_norm(perturbation(X, W, initial_values(U, V, c)))
+
+
 BY_GAP.mutant("c^2 taken as 1", "c * c -> 1")
 BY_GAP.mutant("derivative of the logits dropped", "weights_norm(X, W) -> 1")
 

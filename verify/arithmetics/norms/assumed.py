@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.deciding import at_most, is_certain
+from verify.arithmetics.norms.deciding import at_most, is_certain, term_by_term
 from verify.arithmetics.norms.polynomials import (
     Monomial,
     Polynomial,
@@ -28,7 +28,7 @@ DEPTH, MOST = 8, 40
 def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | None:
     """The assumptions e >= 0 among `facts` from which left <= right is certain; None where that is not found."""
     left, right = sympy.sympify(left), sympy.sympify(right)
-    if at_most(left, right):
+    if at_most(left, right) or term_by_term(left, right):
         return ()
     if not facts:
         return None

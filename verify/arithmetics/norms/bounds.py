@@ -14,7 +14,16 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.entries import speaks_of_sums
 from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
-from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, is_nonnegative, largest_over, norm, sum_over
+from verify.arithmetics.norms.quantities import (
+    FROBENIUS,
+    MEAN_EXPONENTIAL,
+    NORMS,
+    is_nonnegative,
+    largest_over,
+    norm,
+    row_of,
+    sum_over,
+)  # fmt: skip
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -164,6 +173,8 @@ class Search:
             return self._over_an_index(item, index, value, of_sum=True)
         if atom.kind == "largest of":
             return self._largest_of(item, atom.payload)
+        if atom.kind == MEAN_EXPONENTIAL:
+            return self._mean_exponential(item, *atom.payload)
         found = []
         for rule, bound in candidates(item):
             if rule == "rank" and not self.through:
@@ -187,35 +198,70 @@ class Search:
     def _over_an_index(self, item: Any, index: Index, value: Any, of_sum: bool) -> list[Alternative]:
         rule = "sum over an index" if of_sum else "largest of several"
         found = []
-        entries, value = self._entries_at(index, value) if of_sum else (sympy.Integer(1), value)
-        for inner in self.of_expression(value):
-            if entries != 1 and index not in world().indices_of(inner.bound):
-                whole = self._uniform(index, inner.bound * entries)
-            else:
-                whole = (sum_over if of_sum else largest_over)(index, inner.bound * entries)
-            if whole == item or item in whole.free_symbols:
-                whole = self._uniform(index, inner.bound) if of_sum else None
-            if whole is None:
-                continue
-            for outer in self.of_expression(whole):
-                step = Step(rule, item, whole)
-                found.append(Alternative(outer.bound, (*inner.steps, step, *outer.steps), outer.complete))
+        for entries, rest, before in self._splits(index, value) if of_sum else [(sympy.Integer(1), value, ())]:
+            for inner in self.of_expression(rest):
+                term = inner.bound * entries
+                if entries.is_Pow or entries == 1 or index in world().indices_of(inner.bound):
+                    whole = (sum_over if of_sum else largest_over)(index, term)
+                else:
+                    whole = self._uniform(index, term)
+                if whole == item or item in whole.free_symbols:
+                    whole = self._uniform(index, term) if of_sum else None
+                if whole is None:
+                    continue
+                for outer in self.of_expression(whole):
+                    steps = (
+                        *before,
+                        *inner.steps,
+                        Step(rule + self._of_rows(index, entries), item, whole),
+                        *outer.steps,
+                    )
+                    found.append(Alternative(outer.bound, steps, outer.complete))
         return found
 
-    def _entries_at(self, index: Index, value: Any) -> tuple[Any, Any]:
-        """|e_i| and the other factors of a term of a sum over i, for a column e that does not depend on i."""
+    def _splits(self, index: Index, value: Any) -> list[tuple[Any, Any, tuple[Step, ...]]]:
+        """What is kept of a term of a sum over i until the sum is taken, the other factors, and the steps that led there.
+
+        |e_i| for a column e, or ||a_i|| or its square for the rows a_i of a matrix, that do not depend on i; or nothing.
+        """
         for factor in sympy.Mul.make_args(value):
             atom = world().atoms.get(factor.args[0]) if isinstance(factor, sympy.Abs) else None
             if atom is not None and atom.kind == "entry":
                 node, i, j = atom.payload
                 if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
-                    return factor, value / factor
-        return sympy.Integer(1), value
+                    return [(factor, value / factor, ())]
+        return [*self._row_splits(index, value), (sympy.Integer(1), value, ())]
+
+    @staticmethod
+    def _of_rows(index: Index, entries: Any) -> str:
+        """Which other rules a sum over the norms of rows, or their squares, is taken by."""
+        base, exponent = entries.as_base_exp()
+        if row_of(base, index) is None:
+            return ""
+        return "; row norms" if exponent == 2 else "; row norms; Cauchy-Schwarz"
+
+    def _row_splits(self, index: Index, value: Any) -> list[tuple[Any, Any, tuple[Step, ...]]]:
+        """The norms of rows among the factors, or else after one step."""
+        factors = sympy.Mul.make_args(value)
+        terms: list[tuple[Any, tuple[Step, ...]]] = [(value, ())]
+        known = world().atoms
+        for factor in factors:
+            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind == "product":
+                terms += [(value / factor * c, (Step(name, factor, c),)) for name, c in candidates(factor)]
+        for term, steps in terms:
+            for factor in sympy.Mul.make_args(term):
+                base, exponent = factor.as_base_exp()
+                if exponent in (1, 2) and row_of(base, index) is not None:
+                    return [(factor, term / factor, steps)]
+        return []
 
     def _uniform(self, index: Index, value: Any) -> Any:
         """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else."""
         known, fixed = world().atoms, sympy.Integer(1)
         entries: list[Any] = []
+        rows = [(factor, A) for factor in sympy.Mul.make_args(value) if (A := row_of(factor, index)) is not None]
+        if len(rows) == 1 and index not in world().indices_of(value / rows[0][0]):
+            return value / rows[0][0] * sympy.sqrt(index.size) * norm(FROBENIUS, rows[0][1])
         for factor in sympy.Mul.make_args(value):
             if index not in world().indices_of(factor):
                 fixed *= factor
@@ -232,6 +278,15 @@ class Search:
             total = world().atom("total", (nodes.of("absolute", node),))
             return fixed * (total if total in self.targets else sympy.sqrt(index.size) * norm(FROBENIUS, node))
         return fixed * index.size * largest_over(index, entries[0])
+
+    def _mean_exponential(self, item: Any, exponent: Any) -> list[Alternative]:
+        """(e^b - 1) / b for bounds b of the exponent."""
+        found = []
+        for inner in self.of_expression(exponent):
+            whole = (sympy.exp(inner.bound) - 1) / inner.bound if inner.bound != 0 else sympy.Integer(1)
+            step = Step("mean of exponentials", item, whole)
+            found.append(Alternative(step.bound, (*inner.steps, step), inner.complete))
+        return found
 
     def _largest_of(self, item: Any, values: tuple[Any, ...]) -> list[Alternative]:
         options = [self.of_expression(value) for value in values]
@@ -319,7 +374,8 @@ def replaceable(value: Any) -> set[Any]:
     """The quantities in which a scalar is certainly non-decreasing."""
     every = {symbol for symbol in value.free_symbols if symbol in world().atoms}
     bad = _not_increasing(value)
-    found = {symbol for symbol in every - bad if symbol.is_nonnegative}
+    found = {symbol for symbol in every - bad
+             if symbol.is_nonnegative or world().atoms[symbol].kind == "largest value"}  # fmt: skip
     for size in value.atoms(sympy.Abs):
         inner = size.args[0]
         if inner in every and not (value.xreplace({size: sympy.Dummy(nonnegative=True)}).free_symbols & {inner}):
@@ -338,12 +394,24 @@ def _not_increasing(value: Any) -> set[Any]:
     if value.is_Mul:
         if not all(is_nonnegative(part) for part in value.args):
             return inside
+        if (share := _share(value)) is not None:
+            return set().union(*map(_not_increasing, share))
         return set().union(*(_not_increasing(part) for part in value.args))
     if value.is_Pow and value.exp.is_number and value.exp.is_positive and is_nonnegative(value.base):
         return _not_increasing(value.base)
     if isinstance(value, sympy.exp):
         return _not_increasing(value.args[0])
     return inside
+
+
+def _share(value: Any) -> tuple[Any, Any] | None:
+    """x and y where a product is y x / (c + x), which grows with x >= 0 for a number c >= 0."""
+    for power in value.args:
+        if power.is_Pow and power.exp == -1 and power.base.is_Add:
+            moving = [term for term in power.base.args if term.free_symbols & world().atoms.keys()]
+            if len(moving) == 1 and is_nonnegative(moving[0]) and is_nonnegative(power.base - moving[0]):
+                return moving[0], value / power / moving[0]
+    return None
 
 
 def _has_root(value: Any) -> bool:

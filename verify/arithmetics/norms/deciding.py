@@ -22,6 +22,9 @@ from verify.arithmetics.norms.polynomials import (
     times,
 )  # fmt: skip
 
+#: Terms of a sum that are compared one by one.
+FEW = 4
+
 
 def at_most(left: Any, right: Any) -> bool:
     """Whether left <= right is certain for all non-negative values of the symbols, positive integers for sizes."""
@@ -38,6 +41,24 @@ def at_most(left: Any, right: Any) -> bool:
     gap = dict(squares[1])
     add_to(gap, squares[0], Fraction(-1))
     return is_certain(gap)
+
+
+def term_by_term(left: Any, right: Any) -> bool:
+    """Whether every term on the left is at most one on the right, each of which is taken once; none of them is negative.
+
+    For sums of a few terms with roots of sums, of which squares cannot be compared.
+    """
+    ours, theirs = (list(sympy.Add.make_args(sympy.expand(side, deep=False))) for side in (left, right))
+    if not _roots(left) or not 1 < len(ours) <= len(theirs) <= FEW:
+        return False
+    if not all(is_certain(expanded(term)) for term in (*ours, *theirs)):
+        return False
+    for term in ours:
+        above = [other for other in theirs if at_most(term, other)]
+        if not above:
+            return False
+        theirs.remove(above[0])
+    return True
 
 
 def is_certain(polynomial: Polynomial) -> bool:

@@ -11,7 +11,7 @@ import sympy
 
 from verify.arithmetics.norms import calculus, nodes
 from verify.arithmetics.norms.differentials import depends, differential
-from verify.arithmetics.norms.quantities import SHIFT
+from verify.arithmetics.norms.quantities import MEAN_EXPONENTIAL, SHIFT
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -44,6 +44,9 @@ class Values:
             return max(self.number(value, at) for value in atom.payload)
         if atom.kind == "root":
             return float(np.sqrt(self.number(first, at)))
+        if atom.kind == MEAN_EXPONENTIAL:
+            exponent = self.number(first, at)
+            return float(np.expm1(exponent) / exponent) if exponent else 1.0
         if atom.kind in ("largest over", "sum over"):
             values = [self.number(atom.payload[1], {**at, first: k}) for k in range(self.size(first.size))]
             return max(values) if atom.kind == "largest over" else float(np.sum(values))
@@ -60,8 +63,9 @@ class Values:
             "largest column sum": lambda A: np.abs(A).sum(axis=0).max(),
             "largest row sum": lambda A: np.abs(A).sum(axis=1).max(),
             "largest entry": lambda A: np.abs(A).max(),
-            "largest value": lambda A: A.max(),
+            "largest value": lambda A: A.max(initial=-np.inf),
             "total": lambda A: A.sum(),
+            "total of exponentials": lambda A: np.exp(A).sum(),
         }
         return float(measures[atom.kind](array))
 
@@ -108,6 +112,8 @@ class Values:
             return parts[0] if len(parts) == 1 else np.linalg.multi_dot(parts)
         if node.kind == "reshape":
             return parts[0].reshape(m, n)
+        if node.kind == "without column":
+            return np.delete(parts[0], self._place(node.data[0], at), axis=1)
         if node.kind in ("rows", "part"):
             start = self._place(node.data[0], at) * (m if node.kind == "part" else 1)
             return parts[0][start : start + m]
@@ -197,6 +203,11 @@ def is_analytic(node: Node, name: str, known: World) -> bool:
     )
 
 
+def _variances(p: np.ndarray) -> np.ndarray:
+    """p_j (1 - p_j) for weights p of shape (1, n), with 1 - p_j as the sum of the others; shape (n, 1)."""
+    return p.T * ((1 - np.eye(p.size)) @ p.T)
+
+
 def _binds(node: Node) -> bool:
     return node.kind in ("stack", "sum over", "block diagonal")
 
@@ -264,6 +275,7 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),
     "normalised rows": lambda A: A / np.sqrt((A * A).sum(axis=1, keepdims=True)),
     "projection": lambda a: np.eye(a.size) - a.T @ a / (a * a).sum(),
+    "variances": _variances,
     "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),
     "concatenate": lambda *parts: np.concatenate(parts, axis=0),
 }

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 DEFINITIONS = frozenset({
     "triangle inequality", "sum over an index", "smaller denominator", "largest of several", "definition of the largest",
     "absolute values", "weight of several", "unit vector", "unit direction", "derivative along a unit direction",
-    "assumption", "contraction",
+    "assumption", "contraction", "number among the factors", "reverse triangle inequality",
 })  # fmt: skip
 
 #: The claims that each other rule states.
@@ -69,6 +69,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "row of a covariance": ("norms.covariance-off-the-diagonal",),
     "covariance off the diagonal": ("norms.covariance-off-the-diagonal",),
     "product of two weights": ("norms.product-of-two-weights",),
+    "third central moment": ("norms.third-central-moment",),
     # derivatives
     "constant factors of a derivative": ("norms.chain-rule", "norms.constant-factors"),
     "differential of the exponential": ("norms.exponential-differential",),

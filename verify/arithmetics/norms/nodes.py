@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.world import BINDING, Index, Node, world
+from verify.arithmetics.norms.world import BINDING, Index, Next, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 ONE, ZERO = sympy.Integer(1), sympy.Integer(0)
@@ -95,6 +95,8 @@ def product(factors: Sequence[Node]) -> Node:
             if kept and _acts_on_blocks(kept[-1], part):
                 part = _block_diagonal(part.data[0], product([kept.pop().parts[1], part.parts[0]]))
             multiple = world().reductions.get((kept[-1].number, part.number)) if kept else None
+            if multiple == 0:
+                return zeros(shape)
             if multiple is not None:
                 kept.pop()
                 coefficient = coefficient * multiple
@@ -307,6 +309,12 @@ def columns(node: Node, start: Any, stop: Any, count: Any) -> Node:
     return transposed(rows(transposed(node), start, stop, count))
 
 
+def without_column(node: Node, i: Any) -> Node:
+    """A node of shape (m, n) without its column i, shape (m, n - 1)."""
+    c, core = single(node)
+    return scaled(c, of("without column", core, data=(i,), shape=(node.shape[0], node.shape[1] - 1)))
+
+
 def stack(index: Index, node: Node) -> Node:
     """The matrices of a family on top of each other."""
     if node.kind == "zeros":
@@ -345,6 +353,8 @@ def at(item: Any, index: Index, value: Any) -> Any:
     """A node, scalar or datum with an index replaced by another, or by an integer."""
     if item == index:
         return value
+    if isinstance(item, Next) and item.index == index:
+        return value + 1
     if isinstance(item, tuple):
         return tuple(at(part, index, value) for part in item)
     if isinstance(item, sympy.Basic):
@@ -387,6 +397,8 @@ def rebuilt(node: Node, parts: Sequence[Node], data: tuple[Any, ...]) -> Node:
         return reshaped(parts[0], node.shape)
     if node.kind == "rows":
         return rows(parts[0], data[0], data[1], node.shape[0])
+    if node.kind == "without column":
+        return without_column(parts[0], data[0])
     if node.kind == "concatenate":
         return concatenated(parts, 0)
     if node.kind == "stack":

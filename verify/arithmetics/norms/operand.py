@@ -208,8 +208,13 @@ def total_of(node: Node) -> Any:
             found += coefficient * norm(FROBENIUS, part.parts[0]) ** 2
         elif part.kind == "ones":
             found += coefficient * part.shape[0] * part.shape[1]
+        elif part.shape == (1, 1) and part.kind == "absolute":
+            found += coefficient * norm(FROBENIUS, part.parts[0])
+        elif part.shape == (1, 1) and part.kind != "relu":
+            found += coefficient * entry(part, 0, 0)
         else:
-            sign = "nonnegative" if part.kind in ("absolute", "softmax", "relu", "step") else "real"
+            inner = part.parts[0] if part.kind == "without column" else part
+            sign = "nonnegative" if inner.kind in ("absolute", "softmax", "relu", "step", "variances") else "real"
             found += coefficient * world().atom("total", (part,), sign)
     return found
 

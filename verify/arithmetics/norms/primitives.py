@@ -23,10 +23,12 @@ from verify.arithmetics.norms.quantities import (
     entry,
     largest,
     largest_over,
+    mean_exponential,
     norm,
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.spectra import Shifts, Spectrum
+from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
@@ -173,6 +175,11 @@ def parts(M: Any, count: Any, axis: int) -> Any:
 
 
 @form
+def without_column(A: Any, i: Any) -> Bounded:
+    return Bounded(nodes.without_column(lifted(A).node, i))
+
+
+@form
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
     if not any(isinstance(family, Family) for family in families):
         return [function(*entries) for entries in zip(*families, strict=True)]
@@ -248,6 +255,14 @@ def sqrt(x: Any) -> Any:
 
 
 @form
+def vanishes(A: Any) -> bool:
+    node = lifted(A).node
+    if node.kind != "zeros":
+        world().used.add(f"{node_text(node)} is not 0")
+    return bool(node.kind == "zeros")
+
+
+@form
 def maximum(x: Any) -> Any:
     if isinstance(x, Bounded) and (found := _column_sums(x.node)) is not None:
         return found
@@ -274,8 +289,18 @@ def absolute(x: Any) -> Any:
     if isinstance(x, (Spectrum, Shifts)):
         return x.absolute()
     if is_scalar(x):
-        return abs(scalar(x))
+        return _with_norms_of_numbers(abs(scalar(x)))
     return Bounded(nodes.of("absolute", lifted(x).node), lifted(x).flat)
+
+
+def _with_norms_of_numbers(value: Any) -> Any:
+    """A scalar with |a| written as the norm of the matrix of shape (1, 1) that a number a is the entry of."""
+    known, changes = world().atoms, {}
+    for size in value.atoms(sympy.Abs):
+        atom = known.get(size.args[0])
+        if atom is not None and atom.kind == "entry" and atom.payload[0].shape == (1, 1):
+            changes[size] = norm(FROBENIUS, atom.payload[0])
+    return value.xreplace(changes)
 
 
 @form
@@ -365,7 +390,13 @@ def expm(A: Any) -> Bounded:
     if node.kind == "numbers" and node.shape == (2, 2) and node.data[0] == node.data[1] and node.data[2:] == (0, 0):
         growth = sympy.exp(node.data[0])  # exp [[a, a], [0, 0]]
         return Bounded(nodes.of("numbers", data=(growth, growth - 1, ZERO, ONE), shape=(2, 2)))
-    return Bounded(nodes.of("exponential", lifted(A).node))
+    if node.kind == "numbers" and node.shape == (2, 2) and node.data[2:] == (0, 0):
+        a, b = node.data[:2]
+        return Bounded(nodes.of("numbers", data=(sympy.exp(a), b * mean_exponential(a), ZERO, ONE), shape=(2, 2)))
+    M = nodes.single(node)[1]
+    if nodes.product([M, M]).kind == "zeros":  # as M^2 = 0
+        return Bounded(nodes.sum_of([(ONE, nodes.identity(node.shape[0])), (ONE, node)]))
+    return Bounded(nodes.of("exponential", node))
 
 
 @form
@@ -378,6 +409,15 @@ def jacobian(f: Callable[..., Any], arguments: Any, wrt: str, layout: Any) -> An
     found = closed_form_of(f, wrt, layout.value)
     if found is None:
         return _named_derivative(f, arguments, wrt, layout.value)
+    world().closed.update(found.by)
+    return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+
+
+@form
+def hessian(f: Callable[..., Any], arguments: Any, wrt: tuple[str, str], layout: Any) -> Any:
+    found = closed_form_of(f, wrt, layout.value)
+    if found is None:
+        raise ArithmeticUnsupported(f"second derivatives in {' and '.join(wrt)} without a closed form have no norm")
     world().closed.update(found.by)
     return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
 

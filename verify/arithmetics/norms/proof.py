@@ -13,9 +13,11 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.operand import Bounded, is_scalar
+from verify.arithmetics.norms.polynomials import difference
 from verify.arithmetics.norms.primitives import entries_of
-from verify.arithmetics.norms.quantities import LARGEST, NORMS, largest, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, is_nonnegative, largest, norm
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -174,7 +176,7 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
         known = world().atoms
         targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
         search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
-        found = search.of_expression(start)
+        found, reverse = search.of_expression(start), reverse_triangles(target)
         for item in found:
             if (item.bound, target) in tried:
                 continue
@@ -183,9 +185,40 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
             if used is not None:
                 world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
                 return Entry(left, right, index, item.bound, (*before, *item.steps), True)
+            for fact, step in reverse.items():
+                if is_certain(difference(target, item.bound + fact)):
+                    return Entry(left, right, index, item.bound, (*before, *item.steps, step), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
     return Entry(left, right, index, bound, (*before, *steps), False)
+
+
+def reverse_triangles(value: Any) -> dict[Any, Step]:
+    """||A + B|| + ||B|| - ||A|| >= 0 and with A and B exchanged, for the norms of sums of two that a scalar contains."""
+    found = {}
+    for symbol in sorted(value.free_symbols & world().atoms.keys(), key=sympy.default_sort_key):
+        atom = world().atoms[symbol]
+        terms = _as_sum(atom.payload[0]) if atom.kind in (SPECTRAL, FROBENIUS) else []
+        if len(terms) == 2:
+            sizes = [sympy.expand(_size(c) * norm(atom.kind, part)) for c, part in terms]
+            for one, other in (sizes, sizes[::-1]):
+                found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
+    return found
+
+
+def _size(c: Any) -> Any:
+    """|c|, which is c itself for a sum of what is not negative."""
+    return c if all(map(is_nonnegative, sympy.Add.make_args(c))) else abs(c)
+
+
+def _as_sum(node: Node) -> list[tuple[Any, Node]]:
+    """The terms of a node, multiplied out where one factor of a product is a sum."""
+    factors = nodes.factors_of(node)
+    sums = [k for k, factor in enumerate(factors) if factor.kind == "sum"]
+    if node.kind != "product" or len(sums) != 1:
+        return nodes.terms_of(node)
+    (k,) = sums
+    return [(c, nodes.product([*factors[:k], part, *factors[k + 1 :]])) for c, part in nodes.terms_of(factors[k])]
 
 
 def _with_roots(value: Any) -> Any:
@@ -252,12 +285,19 @@ def orthonormal_in(value: Any) -> None:
 
 
 def reduction_in(value: Any) -> None:
-    """Record that a product of two inputs is a multiple of the identity, where an assumption says that c A B + d I vanishes."""
+    """Record that a product of two inputs is a multiple of the identity, where an assumption says that c A B + d I vanishes.
+
+    Or that A^2 is 0, where it says that of an input A.
+    """
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
     for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
         pair = product.parts if product.kind == "product" else ()
         if identity.kind == "identity" and len(pair) == 2 and all(part.kind == "input" for part in pair):
             world().reductions[pair[0].number, pair[1].number] = -d / c
+    square = terms[0][1].parts if len(terms) == 1 and terms[0][1].kind == "product" else ()
+    if len(square) == 2 and square[0] is square[1] and square[0].kind == "input":
+        for node in (square[0], nodes.transposed(square[0])):
+            world().reductions[node.number, node.number] = sympy.Integer(0)
 
 
 def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:

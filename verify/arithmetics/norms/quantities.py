@@ -23,6 +23,7 @@ from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
 SHIFT = "largest shift of singular values"
+MEAN_EXPONENTIAL = "mean of exponentials"
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
 
@@ -67,6 +68,10 @@ def norm(kind: str, node: Node) -> Any:
     if kind == SPECTRAL and is_vector(core):
         world().simplified.add("transposes and vectors")
         kind = FROBENIUS
+    if core.shape == (1, 1) and kind in NORMS:
+        kind = FROBENIUS  # all of them are its absolute value
+        if core.kind == "entrywise":
+            return multiple * norm(kind, core.parts[0]) * norm(kind, core.parts[1])
     if core.kind == "reshape" and kind in (FROBENIUS, LARGEST):
         world().simplified.add("transposes and vectors")
         return multiple * norm(kind, core.parts[0])
@@ -111,7 +116,7 @@ def _by_gram(kind: str, node: Node) -> Any:
 
 
 def entry(node: Node, i: Any, j: Any) -> Any:
-    """One entry of a node, a real number of unknown sign; a number or a norm where it is known to be one."""
+    """One entry of a node, a real number, of unknown sign but for softmax; a number or a norm where it is known to be one."""
     coefficient, core = single(node)
     if core.kind == "numbers" and isinstance(i, int) and isinstance(j, int):
         return coefficient * core.data[i * int(core.shape[1]) + j]
@@ -123,7 +128,14 @@ def entry(node: Node, i: Any, j: Any) -> Any:
         return coefficient / entry(core.parts[0], i, j)
     if core.kind == "entrywise":
         return coefficient * entry(core.parts[0], i, j) * entry(core.parts[1], i, j)
-    return coefficient * world().atom("entry", (core, i, j), "real")
+    if core.kind == "softmax" and core.shape[0] != 1:
+        return coefficient * entry(rows(core, i, i + 1, 1), 0, j)
+    return coefficient * world().atom("entry", (core, i, j), "nonnegative" if core.kind == "softmax" else "real")
+
+
+def mean_exponential(a: Any) -> Any:
+    """int_0^1 e^(t a) dt = (e^a - 1) / a = sum_{n >= 1} a^(n - 1) / n!, which grows with a."""
+    return world().atom(MEAN_EXPONENTIAL, (a,))
 
 
 def is_nonnegative(value: Any) -> bool:
@@ -169,11 +181,28 @@ def sum_over(index: Index, value: Any) -> Any:
         if moving == 1:
             found.append(term * index.size)
             continue
-        whole = _square_of_column(moving, index)
+        whole = _square_of_column(moving, index) or _square_of_rows(moving, index)
         if whole is None:
             whole = world().atom("sum over", (index, moving), "nonnegative" if is_nonnegative(moving) else "real")
         found.append(fixed * whole)
     return sympy.Add(*found)
+
+
+def row_of(symbol: Any, index: Index) -> Node | None:
+    """A where a quantity is the Euclidean norm of row i of A, for all i."""
+    atom = world().atoms.get(symbol)
+    if atom is None or atom.kind != FROBENIUS or atom.payload[0].kind != "rows":
+        return None
+    node = atom.payload[0]
+    A = node.parts[0]
+    return A if node.data[0] == index and A.shape[0] == index.size and index not in A.indices else None
+
+
+def _square_of_rows(moving: Any, index: Index) -> Any:
+    """sum_i ||a_i||^2 = ||A||_F^2 for the rows a_i of A."""
+    base, exponent = moving.as_base_exp()
+    A = row_of(base, index) if exponent == 2 else None
+    return norm(FROBENIUS, A) ** 2 if A is not None else None
 
 
 def _square_of_column(moving: Any, index: Index) -> Any:

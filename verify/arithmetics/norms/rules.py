@@ -7,6 +7,7 @@ A rule maps a quantity to candidates (name, expression), where the expression is
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -55,8 +56,12 @@ def _derived(symbol: sympy.Symbol) -> list[Candidate]:
         inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
         found = [("Cauchy-Schwarz", sympy.sqrt(inner.shape[0] * inner.shape[1]) * norm(FROBENIUS, inner))]
         found += in_the_1_norm(inner)
-        return found
-    return []
+        return [*found, *QUANTITIES.get("total", no_candidates)(*atom.payload)]
+    return list(QUANTITIES.get(atom.kind, no_candidates)(*atom.payload))
+
+
+#: Rules for quantities that are no norms, by their kind.
+QUANTITIES: dict[str, Callable[..., Iterator[Candidate]]] = {}
 
 
 def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
@@ -85,7 +90,7 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 
 
-def no_candidates(kind: str, node: Node) -> Iterator[Candidate]:
+def no_candidates(*payload: Any) -> Iterator[Candidate]:
     return iter(())
 
 
@@ -105,6 +110,7 @@ def _input(kind: str, node: Node) -> Iterator[Candidate]:
 
 def _product(kind: str, node: Node) -> Iterator[Candidate]:
     factors = node.parts
+    yield from _number_among(kind, factors)
     if kind == LARGEST:
         if world().entrywise:
             yield from entries.largest_of_product(node)
@@ -113,6 +119,11 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
         index = unused_index(factors[0].shape[1], node)
         row = nodes.rows(nodes.product(factors[1:]), index, index + 1, 1)
         yield "sum over an index", sum_over(index, norm(kind, row))
+    if kind == FROBENIUS and norm(SPECTRAL, node) in world().targets:
+        for size in dict.fromkeys(factor.shape[1] for factor in factors[:-1]):
+            yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
+    if kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
+        yield "spectral at most Frobenius", norm(FROBENIUS, node)
     for pieces in [factors, *_with_known_piece(factors)]:
         spectral = [norm(SPECTRAL, piece) for piece in pieces]
         if kind == SPECTRAL:
@@ -124,6 +135,16 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
             if bound not in seen:
                 seen.add(bound)
                 yield "product", bound
+
+
+def _number_among(kind: str, factors: tuple[Node, ...]) -> Iterator[Candidate]:
+    """||A c B|| = |c| ||A B|| for neighbours c of shape (1, 1), where |c| is aimed at or largest entries are compared."""
+    for start, stop in itertools.combinations(range(len(factors) + 1), 2):
+        rest = [*factors[:start], *factors[stop:]]
+        if factors[start].shape[0] == 1 == factors[stop - 1].shape[1] and any(other.shape != (1, 1) for other in rest):
+            size = norm(FROBENIUS, nodes.product(factors[start:stop]))
+            if kind == LARGEST or size.free_symbols & world().targets:
+                yield "number among the factors", size * norm(kind, nodes.product(rest))
 
 
 def unused_index(size: Any, node: Node) -> Index:
@@ -154,25 +175,7 @@ def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _rows(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == SPECTRAL and node.kind == "rows" and _is_corner_of_skew(node):
-        yield "integral of orthogonal matrices", sympy.Integer(1)
     yield "block", norm(kind, node.parts[0])
-
-
-def _is_corner_of_skew(node: Node) -> bool:
-    """Whether a node is the transpose of the upper right block of exp [[P, I], [0, R]] with P and R skew."""
-    size = node.shape[0]
-    upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
-    if upper is None or upper.kind != "rows" or node.data != (size, 2 * size) or upper.data != (0, size):
-        return False
-    whole = upper.parts[0]
-    if node.shape != (size, size) or whole.kind != "exponential" or whole.parts[0].kind != "concatenate":
-        return False
-    blocks = [nodes.transposed(part) for part in whole.parts[0].parts]
-    if len(blocks) != 2 or any(part.kind != "concatenate" or len(part.parts) != 2 for part in blocks):
-        return False
-    (P, corner), (below, R) = ([nodes.transposed(part) for part in block.parts] for block in blocks)
-    return corner.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R)
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:

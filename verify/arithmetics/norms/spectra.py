@@ -15,7 +15,7 @@ import sympy
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.operand import Bounded, is_scalar, scalar
-from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, norm
+from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm
 from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
 from verify.arithmetics.norms.statements import STATEMENTS
 from verify.arithmetics.norms.world import Node, world
@@ -26,6 +26,9 @@ STATED = {
     "Gram matrix of a rotation": "D + D^T + D^T D = L R^T (L^T L - I) R L^T for D = L R L^T, R = exp(A) - I with skew A, as "
     "R + R^T = -R^T R",
     "mean of rotations": "exp(A) - I = A F = F A with F = int_0^1 exp(t A) dt, of spectral norm at most 1 for skew A",
+    "series of an exponential": "sum_{n >= 1} P^(n - 1) C / n!, a block of exp [[P, C], [0, 0]], has spectral norm at most "
+    "||C||_2 (e^a - 1) / a at a = ||P||_2",
+    "mean of exponentials": "(e^a - 1) / a = int_0^1 e^(t a) dt grows with a",
     "polynomial of a contraction": "the norm of M p(M^T M) M^T is at most max |s^2 p(s^2)| on [0, 1] for ||M||_2 <= 1",
 }
 STATEMENTS |= STATED
@@ -194,7 +197,42 @@ def largest_on_unit_interval(coefficients: tuple[Any, ...]) -> Any:
     return found
 
 
+# -- blocks of an exponential ------------------------------------------------------------------------------------------
+
+
+def _blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
+    """P, C, Z, R where a node is the transpose of the upper right block of exp [[P, C], [Z, R]], of four equal sizes."""
+    size = node.shape[0]
+    upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
+    if upper is None or upper.kind != "rows" or node.data != (size, 2 * size) or upper.data != (0, size):
+        return None
+    whole = upper.parts[0]
+    if node.shape != (size, size) or whole.kind != "exponential" or whole.parts[0].kind != "concatenate":
+        return None
+    found: list[Node] = []
+    for part in whole.parts[0].parts:
+        row = nodes.transposed(part)
+        if part.kind == "zeros":
+            found += [nodes.zeros((size, size))] * 2
+        elif row.kind == "concatenate" and len(row.parts) == 2:
+            found += [nodes.transposed(block) for block in row.parts]
+    return tuple(found) if len(found) == 4 and all(block.shape == (size, size) for block in found) else None
+
+
+def _corner_of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
+    """Bounds of the spectral norm of the upper right block of exp [[P, C], [0, R]]."""
+    blocks = _blocks_of_exponential(node) if kind == SPECTRAL else None
+    if blocks is None:
+        return
+    P, C, below, R = blocks
+    if C.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R):
+        yield "integral of orthogonal matrices", sympy.Integer(1)
+    if below.kind == R.kind == "zeros":
+        yield "series of an exponential", norm(SPECTRAL, C) * mean_exponential(norm(SPECTRAL, P))
+
+
 RULES |= {
+    "rows": one_after_another(_corner_of_exponential, RULES["rows"]),
     "product": one_after_another(RULES["product"], _with_means, _polynomial_of_contraction),
     "sum": one_after_another(_gram_of_rotation, RULES["sum"]),
     "mean of rotations": _mean_of_rotations,

@@ -46,6 +46,8 @@ def node_text(node: Node, known: World | None = None) -> str:
         return f"sum_{node.data[0]} {factor}{parts[0]}"
     if node.kind == "derivative":
         return f"d({parts[0]})/d({node.data[1]}) at {parts[1]}"
+    if node.kind == "without column":
+        return f"({parts[0]} without column {node.data[0]})"
     if node.kind == "iterate":
         return f"iterate_{node.data[0]}({parts[0]})"
     if node.kind == "concatenate":
@@ -85,6 +87,8 @@ def atom_text(symbol: sympy.Symbol, known: World) -> str:
         return f"max({', '.join(scalar_text(value, known) for value in atom.payload)})"
     if atom.kind in ("largest over", "sum over"):
         return f"{'max' if atom.kind == 'largest over' else 'sum'}_{first} {scalar_text(atom.payload[1], known)}"
+    if atom.kind == "mean of exponentials":
+        return f"(e^a - 1)/a at a = {scalar_text(first, known)}"
     if atom.kind == "entry":
         return f"({node_text(first, known)})[{atom.payload[1]}, {atom.payload[2]}]"
     inner = first if isinstance(first, str) else node_text(first, known) if isinstance(first, Node) else str(first)

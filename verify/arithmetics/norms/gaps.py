@@ -1,0 +1,200 @@
+"""What softmax rows give away, by the gaps of their logits, and what their covariances have to do with it.
+
+With p = softmax(t), 1 - p_i is kept as the sum of the other entries; it is s / (1 + s) for s the sum over j != i of e^(t_j - t_i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.formal import register_forms
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.operand import Bounded, lifted, total_of
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, entry, norm
+from verify.arithmetics.norms.rules import (
+    QUANTITIES,
+    RULES,
+    Candidate,
+    is_softmax_column,
+    one_after_another,
+)  # fmt: skip
+from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.world import Index, Node, world
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: What each rule of this module says.
+STATED = {
+    "softmax row less an entry": "sum_{j != i} p_j = s / (1 + s), s = sum_{j != i} e^(t_j - t_i), for p = softmax(t)",
+    "sum of exponentials": "a sum of n exponentials is at most n times the largest, e to the largest exponent",
+    "trace of a covariance": "diag(p) - p p^T is semidefinite, so that ||.||_2 <= ||.||_F <= tr = 1 - sum_j p_j^2",
+    "variance of a softmax row": "1 - sum_j p_j^2 <= 1 - p_i^2 <= 2 (1 - p_i) for each i",
+    "largest entry of a covariance": "the largest entry of a semidefinite matrix is on its diagonal",
+    "row of a covariance": "the entries of row i of diag(p) - p^T p off the diagonal are -p_i p_j",
+    "covariance off the diagonal": "the entries of diag(p) - p^T p off the diagonal are those of -p^T p",
+    "weight of several": "a number that is not negative is at most the sum of several that are not",
+    "product of two weights": "p_j p_k <= (p_j + p_k)^2 / 4 <= (sum_l p_l)^2 / 4 for j != k and numbers that are not negative",
+    "diagonal of a covariance": "p_j (1 - p_j) <= 1 - p_i for all i and j: it is at most p_j, and at most 1 - p_j",
+}
+STATEMENTS |= STATED
+
+
+def covariance_of(node: Node) -> Node | None:
+    """The softmax row p, of shape (1, n), where a node is diag(p) - p^T p."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if c == 1 and d == -1 and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
+            p = A.parts[0]
+            if B.parts == (p, nodes.transposed(p)):
+                return nodes.transposed(p)
+    return None
+
+
+def own_place(p: Node) -> Index | None:
+    """The index i where a softmax row is row i of the softmax of square logits, whose gaps are those to t_i."""
+    found = [i for i in p.indices if i.size == p.shape[1]]
+    return found[0] if len(found) == 1 else None
+
+
+def relative_logits(t: Node, i: Any) -> Node:
+    """t_j - t_i for j != i, shape (1, n - 1), for a row t of shape (1, n)."""
+    others = t.shape[1] - 1
+    return nodes.minus(
+        nodes.without_column(t, i), nodes.product([nodes.columns(t, i, i + 1, 1), nodes.ones(1, others)])
+    )
+
+
+# -- sums of weights ---------------------------------------------------------------------------------------------------
+
+
+def _total(node: Node) -> Iterator[Candidate]:
+    if node.kind == "without column" and node.shape[0] == 1 and node.parts[0].kind == "softmax":
+        t = node.parts[0].parts[0]
+        weights = world().atom("total of exponentials", (relative_logits(t, node.data[0]),))
+        yield "softmax row less an entry", weights / (1 + weights)
+    if node.kind == "variances":
+        yield from _total_variance(node.parts[0])
+
+
+def _total_of_exponentials(node: Node) -> Iterator[Candidate]:
+    exponent = world().atom("largest value", (node,), "real")
+    yield "sum of exponentials", node.shape[0] * node.shape[1] * sympy.exp(exponent)
+
+
+def _total_variance(p: Node) -> Iterator[Candidate]:
+    yield "trace of a covariance", 1 - norm(FROBENIUS, p) ** 2
+    i = own_place(p)
+    if i is not None:
+        yield "variance of a softmax row", 2 * total_of(nodes.without_column(p, i))
+
+
+# -- covariances -------------------------------------------------------------------------------------------------------
+
+
+def _covariance(kind: str, node: Node) -> Iterator[Candidate]:
+    p = covariance_of(node)
+    if p is not None and kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
+        yield "spectral at most Frobenius", norm(FROBENIUS, node)
+    if p is None or not speaks_of_gaps():
+        return
+    if kind in (SPECTRAL, FROBENIUS):
+        yield "trace of a covariance", total_of(variances(p))
+    if kind == LARGEST:
+        yield "largest entry of a covariance", norm(LARGEST, variances(p))
+
+
+def variances(p: Node) -> Node:
+    """p_j (1 - p_j) for all j, the diagonal of diag(p) - p^T p, shape (n, 1)."""
+    return nodes.of("variances", p, shape=(p.shape[1], 1))
+
+
+def diag_part(A: Any) -> Bounded:
+    """The diagonal of a covariance; of any other matrix it has no norm."""
+    p = covariance_of(lifted(A).node)
+    if p is None:
+        raise ArithmeticUnsupported("the diagonal of a matrix has no norm")
+    return Bounded(variances(p), True)
+
+
+def _variances(kind: str, node: Node) -> Iterator[Candidate]:
+    i = own_place(node.parts[0])
+    if kind == LARGEST and i is not None:
+        yield "diagonal of a covariance", total_of(nodes.without_column(node.parts[0], i))
+
+
+def _without_column(kind: str, node: Node) -> Iterator[Candidate]:
+    inner, i = node.parts[0], node.data[0]
+    if kind == LARGEST and inner.kind == "softmax" and node.shape[0] == 1:
+        yield "weight of several", total_of(node)
+    if kind == LARGEST and (p := _row_of_covariance(inner, i)) is not None:
+        yield "row of a covariance", entry(p, 0, i) * norm(LARGEST, nodes.without_column(p, i))
+    yield "block", norm(kind, inner)
+
+
+def _row_of_covariance(node: Node, i: Any) -> Node | None:
+    """The softmax row p where a node is row i of diag(p) - p^T p."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if c == 1 and d == -1 and A.kind == "rows" and A.parts[0].kind == "diagonal" and A.data[0] == i:
+            p = A.parts[0].parts[0]
+            if is_softmax_column(p) and B is nodes.product([nodes.rows(p, i, i + 1, 1), nodes.transposed(p)]):
+                return nodes.transposed(p)
+    return None
+
+
+def _off_the_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
+    """The largest of the entries off the diagonal of q^T q, or of diag(q) - q^T q, for weights q less one of them."""
+    for A, B in (node.parts, node.parts[::-1]):
+        if kind != LARGEST or A is not nodes.minus(nodes.ones(*A.shape), nodes.identity(A.shape[0])):
+            continue
+        if (q := _minor_of_covariance(B)) is not None:
+            yield (
+                "covariance off the diagonal",
+                norm(LARGEST, nodes.hadamard(A, nodes.product([nodes.transposed(q), q]))),
+            )
+        q = nodes.factors_of(B)[-1]
+        if q.kind == "without column" and q.parts[0].kind == "softmax" and B.parts == (nodes.transposed(q), q):
+            yield "product of two weights", total_of(q) ** 2 / 4
+
+
+def _minor_of_covariance(node: Node) -> Node | None:
+    """The softmax row p without p_i where a node is diag(p) - p^T p without row i and column i."""
+    if node.kind != "without column" or node.parts[0].kind != "transpose":
+        return None
+    inner, i = node.parts[0].parts[0], node.data[0]
+    p = covariance_of(inner.parts[0]) if inner.kind == "without column" and inner.data[0] == i else None
+    return nodes.without_column(p, i) if p is not None else None
+
+
+def _entry(node: Node, i: Any, j: Any) -> Iterator[Candidate]:
+    yield "largest entry", norm(LARGEST, node)
+
+
+def speaks_of_gaps() -> bool:
+    """Whether sums of softmax rows less an entry, squares of their lengths, or gaps of logits are among what is aimed at."""
+    known = world().atoms
+    for target in world().targets:
+        atom = known.get(target)
+        if atom is None:
+            continue
+        node = atom.payload[-1]
+        if atom.kind == "total" and node.kind == "without column":
+            return True
+        if atom.kind == "largest over" and target.is_nonnegative is not True:
+            return True
+        if atom.kind == FROBENIUS and node.kind == "softmax":
+            return True
+    return False
+
+
+QUANTITIES |= {"total": _total, "total of exponentials": _total_of_exponentials, "entry": _entry}
+RULES |= {
+    "variances": _variances,
+    "without column": _without_column,
+    "entrywise": one_after_another(_off_the_diagonal, RULES["entrywise"]),
+    "sum": one_after_another(RULES["sum"], _covariance),
+}
+
+register_forms({"diag_part": diag_part}, "norms")

@@ -1,0 +1,45 @@
+"""Third central moments of numbers under softmax weights, as derivatives of covariances give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.gaps import covariance_of
+from verify.arithmetics.norms.quantities import FROBENIUS, norm
+from verify.arithmetics.norms.rules import RULES, Candidate, one_after_another
+from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.world import Node
+
+#: What each rule of this module says.
+STATED = {
+    "third central moment": "x^T G x = sum_k p_k (x_k - p^T x)^3 for G = diag(v) - v p^T - p v^T, v = (diag(p) - p p^T) x; "
+    "for weights p it is at most (max x - min x)^3 / (6 sqrt(3)) in size, and max x - min x <= sqrt(2) ||x||_2"
+}
+STATEMENTS |= STATED
+
+
+def _third_moment(kind: str, node: Node) -> Iterator[Candidate]:
+    factors, x = node.parts, node.parts[-1]
+    is_form = len(factors) == 3 and x.shape[1] == 1 and factors[0] is nodes.transposed(x)
+    if kind == FROBENIUS and is_form and _is_covariance_slope(factors[1], x):
+        yield "third central moment", sympy.sqrt(6) / 9 * norm(FROBENIUS, x) ** 3
+
+
+def _is_covariance_slope(node: Node, x: Node) -> bool:
+    """Whether a node is diag(v) - v p^T - p v^T for v = (diag(p) - p p^T) x with a softmax row p^T."""
+    for c, A in nodes.terms_of(node):
+        v = A.parts[0] if A.kind == "diagonal" and c == 1 else None
+        if v is None or v.kind != "product" or len(v.parts) != 2 or v.parts[1] is not x:
+            continue
+        row = covariance_of(v.parts[0])
+        if row is not None:
+            p = nodes.transposed(row)
+            outer = nodes.product([v, row]), nodes.product([p, nodes.transposed(v)])
+            return node is nodes.sum_of([(1, A), *((-1, part) for part in outer)], node.shape)
+    return False
+
+
+RULES |= {"product": one_after_another(_third_moment, RULES["product"])}
