@@ -269,7 +269,8 @@ def factors_of_known_rank(
     return {"U": orthonormal_columns(left, r), "s": s, "V": orthonormal_columns(right, r)}
 
 
-Left, Right = Annotated[Any, Shape("N", "r")], Annotated[Any, Shape("m", "r")]
+Left = Annotated[Any, Shape("N", "r")]
+Right = Annotated[Any, Shape("m", "r")]
 Positive = Annotated[Any, Shape("r", "1")]
 
 

@@ -90,7 +90,7 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 
 
-def no_candidates(*payload: Any) -> Iterator[Candidate]:
+def no_candidates(*of: Any, **named: Any) -> Iterator[Candidate]:
     return iter(())
 
 
@@ -561,7 +561,7 @@ DIFFERENCES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "exponential": _exponentials,
 }
 
-RULES: dict[str, Callable[[str, Node], Iterator[Candidate]]] = {
+RULES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "input": _input,
     "product": _product,
     "sum": _sum,
