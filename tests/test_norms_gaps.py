@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+import torch
 
 from verify.arithmetics.norms import Bounded, gaps, input_matrix, nodes, rules
 from verify.arithmetics.norms.bounds import replaceable
@@ -17,9 +18,23 @@ from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, no
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import World, derivation, world
 from verify.checks.bound_proofs import prove_bound_claim
-from verify.matrix import absolute, diag, each, exp, eye, maximum, ones, softmax, total, trace, without_column
+from verify.matrix import (
+    absolute,
+    diag,
+    each,
+    exp,
+    eye,
+    maximum,
+    ones,
+    softmax,
+    total,
+    trace,
+    vanishes,
+    without_column,
+    zeros,
+)
 from verify.vocabulary import load
-from verify.vocabulary.errors import ArithmeticUnsupported
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 n = sympy.Symbol("n", positive=True, integer=True)
 SIZE = 4
@@ -172,6 +187,18 @@ def test_a_column_is_taken_out_where_it_stands() -> None:
         assert total_of(nodes.without_column(softmax(M).node, i)).is_nonnegative
     for k in range(4):
         assert (without_column(A.astype(object), k) == np.delete(A, k, axis=1)).all()
+        assert (without_column(torch.tensor(A), k).numpy() == np.delete(A, k, axis=1)).all()
+    for k in (-1, 4):
+        with pytest.raises(InputError, match="a column of 4"):
+            without_column(torch.tensor(A), k)
+
+
+def test_a_matrix_that_might_vanish_is_taken_not_to_and_that_is_recorded() -> None:
+    assert vanishes(torch.zeros(2, 2)) and vanishes(zeros(2, 3)) and not vanishes(np.array([[0, 1]], dtype=object))
+    with derivation() as known:
+        M = input_matrix("M", n, n)
+        assert not vanishes(M - M.T) and known.used == {"M - M^T is not 0"}
+        assert vanishes(M * 0) and len(known.used) == 1
 
 
 #: Refuted bounds of the same quantities, which run on norms since they have rules.

@@ -69,7 +69,7 @@ def total(x: Any) -> Any:
 @primitive
 def vanishes(A: Any) -> bool:
     """Whether every entry is 0; a matrix whose norms are bounded is taken not to, and that is recorded."""
-    return all(entry == 0 for entry in A.reshape(-1))
+    return all(bool(entry == 0) for entry in (A.array if isinstance(A, Constant) else A).reshape(-1))
 
 
 @primitive

@@ -388,7 +388,7 @@ def _not_increasing(value: Any) -> set[Any]:
     known = world().atoms
     if not (symbols_of(value) & known.keys()) or value.is_Symbol or isinstance(value, sympy.Abs):
         return set()
-    inside = symbols_of(value) & known.keys()
+    inside = set(symbols_of(value) & known.keys())
     if value.is_Add:
         return set().union(*(_not_increasing(part) for part in value.args))
     if value.is_Mul:
