@@ -476,6 +476,8 @@ def test_the_command_lists_facts_and_proves_nothing_by_one_that_does_not_stand(
         monkeypatch.setitem(FACTS, "softmax is 1/2-Lipschitz", planted)
         assert main(["prove", "dynamics.eq-94-logits"]) == 1
         assert f"nothing is proved by what does not stand: {why}" in capsys.readouterr().out
+        assert main(["prove", "dynamics.eq-94-l*"]) == 1
+        assert why in capsys.readouterr().out
 
 
 def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
