@@ -13,7 +13,7 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.entries import speaks_of_sums
-from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
+from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term, symbols_of
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     MEAN_EXPONENTIAL,
@@ -75,7 +75,7 @@ class Search:
         for target in list(self.targets):
             atom = world().atoms.get(target)
             if atom is not None and atom.kind == "sum over":
-                self.inner |= {symbol for symbol in atom.payload[1].free_symbols if symbol in world().atoms}
+                self.inner |= {symbol for symbol in symbols_of(atom.payload[1]) if symbol in world().atoms}
         world().entrywise = world().entrywise or speaks_of_sums(self.targets)
         for target in self.targets | self.inner:
             atom = world().atoms.get(target)
@@ -118,7 +118,7 @@ class Search:
                 distinct[key] = item
         # a distance between two sets of weights, where the right-hand side has one, is what they are compared by: first
         items = sorted(distinct.values(), key=lambda item: (
-            not item.complete, not _has_root(item.bound), bool(item.bound.free_symbols - world().atoms.keys() - self.scalars),
+            not item.complete, not _has_root(item.bound), bool(symbols_of(item.bound) - world().atoms.keys() - self.scalars),
         ))[: 4 * KEPT]  # fmt: skip
         if any(item.complete for item in items):
             items = [item for item in items if item.complete]
@@ -131,7 +131,7 @@ class Search:
 
     def _is_reached(self, value: Any) -> bool:
         return all(symbol in self.targets or symbol in self.inner or symbol not in world().atoms
-                   for symbol in value.free_symbols)  # fmt: skip
+                   for symbol in symbols_of(value))  # fmt: skip
 
     # -- quantities ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Search:
                     whole = (sum_over if of_sum else largest_over)(index, term)
                 else:
                     whole = self._uniform(index, term)
-                if whole == item or item in whole.free_symbols:
+                if whole == item or item in symbols_of(whole):
                     whole = self._uniform(index, term) if of_sum else None
                 if whole is None:
                     continue
@@ -334,7 +334,7 @@ def search_for(targets: frozenset[Any], through: bool, scalars: frozenset[Any]) 
 
 def _scaled_to(value: Any, item: Any, target: Any) -> Any:
     """target / c where value = c item for a positive number c."""
-    if not item.free_symbols <= value.free_symbols:
+    if not symbols_of(item) <= symbols_of(value):
         return None
     ratio = value / item
     return target / ratio if ratio.is_number and ratio.is_positive else None
@@ -355,7 +355,7 @@ def _is_member(item: Any, index: Index, moving: Any) -> bool:
 def _values_in(item: Any) -> set[Any]:
     """Indices and integers that a quantity speaks of."""
     found: set[Any] = set()
-    todo: list[Any] = [world().atoms[symbol].payload for symbol in item.free_symbols if symbol in world().atoms]
+    todo: list[Any] = [world().atoms[symbol].payload for symbol in symbols_of(item) if symbol in world().atoms]
     while todo:
         part = todo.pop()
         if isinstance(part, tuple):
@@ -372,7 +372,7 @@ def _values_in(item: Any) -> set[Any]:
 
 def replaceable(value: Any) -> set[Any]:
     """The quantities in which a scalar is certainly non-decreasing."""
-    every = {symbol for symbol in value.free_symbols if symbol in world().atoms}
+    every = {symbol for symbol in symbols_of(value) if symbol in world().atoms}
     bad = _not_increasing(value)
     found = {symbol for symbol in every - bad
              if symbol.is_nonnegative or world().atoms[symbol].kind == "largest value"}  # fmt: skip
@@ -386,9 +386,9 @@ def replaceable(value: Any) -> set[Any]:
 def _not_increasing(value: Any) -> set[Any]:
     """Quantities in which a scalar might decrease."""
     known = world().atoms
-    if not (value.free_symbols & known.keys()) or value.is_Symbol or isinstance(value, sympy.Abs):
+    if not (symbols_of(value) & known.keys()) or value.is_Symbol or isinstance(value, sympy.Abs):
         return set()
-    inside = value.free_symbols & known.keys()
+    inside = symbols_of(value) & known.keys()
     if value.is_Add:
         return set().union(*(_not_increasing(part) for part in value.args))
     if value.is_Mul:
@@ -408,7 +408,7 @@ def _share(value: Any) -> tuple[Any, Any] | None:
     """x and y where a product is y x / (c + x), which grows with x >= 0 for a number c >= 0."""
     for power in value.args:
         if power.is_Pow and power.exp == -1 and power.base.is_Add:
-            moving = [term for term in power.base.args if term.free_symbols & world().atoms.keys()]
+            moving = [term for term in power.base.args if symbols_of(term) & world().atoms.keys()]
             if len(moving) == 1 and is_nonnegative(moving[0]) and is_nonnegative(power.base - moving[0]):
                 return moving[0], value / power / moving[0]
     return None
@@ -416,7 +416,7 @@ def _share(value: Any) -> tuple[Any, Any] | None:
 
 def _has_root(value: Any) -> bool:
     known = world().atoms
-    return any(symbol in known and known[symbol].kind == "root" for symbol in value.free_symbols)
+    return any(symbol in known and known[symbol].kind == "root" for symbol in symbols_of(value))
 
 
 @functools.lru_cache(maxsize=200_000)

@@ -48,7 +48,10 @@ def term_by_term(left: Any, right: Any) -> bool:
 
     For sums of a few terms with roots of sums, of which squares cannot be compared.
     """
-    ours, theirs = (list(sympy.Add.make_args(sympy.expand(side, deep=False))) for side in (left, right))
+    ours, theirs = (
+        [term for part in sympy.Add.make_args(side) for term in sympy.Add.make_args(sympy.expand(part, deep=False))]
+        for side in (left, right)
+    )
     if not _roots(left) or not 1 < len(ours) <= len(theirs) <= FEW:
         return False
     if not all(is_certain(expanded(term)) for term in (*ours, *theirs)):

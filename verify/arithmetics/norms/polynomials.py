@@ -101,6 +101,12 @@ def difference(one: Any, other: Any) -> Polynomial:
 
 
 @functools.lru_cache(maxsize=50_000)
+def symbols_of(value: Any) -> frozenset[Any]:
+    """The symbols of an expression, which sympy collects anew each time."""
+    return frozenset(value.free_symbols)
+
+
+@functools.lru_cache(maxsize=50_000)
 def is_nonnegative_generator(generator: Any) -> bool:
     """Whether a generator is certainly at least 0."""
     return generator.is_nonnegative is True
