@@ -303,3 +303,16 @@ def test_an_example_with_a_mask_can_be_pasted():
     (line,) = (line for line in finding.describe().splitlines() if "M = " in line)
     assert line.endswith("dtype=torch.bool)") and ("True" in line or "False" in line)
     assert eval(line.partition("=")[2], {"torch": torch}).dtype == torch.bool
+
+
+def test_kernels_that_keep_logarithms_of_sums_are_right_at_steep_weights():
+    def stored(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        T = (Q @ K.T / Q.shape[1] ** 0.5).masked_fill(~M, -torch.inf)
+        return torch.exp(T - torch.logsumexp(T, 1, keepdim=True)) @ V
+
+    sizes = {"where": lambda lengths: lengths["e"] % 2 == 0}
+    for subject, right, options in (
+        ("transformer.attention_layer", torch.nn.MultiheadAttention, sizes), ("transformer.masked_attention", stored, {}),
+    ):  # fmt: skip
+        made = gate(subject, right, **options)
+        assert made.run("sizes", "float64").status == made.run("first-derivatives", "float64").status == SATISFIED
