@@ -417,12 +417,8 @@ def test_every_marked_bound_is_proved(claim_id: str) -> None:
 #: Refuted bounds of which is kept where an attempt to derive them ends; those that take more than a second or two are left out.
 ATTEMPTS = {claim.id: found for claim in REGISTRY.values() if (found := attempts.kept(claim))}
 SLOW = {
-    "convergence.eq-21",
-    "convergence.eq-35",
-    "convergence.lemma-14",
-    "convergence.thm-3-remark",
-    "osa.thm-c.3-any-sign",
-}
+    "convergence.eq-21", "convergence.eq-35", "convergence.lemma-14", "convergence.thm-3-remark", "osa.thm-c.3-any-sign",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("claim_id", sorted(ATTEMPTS.keys() - SLOW))
@@ -480,6 +476,8 @@ def test_the_command_lists_facts_and_proves_nothing_by_one_that_does_not_stand(
         monkeypatch.setitem(FACTS, "softmax is 1/2-Lipschitz", planted)
         assert main(["prove", "dynamics.eq-94-logits"]) == 1
         assert f"nothing is proved by what does not stand: {why}" in capsys.readouterr().out
+        assert main(["prove", "dynamics.eq-94-l*"]) == 1
+        assert why in capsys.readouterr().out
 
 
 def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:

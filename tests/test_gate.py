@@ -14,6 +14,8 @@ import torch
 
 import verify
 from theorems.adapters import attention_kernel, multihead_attention
+from verify.checks.units import unit_at
+from verify.gate import measure
 from verify.gate.adapters import batched, call_module, from_jax, from_numpy, stacked, unstacked
 from verify.gate.arguments import named
 from verify.gate.checking import gate
@@ -22,7 +24,7 @@ from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.gate.places import place, places
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
-from verify.gate.rounding import reference
+from verify.gate.rounding import RandomRounding, reference
 from verify.gate.standing import Standing
 from verify.vocabulary import Claim, Equal, InputError, Paper, RegistryError, definition_of
 from verify.vocabulary.subjects import subjects as signatures
@@ -567,3 +569,34 @@ def test_wrong_options_of_adapters_are_named():
     with pytest.raises(InputError, match="axes: expected an integer >= 1"):
         batched(0)
     assert callable(multihead_attention(torch.nn.MultiheadAttention))
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def test_balls_measure_a_theorem_once_where_sides_agree_and_everywhere_where_they_do_not(monkeypatch):
+    seen: list[str] = []
+    monkeypatch.setattr(measure, "unit_at", lambda claim, *given: seen.append(claim.id) or unit_at(claim, *given))
+    made = gate("hessian.attention", right, claims="hessian.jacobian-key")
+    finding = made.run("hessian.jacobian-key", "float64")
+    assert finding.status == SATISFIED and finding.examples == 4 and len(seen) == 1
+    assert finding.residual is not None and 0 < finding.residual < 1
+    seen.clear()
+
+    def off(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return right(X, W_Q * (1 + 1e-10), W_K, W_V)
+
+    assert gate("hessian.attention", off).run("hessian.jacobian-key", "float64").status == BROKEN
+    assert len(seen) >= 1
+
+
+def test_the_definition_is_put_under_random_rounding_only_where_an_implementation_is_off(monkeypatch):
+    runs: list[float] = []
+    begun = RandomRounding.__init__
+    monkeypatch.setattr(
+        RandomRounding, "__init__", lambda self, grain, seed: runs.append(grain) or begun(self, grain, seed)
+    )
+    assert gate("hessian.attention", right).run("first-derivatives", "float64").status == SATISFIED
+    assert len(runs) == 3  # at the point where it differs most
+    finding = gate("hessian.attention", lambda X, *W: right(X * (1 + 4e-13), *W)).run("first-derivatives", "float64")
+    assert finding.status == BROKEN and len(runs) > 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 import warnings
 from pathlib import Path
@@ -46,6 +47,7 @@ def test_every_wrong_layer_is_caught(layer):
     ROWS.append((layer.name, finding.check if finding else "no", "; ".join(causes), str(finding.entries if finding else ""),
                  f"{seconds:.2f}"))  # fmt: skip
     assert finding is not None
+    assert finding.describe().startswith(f"broken: {finding.check} in ")
     assert [part.strip() for part in TABLE[layer.name]] == [finding.check, "; ".join(causes)]
     if layer.cause:
         assert layer.cause in causes
@@ -67,5 +69,6 @@ def test_the_collection_is_large_and_prints_its_table(capsys):
         for row in ROWS:
             print(f"| {' | '.join(row)} |")
     assert len(WRONG) >= 150 and len(RIGHT) >= 30
+    assert len(ROWS) < len(WRONG) or statistics.median(float(row[4]) for row in ROWS) < 2
     assert {layer.name for layer in WRONG} == set(TABLE) - {"wrong layer"} and len(TABLE) == len(WRONG) + 1
     assert f"{len(WRONG)} layers with one mistake each" in PAGE and f"{len(RIGHT)} right ones" in PAGE

@@ -18,7 +18,10 @@ from theorems.transformer.definitions import attention_layer, masked_attention
 from theorems.transformer.settings import mask_of
 from verify.arithmetics import midpoints, to_balls, to_rationals
 from verify.gate.checking import gate
+from verify.gate.choice import square_draws
 from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED, SECOND, SIZES
+from verify.gate.probes import block_sizes
+from verify.gate.profiles import profile_of
 from verify.gate.recognised import recognise, recognised
 from verify.gate.standing import Standing
 from verify.matrix import masked_softmax, softmax
@@ -264,3 +267,52 @@ def test_claims_of_a_collection_are_the_projects_own() -> None:
     assert not Claim(printed, "toy.a", label="a", statement="x", relation=Equal()).of_project
     layers = [claim for claim in load().values() if claim.paper.key == "transformer"]
     assert layers and all(claim.of_project for claim in layers)
+
+
+# -- sizes and examples ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("subject", "lengths"),
+    [("batched_attention", ("m", "n", "d_K", "d_V")), ("attention_layer", ("n", "e")), ("rotary", ("n", "p"))],
+)
+def test_lengths_become_large_where_sizes_depend_on_each_other_and_numbers_of_heads_do_not(subject, lengths):
+    profile = profile_of(f"transformer.{subject}")
+    found = block_sizes(profile, 0)
+    for name in lengths:
+        assert {17, 33, 64, 65, 129} <= {sizes[name] for sizes in found} | ({17, 33} if name == "e" else set())
+    assert max((sizes[name] for sizes in found for name in ("B", "H", "G") if name in sizes), default=0) <= 6
+    assert all(sizes.get("d") == sizes["H"] * sizes["e"] for sizes in found if "e" in sizes)
+
+
+def test_some_sizes_are_equal_and_some_masks_whole_or_causal():
+    claim = profile_of("transformer.masked_attention").claim()
+    draws = square_draws(claim, 0)
+    assert [set(dict(draw.sizes).values()) for draw in draws[:2]] == [{2}, {3}]
+    masks = {draw.domain: mask_of(torch.as_tensor(draw.arrays(claim, 1)["S"][0])) for draw in draws}
+    assert bool((masks["no key masked"] == 1).all())
+    assert torch.equal(masks["a causal mask"], torch.ones_like(masks["a causal mask"]).tril())
+
+
+def test_an_example_with_a_mask_can_be_pasted():
+    def mask_taken_for_whole(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        weights = torch.softmax((Q @ K.T / Q.shape[1] ** 0.5).masked_fill(~M, -torch.inf), -1)
+        return weights.detach() @ V
+
+    finding = gate("transformer.masked_attention", mask_taken_for_whole).run("first-derivatives", "float64")
+    (line,) = (line for line in finding.describe().splitlines() if "M = " in line)
+    assert line.endswith("dtype=torch.bool)") and ("True" in line or "False" in line)
+    assert eval(line.partition("=")[2], {"torch": torch}).dtype == torch.bool
+
+
+def test_kernels_that_keep_logarithms_of_sums_are_right_at_steep_weights():
+    def stored(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        T = (Q @ K.T / Q.shape[1] ** 0.5).masked_fill(~M, -torch.inf)
+        return torch.exp(T - torch.logsumexp(T, 1, keepdim=True)) @ V
+
+    sizes = {"where": lambda lengths: lengths["e"] % 2 == 0}
+    for subject, right, options in (
+        ("transformer.attention_layer", torch.nn.MultiheadAttention, sizes), ("transformer.masked_attention", stored, {}),
+    ):  # fmt: skip
+        made = gate(subject, right, **options)
+        assert made.run("sizes", "float64").status == made.run("first-derivatives", "float64").status == SATISFIED

@@ -128,8 +128,10 @@ def _gpt2(own: Any, options: Mapping[str, Any], d: int, H: int, G: int) -> Any:
 
 
 def _llama(own: Any, options: Mapping[str, Any], d: int, H: int, G: int) -> Any:
-    sizes = {"hidden_size": d, "num_attention_heads": H, "num_key_value_heads": G, "head_dim": d // H}
-    return own(_transformers("LlamaConfig")(**sizes, **options), layer_idx=0)
+    sizes = {"hidden_size": d, "num_attention_heads": H, "num_key_value_heads": G, "head_dim": 2 * d // H}
+    config = _transformers("LlamaConfig")(**sizes, **options)
+    config.head_dim = d // H  # also odd, which a configuration refuses for its rotations; these do nothing here
+    return own(config, layer_idx=0)
 
 
 def _transformers(name: str) -> Any:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verify.cli.shared import ids
 from verify.vocabulary.claims import PROVABLE, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import Registry, load
 from verify.vocabulary.relations import AtMost
+
+if TYPE_CHECKING:
+    from verify.checks.record import Record
 
 
 def add_commands(commands: Any) -> None:
@@ -31,9 +34,8 @@ def _prove(options: argparse.Namespace) -> int:
     from verify.checks.bound_proofs import proved_bound
     from verify.checks.fixed_sizes import proved_at_sizes
     from verify.checks.proofs import proved as proved_identity
-    from verify.checks.record import UPHELD, Record
+    from verify.checks.record import UPHELD
     from verify.checks.settings import Settings
-    from verify.evidence.verdicts import unfounded
     from verify.report.proofs import headline, proof_text, text_at_sizes
 
     def proved(claim: Claim, settings: Settings) -> Record:
@@ -48,7 +50,7 @@ def _prove(options: argparse.Namespace) -> int:
             raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
         record = proved(claim, Settings())
         print(proof_text(claim, record))
-        wrong = unfounded(registry, {claim.id: [record]}).get(claim.id, [])
+        wrong = _unfounded(registry, record)
         if record.outcome == UPHELD and wrong:
             print(f"but nothing is proved by what does not stand: {'; '.join(wrong)}")
             return 1
@@ -66,11 +68,20 @@ def _prove(options: argparse.Namespace) -> int:
     number, seconds = 0, 0.0
     for claim in chosen:
         record = proved(claim, Settings())
-        number, seconds = number + (record.outcome == UPHELD), seconds + record.details["seconds"]
-        mark = "!" if claim.all_sizes and record.outcome != UPHELD else " "
-        print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {headline(record):.160}")
+        wrong = _unfounded(registry, record)
+        proves = record.outcome == UPHELD and not wrong
+        number, seconds = number + proves, seconds + record.details["seconds"]
+        mark, said = "!" if claim.all_sizes and not proves else " ", "; ".join(wrong) or headline(record)
+        print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {said:.160}")
     print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
     return 0 if number == len(chosen) else 1
+
+
+def _unfounded(registry: Registry, record: Record) -> list[str]:
+    """Facts of a derivation that do not stand, each with the reason, as far as the registry says."""
+    from verify.evidence.verdicts import unfounded
+
+    return unfounded(registry, {record.claim: [record]}).get(record.claim, [])
 
 
 def _keep(registry: Registry, globs: list[str]) -> int:
