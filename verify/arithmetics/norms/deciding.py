@@ -46,13 +46,22 @@ def at_most(left: Any, right: Any) -> bool:
 def term_by_term(left: Any, right: Any) -> bool:
     """Whether every term on the left is at most one on the right, each of which is taken once; none of them is negative.
 
-    For sums of a few terms with roots of sums, of which squares cannot be compared.
+    For sums of a few terms with roots of sums, of which squares cannot be compared; products of sums are left as they are
+    first, then multiplied out.
     """
-    ours, theirs = (
-        [term for part in sympy.Add.make_args(side) for term in sympy.Add.make_args(sympy.expand(part, deep=False))]
-        for side in (left, right)
-    )
-    if not _roots(left) or not 1 < len(ours) <= len(theirs) <= FEW:
+    return _roots(left) and any(_term_by_term(*map(terms, (left, right))) for terms in (_terms, _terms_of_products))
+
+
+def _terms(side: Any) -> list[Any]:
+    return list(sympy.Add.make_args(sympy.expand(side, deep=False)))
+
+
+def _terms_of_products(side: Any) -> list[Any]:
+    return [term for part in sympy.Add.make_args(side) for term in _terms(part)]
+
+
+def _term_by_term(ours: list[Any], theirs: list[Any]) -> bool:
+    if not 1 < len(ours) <= len(theirs) <= FEW:
         return False
     if not all(is_certain(expanded(term)) for term in (*ours, *theirs)):
         return False
