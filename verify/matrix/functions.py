@@ -114,20 +114,20 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     matrix = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A])
     exact = matrix.exp()
     found = np.array(exact.tolist(), dtype=object).reshape(n, n)
-    # A kernel that is backward stable computes exp(A + E) with |E| some roundings of |A|, those of its products among them:
-    # sums of n terms, whose roundings add up like sqrt(n) (torch's: up to 1.05 sqrt(n) roundings for n up to 12, |A| <= 0.3).
-    # To first order that moves the result by |E| times the mean of |exp(sA)| |exp((1 - s)A)| over 0 <= s <= 1: by |A| |exp(A)|
-    # roundings at normal A, by M times that where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as
-    # large, which counts once |A| comes near to the reciprocal of a rounding.  Balls can be sharper, exact at A = 0 even, so
-    # this is added.
+    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|.  To first order that moves the
+    # result by |E| times the mean of |exp(sA)| |exp((1 - s)A)| over 0 <= s <= 1: by |A| |exp(A)| roundings at normal A, by M
+    # times that where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as large, which counts once
+    # |A| comes near to the reciprocal of a rounding.  At small A the roundings of the kernel's products are left, sums of n
+    # terms, which add up like sqrt(n) (torch's: to 2.1 sqrt(n) roundings for n up to 12); 2 sqrt(n) of |A| stand for them.
+    # Balls can be sharper, exact at A = 0 even, so this is added.
     step = (matrix * flint.arb(0.125)).exp()
     powers = [flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]), step]
     for _ in range(6):
         powers.append(powers[-1] * step)
-    size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(1)).sqrt().abs_upper()
+    size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(4 * n)).sqrt().abs_upper()
     norms = [*map(_norm_bound, powers), _norm_bound(exact)]
     norm, largest = norms[8], max((norms[k] * norms[8 - k] for k in range(5)), key=float)
-    moved = size * 2 * flint.arb(n).sqrt() * flint.arb(2) ** -flint.ctx.prec
+    moved = size * flint.arb(2) ** -flint.ctx.prec
     growth = (moved * largest / norm).exp() if norm > 0 else flint.arb(1)
     return found + flint.arb(0, (moved * largest * growth).abs_upper())
 
