@@ -48,11 +48,21 @@ def term_by_term(left: Any, right: Any) -> bool:
 
     For sums of a few terms with roots of sums, of which squares cannot be compared.
     """
-    ours, theirs = (
-        [term for part in sympy.Add.make_args(side) for term in sympy.Add.make_args(sympy.expand(part, deep=False))]
-        for side in (left, right)
-    )
-    if not _roots(left) or not 1 < len(ours) <= len(theirs) <= FEW:
+    return _roots(left) and any(_each_below_one(split(left), split(right)) for split in (_terms, _terms_of_terms))
+
+
+def _terms(value: Any) -> list[Any]:
+    """The terms of a sum, or of a product of which the factors are multiplied out as they stand."""
+    return list(sympy.Add.make_args(sympy.expand(value, deep=False)))
+
+
+def _terms_of_terms(value: Any) -> list[Any]:
+    return [term for part in sympy.Add.make_args(value) for term in _terms(part)]
+
+
+def _each_below_one(ours: list[Any], theirs: list[Any]) -> bool:
+    """Whether each of several numbers is at most one of others, taken once, where none is negative."""
+    if not 1 < len(ours) <= len(theirs) <= FEW:
         return False
     if not all(is_certain(expanded(term)) for term in (*ours, *theirs)):
         return False
