@@ -46,21 +46,22 @@ def at_most(left: Any, right: Any) -> bool:
 def term_by_term(left: Any, right: Any) -> bool:
     """Whether every term on the left is at most one on the right, each of which is taken once; none of them is negative.
 
-    For sums of a few terms with roots of sums, of which squares cannot be compared; products of sums are left as they are
-    first, then multiplied out.
+    For sums of a few terms with roots of sums, of which squares cannot be compared.
     """
-    return _roots(left) and any(_term_by_term(*map(terms, (left, right))) for terms in (_terms, _terms_of_products))
+    return _roots(left) and any(_each_below_one(split(left), split(right)) for split in (_terms, _terms_of_terms))
 
 
-def _terms(side: Any) -> list[Any]:
-    return list(sympy.Add.make_args(sympy.expand(side, deep=False)))
+def _terms(value: Any) -> list[Any]:
+    """The terms of a sum, or of a product of which the factors are multiplied out as they stand."""
+    return list(sympy.Add.make_args(sympy.expand(value, deep=False)))
 
 
-def _terms_of_products(side: Any) -> list[Any]:
-    return [term for part in sympy.Add.make_args(side) for term in _terms(part)]
+def _terms_of_terms(value: Any) -> list[Any]:
+    return [term for part in sympy.Add.make_args(value) for term in _terms(part)]
 
 
-def _term_by_term(ours: list[Any], theirs: list[Any]) -> bool:
+def _each_below_one(ours: list[Any], theirs: list[Any]) -> bool:
+    """Whether each of several numbers is at most one of others, taken once, where none is negative."""
     if not 1 < len(ours) <= len(theirs) <= FEW:
         return False
     if not all(is_certain(expanded(term)) for term in (*ours, *theirs)):
