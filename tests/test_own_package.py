@@ -51,25 +51,29 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del sys.modules[name]
 
 
+@pytest.fixture(scope="module")
+def decided(outside: Path) -> subprocess.CompletedProcess[str]:
+    """The run of pytest that the page prints, in that folder: commands show its evidence."""
+    command = next(command for command in COMMANDS if command.startswith("pytest --effort"))
+    return run_pytest(outside, *command.split()[1:])
+
+
 @pytest.fixture
-def inside(outside: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """That folder as the current one."""
+def inside(outside: Path, decided: subprocess.CompletedProcess[str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That folder as the current one, with the evidence of the run."""
     monkeypatch.chdir(outside)
     return outside
 
 
-def test_plain_pytest_finds_and_decides_the_claims(outside: Path) -> None:
-    command = next(command for command in COMMANDS if command.startswith("pytest --effort"))
-    result = run_pytest(outside, *command.split()[1:])
-    assert result.returncode == 0, result.stdout + result.stderr
-    for line in COMMANDS[command]:
-        assert line in result.stdout
+def test_plain_pytest_finds_and_decides_the_claims(outside: Path, decided: subprocess.CompletedProcess[str]) -> None:
+    assert decided.returncode == 0, decided.stdout + decided.stderr
+    for line in next(lines for command, lines in COMMANDS.items() if command.startswith("pytest --effort")):
+        assert line in decided.stdout
     assert (outside / ".verify" / "evidence").is_dir()
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("verify ")])
 def test_commands_print_what_the_page_says(inside: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    # after the run above, whose evidence they show
     before = list(sys.path)
     status = main(command.split()[1:])
     printed = capsys.readouterr()

@@ -146,8 +146,9 @@ class Report:
 
     @cached_property
     def papers(self) -> list[Paper]:
-        """The papers of the claims shown, and collections of this project's own claims."""
-        return list({claim.paper.key: claim.paper for claim in self.claims.values()}.values())
+        """The papers of the claims shown, then collections of this project's own claims."""
+        found = {claim.paper.key: claim.paper for claim in self.claims.values()}
+        return sorted(found.values(), key=lambda paper: paper.of_project)
 
     @property
     def printed_papers(self) -> list[Paper]:
