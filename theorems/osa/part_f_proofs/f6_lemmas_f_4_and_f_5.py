@@ -255,38 +255,27 @@ EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsil
 NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name="spectral and Frobenius norm",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
-    relation=AtMost(left="||M||_2 and ||M||_F"), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 
 
 @NORMS.inputs
-def factors_of_known_rank(
+def matrix_of_known_rank(
     left: TokenFrame, right: Square, y: Annotated[Any, Shape("r", "1")], r: Rank
 ) -> dict[str, Any]:
     s = y * y + rational(1, 256)
-    return {"U": orthonormal_columns(left, r), "s": s, "V": orthonormal_columns(right, r)}
-
-
-Left = Annotated[Any, Shape("N", "r")]
-Right = Annotated[Any, Shape("m", "r")]
-Positive = Annotated[Any, Shape("r", "1")]
+    return {"M": orthonormal_columns(left, r) @ diag(s) @ orthonormal_columns(right, r).T, "s": s, "r": r}
 
 
 @NORMS.formula
-def norm_equivalence(U: Left, s: Positive, V: Right) -> Any:
-    """||M||_F and sqrt(r) ||M||_2, shape (2,), for M = U diag(s) V^T of rank r."""
-    M, r = U @ diag(s) @ V.T, U.shape[1]
+def norm_equivalence(M: Factor, r: int) -> Any:
+    """||M||_F and sqrt(r) ||M||_2, shape (2,), for M of rank r."""
     return stacked(frobenius_norm(M), spectral_norm(M) * sqrt(r))
 
 
-@NORMS.oracle
-def both_norms(U: Left, s: Positive, V: Right) -> Any:
-    M = U @ diag(s) @ V.T
-    return stacked(spectral_norm(M), frobenius_norm(M))
-
-
-NORMS.mutant("fourth root of the rank", "spectral_norm(M) * sqrt(r) -> sqrt(squared_norm(M) * sqrt(r))")
+NORMS.oracle(lambda M: stacked(spectral_norm(M), frobenius_norm(M)))
+NORMS.mutant("fourth root of the rank", lambda M, r: stacked(frobenius_norm(M), sqrt(squared_norm(M) * sqrt(r))))
 NORMS.mutant("1 / 100 less where the rank is not 1", "sqrt(r) -> sqrt(r) * (rational(99, 100) if r > 1 else 1)")
 NORMS.mutant("||M||_F over the root of the rank", "frobenius_norm(M) -> frobenius_norm(M) / sqrt(r)")

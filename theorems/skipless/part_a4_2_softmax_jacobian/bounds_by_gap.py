@@ -16,7 +16,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
     SOFTMAX, Logits, Product, attention_lost, column_of, differentiated_block, differentiated_blocks,
-    largest_block_norm, lost_by_gap, norm_by_tokens, printed_blocks, weights_norm,
+    largest_block_norm, lost_by_gap, norm_by_tokens, printed_blocks, softmax_blocks_differentiated, weights_norm,
 )  # fmt: skip
 from theorems.skipless.sampling import gap_of_logits, normal, query_key_product
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES
@@ -100,7 +100,7 @@ ATTENTION_LOST.mutant("half the exponent's decay too much: e^(-2 gamma)", lambda
 
 ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le1-\mathbf{A}_{ii}\quad\text{for all }i,j,k",
-    name="diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), all_sizes=True, of_project=True,
+    name="diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), of_project=True,
     corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
     note=r"""Every entry has a factor among $A_{ij}$ ($j \ne i$) and $1 - A_{ii}$; the constant 1 is reached in the
         limit $A_{ii} \to 1$. Eq. (25), the case $j \ne i$, prints the indices of Eq. (24) again; the entry is $A_{ij}(1
@@ -109,14 +109,15 @@ ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by 
 
 @ENTRIES.formula
 def attention_off_the_diagonal(M: Logits) -> Any:
-    """1 - A_ii for each block i, shape (n, 1)."""
-    return attention_given_away(M)
+    """1 - A_ii for each of the n^2 entries of block i, shape (n^3, 1)."""
+    lost, n = attention_given_away(M), M.shape[0]
+    return concatenate([ones(n * n, 1) * lost[i, 0] for i in range(n)], axis=0)
 
 
 @ENTRIES.oracle
 def entries_of_blocks(M: Logits) -> Any:
-    """max over j and k of |d A_ij / d M_ik| for all i, shape (n, 1)."""
-    return column_of(mapped(lambda J: maximum(absolute(J)), differentiated_blocks(M)))
+    """|d A_ij / d M_ik| for all i, j, k, shape (n^3, 1)."""
+    return absolute(softmax_blocks_differentiated(M)).reshape(-1, 1)
 
 
 ENTRIES.mutant("squared: (1 - A_ii)^2", lambda value: value * value)
@@ -172,8 +173,8 @@ BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), b
     statement=r"""
         \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F\le\mathrm{tr}\,\mathbf{J}_{\mathbf{A},i}=1-
         \sum_j\mathbf{A}_{ij}^2\le2(1-\mathbf{A}_{ii})""",
-    name="norms of the softmax Jacobian, bounded", relation=AtMost(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-27-28", uses=("skipless.eq-22",),
+    name="norms of the softmax Jacobian, bounded", relation=AtMost(), of_project=True, corrects="skipless.eq-27-28",
+    uses=("skipless.eq-22",),
     note=r"""The block is positive semidefinite, and $1 - \sum_j A_{ij}^2 \le 1 - A_{ii}^2$. No factor $n$ or $d$: the
         constant 2 serves all sizes, and is reached for $n = 2$ in the limit $A_{ii} \to 1$.""")  # fmt: skip
 
