@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,13 @@ AT_SIZES = toy.toy("identity-at-sizes", Equal(), at_sizes=True)
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the engine, which fingerprints are taken of."""
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the engine, which fingerprints are taken of; what was read of it is forgotten afterwards."""
     copy = tmp_path / "verify"
     shutil.copytree(fingerprints.ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__", "static", "templates"))
     monkeypatch.setattr(fingerprints, "ENGINE", copy)
-    return copy
+    yield copy
+    fingerprints.forget()
 
 
 def fingerprint_after(path: Path, text: str = "\nCHANGED = True\n", claim: Claim = toy.TRUE_IDENTITY) -> str:
@@ -161,7 +163,7 @@ for claim in (ONE, TWO):
 
 
 @pytest.fixture
-def folio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package of two papers, one of them in parts, with a module that both use."""
     root = tmp_path / "folio"
     for folder in ("", "first", "first/part"):
