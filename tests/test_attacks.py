@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from tests import claims_that_fail as toy
 from verify.arithmetics import is_tensor, precision
 from verify.checks import attack_on, checks_of
+from verify.checks.ascent import ascents
 from verify.checks.bounds import KEPT, BoundAttack, Hall, _largest
 from verify.checks.decisions import PRECISIONS, Decision, Place
 from verify.checks.equality import EqualityAttack, _described, _in_units, _mismatch, _object_residual
@@ -24,7 +26,7 @@ from verify.evidence.runner import run_check
 from verify.inputs.generators import WIDE, Draw
 from verify.inputs.witnesses import Given
 from verify.matrix import absolute, exp, frobenius_norm, log, sqrt, total
-from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Equal
+from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
 QUICK = settings_for("quick")
 #: A search of two draws, of four seeds each.
@@ -293,6 +295,49 @@ NARROW = pair(
     sizes={"n": (1, 1)},
     domains=["generic"],
 )
+
+
+def test_an_exact_comparison_with_a_root_decides_nothing() -> None:
+    root = np.array([flint.arb(2).sqrt()], dtype=object)
+    with pytest.raises(ArithmeticUnsupported, match="no rational"):
+        _object_residual(root, root, "exact")
+
+
+@pytest.mark.parametrize("steepness", [math.inf, -math.inf, math.nan])
+def test_an_ascent_stays_where_the_slope_is_no_number(steepness: float) -> None:
+    specs = {"x": Shape("n"), "y": Shape("n")}
+
+    def score(current: Mapping[str, Any]) -> Any:
+        steep = current["x"] * 1
+        steep.register_hook(lambda gradient: gradient * steepness)
+        return (steep + current["y"]).sum(1)
+
+    start = {"x": torch.zeros(1, 2, dtype=torch.float64), "y": torch.zeros(1, 2, dtype=torch.float64)}
+    (found,) = ascents(specs, [start], score, 4)
+    assert found.seen == 4
+    assert found.raw["x"].tolist() == [[0.0, 0.0]] and bool((found.raw["y"] > 0.1).all())
+
+
+def test_ascents_of_one_shape_are_taken_together_and_keep_apart() -> None:
+    def batch(*rows: list[float]) -> dict[str, Any]:
+        return {"x": torch.tensor(rows, dtype=torch.float64), "n": 2}
+
+    def score(current: Mapping[str, Any]) -> Any:
+        return -(current["x"] - current["n"]).square().sum(1)
+
+    starts = [batch([0.0, 1.0]), batch([3.0, 3.5], [2.0, 2.0]), batch([1.0])]
+    together = ascents({"x": Shape("n"), "n": Size("n")}, starts, score, 30)
+    for start, found in zip(starts, together, strict=True):
+        (alone,) = ascents({"x": Shape("n"), "n": Size("n")}, [start], score, 30)
+        assert torch.equal(alone.raw["x"], found.raw["x"]) and alone.seen == found.seen == 30 * len(start["x"])
+        assert found.raw["n"] == 2 and bool((score(found.raw) >= score(start)).all())
+
+
+def test_an_ascent_stays_within_the_interval_of_a_scalar() -> None:
+    specs = {"t": Real(0, 0.125), "x": Shape("n")}
+    start = {"t": torch.tensor([0.0, 0.1]).double(), "x": torch.full((2, 1), 63.99).double()}
+    (found,) = ascents(specs, [start], lambda current: current["t"] + current["x"].sum(1), 40)
+    assert found.raw["t"].tolist() == [0.125, 0.125] and found.raw["x"].tolist() == [[64.0], [64.0]]
 
 
 def test_an_ascent_finds_what_no_draw_does() -> None:

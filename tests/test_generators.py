@@ -214,6 +214,35 @@ def test_systematic_draws_can_stay_in_one_domain():
     assert {draw.domain for draw in systematic(CLAIM, 9, 0, domain="tied")} == {"tied"}
 
 
+@pytest.mark.parametrize(
+    ("sizes", "features"),
+    [
+        ({"L": 1, "d": 2}, {"one token", "distinct sizes", "odd sizes"}),
+        ({"N": 1, "d": 1}, {"one token", "odd sizes"}),
+        ({"S": 1}, {"one token", "distinct sizes", "odd sizes"}),
+        ({"n": 1, "m": 2}, {"one token", "distinct sizes", "odd sizes"}),
+        ({"d": 1, "m": 1}, {"odd sizes"}),
+        ({"N": 2, "S": 2}, set()),
+        ({"d_K": 4, "d_V": 2}, {"d_K > d_V", "distinct sizes"}),
+        ({"d_K": 2, "d_V": 2}, set()),
+        ({"d_K": 6}, {"distinct sizes"}),
+        ({"d_V": 6}, {"distinct sizes"}),
+    ],
+)
+def test_features_of_sizes(sizes, features):
+    found = size_features(sizes)
+    assert set(found) == features and len(found) == len(features)
+
+
+def test_numbers_of_a_domain_are_all_drawn():
+    shape, rng = (4000, 2), np.random.default_rng(0)
+    assert set(np.unique(VALUE_DOMAINS["kinks"](shape, rng))) == {0.0, 2.0**-20, -(2.0**-20), 1.0, -1.0, 0.5}
+    assert set(np.unique(VALUE_DOMAINS["integers"](shape, rng))) == {-2.0, -1.0, 0.0, 1.0, 2.0}
+    assert set(np.unique(VALUE_DOMAINS["tied"](shape, rng))) == {0.5, -1.25}
+    for form in (shape, (500, 3, 2)):
+        assert {-1.0, 1.0} <= set(np.unique(VALUE_DOMAINS["repeated singular values"](form, rng))) <= {-1.0, 0.0, 1.0}
+
+
 # -- exactness and reproducibility -------------------------------------------------------------------------------------
 
 

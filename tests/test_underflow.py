@@ -38,6 +38,20 @@ def test_lost_digits_are_seen(dtype: torch.dtype) -> None:
     assert not seen(tail, ordinary, torch.matmul) and not seen(tail, tail, torch.mul), "lost before, by an exponential"
 
 
+def test_the_smallest_normal_number_has_all_its_digits() -> None:
+    tiny, one = torch.full((1, 1), torch.finfo(torch.float64).tiny, dtype=torch.float64), torch.ones(1, 1).double()
+    for by in (torch.mul, torch.matmul):
+        assert not seen(tiny, one, by) and not seen(tiny * 2, one / 2, by)
+        assert seen(tiny, one / 2, by)
+    assert not seen(tiny, one * 0, torch.mul), "zero is not lost"
+    assert not seen(tiny, 0.5, lambda x, factor: x + factor), "nor is anything in a sum"
+
+
+def test_no_number_without_digits_is_looked_at() -> None:
+    assert not seen(torch.zeros(0, 2), torch.zeros(2, 0), torch.matmul)
+    assert not seen(torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 2, dtype=torch.int64), torch.mul)
+
+
 def test_a_point_where_digits_are_lost_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = load()["hessian.depth-outer-diagonal"]  # products of order 18 in the entries of X
 
