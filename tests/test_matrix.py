@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import flint
@@ -11,6 +13,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.autograd import forward_ad
+from torch.func import jacfwd, jacrev, jvp, vmap
 
 from tests.arithmetics import (
     BALL,
@@ -439,6 +443,44 @@ def test_expm_of_a_single_small_tensor_has_full_precision(size: float) -> None:
     S = torch.tensor([[0.0, size], [-size, 0.0]], dtype=torch.float64)
     rotation = torch.tensor([[math.cos(size), math.sin(size)], [-math.sin(size), math.cos(size)]], dtype=torch.float64)
     assert float((expm(S) - rotation).abs().max()) < 1e-15
+
+
+def series_of_exp(A: torch.Tensor) -> torch.Tensor:
+    term = added = torch.eye(A.shape[-1], dtype=A.dtype)
+    for k in range(1, 40):
+        term = term @ A / k
+        added = added + term
+    return added
+
+
+@pytest.mark.parametrize("modes", [each for k in (1, 2, 3) for each in itertools.product((jacrev, jacfwd), repeat=k)])
+def test_derivatives_of_expm_are_right_in_every_mode(modes: tuple[Callable[..., Any], ...]) -> None:
+    """Two derivatives in forward mode through a function with rules of its own are wrong in torch 2.13 to 2.15."""
+    A = torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found, expected = (lambda A: expm(A).square().sum()), (lambda A: series_of_exp(A).square().sum())
+    for mode in modes:
+        found, expected = mode(found), mode(expected)
+    torch.testing.assert_close(found(A), expected(A), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(vmap(found)(A.expand(2, 3, 3))[1], expected(A), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e3, 1e9, 1e15])
+def test_gradients_through_expm_are_as_accurate_along_large_directions(size: float, dtype: torch.dtype) -> None:
+    """Those of torch.linalg.matrix_exp lose digits with the size of the direction."""
+    A = torch.randn(4, 4, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    A, direction = (A - A.T).requires_grad_(), torch.ones(4, 4, dtype=dtype)
+    (unit,) = torch.autograd.grad(expm(A), A, direction)
+    (found,) = torch.autograd.grad(expm(A), A, size * direction)
+    bound = 16 * torch.finfo(dtype).eps * size * float(unit.abs().max())
+    torch.testing.assert_close(found, size * unit, rtol=0, atol=bound)
+
+
+def test_expm_in_plain_forward_mode() -> None:
+    A = torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(expm(forward_ad.make_dual(A, A.T))).tangent
+    torch.testing.assert_close(found, jvp(series_of_exp, (A,), (A.T,))[1])
 
 
 def radius_of_expm(A: np.ndarray, bits: int) -> float:

@@ -81,15 +81,15 @@ def _row_maxima(T: np.ndarray, M: np.ndarray | None = None) -> np.ndarray:
 def expm(A: Any) -> Any:
     """The matrix exponential, shape (n, n).
 
-    Floats use torch.linalg.matrix_exp, balls a certified enclosure, symbols sympy; jets over balls the block-triangular
-    Frechet identity; indeterminates a polynomial that interpolates exp.  Rationals work only within
-    `verify.arithmetics.free_exponentials`.
+    Floats use torch.linalg.matrix_exp, with derivatives of our own in reverse mode (`verify.matrix.float_exponential`), balls a
+    certified enclosure, symbols sympy; jets over balls the block-triangular Frechet identity; indeterminates a polynomial
+    that interpolates exp.  Rationals work only within `verify.arithmetics.free_exponentials`.
     """
     require_square("A", A)
     if is_tensor(A):
-        # torch 2.13 computes a single matrix of small norm with too short a series (error 2e-11 at norm 0.03 in float64),
-        # a batch of them correctly: a batch of two is asked for.
-        return A.expand(2, *A.shape).matrix_exp()[0] if A.shape[-1] else A
+        from verify.matrix.float_exponential import exponential  # which torch has to be loaded for
+
+        return exponential(A) if A.shape[-1] else A
     if isinstance(A, Constant):
         A = A.array
     kind = kind_of(A)
