@@ -19,6 +19,7 @@ from verify.checks.ascent import ascents
 from verify.checks.bounds import KEPT, BoundAttack, Hall, _largest
 from verify.checks.decisions import PRECISIONS, Decision, Place
 from verify.checks.equality import EqualityAttack, _described, _in_units, _mismatch, _object_residual
+from verify.checks.foresight import Ahead
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.search import Tally, Violated
 from verify.checks.settings import EFFORTS, Settings, settings_for
@@ -93,11 +94,15 @@ def test_balls_differ_for_certain_or_are_told_how_closely_they_agree() -> None:
         residual, digits = _object_residual(balls(1, radius=2.0**-100), balls(1), "ball")
         assert residual == 0.0 and digits == pytest.approx(math.log10(2.0**-101), abs=1e-6)
         assert _object_residual(balls(0, 0), balls(0, 0), "ball") == (0.0, -math.inf)
+        assert _object_residual(balls(), balls(), "ball") == (0.0, -math.inf), "nothing differs from nothing"
+        assert _object_residual(balls(radius=1.0), balls(), "ball") == (0.0, -math.inf)
+        wide = np.array([flint.arb(0, 1e308) * flint.arb(2) ** 5000], dtype=object)
+        assert _object_residual(wide, balls(0), "ball") == (0.0, -math.inf), "the scale holds 0"
 
 
 def test_balls_too_wide_to_decide_are_refused_unless_they_differ_for_certain() -> None:
     with precision(200):
-        with pytest.raises(ArithmeticUnsupported, match="the enclosure is too wide to decide"):
+        with pytest.raises(ArithmeticUnsupported, match=r"^the enclosure is too wide to decide$"):
             _object_residual(balls(1, radius=0.01), balls(1), "ball")
         residual, digits = _object_residual(balls(3, radius=0.01), balls(1), "ball")
         assert residual > 2.0**190 and digits == pytest.approx(math.log10(0.5), abs=0.01)
@@ -338,6 +343,18 @@ def test_an_ascent_stays_within_the_interval_of_a_scalar() -> None:
     start = {"t": torch.tensor([0.0, 0.1]).double(), "x": torch.full((2, 1), 63.99).double()}
     (found,) = ascents(specs, [start], lambda current: current["t"] + current["x"].sum(1), 40)
     assert found.raw["t"].tolist() == [0.125, 0.125] and found.raw["x"].tolist() == [[64.0], [64.0]]
+
+
+def test_draws_evaluated_ahead_are_told_from_others_and_used_up() -> None:
+    first, other = (Draw((("m", 2), ("n", 2)), "generic", seed) for seed in (1, 2))
+    functions = [toy.TRUE_IDENTITY.the_formula, toy.TRUE_IDENTITY.the_oracle]
+    ahead = Ahead(toy.TRUE_IDENTITY, functions, [first, first], QUICK, "float64")
+    kept = Given((), {"A": [[1.0]], "B": [[2.0]]})
+    assert first in ahead and other not in ahead and kept not in ahead
+    left, right = ahead.at(first).values
+    assert torch.equal(left, right) and left.shape == (QUICK.effort.batch, 4)
+    assert first in ahead and ahead.at(first).arrays["A"].shape == (QUICK.effort.batch, 2, 2)
+    assert first not in ahead
 
 
 def test_an_ascent_finds_what_no_draw_does() -> None:

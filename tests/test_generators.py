@@ -20,6 +20,7 @@ from verify.inputs.generators import (
     LOGIT_DOMAINS,
     SCALE_DOMAINS,
     VALUE_DOMAINS,
+    WIDE,
     Draw,
     applicable_domains,
     draws,
@@ -241,6 +242,8 @@ def test_numbers_of_a_domain_are_all_drawn():
     assert set(np.unique(VALUE_DOMAINS["tied"](shape, rng))) == {0.5, -1.25}
     for form in (shape, (500, 3, 2)):
         assert {-1.0, 1.0} <= set(np.unique(VALUE_DOMAINS["repeated singular values"](form, rng))) <= {-1.0, 0.0, 1.0}
+    wide = Draw((("L", 3), ("d_V", 4), ("d_K", 2)), WIDE, 0).arrays(CLAIM, 2000)["X"] * 2.0**10
+    assert (wide == np.round(wide)).all() and -(2.0**20) <= wide.min() < -1.04e6 and 1.04e6 < wide.max() < 2.0**20
 
 
 # -- exactness and reproducibility -------------------------------------------------------------------------------------

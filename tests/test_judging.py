@@ -349,10 +349,12 @@ def test_a_derivation_by_a_fact_that_does_not_stand_proves_nothing(fact: Claim, 
 
 def test_a_derivation_stands_with_its_facts_and_where_nothing_is_known_of_them() -> None:
     lemma, fact = claim("lemma"), claim("fact")
+    read = claim("read", reading=Reading("large", "above 1"), expects="reading")
     for claims, records in (
         ([lemma, fact], [evidence(fact), *derived_from(lemma, "toy.fact")]),
         ([lemma, fact], derived_from(lemma, "toy.fact")),
         ([lemma], derived_from(lemma, "elsewhere.fact")),
+        ([lemma, read], [evidence(read), *derived_from(lemma, "toy.read")]),
     ):
         verdict = judge_all({item.id: item for item in claims}, records)["toy.lemma"]
         assert (verdict.status, verdict.grade) == ("holds", "all sizes")
@@ -363,6 +365,17 @@ def test_disagreements_name_what_was_expected_and_why_not() -> None:
     assert disagreements({CLAIM.id: CLAIM, REFUTED.id: REFUTED}, verdicts) == [
         "toy.judged: expected holds, evidence says open (a reason)"
     ]
+
+
+def test_zero_is_a_seed_and_no_seed_is_none() -> None:
+    assert settings_for("quick", 0).seeded and not settings_for("quick").seeded
+    assert settings_for("quick", 0).seed == settings_for("quick").seed == 0
+
+
+@pytest.mark.parametrize("device", [None, 0, "no such device"])
+def test_a_device_that_is_none_is_named(device: Any) -> None:
+    with pytest.raises(InputError, match=r"^device: expected cpu, or an accelerator that torch can use here; got "):
+        settings_for(device=device)
 
 
 # -- one check ---------------------------------------------------------------------------------------------------------
