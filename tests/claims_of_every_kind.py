@@ -11,7 +11,16 @@ from typing import Annotated, Any
 
 import torch
 
-from tests.claims_that_fail import Row, Square, toy, with_standard_mutants
+from tests.claims_that_fail import (
+    Row,
+    Square,
+    norm_of_product,
+    product_of_norms,
+    product_transposed,
+    toy,
+    transposed_product,
+    with_standard_mutants,
+)
 from verify.arithmetics import Surd
 from verify.matrix import exp, expm, eye, frobenius_norm, ones, rational, softmax, spectral_norm, sqrt, total
 from verify.oracles import LawTest, Moments, moment_test
@@ -261,6 +270,43 @@ def _(S: Square) -> Any:
 def _(S: Square) -> Any:
     return expm(2 * S.T)
 
+
+ROOTS_OF_EXPONENTIALS = toy("roots-of-exponentials", Equal(), sizes={"n": (1, 3)}, at_sizes={"n": 2})
+
+
+@ROOTS_OF_EXPONENTIALS.formula
+def exponential_of_the_entries(t: Row) -> Any:
+    return exp(t)
+
+
+@ROOTS_OF_EXPONENTIALS.oracle
+def cube_of_exponentials_of_thirds(t: Row) -> Any:
+    third = exp(t * rational(1, 3))
+    return third * third * third
+
+
+@ROOTS_OF_EXPONENTIALS.mutant("squared only")
+def _(t: Row) -> Any:
+    return exp(t * rational(2, 3))
+
+
+@ROOTS_OF_EXPONENTIALS.mutant("doubled")
+def _(t: Row) -> Any:
+    return 2 * exp(t)
+
+
+# -- for all sizes -----------------------------------------------------------------------------------------------------
+
+PROVED = toy("proved", Equal(), all_sizes=True)
+PROVED.formula(product_transposed)
+PROVED.oracle(transposed_product)
+with_standard_mutants(PROVED)
+
+PROVED_BOUND = toy("proved-bound", AtMost(), all_sizes=True)
+PROVED_BOUND.formula(product_of_norms)
+PROVED_BOUND.oracle(norm_of_product)
+PROVED_BOUND.mutant("half of it")(lambda A, B: product_of_norms(A, B) * rational(1, 2))
+PROVED_BOUND.mutant("a third of it")(lambda A, B: product_of_norms(A, B) * rational(1, 3))
 
 # -- bounds ------------------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,7 @@
 torch differentiates exp(A) along E by the exponential of [[A, E], [0, A]] with E as it comes.  Scaling and squaring then halves
 the whole block as often as E asks for, A / 2^s is lost beside the identity, and the derivative keeps eps |E| of its digits:
 relative errors of 2e-8 in float64, and none right in float32 where E is large and exp(A) sensitive.  The derivative is
-linear in E, so here E is brought to the size of A by a power of two, and the result back; in forward mode within torch.func
-the derivatives are torch's.
+linear in E, so in reverse mode E is brought to the size of A here, by a power of two, and the result back.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch._C._functorch import TransformType, get_interpreter_stack
+from torch.autograd import forward_ad
 
 
 def exponential(A: torch.Tensor) -> torch.Tensor:
     """exp(A) for a tensor of shape (..., n, n), n >= 1; differentiable to every order, in both modes, and under vmap."""
     # two derivatives in forward mode through a function with rules of its own are silently wrong (pytorch #197867)
-    if any(each.key() == TransformType.Jvp for each in get_interpreter_stack() or ()):
+    if forward_ad._current_level >= 0:
         return _of_torch(A)
     return FloatExponential.apply(A)  # type: ignore[no-untyped-call, no-any-return]
 
 
 class FloatExponential(torch.autograd.Function):
-    """exp(A) with `_along` for its derivatives."""
+    """exp(A), and in reverse mode its derivative by `_along`."""
 
     @staticmethod
     def forward(A: torch.Tensor) -> torch.Tensor:
@@ -33,17 +32,11 @@ class FloatExponential(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
         ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
         (A,) = ctx.saved_tensors
         return _along(A.mT, gradients[0])
-
-    @staticmethod
-    def jvp(ctx: Any, *directions: torch.Tensor) -> torch.Tensor:
-        (A,) = ctx.saved_tensors
-        return _along(A, directions[0])
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int], A: torch.Tensor) -> tuple[torch.Tensor, int]:
@@ -52,10 +45,10 @@ class FloatExponential(torch.autograd.Function):
 
 def _of_torch(A: torch.Tensor) -> torch.Tensor:
     # torch 2.13 computes a single matrix of small norm with too short a series (error 2e-11 at norm 0.03 in float64),
-    # a batch of them correctly: a batch of two is asked for.  It takes no batch whose axes are not in order.
-    if A.dim() > 2 and len(A) > 1:
-        return A.contiguous().matrix_exp()
-    return torch.stack((A, A)).matrix_exp()[0].clone()
+    # a batch of them correctly: a batch of two is asked for.  It takes no batch of batches whose axes are not in order.
+    if A.dim() == 2:
+        return A.expand(2, *A.shape).matrix_exp()[0]
+    return A.contiguous().matrix_exp() if len(A) > 1 else torch.cat((A, A)).matrix_exp()[:1]
 
 
 def _along(A: torch.Tensor, E: torch.Tensor) -> torch.Tensor:
