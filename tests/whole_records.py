@@ -13,6 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tests import claims_of_every_kind, claims_that_fail
 from verify.checks import checks_of
 from verify.checks.settings import EFFORTS, Settings
@@ -37,6 +39,7 @@ DIGITS = 9
 
 
 def claims() -> list[Claim]:
+    """The claims of the tests, and those of `PRINTED`."""
     own = [value for module in (claims_that_fail, claims_of_every_kind) for value in vars(module).values()]
     registry = load()
     # the words of an error inside numpy or torch are theirs
@@ -72,18 +75,14 @@ def drawn_in(domain: str) -> dict[str, list[Any]]:
     for seed, sizes in enumerate(({"m": 3, "n": 4}, {"m": 2, "n": 2}, {"m": 1, "n": 3})):
         arrays = Draw(tuple(sizes.items()), domain, seed).arrays(claim, 5)
         found[str(seed)] = [
-            [list(x.shape), float(x.sum()), float(abs(x).sum()), float(x.max())] for x in map(_array, arrays.values())
+            [list(x.shape), float(x.sum()), float(abs(x).sum()), float(x.max())]
+            for x in map(np.asarray, arrays.values())
         ]
     return _rounded(found)  # type: ignore[no-any-return]
 
 
-def _array(value: Any) -> Any:
-    import numpy as np
-
-    return np.asarray(value, dtype=float)
-
-
 def domains() -> list[str]:
+    """All domains that need nothing of a claim's own."""
     return list(applicable_domains(claims_of_every_kind.WHERE_ALL_DOMAINS_APPLY))
 
 
@@ -134,7 +133,13 @@ def main() -> None:
         "records": records,
         "domains": {domain: drawn_in(domain) for domain in domains()},
     }
-    KEPT.write_text(json.dumps(kept, sort_keys=True) + "\n")
+    lines = (  # one for each claim and domain, so that a difference can be read
+        f'"{part}": {{\n'
+        + ",\n".join(f'"{name}": {json.dumps(each, sort_keys=True)}' for name, each in sorted(of.items()))
+        + "\n}"
+        for part, of in kept.items()
+    )
+    KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
