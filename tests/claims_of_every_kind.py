@@ -22,7 +22,7 @@ from tests.claims_that_fail import (
     with_standard_mutants,
 )
 from verify.arithmetics import Surd
-from verify.matrix import exp, expm, eye, frobenius_norm, ones, rational, softmax, spectral_norm, sqrt, total
+from verify.matrix import absolute, exp, expm, eye, frobenius_norm, ones, rational, softmax, spectral_norm, sqrt, total
 from verify.oracles import LawTest, Moments, moment_test
 from verify.vocabulary import (
     Assumption,
@@ -432,6 +432,28 @@ UNSEEN_VIOLATION.oracle(lambda t: total(t * t))
 UNSEEN_VIOLATION.mutant("the length")(length)
 UNSEEN_VIOLATION.mutant("half of it")(lambda t: total(t * t) * rational(1, 2))
 
+REFUTED_WHERE_ENTRIES_ARE_SMALL = toy(
+    "refuted-where-entries-are-small", AtMost(), sizes={"n": (1, 3)}, domains=["generic", "repeated singular values"],
+    expects="refuted", severity="error",
+)  # fmt: skip
+REFUTED_WHERE_ENTRIES_ARE_SMALL.formula(sum_of_squares)
+
+
+@REFUTED_WHERE_ENTRIES_ARE_SMALL.oracle
+def sum_of_sizes(t: Row) -> Any:
+    """What a search draws first has entries 0, 1 and -1, where both sides are equal."""
+    return total(absolute(t))
+
+
+REFUTED_WHERE_ENTRIES_ARE_SMALL.mutant("half of it", lambda value: value * rational(1, 2))
+REFUTED_WHERE_ENTRIES_ARE_SMALL.mutant("a third of it", lambda value: value * rational(1, 3))
+
+
+@REFUTED_WHERE_ENTRIES_ARE_SMALL.counterexample("a half")
+def _() -> dict[str, Any]:
+    return {"t": [["1/2"]]}
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 LIMIT_OF_A_MATRIX = toy("limit-of-a-matrix", TendsTo(scales=SCALES, rate=PowerRate(0.5)), sizes={"n": (2, 3)})
@@ -532,6 +554,15 @@ LAW_WITH_A_SURVIVOR.inputs(sizes_and_a_scale)
 LAW_WITH_A_SURVIVOR.part("laws")(mean_zero_variance_n)
 LAW_WITH_A_SURVIVOR.mutant("the same law")(lambda n, generator, samples: -gaussian(n, generator, samples))
 LAW_WITH_A_SURVIVOR.mutant("variance 4 n")(lambda n, generator, samples: 2 * gaussian(n, generator, samples))
+
+TOO_FEW_SAMPLES = toy("too-few-samples", FollowsLaw(samples=60, instances=1), sizes={"n": (1, 1), "m": (1, 1)})
+TOO_FEW_SAMPLES.formula(gaussian)
+TOO_FEW_SAMPLES.inputs(sizes_and_a_scale)
+TOO_FEW_SAMPLES.part("laws")(mean_zero_variance_n)
+TOO_FEW_SAMPLES.mutant("less likely, but not for certain")(
+    lambda n, generator, samples: 0.6 + gaussian(n, generator, samples)
+)
+TOO_FEW_SAMPLES.mutant("mean 4")(lambda n, generator, samples: 4 + gaussian(n, generator, samples))
 
 # -- orders ------------------------------------------------------------------------------------------------------------
 

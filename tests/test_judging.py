@@ -372,6 +372,11 @@ def test_zero_is_a_seed_and_no_seed_is_none() -> None:
     assert settings_for("quick", 0).seed == settings_for("quick").seed == 0
 
 
+def test_chosen_dtypes_are_those_of_the_run() -> None:
+    assert settings_for("quick", dtypes=("float32", "float32")).dtypes == ("float32",)
+    assert settings_for("quick").dtypes == settings_for("quick", dtypes=()).dtypes == ("float64", "float32")
+
+
 @pytest.mark.parametrize("device", [None, 0, "no such device"])
 def test_a_device_that_is_none_is_named(device: Any) -> None:
     with pytest.raises(InputError, match=r"^device: expected cpu, or an accelerator that torch can use here; got "):
