@@ -306,6 +306,7 @@ def test_an_exact_comparison_with_a_root_decides_nothing() -> None:
     root = np.array([flint.arb(2).sqrt()], dtype=object)
     with pytest.raises(ArithmeticUnsupported, match="no rational"):
         _object_residual(root, root, "exact")
+    assert _object_residual(root, root + 1, "exact") == (math.inf, -math.inf), "what balls tell is certain"
 
 
 @pytest.mark.parametrize("steepness", [math.inf, -math.inf, math.nan])

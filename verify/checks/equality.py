@@ -362,9 +362,11 @@ def _object_residual(left: np.ndarray, right: np.ndarray, arithmetic: str) -> tu
     """(certain difference in units, log10 of the possible relative difference)."""
     difference = left - right
     if arithmetic == "exact":
-        if any(isinstance(entry, flint.arb) for entry in difference):
+        if any(entry != 0 for entry in difference):  # of a ball, which the root of a size is: for certain
+            return math.inf, -math.inf
+        if not all(entry == 0 for entry in difference):
             raise ArithmeticUnsupported("a side is the root of a size, which is no rational number")
-        return (0.0 if all(entry == 0 for entry in difference) else math.inf), -math.inf
+        return 0.0, -math.inf
     if not all(flint.arb(entry).is_finite() for side in (left, right) for entry in side):
         raise ArithmeticUnsupported("an entry is undefined, or its enclosure unbounded, at these inputs")
     scale = magnitude(left) + magnitude(right)

@@ -1,7 +1,7 @@
 """The matrix exponential of tensors, with derivatives that do not depend on how large the direction is.
 
 torch differentiates exp(A) along E by the exponential of [[A, E], [0, A]] with E as it comes.  Scaling and squaring then halves
-the whole block as often as E asks for, A / 2^s is lost beside the identity, and the derivative keeps eps |E| of its digits:
+the whole block as often as E asks for, A / 2^s is lost beside the identity, and the derivative loses digits as |E| grows:
 relative errors of 2e-8 in float64, and none right in float32 where E is large and exp(A) sensitive.  The derivative is
 linear in E, so in reverse mode E is brought to the size of A here, by a power of two, and the result back.
 """
