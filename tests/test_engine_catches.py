@@ -40,6 +40,16 @@ def test_sound_claims_hold(claim: Claim) -> None:
     assert verdict_of(claim)[0] == "holds"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mean_as_far_from_its_limit_as_it_spreads_is_no_violation(seed: int) -> None:
+    deep = settings_for("deep", seed)
+    (check,) = checks_of(toy.ONE_SIDED_LIMIT, deep)
+    record = run_check(toy.ONE_SIDED_LIMIT, check, deep)
+    assert judge(toy.ONE_SIDED_LIMIT, record).ok, record.message
+    assert record.details["p"] > 1e-6
+    assert all(mutant["killed"] for mutant in record.mutants.values())
+
+
 @pytest.mark.parametrize(
     "claim",
     [

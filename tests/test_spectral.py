@@ -29,6 +29,7 @@ from verify.matrix import (
     block_diag,
     condition_number,
     effective_condition_number,
+    eigenvalues,
     eye,
     frobenius_norm,
     inverse,
@@ -38,6 +39,7 @@ from verify.matrix import (
     smallest_singular_value,
     spectral,
     spectral_norm,
+    spectral_radius,
     symmetric_eigenvalues,
     zeros,
 )
@@ -185,6 +187,27 @@ def test_eigenvalues_of_perturbed_matrices_lie_in_the_enclosure(A, E):
     inside = to_rationals(S + width * (E + E.T) / 8)
     for wide, narrow in zip(symmetric_eigenvalues(B), symmetric_eigenvalues(inside), strict=True):
         assert wide.contains(narrow)
+
+
+# LAPACK's iteration for real matrices fails to converge on the first two, reflected by I - 2 v v^T / v^T v for v = (1, sqrt(2),
+# sqrt(3)), and is 5 % off on the third.
+@pytest.mark.parametrize(
+    "above", [(4.73643214842872e-08, 2.7601834534129085e-08, 1.7464883085973856e-09),
+              (-0.036097620522919587, -0.3477109919072351, -0.11748124825031084),
+              (-2.9253983443202052e-08, 6.159803200213316e-08, 1.257792169710745e-07)],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_float_eigenvalues_of_anti_symmetric_matrices_of_order_three(above, dtype):
+    a, b, c = above
+    A = torch.tensor([[0, a, b], [-a, 0, c], [-b, -c, 0]], dtype=dtype)
+    size = torch.linalg.vector_norm(A) / 2**0.5
+    v = torch.tensor([[1.0], [2**0.5], [3**0.5]], dtype=dtype)
+    P = torch.eye(3, dtype=dtype) - v @ v.T / 3
+    for matrix in (A, P @ A @ P):
+        found = eigenvalues(matrix) / size
+        expected = torch.tensor([[0, -1], [0, 0], [0, 1]], dtype=dtype)
+        assert (found - expected).abs().max() < 50 * torch.finfo(dtype).eps
+        assert abs(spectral_radius(matrix) / size - 1) < 50 * torch.finfo(dtype).eps
 
 
 # -- singular values ---------------------------------------------------------------------------------------------------

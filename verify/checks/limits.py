@@ -113,7 +113,7 @@ class LimitAttack(Attack[TendsTo]):
     # -- random sequences ----------------------------------------------------------------------------------------------
 
     def random(self, claim: Claim, settings: Settings) -> Record:
-        """Errors over scales and seeds in float64: slope of log RMS error, and a t-test of the mean at the last scale.
+        """Errors over scales and seeds in float64: slope of log RMS error, and a t-test of the mean extrapolated from all.
 
         The exponent is wrong where the mean slope is farther from it than the slack for certain, by a t-test with the
         spread that leaving out one seed at a time shows.  Inputs at which the limit is reached at every scale have no slope.
@@ -157,7 +157,7 @@ class LimitAttack(Attack[TendsTo]):
             if rms[-1] > EXACT * (1 + float(limit.abs().max())):
                 slopes.append(_slope(self.relation.scales, rms))
                 variances.append(_slope_variance(self.relation.scales, np.array(squares)))
-            samples = self._without_bias(*at_scale[-2:])
+            samples = self._without_bias(at_scale)
             p_true = min(p_true, _mean_p(samples, limit))
             for mutant in claim.mutants:
                 wrong = claim.evaluate(mutant.function, inputs).reshape(-1)
@@ -170,12 +170,14 @@ class LimitAttack(Attack[TendsTo]):
                     "mean": samples.mean(0).tolist(),
                 }
             )
+        p_true = min(1.0, p_true * len(curves))
+        p_mutants = {name: min(1.0, p * len(curves)) for name, p in p_mutants.items()}
         observed = float(np.mean(slopes)) if slopes else math.nan
         spread = math.sqrt(sum(variances)) / max(len(slopes), 1)
         beyond = abs(observed + self.relation.rate.exponent) - self.relation.rate.slack
         degrees = len(slopes) * (settings.effort.trials - 1)
         p_rate = two_sided_p(beyond / spread, degrees) if beyond > 0 and spread > 0 else float(not beyond > 0)
-        good = bool(slopes) and p_rate >= FALSE_ALARM and p_true >= FALSE_ALARM
+        good = bool(slopes) and min(p_rate, p_true) >= FALSE_ALARM
         gaps = {name: p_true / max(p, 1e-300) for name, p in p_mutants.items()}
         return blank(
             claim,
@@ -184,13 +186,13 @@ class LimitAttack(Attack[TendsTo]):
             UPHELD if good else VIOLATED,
             device=settings.device,
             **tally.values(),
-            worst_residual=-math.log10(max(p_true, 1e-300)),
+            worst_residual=abs(math.log10(max(p_true, 1e-300))),
             separation=min(gaps.values(), default=None),
             mutants={name: scored(value) for name, value in gaps.items()},
             message=""
             if good
             else f"observed exponent {-observed:.3g} (standard error {spread:.2g}, from {len(slopes)} inputs),"
-            f" p-value of the mean at the last scale {p_true:.3g}",
+            f" p-value of the extrapolated mean {p_true:.3g}",
             details={
                 "exponent": -observed if slopes else None,
                 "standard error": spread,
@@ -200,14 +202,19 @@ class LimitAttack(Attack[TendsTo]):
             },
         )
 
-    def _without_bias(self, before: Any, last: Any) -> Any:
-        """Samples at the last scale, their bias of order scale^(-2 exponent) removed by extrapolation from the scale before.
+    def _without_bias(self, at_scale: list[Any]) -> Any:
+        """Samples of the limit, shape (seeds, entries): those of all scales with weights at which no bias is left.
 
-        Entries whose first-order fluctuation vanishes have a bias as large as their spread, which no width outgrows.
+        A mean may be off by as much as its samples spread, in the order scale^-exponent at a kink (a gate that is closed at
+        the limit can only open), in scale^(-2 exponent) elsewhere, and then no width outgrows it.  The weights are those of
+        least squares for a limit and both orders, with a spread of scale^-exponent.
         """
         assert isinstance(self.relation.rate, PowerRate)
-        ratio = (self.relation.scales[-1] / self.relation.scales[-2]) ** (2 * self.relation.rate.exponent)
-        return last + (last - before) / (ratio - 1)
+        sizes = np.array(self.relation.scales, dtype=float) / self.relation.scales[-1]
+        spread = sizes**-self.relation.rate.exponent
+        orders = np.stack([np.ones_like(spread), spread, spread**2], axis=1)
+        weights = np.linalg.pinv(orders / spread[:, None])[0] / spread
+        return sum(weight * samples for weight, samples in zip(weights.tolist(), at_scale, strict=True))
 
 
 def _require_finite(*values: np.ndarray) -> None:
@@ -255,10 +262,10 @@ def _mean_p(samples: Any, limit: Any) -> float:
     n = samples.shape[0]
     errors = samples.mean(0) - limit
     spread = samples.std(0) / math.sqrt(n)
+    rounding = EXACT * (1 + float(limit.abs().max()))
     p = 1.0
     for error, deviation in zip(errors.tolist(), spread.tolist(), strict=True):
-        if deviation == 0:
-            p = min(p, 1.0 if abs(error) < 1e-12 * (1 + abs(float(limit.abs().max()))) else 0.0)
-        else:
-            p = min(p, two_sided_p(error / deviation, degrees=n - 1))
+        if abs(error) < rounding:
+            continue
+        p = min(p, two_sided_p(error / deviation, degrees=n - 1) if deviation else 0.0)
     return min(1.0, p * len(errors))

@@ -252,12 +252,11 @@ def _lapack_eigenvalues(A: Any) -> Any:
     """The eigenvalues of a tensor (n, n), complex, shape (n,); NaN where A is not finite."""
     import torch
 
-    # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN.  It also fails to
-    # converge on some anti-symmetric integer matrices, which a reflection, chosen without meaning, brings out of their way.
+    # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN.  Its iteration for real
+    # matrices fails to converge on one anti-symmetric matrix in ten thousand and is wrong in the first digits on others (MKL,
+    # order 3, where OpenBLAS is right); the one for complex matrices was right on all of 240,000.
     finite = A.isfinite().all()
-    v = torch.arange(1, A.shape[0] + 1, dtype=A.dtype, device=A.device).sqrt().reshape(-1, 1)
-    reflection = torch.eye(A.shape[0], dtype=A.dtype, device=A.device) - v @ v.T * (4 / (A.shape[0] * (A.shape[0] + 1)))
-    values = torch.linalg.eigvals(reflection @ torch.where(finite, A, torch.zeros_like(A)) @ reflection)
+    values = torch.linalg.eigvals(torch.where(finite, A, torch.zeros_like(A)) + 0j)
     return torch.where(finite, values, torch.full_like(values, torch.nan))
 
 
@@ -267,10 +266,11 @@ def _enclosed_eigenvalues(A: Any) -> list[flint.acb]:
         found = flint.acb_mat([[flint.acb(entry) for entry in row] for row in A]).eig(multiple=True)
     except ValueError as problem:
         raise ArithmeticUnsupported(f"the eigenvalues could not be enclosed: {problem}") from None
-    # The float route computes those of A + E: two products with a reflection and a backward stable kernel, each with an
-    # error of up to n roundings of |A|.  Balls can be sharper, exact for diagonal A even, so this is added.
+    # The float route computes those of A + E, by a backward stable kernel with an error of up to 8 n roundings of |A|: to 3,
+    # 17, 23 and 26 roundings for orders 2, 3, 4 and 6 and normal A.  Balls can be sharper, exact for diagonal A even, so
+    # this is added.
     size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(0)).sqrt().abs_upper()
-    spread = flint.arb(0, size * 3 * A.shape[0] * flint.arb(2) ** -flint.ctx.prec)
+    spread = flint.arb(0, size * 8 * A.shape[0] * flint.arb(2) ** -flint.ctx.prec)
     return [value + flint.acb(spread, spread) for value in found]
 
 

@@ -15,7 +15,7 @@ from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, t
 from theorems.dynamics.part_5_jacobians.time_averages import Jacobian
 from theorems.dynamics.settings import UPDATE, Generator, Step
 from theorems.matrices import orthogonal_matrix
-from verify.arithmetics import Constant, absolute, is_tensor
+from verify.arithmetics import Constant, Kind, absolute, is_tensor, kind_of
 from verify.matrix import (
     basis_vector, block_diag, concatenate, determinant, eye, frobenius_norm, hadamard, kron, log, ones, rational,
     row_norms, singular_values, total,
@@ -31,6 +31,8 @@ def orthonormalised(M: Any) -> tuple[Any, Any]:
 
         Q, R = torch.linalg.qr(M)
         return Q, R.diagonal().abs()
+    if kind_of(M) is Kind.BALL:
+        M = M + _roundings_of_reflections(M)
     columns: list[Any] = []
     lengths: list[Any] = []
     for i in range(M.shape[1]):
@@ -40,6 +42,17 @@ def orthonormalised(M: Any) -> tuple[Any, Any]:
         lengths.append(row_norms(column))
         columns.append(column / lengths[-1])
     return concatenate(columns, axis=0).T, concatenate(lengths, axis=1).reshape(-1)
+
+
+def _roundings_of_reflections(M: np.ndarray) -> np.ndarray:
+    """Balls about 0 (n, n), n roundings of the length of each column of M.
+
+    torch's QR, by Householder reflections, is right for a matrix whose columns are off by as much: an entry that is small
+    beside its column loses digits, which the next Jacobian may bring to light.  Orthogonalising in balls keeps them.
+    """
+    lengths = [sum((entry * entry for entry in column), flint.arb(0)).sqrt().abs_upper() for column in M.T]
+    rounding = M.shape[0] * flint.arb(2) ** -flint.ctx.prec
+    return np.array([[flint.arb(0, length * rounding) for length in lengths]] * M.shape[0], dtype=object)
 
 
 def lyapunov_spectrum(jacobians: Sequence[Any]) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
+
 Powers = tuple[Any, Any, Any, Any]
 
 
@@ -33,8 +35,6 @@ def phi(A: Any, powers: Powers | None = None) -> Any:
 
     Doubled by 2 phi(2A) = (exp(A) + I) phi(A), two products for each halving.
     """
-    import torch
-
     powers = powers or low_powers(A)
     halvings = _halvings(powers)
     value = _polynomial(powers, halvings, shift=1)
@@ -52,6 +52,11 @@ def low_powers(A: Any) -> Powers:
     return A, second, second @ A, second @ second
 
 
+def norm(A: Any) -> float:
+    """The Frobenius norm of a matrix, of a batch the root of the sum of their squares."""
+    return torch.linalg.vector_norm(A.detach()).item()
+
+
 def _degree(A: Any) -> tuple[int, float]:
     """The degree, and how large a matrix it serves: the first term left out is half a rounding."""
     return (8, 0.6) if A.element_size() == 4 else (16, 0.8)
@@ -64,20 +69,31 @@ def _halvings(powers: Powers) -> int:
     """
     A, _, third, fourth = powers
     # Norms of the whole batch at once: at most a factor B^(1/8) above the largest of B, and no pass over axes.
-    radius = max(float(third.detach().norm()) ** (1 / 3), float(fourth.detach().norm()) ** 0.25)
+    radius = max(norm(third) ** (1 / 3), norm(fourth) ** 0.25)
     return max(0, math.ceil(math.log2(radius / _degree(A)[1]))) if 0 < radius < math.inf else 0
 
 
 def _polynomial(powers: Powers, halvings: int, shift: int = 0) -> Any:
-    """sum over k of (A / 2^halvings)^k / (k + shift)!, by Horner's rule in A^4."""
+    """sum over k of (A / 2^halvings)^k / (k + shift)!, for a shift of 0 or 1, by Horner's rule in A^4.
+
+    The terms from A^(k+1) to A^(k+4) are kept divided by the coefficient of the first: scaling them then needs no operation.
+    """
     A, second, third, fourth = powers
-    degree = _degree(A)[0]
-    terms = [0.5 ** (halvings * k) / math.factorial(k + shift) for k in range(degree + 1)]
-    value = fourth * terms[degree]
-    for k in range(degree - 4, -1, -4):
-        value = value.add(third, alpha=terms[k + 3]).add_(second, alpha=terms[k + 2]).add_(A, alpha=terms[k + 1])
-        if k:
-            value = fourth @ value
-            value.add_(fourth, alpha=terms[k])  # the term of I in this group
-    value.diagonal(dim1=-2, dim2=-1).add_(terms[0])
+
+    def ratio(k: int, of: int) -> float:
+        return 0.5 ** (halvings * (k - of)) * (math.factorial(of + shift) / math.factorial(k + shift))
+
+    first = _degree(A)[0] - 3
+    value = A.add(second, alpha=ratio(first + 1, first)).add_(third, alpha=ratio(first + 2, first))
+    value.add_(fourth, alpha=ratio(first + 3, first))
+    for k in range(first - 4, 0, -4):
+        of = k if k > 1 else 0  # the coefficient of I is 1
+        value = _plus_product(third, ratio(k + 2, of), fourth, value, ratio(k + 4, of))
+        value.add_(second, alpha=ratio(k + 1, of)).add_(fourth, alpha=ratio(k + 3, of)).add_(A, alpha=ratio(k, of))
+    value.diagonal(dim1=-2, dim2=-1).add_(1.0)
     return value
+
+
+def _plus_product(C: Any, beta: float, A: Any, B: Any, alpha: float) -> Any:
+    """beta C + alpha A B."""
+    return torch.addmm(C, A, B, beta=beta, alpha=alpha) if C.ndim == 2 else (A @ B).mul_(alpha).add_(C, alpha=beta)

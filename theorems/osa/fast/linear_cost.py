@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from theorems.osa.fast.exponential import exponential, low_powers, phi
+import torch
+
+from theorems.osa.fast.exponential import exponential, low_powers, norm, phi
 from theorems.osa.fast.layers import orthogonal_self_attention, require_layer
 from verify.vocabulary import InputError
 
@@ -55,7 +57,7 @@ def linear_cost_attention(
         return _in_frame(*arguments)
     parts = _push_through(*arguments)
     loss = parts.loss()
-    if not (math.isfinite(loss) and math.isfinite(float(parts.factor.detach().sum()))):
+    if not math.isfinite(loss):
         return _thoroughly(*arguments)
     if form == "automatic" and loss > LARGEST_LOSS:
         return _in_frame(*arguments)
@@ -87,47 +89,41 @@ class _Parts(NamedTuple):
     offset: float  # the norm of what `growth` leaves out, over sqrt(d)
 
     def loss(self) -> float:
-        import torch
-
         weight = self.G.shape[-1] ** -0.5
         with torch.no_grad():
             if self.G.ndim == 2:  # numbers cost less than tensors of one entry; NaN stays first in max
-                norms = torch.linalg.vector_norm(torch.stack([self.W, self.G, self.growth]), dim=(1, 2))
-                W, G, growth = norms.tolist()
-                size = max(-self.square.trace().item(), 0.0) ** 0.5
-                return max((1 + W * G * weight) * (self.offset + growth * weight) / (1 + size), 1.0)
-            size = self.square.diagonal(dim1=-2, dim2=-1).sum(-1).neg().clamp(min=0).sqrt()
-            growth = self.offset + _norm(self.growth) * weight
-            return float(((1 + _norm(self.W) * _norm(self.G) * weight) * growth / (1 + size)).clamp(min=1).amax())
+                W, G, growth = norm(self.W), norm(self.G), norm(self.growth)
+                size = max(-sum(self.square.diagonal().tolist()), 0.0) ** 0.5
+                loss = max((1 + W * G * weight) * (self.offset + growth * weight) / (1 + size), 1.0)
+            else:
+                size = self.square.diagonal(dim1=-2, dim2=-1).sum(-1).neg().clamp(min=0).sqrt()
+                growth = self.offset + _norm(self.growth) * weight
+                loss = float(((1 + _norm(self.W) * _norm(self.G) * weight) * growth / (1 + size)).clamp(min=1).amax())
+        return loss if math.isfinite(norm(self.factor)) else math.inf
 
 
 def _norm(A: Any) -> Any:
-    import torch
-
     return torch.linalg.vector_norm(A, dim=(-2, -1))
 
 
 def _fits(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> bool:
     """Whether the arguments fit each other but for their values: microseconds, before the test that names the argument."""
-    import torch
-
-    weights = (W_Q, W_K, W_V, W_O)
-    if not all(isinstance(value, torch.Tensor) and value.layout is torch.strided for value in (X, *weights)):
+    for value in (X, W_Q, W_K, W_V, W_O):
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            return False
+        if value.dtype is not X.dtype or value.device != X.device:
+            return False
+    if X.ndim < 2 or W_Q.ndim not in (2, 3) or X.dtype not in (torch.float32, torch.float64) or X.is_meta:
         return False
-    if X.ndim < 2 or W_Q.ndim not in (2, 3) or X.is_meta:
+    shape = W_Q.shape
+    *heads, d, d_v = shape
+    if not (shape == W_K.shape == W_V.shape and W_O.shape == (*heads, d_v, d) and X.shape[-1] == d >= d_v):
         return False
-    *heads, d, d_v = W_Q.shape
-    fits = (
-        W_Q.shape == W_K.shape == W_V.shape
-        and list(W_O.shape) == [*heads, d_v, d]
-        and X.shape[-1] == d >= d_v
-        and X.dtype in (torch.float32, torch.float64)
-        and all(W.dtype == X.dtype and W.device == X.device for W in weights)
-        and X.numel() > 0 < W_Q.numel()
-    )
+    if not X.numel() > 0 < W_Q.numel():
+        return False
     if isinstance(alpha, torch.Tensor):
-        return fits and alpha.dtype == X.dtype and alpha.device == X.device and list(alpha.shape) in ([], heads)
-    return fits and isinstance(alpha, (int, float)) and not isinstance(alpha, bool)
+        return alpha.dtype is X.dtype and alpha.device == X.device and list(alpha.shape) in ([], heads)
+    return isinstance(alpha, (int, float)) and not isinstance(alpha, bool)
 
 
 def _skew(Q: Any, K: Any, alpha: Any) -> Any:
@@ -143,8 +139,6 @@ def _by_head(alpha: Any, W: Any) -> Any:
 
 
 def _push_through(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> _Parts:
-    import torch
-
     d, d_v = W_Q.shape[-2:]
     heads = W_Q.ndim == 3
     G = X.mT @ X
@@ -171,8 +165,6 @@ def _in_frame(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any
 
     Through queries and keys, not through W_i, which may be large where tokens are weak.
     """
-    import torch
-
     arguments = (X, W_Q, W_K, W_V, W_O, alpha)
     heads = W_Q.ndim == 3
     B, R = torch.linalg.qr(X.detach())
@@ -201,8 +193,6 @@ def _with_complement(S: Any, Q: Any, K: Any, V: Any, R: Any, P: Any, weights: tu
     B is held fixed, since derivatives of a QR exist only at full column rank; those of P make up for it
     (`osa.qr-of-x-layer`).  The blocks that meet P are divided by a number that keeps them as small as S.
     """
-    import torch
-
     (W_Q, W_K), scale = weights, _by_head(alpha, weights[0])
     PP = P.mT @ P
     if W_Q.ndim == 3:
