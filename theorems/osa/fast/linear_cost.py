@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from theorems.osa.fast.exponential import exponential, low_powers, norm, phi
+from theorems.osa.fast.exponential import exponential, exponential_minus_identity, low_powers, norm, phi, plus_product
 from theorems.osa.fast.layers import orthogonal_self_attention, require_layer
 from verify.vocabulary import InputError
 
@@ -79,30 +79,34 @@ def push_through_loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any
 
 
 class _Parts(NamedTuple):
-    """The factor of X, shape (..., d, d), and what its accuracy is judged by: G, and W, (W G)^2, exp(W G) by heads."""
+    """The factor of X, shape (..., d, d), and what its accuracy is judged by: G, and W, (W G)^2, exp(W G) - I by heads."""
 
     factor: Any
     G: Any
     W: Any
     square: Any  # (W G)^2, or another matrix of its trace
-    growth: Any  # exp(W G), or exp(W G) - I
-    offset: float  # the norm of what `growth` leaves out, over sqrt(d)
+    correction: Any  # exp(W G) - I
 
     def loss(self) -> float:
-        weight = self.G.shape[-1] ** -0.5
+        d = self.G.shape[-1]
         with torch.no_grad():
             if self.G.ndim == 2:  # numbers cost less than tensors of one entry; NaN stays first in max
-                W, G, growth = norm(self.W), norm(self.G), norm(self.growth)
-                size = max(-sum(self.square.diagonal().tolist()), 0.0) ** 0.5
-                loss = max((1 + W * G * weight) * (self.offset + growth * weight) / (1 + size), 1.0)
+                growth = max(1 + (2 * self.correction.trace().item() + norm(self.correction) ** 2) / d, 0.0) ** 0.5
+                size = max(-self.square.trace().item(), 0.0) ** 0.5
+                loss = max((1 + norm(self.W) * norm(self.G) * d**-0.5) * growth / (1 + size), 1.0)
             else:
-                size = self.square.diagonal(dim1=-2, dim2=-1).sum(-1).neg().clamp(min=0).sqrt()
-                growth = self.offset + _norm(self.growth) * weight
-                loss = float(((1 + _norm(self.W) * _norm(self.G) * weight) * growth / (1 + size)).clamp(min=1).amax())
+                growth = (1 + (2 * _traces(self.correction) + _norms(self.correction) ** 2) / d).clamp(min=0).sqrt()
+                size = _traces(self.square).neg().clamp(min=0).sqrt()
+                losses = (1 + _norms(self.W) * _norms(self.G) * d**-0.5) * growth / (1 + size)
+                loss = float(losses.clamp(min=1).amax())
         return loss if math.isfinite(norm(self.factor)) else math.inf
 
 
-def _norm(A: Any) -> Any:
+def _traces(A: Any) -> Any:
+    return A.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def _norms(A: Any) -> Any:
     return torch.linalg.vector_norm(A, dim=(-2, -1))
 
 
@@ -129,7 +133,7 @@ def _fits(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> bool:
 def _skew(Q: Any, K: Any, alpha: Any) -> Any:
     """alpha / sqrt(d_v) (Q K^T - K Q^T): W for the weights of queries and keys, S for themselves."""
     half = Q @ K.mT * _by_head(alpha, Q)
-    return half - half.mT
+    return half.add(half.mT, alpha=-1)
 
 
 def _by_head(alpha: Any, W: Any) -> Any:
@@ -151,13 +155,11 @@ def _push_through(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) ->
         LG = (torch.cat([W_K, -W_Q], dim=-1) * _by_head(alpha, W_Q)).mT @ G
         powers = low_powers(LG @ U)
         correction = U @ (phi(powers[0], powers) @ LG)
-        factor = V + correction @ V
-        growth, offset = correction, 1.0
     else:
         powers = low_powers(W @ G)
-        growth, offset = exponential(powers[0], powers), 0.0
-        factor = growth @ V
-    return _Parts(factor.sum(-3) if heads else factor, G, W, powers[1], growth, offset)
+        correction = exponential_minus_identity(powers[0], powers)
+    factor = plus_product(V, correction, V)
+    return _Parts(factor.sum(-3) if heads else factor, G, W, powers[1], correction)
 
 
 def _in_frame(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
@@ -200,7 +202,7 @@ def _with_complement(S: Any, Q: Any, K: Any, V: Any, R: Any, P: Any, weights: tu
     WR = (W_Q @ K.mT - W_K @ Q.mT) * scale
     WPP = (W_Q @ (W_K.mT @ PP) - W_K @ (W_Q.mT @ PP)) * scale
     with torch.no_grad():
-        size = (_norm(WR) / (1 + _norm(S)))[..., None, None]
+        size = (_norms(WR) / (1 + _norms(S)))[..., None, None]
         size = torch.where(size > 0, size, 1.0)
     generator = torch.cat([torch.cat([S, -WR.mT @ PP * size], -1), torch.cat([WR / size, WPP], -1)], -2)
     right = torch.cat([R @ V, (V / size).expand(*S.shape[:-2], *V.shape[-2:])], -2)
