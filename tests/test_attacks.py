@@ -408,11 +408,14 @@ def test_rounding_alone_breaks_no_bound() -> None:
 
 
 def test_what_is_too_close_is_decided_at_a_finer_precision() -> None:
-    """Above the bound by 2^-500, which 300 bits of a square root do not show, and 1000 do."""
+    """Above the bound by 2^-500, which 300 bits of a square root do not show, and 1000 do; to rank inputs 300 suffice."""
     tiny = flint.fmpq(1, 2**500)
     close = pair("close", lambda t: sqrt(t * t), lambda t: sqrt(t * t) + tiny, AtMost())
     place = Place(close, {"t": np.array([[flint.fmpq(1, 3), flint.fmpq(2, 3)]], dtype=object)})
-    assert PRECISIONS == (300, 1000) and place.excess(close.the_formula) > 0.0
+    assert place.ranked(close.the_formula).undecided and BoundAttack(AtMost())._settled(1.4, place) == 1.0
+    decision = place.decide(close.the_formula)
+    assert PRECISIONS == (300, 1000) and decision.certain and decision.units > 0.0
+    assert place.ranked(close.the_formula).undecided and place.excess(close.the_formula) == 0.0
     far = Place(close, {"t": np.array([[flint.fmpq(1, 3)]], dtype=object)})
     assert far.decide(lambda t: 1 + t) == Decision(False, False, pytest.approx(0.25), 0.0)
 

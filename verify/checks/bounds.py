@@ -183,7 +183,7 @@ class BoundAttack(Attack[AtMost]):
         """
         if score <= (0.0 if self.relation.signed else 1.0):
             return score
-        decision = place.decide(place.claim.the_formula)
+        decision = place.ranked(place.claim.the_formula)
         if decision is None:
             return -math.inf
         if decision.certain:

@@ -73,40 +73,51 @@ class Place:
     def __init__(self, claim: Claim, raw: dict[str, Any]) -> None:
         self.claim, self.raw = claim, raw
         self._lifted: dict[int, Lifted | None] = {}
-        self._decided: dict[Callable[..., Any], Decision | None] = {}
+        self._compared: dict[tuple[Callable[..., Any], int], Decision | None] = {}
 
     def decide(self, bound: Callable[..., Any]) -> Decision | None:
         """Whether oracle > bound for certain; None where the assumptions fail or nothing is defined."""
-        if bound not in self._decided:
-            self._decided[bound] = self._decision(bound)
-        return self._decided[bound]
+        return self._decision(bound, patient=True)
+
+    def ranked(self, bound: Callable[..., Any]) -> Decision | None:
+        """As `decide`, but sides that overlap at the first precision that encloses them stay undecided, which suffices to rank
+        inputs: where a bound is attained no precision decides, and the highest costs as much as all others.
+        """
+        return self._decision(bound, patient=False)
 
     def excess(self, bound: Callable[..., Any]) -> float:
-        """By how many units the oracle is certainly above `bound`; 0 where it is not."""
-        decision = self.decide(bound)
+        """By how many units the oracle is certainly above `bound`; 0 where it is not, or by less than balls tell at once."""
+        decision = self.ranked(bound)
         return decision.units if decision is not None and decision.certain else 0.0
 
-    def _decision(self, bound: Callable[..., Any]) -> Decision | None:
+    def _decision(self, bound: Callable[..., Any], patient: bool) -> Decision | None:
         decision: Decision | None = None
         for bits in PRECISIONS:
-            with precision(bits):
-                lifted = self._lifted_to(bits)
-                if lifted is None or lifted.met is None:  # a finer precision may decide
-                    continue
-                if lifted.met is False:
-                    return None
-                try:
-                    decision = lifted.compared(bound)
-                except UNDEFINED:
-                    continue
-                if decision is not None and not decision.undecided:
-                    return decision
+            lifted = self._lifted_to(bits)
+            if lifted is None or lifted.met is None:  # a finer precision may decide
+                continue
+            if lifted.met is False:
+                return None
+            found = self._at(bound, bits, lifted)
+            decision = found or decision
+            if found is not None and not (found.undecided and patient):
+                return found
         return decision
+
+    def _at(self, bound: Callable[..., Any], bits: int, lifted: Lifted) -> Decision | None:
+        if (bound, bits) not in self._compared:
+            try:
+                with precision(bits):
+                    self._compared[bound, bits] = lifted.compared(bound)
+            except UNDEFINED:
+                self._compared[bound, bits] = None
+        return self._compared[bound, bits]
 
     def _lifted_to(self, bits: int) -> Lifted | None:
         if bits not in self._lifted:
             try:
-                self._lifted[bits] = Lifted(self.claim, self.raw)
+                with precision(bits):
+                    self._lifted[bits] = Lifted(self.claim, self.raw)
             except UNDEFINED:
                 self._lifted[bits] = None
         return self._lifted[bits]
