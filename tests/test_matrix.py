@@ -509,6 +509,28 @@ def test_balls_of_an_exponential_hold_the_roundings_of_the_products_of_a_kernel(
         assert float(gap) <= radius_of_expm(A, 53)
 
 
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.float64, 53)])
+@pytest.mark.parametrize("n", [2, 3])
+def test_balls_of_an_exponential_hold_the_terms_of_the_polynomial_of_a_kernel(
+    n: int, dtype: torch.dtype, bits: int
+) -> None:
+    """Terms of the size of exp(|A|) where exp(A) is small: five to thirteen times as far off as a backward stable kernel."""
+    rng = np.random.default_rng(n)
+    shapes = (lambda G: G - G.T, lambda G: -G @ G.T, lambda G: np.triu(G, 1) - 5 * np.diag(np.diag(G) ** 2))
+    for shape in shapes:
+        for size in 10 ** rng.uniform(-1, 1.2, 60):
+            A = shape(rng.standard_normal((n, n)))
+            A = torch.tensor(A * (size / np.linalg.norm(A))).to(dtype)
+            kernel = expm(A).double()
+            with precision(200):
+                gap = max(
+                    abs(x - float(y))
+                    for x, y in zip(expm(to_balls(A.double().numpy())).flat, kernel.flatten(), strict=True)
+                )
+            assert float(gap) <= radius_of_expm(A.double().numpy(), bits)
+
+
 def test_balls_of_an_exponential_of_a_skew_matrix_hold_a_few_roundings_of_it() -> None:
     A = np.array([[0.0, 40.0, -7.0], [-40.0, 0.0, 11.0], [7.0, -11.0, 0.0]])
-    assert radius_of_expm(A, 24) <= 20 * np.linalg.norm(A) * 2.0**-24
+    assert radius_of_expm(A, 24) <= 40 * np.linalg.norm(A) * 2.0**-24
+    assert radius_of_expm(A, 53) <= 20 * np.linalg.norm(A) * 2.0**-53

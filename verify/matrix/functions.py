@@ -15,6 +15,9 @@ from verify.matrix.layout import eye, require_matrix, require_square
 from verify.matrix.products import aligned
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
+#: Up to these norms torch takes the exponential of a matrix by a Taylor polynomial without halving: float32, float64.
+TAYLOR_RADII = (3.01, 1.09)
+
 
 def row_sums(A: Any) -> Any:
     """Sums over each row, shape (m, 1) for A of shape (m, n)."""
@@ -119,6 +122,8 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     # times that where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as large, which counts once
     # |A| comes near to the reciprocal of a rounding.  At small A the roundings of the kernel's products are left, sums of n
     # terms, which add up like sqrt(n) (torch's: to 2.1 sqrt(n) roundings for n up to 12); 2 sqrt(n) of |A| stand for them.
+    # torch sums a Taylor polynomial of A / 2^s, whose terms are as large as exp(|A| / 2^s) however small exp(A) is, and squares
+    # it s times: each of the 2^s factors is off by two roundings of such terms while the others stand beside it.
     # Balls can be sharper, exact at A = 0 even, so this is added.
     step = (matrix * flint.arb(0.125)).exp()
     powers = [flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]), step]
@@ -127,9 +132,14 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(4 * n)).sqrt().abs_upper()
     norms = [*map(_norm_bound, powers), _norm_bound(exact)]
     norm, largest = norms[8], max((norms[k] * norms[8 - k] for k in range(5)), key=float)
-    moved = size * flint.arb(2) ** -flint.ctx.prec
+    rounding = flint.arb(2) ** -flint.ctx.prec
+    moved = size * rounding
     growth = (moved * largest / norm).exp() if norm > 0 else flint.arb(1)
-    return found + flint.arb(0, (moved * largest * growth).abs_upper())
+    radius, whole = TAYLOR_RADII[0 if flint.ctx.prec <= 24 else 1], _norm_bound(matrix)
+    width = next((width for width in (8, 4, 2) if whole <= radius * 8 / width), 1)  # eighths of A that a factor stands for
+    others = max((norms[k] * norms[8 - width - k] for k in range(0, 9 - width, width)), key=float)
+    terms = 2 * whole.min(radius).exp() * (whole / radius).max(1) * others
+    return found + flint.arb(0, (moved * largest * growth + rounding * terms).abs_upper())
 
 
 def _norm_bound(M: flint.arb_mat) -> flint.arb:
