@@ -117,29 +117,39 @@ def _expm_of_balls(A: np.ndarray) -> np.ndarray:
     matrix = flint.arb_mat([[flint.arb(entry) for entry in row] for row in A])
     exact = matrix.exp()
     found = np.array(exact.tolist(), dtype=object).reshape(n, n)
-    # A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|.  To first order that moves the
-    # result by |E| times the mean of |exp(sA)| |exp((1 - s)A)| over 0 <= s <= 1: by |A| |exp(A)| roundings at normal A, by M
-    # times that where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as large, which counts once
-    # |A| comes near to the reciprocal of a rounding.  At small A the roundings of the kernel's products are left, sums of n
-    # terms, which add up like sqrt(n) (torch's: to 2.1 sqrt(n) roundings for n up to 12); 2 sqrt(n) of |A| stand for them.
-    # torch sums a Taylor polynomial of A / 2^s, whose terms are as large as exp(|A| / 2^s) however small exp(A) is, and squares
-    # it s times: each of the 2^s factors is off by two roundings of such terms while the others stand beside it.
-    # Balls can be sharper, exact at A = 0 even, so this is added.
-    step = (matrix * flint.arb(0.125)).exp()
+    # Balls can be sharper than any kernel, exact at A = 0 even.
+    return found + flint.arb(0, _error_of_kernels(matrix, exact))
+
+
+def _error_of_kernels(A: flint.arb_mat, exact: flint.arb_mat) -> flint.arb:
+    """By how much exp(A) of floats of the present precision may be off.
+
+    A kernel that is backward stable computes exp(A + E) with |E| one rounding of |A|.  To first order that moves the result
+    by |E| times the mean of |exp(sA)| |exp((1 - s)A)| over 0 <= s <= 1: by |A| |exp(A)| roundings at normal A, by M times that
+    where exp(sA) grows before it falls; and |exp(A + E)| may be exp(M |E|) times as large, which counts once |A| comes near
+    to the reciprocal of a rounding.  At small A the roundings of the kernel's products are left, sums of n terms, which add
+    up like sqrt(n) (torch's: to 2.1 sqrt(n) roundings for n up to 12); 2 sqrt(n) of |A| stand for them.
+
+    torch sums a Taylor polynomial of A / 2^s, whose terms are as large as exp(|A| / 2^s) however small exp(A) is, and squares
+    it s times: each of the 2^s factors is off by two roundings of such terms while the others stand beside it.
+    """
+    n, rounding = A.nrows(), flint.arb(2) ** -flint.ctx.prec
+    step = (A * flint.arb(0.125)).exp()
     powers = [flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]), step]
     for _ in range(6):
         powers.append(powers[-1] * step)
-    size = sum((flint.arb(entry) * flint.arb(entry) for entry in A.flat), flint.arb(4 * n)).sqrt().abs_upper()
     norms = [*map(_norm_bound, powers), _norm_bound(exact)]
-    norm, largest = norms[8], max((norms[k] * norms[8 - k] for k in range(5)), key=float)
-    rounding = flint.arb(2) ** -flint.ctx.prec
-    moved = size * rounding
-    growth = (moved * largest / norm).exp() if norm > 0 else flint.arb(1)
-    radius, whole = TAYLOR_RADII[0 if flint.ctx.prec <= 24 else 1], _norm_bound(matrix)
-    width = next((width for width in (8, 4, 2) if whole <= radius * 8 / width), 1)  # eighths of A that a factor stands for
+
+    size = sum((entry * entry for row in A.tolist() for entry in row), flint.arb(4 * n)).sqrt().abs_upper()
+    largest, moved = max((norms[k] * norms[8 - k] for k in range(5)), key=float), size * rounding
+    growth = (moved * largest / norms[8]).exp() if norms[8] > 0 else flint.arb(1)
+
+    radius, whole = TAYLOR_RADII[0 if flint.ctx.prec <= 24 else 1], _norm_bound(A)
+    # How many eighths of A a factor stands for.
+    width = next((width for width in (8, 4, 2) if whole <= radius * 8 / width), 1)
     others = max((norms[k] * norms[8 - width - k] for k in range(0, 9 - width, width)), key=float)
     terms = 2 * whole.min(radius).exp() * (whole / radius).max(1) * others
-    return found + flint.arb(0, (moved * largest * growth + rounding * terms).abs_upper())
+    return (moved * largest * growth + rounding * terms).abs_upper()
 
 
 def _norm_bound(M: flint.arb_mat) -> flint.arb:
