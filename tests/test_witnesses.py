@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.test_cli import verify
 from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
+from verify.cli.running import _tells_more
 from verify.evidence.runner import run_check
 from verify.inputs import witnesses
 from verify.inputs.generators import Draw
@@ -150,6 +152,16 @@ def test_the_command_keeps_what_runs_found_and_later_runs_use_it(tmp_path: Path)
     assert json.loads(path.read_text())["demo.sound"] == found["demo.sound"]
     again = verify(tmp_path, "run", "--effort", "quick", "--seed", "5", "--jobs", "1")
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_of_several_seeds_the_one_that_tells_most_is_kept() -> None:
+    record = first(toy.TRUE_BOUND)
+    loose, tight = replace(record, tightest_ratio=0.5, effort="deep"), replace(record, tightest_ratio=0.9)
+    assert _tells_more(tight, loose) and not _tells_more(loose, tight)
+    blind = replace(tight, details={"witnesses": {"dead": {}, "points": []}})
+    assert _tells_more(loose, blind) and not _tells_more(blind, loose)
+    equal = replace(loose, effort="quick")
+    assert _tells_more(loose, equal) and not _tells_more(equal, loose) and _tells_more(loose, loose)
 
 
 def test_where_assumptions_are_rarely_met_balls_look_at_the_tightest_inputs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,14 @@ import argparse
 import json
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verify.cli.shared import add_globs, painted
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
+
+if TYPE_CHECKING:
+    from verify.checks.record import Record
 
 
 def add_commands(commands: Any) -> None:
@@ -36,7 +39,7 @@ def add_commands(commands: Any) -> None:
     soaking.set_defaults(command=_soak)
 
     keeping = commands.add_parser(
-        "witnesses", help="keep where mutants died and bounds were tight, as data beside the claims"
+        "witnesses", help="keep where mutants died and bounds were tight, at whatever seed, as data beside the claims"
     )
     add_globs(keeping)
     keeping.set_defaults(command=_witnesses)
@@ -147,26 +150,34 @@ def _seeds(text: str) -> range:
 
 
 def _witnesses(options: argparse.Namespace) -> int:
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.store import current, read
     from verify.inputs.witnesses import keep
-    from verify.report import build
 
     registry = load(options.package)
-    chosen = {claim.id for claim in registry.matching(*options.claims)}
-    report = build(registry, options.evidence)
-    found = {
-        (record.claim, record.check): record.details["witnesses"]
-        for record in report.records
-        if record.claim in chosen and record.details.get("witnesses")
-    }
-    if not found:
+    fingerprints = {claim.id: fingerprint(claim) for claim in registry.matching(*options.claims)}
+    best: dict[tuple[str, str], Record] = {}
+    for record in current(read(options.evidence)[0], fingerprints):
+        place = record.claim, record.check
+        if record.details.get("witnesses") and (place not in best or _tells_more(record, best[place])):
+            best[place] = record
+    if not best:
         raise InputError(
             "claims", "claims with evidence about this code, from verify run", repr(" ".join(options.claims))
         )
     try:
-        kept = keep(registry.values(), found)
+        kept = keep(registry.values(), {place: record.details["witnesses"] for place, record in best.items()})
     except OSError as problem:
         got = f"{problem.filename!r} ({problem.strerror})"
         raise InputError("--package", "a package whose folders can be written to", got) from None
     for path, number in kept.items():
         print(f"{number} claims  {path}")
     return 0
+
+
+def _tells_more(later: Record, earlier: Record) -> bool:
+    """Whether the later of two records knows more mutants dead, or else has a tighter input, or else is of no less effort."""
+    from verify.evidence.store import rank_of
+
+    now, before = ((len(r.details["witnesses"]["dead"]), r.tightest_ratio or 0.0) for r in (later, earlier))
+    return now > before or (now == before and rank_of(later.effort) >= rank_of(earlier.effort))
