@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import torch
-
 Powers = tuple[Any, Any, Any, Any]
 
 
@@ -61,6 +59,8 @@ def low_powers(A: Any) -> Powers:
 
 def norm(A: Any) -> float:
     """The Frobenius norm of a matrix, of a batch the root of the sum of their squares."""
+    import torch
+
     return torch.linalg.vector_norm(A.detach()).item()
 
 
@@ -102,4 +102,4 @@ def _polynomial(powers: Powers, halvings: int, shift: int = 0) -> Any:
 
 def plus_product(C: Any, A: Any, B: Any, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """beta C + alpha A B for tensors (..., n, n)."""
-    return torch.addmm(C, A, B, beta=beta, alpha=alpha) if C.ndim == A.ndim == 2 else C * beta + (A @ B) * alpha
+    return C.addmm(A, B, beta=beta, alpha=alpha) if C.ndim == A.ndim == 2 else C * beta + (A @ B) * alpha

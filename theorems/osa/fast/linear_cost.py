@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import torch
-
 from theorems.osa.fast.exponential import exponential, exponential_minus_identity, low_powers, norm, phi, plus_product
 from theorems.osa.fast.layers import orthogonal_self_attention, require_layer
 from verify.vocabulary import InputError
@@ -88,6 +86,8 @@ class _Parts(NamedTuple):
     correction: Any  # exp(W G) - I
 
     def loss(self) -> float:
+        import torch
+
         d = self.G.shape[-1]
         with torch.no_grad():
             if self.G.ndim == 2:  # numbers cost less than tensors of one entry; NaN stays first in max
@@ -107,11 +107,15 @@ def _traces(A: Any) -> Any:
 
 
 def _norms(A: Any) -> Any:
+    import torch
+
     return torch.linalg.vector_norm(A, dim=(-2, -1))
 
 
 def _fits(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> bool:
     """Whether the arguments fit each other but for their values: microseconds, before the test that names the argument."""
+    import torch
+
     for value in (X, W_Q, W_K, W_V, W_O):
         if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
             return False
@@ -143,6 +147,8 @@ def _by_head(alpha: Any, W: Any) -> Any:
 
 
 def _push_through(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> _Parts:
+    import torch
+
     d, d_v = W_Q.shape[-2:]
     heads = W_Q.ndim == 3
     G = X.mT @ X
@@ -167,6 +173,8 @@ def _in_frame(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any
 
     Through queries and keys, not through W_i, which may be large where tokens are weak.
     """
+    import torch
+
     arguments = (X, W_Q, W_K, W_V, W_O, alpha)
     heads = W_Q.ndim == 3
     B, R = torch.linalg.qr(X.detach())
@@ -195,6 +203,8 @@ def _with_complement(S: Any, Q: Any, K: Any, V: Any, R: Any, P: Any, weights: tu
     B is held fixed, since derivatives of a QR exist only at full column rank; those of P make up for it
     (`osa.qr-of-x-layer`).  The blocks that meet P are divided by a number that keeps them as small as S.
     """
+    import torch
+
     (W_Q, W_K), scale = weights, _by_head(alpha, weights[0])
     PP = P.mT @ P
     if W_Q.ndim == 3:
