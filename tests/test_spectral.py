@@ -25,6 +25,7 @@ from tests.arithmetics import (
     sizes,
 )
 from verify.arithmetics import precision, to_balls, to_rationals
+from verify.checks.units import BITS, unit_at
 from verify.matrix import (
     block_diag,
     condition_number,
@@ -44,7 +45,7 @@ from verify.matrix import (
     zeros,
 )
 from verify.matrix.spectral import _merged
-from verify.vocabulary import ArithmeticUnsupported
+from verify.vocabulary import ArithmeticUnsupported, load
 
 #: Integer orthogonal matrices (up to the factor in the second place): Q Q^T = c^2 I.
 SCALED_ORTHOGONAL = [
@@ -319,3 +320,25 @@ def test_eigenvalues_that_floats_cannot_tell_apart_come_in_their_order() -> None
     assert condition_number(to_balls(B)) > 1
     backwards = [flint.arb(value) for value in sorted(near, reverse=True)]
     assert [bool(a < b) for a, b in itertools.pairwise(_merged(backwards))] == [True, True]
+
+
+# -- orthonormalisation ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name", "corner"), [(torch.float32, "float32", 0.5), (torch.float64, "float64", 1.0)]
+)
+def test_lyapunov_exponents_in_floats_are_within_their_units_where_small_entries_of_a_frame_come_to_light(
+    dtype, name, corner
+):
+    """The small entry of the first Jacobian's first column is what is left of the second's large one."""
+    jacobians = {
+        "J_0": [[7.915496826171875e-05, -0.00029754638671875], [1.5, -0.00018978118896484375]],
+        "J_1": [[corner, -4.76837158203125e-05], [-0.00016021728515625, -1.811981201171875e-05]],
+        "J_2": [[-8.0108642578125e-05, 0.000213623046875], [-0.000301361083984375, 1.239776611328125e-05]],
+    }
+    claim = load()["dynamics.lyapunov-qr"]
+    inputs = {key: torch.tensor(value, dtype=dtype) for key, value in jacobians.items()}
+    gap = claim.evaluate(claim.the_formula, inputs).double() - claim.evaluate(claim.the_oracle, inputs).double()
+    raw = {key: np.array(value) for key, value in jacobians.items()}
+    assert float(gap.abs().max()) < unit_at(claim, [claim.the_formula, claim.the_oracle], raw, BITS[name]).value
