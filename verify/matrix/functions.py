@@ -131,7 +131,7 @@ def _error_of_kernels(A: flint.arb_mat, exact: flint.arb_mat) -> flint.arb:
     up like sqrt(n) (torch's: to 2.1 sqrt(n) roundings for n up to 12); 2 sqrt(n) of |A| stand for them.
 
     torch sums a Taylor polynomial of A / 2^s, whose terms are as large as exp(|A| / 2^s) however small exp(A) is, and squares
-    it s times: each of the 2^s factors is off by two roundings of such terms while the others stand beside it.
+    it s times: each of the 2^s factors is off by three roundings of such terms while the others stand beside it.
     """
     n, rounding = A.nrows(), flint.arb(2) ** -flint.ctx.prec
     step = (A * flint.arb(0.125)).exp()
@@ -148,17 +148,14 @@ def _error_of_kernels(A: flint.arb_mat, exact: flint.arb_mat) -> flint.arb:
     # How many eighths of A a factor stands for.
     width = next((width for width in (8, 4, 2) if whole <= radius * 8 / width), 1)
     others = max((norms[k] * norms[8 - width - k] for k in range(0, 9 - width, width)), key=float)
-    terms = 2 * whole.min(radius).exp() * (whole / radius).max(1) * others
+    terms = 3 * whole.min(radius).exp() * (whole / radius).max(1) * others
     return (moved * largest * growth + rounding * terms).abs_upper()
 
 
 def _norm_bound(M: flint.arb_mat) -> flint.arb:
-    """An upper bound of the spectral norm: the geometric mean of the largest row sum and the largest column sum."""
-    sizes = [[entry.abs_upper() for entry in row] for row in M.tolist()]
-    rows, columns = (
-        max((sum(line, flint.arb(0)) for line in lines), key=float) for lines in (sizes, zip(*sizes, strict=True))
-    )
-    return (rows * columns).sqrt().abs_upper()
+    """An upper bound of the spectral norm: the root of the largest row sum of M^T M, 1 for orthogonal M."""
+    rows = (sum((entry.abs_upper() for entry in row), flint.arb(0)) for row in (M.transpose() * M).tolist())
+    return max(rows, key=float).sqrt().abs_upper()
 
 
 def _power_series(A: np.ndarray, coefficients: Sequence[Any] | None) -> np.ndarray:
