@@ -12,7 +12,7 @@ from verify.matrix import (
     absolute, column, concatenate, diag, exp, expm, eye, frobenius_norm, inverse, maximum, rational, relu, row_sums,
     softmax, spectral_norm, sqrt, step, zeros,
 )  # fmt: skip
-from verify.vocabulary import AtMost, Claim, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
 Gated = Annotated[Any, Shape("m", "n", role="gate")]
 
@@ -143,10 +143,14 @@ def skew_pair(G: Square, H: Square) -> dict[str, Any]:
 
 
 SKEW = Claim(SMALL, "norms.exponential-of-skew", label="Exponential of a skew matrix",
-    statement=r"""\|e^S\|_2 = 1,\ \|e^S\|_F = \sqrt n,\qquad \|e^S - I\| \le \|S\|,\ \|e^S - e^R\| \le \|S - R\|\text{ for
-        }\|\cdot\|_2\text{ and }\|\cdot\|_F""",
-    name="norms of exponentials of skew matrices", assumptions=["S and R are skew"], sizes={"n": (1, 4)},
-    relation=AtMost(left="norms of exp(S), of exp(S) - I and of exp(S) - exp(R)"))  # fmt: skip
+    statement=r"""S^\top=-S,\ R^\top=-R:\quad \|e^S\|_2 \le 1,\ \|e^S\|_F \le \sqrt n,\qquad \|e^S - I\| \le \|S\|,\ \|e^S -
+        e^R\| \le \|S - R\|\text{ for }\|\cdot\|_2\text{ and }\|\cdot\|_F""",
+    name="norms of exponentials of skew matrices",
+    assumptions=[
+        Assumption("S and R are skew", zero=lambda S, R: concatenate([S + S.T, R + R.T], axis=0)),
+    ],
+    sizes={"n": (1, 4)}, relation=AtMost(left="norms of exp(S), of exp(S) - I and of exp(S) - exp(R)"),
+    note="The first two are equalities, since $e^S$ is orthogonal; derivations use them as bounds.")  # fmt: skip
 SKEW.inputs(skew_pair)
 
 

@@ -114,7 +114,8 @@ STEPSIZE.counterexample(
 
 
 STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", label="The powers of N in C",
-    statement=r"""C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad
+    statement=r"""C(N)=c_1c_2+2c_3\ell(\theta^0)\text{ of Eqs. (11), (14), (36), (37), at
+        }N:\quad C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad
         C(4N)=4c_1c_2+8\cdot2c_3\ell( \theta^0)\ [\ell(\theta^0)\propto N]""",
     name="step size and number of samples, corrected", assumptions=["all lambdas fixed"], relation=Equal(),
     at_sizes=True,

@@ -92,6 +92,8 @@ EQ_60_SCALED = Claim(CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, wit
         N\delta,\ S=\|\Phi\|_F^2""",
     name="hidden-layer eigenvalue under NTK initialisation", assumptions=["Phi fixed"],
     relation=FollowsLaw(samples=100, instances=2), domains=[], corrects="convergence.eq-60-61", of_project=True,
+    note=r"""The width is that of the reading of Eq. (48) (convergence.eq-48), whose note has the proof: 105 is above
+        $16/0.153$ and 23 is above $16\sqrt2$. $\eta_V = 1$. Tested at $\delta = 1/2$, 1/8 and 1/32.""",
 )  # fmt: skip
 
 

@@ -219,7 +219,7 @@ def _parts(x: Any, w_Q: Any, R: Any, C_x: Any) -> tuple[Any, Any, Any]:
     return B**5 * omega**4 * sqrt(top) / bottom, B**3 * omega**2 * sqrt(d_s) / 2, B * d_s
 
 
-BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3, all blocks with explicit constants",
+BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3, five blocks with explicit constants",
     statement=r"""B=\sqrt{d_s}C_x,\ \omega=3+R/\sqrt{d_m}:\quad\sqrt{d_m}\|H_{Q,Q}\|_2\le\tfrac{\sqrt6}9B^5\omega^4,\
         \sqrt{d_m}\|H_{Q,K}\|_2\le\tfrac{\sqrt6}9B^5\omega^4+\tfrac{\sqrt{d_s}}2B^3\omega^2,\
         \sqrt{d_m}\|H_{Q,V}\|_2,\sqrt{d_m}\|H_{Q,O}\|_2\le\tfrac{\sqrt{d_s}}2B^3\omega^2,\ \sqrt{d_m}\|H_{O,V}\|_2\le
@@ -227,7 +227,8 @@ BLOCK_BOUNDS = Claim(IN_THE_BALL, "convergence.hessian-block-bounds", label="D.3
     name="bounds of the Hessian block norms", relation=AtMost(), all_sizes=True,
     uses=("convergence.h-qk-product-rule", "convergence.gamma-third-moment", "convergence.lemma-20"), of_project=True,
     note=r"""Cauchy-Schwarz, $\mathrm{Var} \le B^2 / 2$, $|\text{third moment}| \le (\sqrt{6} / 9) B^3$ and $\|x\|_1 \le
-        \sqrt{d_s} B$. The blocks of $w_K$ are those of $w_Q$ with $w_Q$ and $w_K$ exchanged
+        \sqrt{d_s} B$. No other kind of block is left: $H_{O,O}$ and $H_{V,V}$ vanish (convergence.h-oo-vv), and those
+        of $w_K$ are those of $w_Q$ with $w_Q$ and $w_K$ exchanged
         (convergence.hessian-key-blocks).""")  # fmt: skip
 
 

@@ -204,7 +204,8 @@ EQ_74.counterexample(
 
 EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
     label="Eq. (74), with the norm of the tokens and Gamma_i as a matrix",
-    statement=r"""\|\Gamma_i\|_2\le\|\mathrm{diag}(( \mathrm{diag}(\beta_i)-\beta_i
+    statement=r"""\Gamma_i=\mathrm{diag}(v)-v\beta_i^\top-\beta_iv^\top,\ v=(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x:\quad
+        \|\Gamma_i\|_2\le\|\mathrm{diag}(( \mathrm{diag}(\beta_i)-\beta_i
         \beta_i^\top)x)\|_2+\|(\mathrm{diag}( \beta_i)- \beta_i\beta_i^\top)x\beta_i^\top\|_2+\|
         \beta_ix^\top(\mathrm{diag}(\beta_i)- \beta_i\beta_i^\top)\|_2\le2 \sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x
     """,

@@ -71,28 +71,30 @@ SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K
 
 
 SYMMETRIC_LOGITS = Claim(DYNAMICS, "dynamics.sec-4-symmetric-logits", label="Section 4 with W^Q W^{K T}",
-    statement=r"W^QW^{K\top}=W^V=W^{V\top}\ \Rightarrow\ XW^QW^{K\top}X^\top\ \text{and}\ W^V\ \text{are symmetric}",
-    assumptions=[SYMMETRIC, "any head dimension D_H"],
-    name="symmetric logits and values", relation=HasStructure(), all_sizes=True, hypotheses=(SYMMETRIC,),
-    sizes={"S": (2, 3), "D": (2, 4), "D_H": (1, 4)},
-    exact=True, of_project=True, corrects="dynamics.sec-4-symmetric-constraint")  # fmt: skip
-
-
-@SYMMETRIC_LOGITS.inputs
-def tokens_and_symmetric_factors(X: Tokens, factor: Factor, core: Core) -> dict[str, Any]:
-    """Tokens as drawn, W_Q = F (M + M^T), W_K = F."""
-    return {"X": X, "W_Q": factor @ (core + core.T), "W_K": factor}
+    statement=r"""T-T^\top=X(W^QW^{K\top}-W^KW^{Q\top})X^\top\text{ for the logits }T=XW^QW^{K\top}X^\top:\text{ they are symmetric
+        for all tokens exactly if }W^QW^{K\top}\text{ is, whatever }W^{Q\top}W^K""",
+    assumptions=["any head dimension D_H"],
+    name="symmetric logits and values", relation=Equal(), all_sizes=True,
+    sizes={"S": (1, 3), "D": (1, 4), "D_H": (1, 4)},
+    exact=True, of_project=True, corrects="dynamics.sec-4-symmetric-constraint",
+    note="Take $X = I$ for the necessity. Eq. (4) adds that $W^V = W^QW^{K\\top}$ is symmetric.")  # fmt: skip
 
 
 @SYMMETRIC_LOGITS.formula
-def logits(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
-    """X W_Q W_K^T X^T, shape (S, S)."""
-    return X @ W_Q @ W_K.T @ X.T
+def skew_part_by_weights(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
+    """X (W_Q W_K^T - W_K W_Q^T) X^T, shape (S, S)."""
+    return X @ (W_Q @ W_K.T - W_K @ W_Q.T) @ X.T
 
 
-SYMMETRIC_LOGITS.part("structure", lambda value: value - value.T)
-SYMMETRIC_LOGITS.mutant("queries only", lambda X, W_Q, W_K: X @ W_Q @ W_Q.T @ X.T + X @ W_Q @ (X @ W_K).T @ (X @ X.T))
-SYMMETRIC_LOGITS.mutant("weights applied to one side", lambda X, W_Q, W_K: X @ X.T @ X @ W_Q @ W_K.T @ X.T)
+@SYMMETRIC_LOGITS.oracle
+def skew_part_of_logits(X: Tokens, W_Q: Factor, W_K: Factor) -> Any:
+    """T - T^T for the logits T = (X W_Q) (X W_K)^T, shape (S, S)."""
+    logits = (X @ W_Q) @ (X @ W_K).T
+    return logits - logits.T
+
+
+SYMMETRIC_LOGITS.mutant("queries and keys exchanged", lambda X, W_Q, W_K: skew_part_by_weights(X, W_K, W_Q))
+SYMMETRIC_LOGITS.mutant("half of it", lambda value: value / 2)
 
 
 # -- asymmetric W^Q W^{K T} --------------------------------------------------------------------------------------------

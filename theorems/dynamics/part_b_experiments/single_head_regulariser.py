@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, energy, flow, unit_rows
-from theorems.dynamics.numerics import energy_lost, no_loss
+from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, unit_rows
+from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.part_4_energy.single_head import printed_values
 from theorems.dynamics.part_6_inference.regularisers import squared_norm
 from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Core, Factor
-from verify.matrix import absolute, concatenate, eye, frobenius_norm, zeros
+from verify.matrix import concatenate, eye
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real
 
@@ -173,26 +173,3 @@ def energy_loss_by_sign(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: 
 EQ_88_MULTIPLE.oracle(no_loss)
 EQ_88_MULTIPLE.mutant("the square of A", "A -> A @ A")
 EQ_88_MULTIPLE.mutant("c A + I", "A * c -> A * c + eye(X.shape[1])")
-
-
-EQ_88_INTEGRATED = Claim(SYMMETRIC_FACTORS, "dynamics.eq-88-integrated",
-    label="Eq. (88), values that are a multiple of symmetric A, integrated forward",
-    statement=r"""A=A^\top,\ W^V=cA\ \Rightarrow\ c\,(E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0)))\le\text{ the
-        change when the step is halved}""",
-    assumptions=["classical Runge-Kutta, 2 and 4 steps, the step a fixed share of the time on which the field changes"],
-    name="energy with multiple values, integrated trajectories", relation=AtMost(signed=True, ascent=False),
-    sizes={"S": (1, 3), "D": (2, 2), "D_H": (1, 2)}, of_project=True, uses=("dynamics.eq-88-multiple",))  # fmt: skip
-
-
-@EQ_88_INTEGRATED.formula
-def loss_along_the_trajectory(X: Tokens, W_Q: Factor, W_K: Factor, c: Multiple, beta: Beta) -> Any:
-    """c (E(0) - E(tau)) + |change by halving the step|, shape (1, 1); nonnegative if the energy times c falls."""
-    A = W_Q @ W_K.T
-    W_V, size = A * c, frobenius_norm(A)
-    time = 1 / (4 * (1 + absolute(c) * size * (1 + beta * size) * X.shape[0]))
-    return energy_lost(lambda Y: flow(Y, W_Q, W_K, W_V, beta), lambda Y: c * energy(Y, W_Q, W_K, beta), X, time)
-
-
-EQ_88_INTEGRATED.oracle(lambda: zeros(1, 1))
-EQ_88_INTEGRATED.mutant("values of the wrong sign", "W_V -> -W_V")
-EQ_88_INTEGRATED.mutant("identity values", "W_V -> eye(X.shape[1]) + W_V * 0")

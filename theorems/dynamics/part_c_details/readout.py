@@ -12,12 +12,13 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_c_details.oscillators import Oscillators
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, each, eye, ones, row_sums, summed, vec_r
-from verify.vocabulary import Assumption, Claim, Equal, Reading, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Shape
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 Readout = Annotated[Any, Shape("S", "J", "M", "N")]
 Coefficients = Annotated[Any, Shape("S", "J")]
 Rotation = Annotated[Any, Shape("N", "N")]
+Isometry = Annotated[Any, Shape("M", "N")]
 TurnOfReadout = Annotated[Any, Shape("M", "M")]
 
 
@@ -100,38 +101,56 @@ ROTATION = Assumption("R is orthogonal", zero=lambda R: R.T @ R - eye(R.shape[0]
 PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text", name="readout independent of the phase",
     statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'': }m_k=\|z_k\|",
     assumptions=[
-        Assumption("R' is orthogonal", zero=lambda turn: turn.T @ turn - eye(turn.shape[0])),
-        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned; squares m_k^2"
-        r" are compared",
+        ROTATION,
+        "Q_k is orthogonal",
+        r"a common phase is one rotation R of all oscillators; readout (98), summed over i and j, with U_{kij} = u_{kij}"
+        r" Q_k; squares m_k^2 are compared",
     ],
-    hypotheses=(orthonormal_columns("turn", stated="R' is orthogonal"),), relation=Equal(), all_sizes=True,
-    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 3)}, exact=True, expects="reading",
-    reading=Reading("independent of the phase", r"""the phase of $z_k$, its direction in $\mathbb R^{N'}$, which the
-            norm $m_k$ discards: rotating $z_k$ leaves it"""),
-    note="""A common rotation of the oscillators rotates $z_k$ if $U_{kij} = u_{kij}Q_k$ (dynamics.c.2-phase-scalar),
-        but changes $m_k$ for most $U_{kij}$ (dynamics.c.2-phase-common).""")  # fmt: skip
+    hypotheses=(orthonormal_columns("R", stated="R is orthogonal"), orthonormal_columns("Q", stated="Q_k is orthogonal")),
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3)}, exact=True, expects="gap",
+    presumes=("dynamics.c.2-phase-common",), uses=("dynamics.c.2-phase-scalar",),
+    missing=r"$U_{kij} = u_{kij}Q_k$ with orthogonal $Q_k$",
+    consequence="""AKOrN learns its readout matrices freely, and such a readout does see the phase of the oscillators. If
+        it has to be independent of it, learn coefficients $u_{kij}$ instead of matrices.""",
+    note=r"""The text is about oscillators. That $m_k$ discards the direction of $z_k$ is no more than the definition of
+        a norm, and does not make it independent of their phase: for $N = 2$ and the single readout matrix $U = (1, 0)$
+        an oscillator at the angle $a$ gives $m = |\cos a|$.""")  # fmt: skip
 
 
 @PHASE.inputs
-def readout_and_rotation(X: Oscillators, U: Readout, K: TurnOfReadout) -> dict[str, Any]:
-    """Oscillators, readout matrices, and the rotation R' of R^{N'}, the Cayley transform of K."""
-    return {"X": X, "U": U, "turn": orthogonal_matrix(K)}
+def scalar_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: Rotation) -> dict[str, Any]:
+    """Oscillators, coefficients u_ij, the orthogonal Q_k and the rotation R by Cayley transforms."""
+    return {"X": X, "u": u, "Q": orthogonal_matrix(K), "R": orthogonal_matrix(G)}
 
 
-PHASE.formula(squared_readout)
+def _readout_of_multiples(X: Any, u: Any, Q: Any) -> Any:
+    """|sum_ij u_ij Q x_ij|^2, the readout (98) term by term, shape (1, 1)."""
+    S, J, N = X.shape
+    return squared_length(summed(S, lambda i: summed(J, lambda j: X[i, j].reshape(1, N) @ (Q * u[i, j]).T)))
+
+
+@PHASE.formula
+def squared_readout_of_multiples(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
+    """m_k^2 at U_kij = u_kij Q_k, shape (1, 1) (Eq. (98), summed over i and j)."""
+    return _readout_of_multiples(X, u, Q)
 
 
 @PHASE.oracle
-def squared_readout_of_turned(X: Oscillators, U: Readout, turn: TurnOfReadout) -> Any:
-    """m_k^2 with R' U_kij in place of U_kij, which turns z_k by R'."""
+def squared_readout_of_rotated_multiples(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
+    """m_k^2 of the oscillators R x_ij: Q R x_ij of all of them, weighted and summed at once."""
     S, J, N = X.shape
-    z = summed(S, lambda i: summed(J, lambda j: turn @ (U[i, j] @ X[i, j].reshape(N, 1))))
-    return z.T @ z
+    z = u.reshape(1, S * J) @ (X.reshape(S * J, N) @ R.T @ Q.T)
+    return z @ z.T
 
 
-PHASE.mutant("one coordinate of z_k", lambda X, U: squared_length(readout(X, U)[:, :1]))
-PHASE.mutant("sum of the coordinates of z_k", lambda X, U: squared_length(row_sums(readout(X, U))))
-PHASE.mutant("lengths summed", lambda X, U: readout(X, U, squared_length))
+PHASE.mutant("one oscillator turned, the others not", lambda X, u, Q, R: _readout_with_one_turned(X, u, Q, R))
+PHASE.mutant("Q with one row left out", lambda X, u, Q: _readout_of_multiples(X, u, Q[1:]))
+
+
+def _readout_with_one_turned(X: Any, u: Any, Q: Any, R: Any) -> Any:
+    S, J, N = X.shape
+    rows = X.reshape(S * J, N)
+    return _readout_of_multiples(concatenate([rows[:1] @ R.T, rows[1:]], axis=0).reshape(S, J, N), u, Q)
 
 
 PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common phase of the oscillators",
@@ -182,47 +201,39 @@ PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: r
 
 
 PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts that are independent of the phase",
-    statement=r"""U_{kij}=u_{kij}Q_k,\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant under a common rotation of
-        all oscillators}""",
-    assumptions=[ROTATION, "Q_k is orthogonal", "N' = N; squares m_k^2 are compared"],
-    hypotheses=(orthonormal_columns("R", stated="R is orthogonal"), orthonormal_columns("Q", stated="Q_k is orthogonal")),
+    statement=r"""U_{kij}=u_{kij}Q_k\in\mathbb R^{N'\times N},\ Q_k^\top Q_k=I_N\ \Rightarrow\ m_k\text{ is invariant
+        under a common rotation of all oscillators, and }m_k=\|\textstyle\sum_{i,j}u_{kij}\tilde X_{i,j}\|""",
+    assumptions=[
+        ROTATION,
+        Assumption("Q_k^T Q_k = I", zero=lambda Q: Q.T @ Q - eye(Q.shape[1])),
+        "squares m_k^2 are compared",
+    ],
+    hypotheses=(orthonormal_columns("R", stated="R is orthogonal"), orthonormal_columns("Q", stated="Q_k^T Q_k = I")),
     name="readouts invariant under a common phase", relation=Equal(), all_sizes=True,
-    sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3)},
-    exact=True, of_project=True, corrects="dynamics.c.2-phase-common")  # fmt: skip
+    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 4)}, where=lambda sizes: sizes["N"] <= sizes["M"],
+    exact=True, of_project=True, corrects="dynamics.c.2-phase-common",
+    note="$N'$, here $M$, may exceed $N$; no smaller $N'$ has such a $Q_k$.")  # fmt: skip
 
 
 @PHASE_SCALAR.inputs
-def scalar_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: Rotation) -> dict[str, Any]:
-    """Oscillators, coefficients u_ij, the isometry Q and the rotation R by Cayley transforms."""
-    return {"X": X, "u": u, "Q": orthogonal_matrix(K), "R": orthogonal_matrix(G)}
-
-
-def _scalar_readout(X: Any, u: Any, Q: Any) -> Any:
-    """|sum_ij u_ij Q x_ij|^2, shape (1, 1)."""
-    z = u.reshape(1, -1) @ X.reshape(-1, X.shape[2]) @ Q.T
-    return z @ z.T
+def isometric_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: TurnOfReadout) -> dict[str, Any]:
+    """Oscillators, coefficients u_ij, N columns of an orthogonal matrix of order N', and the rotation R."""
+    return {"X": X, "u": u, "Q": orthogonal_matrix(K)[:, : X.shape[2]], "R": orthogonal_matrix(G)}
 
 
 @PHASE_SCALAR.formula
-def squared_scalar_readout(X: Oscillators, u: Coefficients, Q: Rotation) -> Any:
-    """m_k^2 at X, shape (1, 1)."""
-    return _scalar_readout(X, u, Q)
+def squared_length_of_weighted_sum(X: Oscillators, u: Coefficients) -> Any:
+    """|sum_ij u_ij x_ij|^2, shape (1, 1): what m_k^2 is at U_kij = u_kij Q_k."""
+    S, J, N = X.shape
+    return squared_length(u.reshape(1, S * J) @ X.reshape(S * J, N))
 
 
 @PHASE_SCALAR.oracle
-def squared_scalar_readout_after_rotation(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
+def squared_readout_of_rotated_oscillators(X: Oscillators, u: Coefficients, Q: Isometry, R: Rotation) -> Any:
+    """m_k^2 of the oscillators R x_ij, the readout (98) term by term."""
     S, J, N = X.shape
-    Y = X.reshape(S * J, N) @ R.T
-    rows = Y.reshape(S, J, N)
-    z = summed(S, lambda i: summed(J, lambda j: (Q @ rows[i, j].reshape(N, 1)) * u[i, j]))
-    return z.T @ z
+    return _readout_of_multiples((X.reshape(S * J, N) @ R.T).reshape(S, J, N), u, Q)
 
 
-PHASE_SCALAR.mutant("Q with one row left out", lambda X, u, Q: _scalar_readout(X, u, Q[1:]))
-
-
-@PHASE_SCALAR.mutant("one oscillator turned, the others not")
-def _(X: Oscillators, u: Coefficients, Q: Rotation, R: Rotation) -> Any:
-    S, J, N = X.shape
-    rows = X.reshape(S * J, N)
-    return _scalar_readout(concatenate([rows[:1] @ R.T, rows[1:]], axis=0).reshape(S, J, N), u, Q)
+PHASE_SCALAR.mutant("one oscillator turned, the others not", lambda X, u, Q, R: _readout_with_one_turned(X, u, Q, R))
+PHASE_SCALAR.mutant("Q with one row left out", lambda X, u, Q: _readout_of_multiples(X, u, Q[1:]))

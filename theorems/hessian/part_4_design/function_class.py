@@ -133,14 +133,14 @@ SINGLE_VS_DOUBLE = Claim(SPLIT_ANYWHERE, "hessian.sec4.2-single-vs-double", labe
     statement=r"""\text{``The expression for the Hessian } H(W_{QK},W_{QK})\text{ is part of the } T\text{-outer-product
         Hessian of the classical self-attention in remark D.1, while there is no counterpart expression to the }
         T\text{-functional Hessian. Double matrix parameterization of self-attention implies also that the query-key
-        Hessian part explicitly depends on the query and key weight matrices } W_Q\text{ and } W_K\text{'': }U\text{ and
-        }V^\top U V/d_K\text{ at } W_{QK} = W_QW_K^\top/\sqrt{d_K}""",
-    name="single and double query-key parameterisation", relation=Equal(), all_sizes=True, expects="gap",
-    presumes=("hessian.lem-4.1", "hessian.rem-D.1"), uses=("hessian.lem-4.1-corrected", "hessian.rem-D.1-corrected"),
-    consequence="""The comparison stands once both Hessians carry the factor $2/(Ld_V)$ of the loss
-        (hessian.lem-4.1-corrected, hessian.rem-D.1-corrected).""",
-    note="""Lemma 4.1 and Remark D.1 drop the same factor $2/(Ld_V)$, which is kept here. There is no counterpart
-        because $T$ is linear in $W_{QK}$, so that its second derivative vanishes.""")  # fmt: skip
+        Hessian part explicitly depends on the query and key weight matrices } W_Q\text{ and } W_K\text{''}""",
+    name="single and double query-key parameterisation", relation=Equal(), all_sizes=True,
+    uses=("hessian.lem-4.1-corrected", "hessian.rem-D.1-corrected"),
+    note=r"""What is compared, at $W_{QK} = W_QW_K^\top/\sqrt{d_K}$: the Hessian of the single matrix is $U$, the
+        $T$-outer-product part of the two matrices is $V^\top UV/d_K$ with the same $U$ and a $V$ that consists of $W_Q$
+        and $W_K$. There is no counterpart to the $T$-functional part because $T$ is linear in $W_{QK}$, so that its
+        second derivative vanishes. The sentence compares two printed expressions. Lemma 4.1 and Remark D.1 drop the same
+        factor $2/(Ld_V)$ from both, so that the comparison stands as it is; here both sides carry the factor.""")  # fmt: skip
 
 
 @SINGLE_VS_DOUBLE.formula
@@ -165,5 +165,5 @@ def single_matrix_hessian_and_outer_part(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y
     )
 
 
-SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V), as printed", "rational(2, L * d_V) -> 1")
+SINGLE_VS_DOUBLE.mutant("without the factor 2/(L d_V)", "rational(2, L * d_V) -> 1")
 SINGLE_VS_DOUBLE.mutant("keys and queries exchanged in V", "V_matrix(W_Q, W_K) -> V_matrix(W_K, W_Q)")

@@ -262,7 +262,9 @@ SMALL = Claim(TEMPERATURE, "hessian.sec4.3-temperature-small-t", label="Section 
         positive limit, so that the ratio grows like $1/t$. The limit is $(\|W_Q^\top x\|^2\|d\|^2 + \|x\|^2\|W_K^\top
         d\|^2)/(\sqrt2d_K\|x\|\|d\|)$, $x$ the token of the row with the smallest gap and $d$ the difference of the two
         tokens it hesitates between. Prominent is meant relatively: both parts vanish like $\exp(-g/t)$. Where $W_Q =
-        W_K = 0$, so that all logits tie, $H_o^T = 0$ at every $t$.""")  # fmt: skip
+        W_K = 0$, so that all logits tie, $H_o^T = 0$ at every $t$. How small $t$ has to be depends on the input: what the
+        limit leaves out is of the relative size $\exp(-(g' - g)/t)$, $g'$ the next gap or lead, so that $t$ has to be
+        far below $g' - g$. Where two gaps differ by 0.0016 even $t = 0.001$ is not small.""")  # fmt: skip
 
 
 @SMALL.formula

@@ -214,7 +214,9 @@ ATTAINED.mutant("one less where d_K >= d_V > 1", "_bound(d_V, d_K) -> _bound(d_V
 
 NULL_VECTORS = Claim(RANKS, "hessian.lem-D.2-null-vectors", label="Lemma D.2, by null vectors",
     statement=r"""H_o^T\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} = 0,\ V\begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix}
-        = 0\text{ for all } M\in\mathbb{R}^{d_K\times d_K}""",
+        = 0\text{ for all } M\in\mathbb{R}^{d_K\times d_K},\text{ where } V = \partial(W_QW_K^\top)/\partial(W_K, W_Q)\text{
+        as in Remark D.1, and a stack } [A; B]\text{ stands for the direction that moves } W_K\text{ by } A\text{ and } W_Q
+        \text{ by } B""",
     name="null vectors of the outer-product Hessian", relation=HasStructure(), all_sizes=True,
     uses=("hessian.rem-D.1-corrected",), of_project=True,
     note=r"""With the dimension of these vectors this is the bound of Lemma D.2: $\operatorname{rk}H_o^T \le 2d_Vd_K$

@@ -230,14 +230,14 @@ RANK.mutant("2 d_v - 1", lambda value: value - 1)
 SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text", name="rank assumed for a single head",
     statement=r"\text{For simplicity, we assume that we have } h = 1 \text{ and } r = 2d",
     assumptions=["h = 1, so d_v = d", "r = rank S (Section 2.1)"],
-    relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="error",
+    relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="slip",
     correction="osa.sec-2.4-r-at-most-d",
     consequence=r"""Nothing follows for the costs of Section 2.4, which count the $2d$ columns of the computed $B$; the
         rank of $S$ with a single head is at most $2\lfloor\min(d,N)/2\rfloor$.""",
     note=r"""No input satisfies the assumption. The orders of Section 2.4 use only that $B$ has $2d$ columns, as
-        Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. The author would say that nothing is asserted, and
-        that $r = 2d$ stands for its bound $2 d_v$, the width of the $B$ computed; but Section 2.1 defines $r$ as
-        $\operatorname{rank}S$.""")  # fmt: skip
+        Newton-Schulz makes it, and stand: osa.cost-osa, osa.mem-osa. What is meant shows in what follows: $r = 2d$ is the
+        bound $2 d_v$, the width of the $B$ computed, while Section 2.1 defines $r$ as $\operatorname{rank}S$. So this is a
+        slip in a symbol, and nothing that the paper concludes is wrong by it.""")  # fmt: skip
 
 
 @SINGLE_HEAD_RANK.formula

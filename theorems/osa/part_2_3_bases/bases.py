@@ -81,7 +81,7 @@ QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smalles
 QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", name="first column fixed by QR",
     statement=r"""\text{QR always fixes the first column of } \mathbf{M} \text{ (up to some scaling) when constructing }
         \mathbf{B}(\mathbf{X})""",
-    assumptions=["M = B R, B with orthonormal columns, R upper triangular", "M has nonzero first column"],
+    assumptions=["M = B R, B with orthonormal columns, R upper triangular"],
     relation=HasStructure(), at_sizes=True,
     sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
 )  # fmt: skip

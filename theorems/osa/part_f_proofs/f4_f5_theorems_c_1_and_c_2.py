@@ -151,8 +151,9 @@ EQUATION_49.counterexample(
 
 EQUATION_49_CORRECTED = Claim(VECTORISED, "osa.eq-49-corrected", label="Eq. (49), with X",
     statement=r"""
-        \partial\operatorname{vec}\mathrm{OSA}=\cdots+(\mathbf{I}_d\otimes\mathbf{A}(\mathbf{X})\mathbf{X})\,\partial
-        \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
+        \mathrm{OSA}(\mathbf{X})=\mathbf{A}(\mathbf{X})\mathbf{X}\mathbf{W}^V\mathbf{W}^O,\ \mathbf{A}(\mathbf{X})\text{ and
+        }\mathbf{X}\text{ fixed}:\ \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=(\mathbf{I}_d\otimes
+        \mathbf{A}(\mathbf{X})\mathbf{X})\,\partial\operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
     name="differential of the layer by its weights, corrected", relation=Equal(), all_sizes=True,
     uses=("osa.kron-vec",), corrects="osa.eq-49", of_project=True,
 )  # fmt: skip

@@ -128,9 +128,9 @@ LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it",
     lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0))  # fmt: skip
 
 FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1", name="scalar Newton-Schulz polynomial",
-    statement=r"""\text{Newton-Schultz cannot increase the singular values greater than } \sqrt3 \text{ for all choices
-        of } K. \text{ the repeated application of the polynomial has a fixed point at 1 for values in the range }
-        (0,\sqrt3)""",
+    statement=r"""\text{Proof of Lemma F.1: ``Newton-Schultz cannot increase the singular values greater than } \sqrt3 \text{
+        for all choices of } K\text{''}.\ \text{Footnote 6: ``the repeated application of the polynomial has a fixed point at
+        1 for values in the range } (0,\sqrt3)\text{''}""",
     assumptions=[
         "g(s) = s (3 - s^2)/2",
         Assumption("s > 0", positive=lambda s: s),

@@ -163,7 +163,8 @@ GROWTH.mutant("constant 21/10", denominator=21)
 
 POINTWISE = Claim(ROWS, "skipless.prop-1-diffuse-n-pointwise",
     label="Proposition 1, diffuse rows, for one matrix that grows", name="condition number when one matrix grows",
-    statement=r"\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))",
+    statement=r"""\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))\text{ for every }\mathbf{M}\in\mathbb
+        R^{n\times n},\ n\ge2\text{ and }\tau>0""",
     assumptions=[INVERSE],
     relation=AtMost(left="1 / kappa(S_tau)"), sizes={"n": (2, 4)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-diffuse-sharp")  # fmt: skip
@@ -184,8 +185,9 @@ POINTWISE.mutant("last instead of first rows and columns", lambda M, tau: flatne
 IDENTITY_LOGITS = Claim(SKIPLESS, "skipless.prop-1-scaled-identity", label="The softmax of a multiple of the identity",
     statement=r"""
         \kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau(\gamma
-        \mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}}""",
-    assumptions=["gamma > 0"],
+        \mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}},\quad n\ge2,\ \gamma>0,\ \tau>0""",
+    assumptions=[Assumption("n >= 2", nonnegative=lambda n: n - 2), Assumption("gamma > 0", positive=lambda gamma: gamma),
+        Assumption("tau > 0", positive=lambda tau: tau)],
     name="softmax of a multiple of the identity", relation=Equal(), sizes={"n": (2, 6)}, of_project=True,
     note=r"""$S$ is symmetric with eigenvalues 1 and, $n - 1$ times, $(1 - x)/(1 + (n - 1)x)$ for $x =
         e^{-\gamma/\tau}$. At fixed $\gamma/\tau$ $\kappa$ grows linearly in $n$, and $\|S - I\|$ tends to 1.""",

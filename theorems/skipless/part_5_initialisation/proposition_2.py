@@ -124,10 +124,16 @@ SECOND_TERM.mutant("P alone", lambda P: flatness(P))
 MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
     label="Conditioning of the second term for attention with a majority on the diagonal",
     statement=r"""
-        \mathbf{P}=\mathbf{W}^V\mathbf{W}^O,\ \mathbf{P}^\top\mathbf{P}=s^2\mathbf{I}\ne0,\ a=\min_i(2\mathbf{A}_{ii}-1)
-        >0\ \Rightarrow\ \kappa(\mathbf{P}^\top\otimes\mathbf{A})=\kappa(\mathbf{A})\le\frac na,\ \text{and}\le\frac{1+
-        q}{1-q}\ \text{if}\ q=\sqrt{2n}\max_i(1-\mathbf{A}_{ii})<1""",
-    assumptions=[STOCHASTIC, "P^T P is a multiple of I", Assumption("a > 0", positive=majority)],
+        \mathbf{A}\ge0,\ \mathbf{A}\mathbf{1}=\mathbf{1},\ \mathbf{P}=\mathbf{W}^V\mathbf{W}^O,\ \mathbf{P}^\top\mathbf{P}=
+        s^2\mathbf{I}\ne0,\ a=\min_i(2\mathbf{A}_{ii}-1)>0\ \Rightarrow\
+        \kappa(\mathbf{P}^\top\otimes\mathbf{A})=\kappa(\mathbf{A})\le\frac na,\ \text{and}\le\frac{1+q}{1-q}\ \text{if}\
+        q=\sqrt{2n}\max_i(1-\mathbf{A}_{ii})<1""",
+    assumptions=[
+        STOCHASTIC, Assumption("A >= 0", nonnegative=lambda A: A),
+        Assumption("P^T P is a multiple of I", zero=lambda P: P.T @ P - eye(P.shape[0]) * (P[:, :1].T @ P[:, :1])),
+        Assumption("P is not 0", positive=lambda P: P[:, :1].T @ P[:, :1]),
+        Assumption("a > 0", positive=majority),
+    ],
     name="conditioning by a diagonal majority", relation=AtMost(), sizes={"n": (1, 4), "d": (1, 2)}, of_project=True,
     corrects="skipless.sec5.2-second-term",
     note=r"""$\|Ax\|_\infty \ge a\|x\|_\infty$, so $s_{\min} \ge a/\sqrt n$; and $s_{\max} \le \sqrt n$, the square root

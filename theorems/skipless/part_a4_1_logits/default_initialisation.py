@@ -15,7 +15,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_1_logits.dominance import Tolerance
 from theorems.skipless.part_a4_1_logits.enumeration import Scale
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, LENGTH, Dimension
-from verify.matrix import absolute, column, rational
+from verify.matrix import absolute, column, concatenate, eye, kron, rational, vec_r, zeros
 from verify.oracles import LawTest, Normal, at_least_probability, expectation
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
 from verify.vocabulary.hypotheses import normal_entries
@@ -85,35 +85,35 @@ DEFAULT_ALPHA.mutant("O(1 / sqrt(d))", lambda d, C: C * C / d)
 ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The default product of query and key weights",
     statement=r"""
         \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
-        \sigma^4dd_{in}=\alpha^2,\ \text{entries uncorrelated}""",
+        \sigma^4dd_{in}=\alpha^2,\ \text{any two entries are uncorrelated}""",
     assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
     hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
     name="moments of the default query-key product", relation=Equal(), all_sizes=True,
-    sizes={"d": (1, 4), "d_in": (1, 4)}, exact=True, of_project=True, corrects="skipless.a4.1-default-alpha",
-    note=r"Only variances enter, so truncation matters through $\sigma$ alone.")  # fmt: skip
+    sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True, corrects="skipless.a4.1-default-alpha",
+    note=r"""Only variances enter, so truncation matters through $\sigma$ alone.""")  # fmt: skip
 
 
-def _row(W_Q: Any, W_K: Any, sigma: Any) -> Any:
-    """(W_Q W_K^T)_kk and (W_Q W_K^T)_kl for two rows of W_Q / sigma and of W_K / sigma, shape (1, 2)."""
-    return (W_Q @ W_K.T * sigma * sigma)[:1]
+def _entries(W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    """The entries of W_Q W_K^T, row by row, from W_Q / sigma and W_K / sigma, shape (d^2, 1)."""
+    return vec_r(W_Q @ W_K.T * sigma * sigma)
 
 
 def _products(W_Q: Any, W_K: Any, sigma: Any) -> Any:
-    return _row(W_Q, W_K, sigma).T @ _row(W_Q, W_K, sigma)
+    return _entries(W_Q, W_K, sigma) @ _entries(W_Q, W_K, sigma).T
 
 
 @ALPHA_EXACT.formula
 def default_product_moments(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    """Mean, alpha^2 and covariance of two entries of a row, shape (3, 1)."""
+    """Means of all entries and d times their covariances, alpha^2 I, shape (d^2, 1 + d^2)."""
     fourth = sigma * sigma * sigma * sigma
-    return column(0 * sigma, fourth * (d * d_in), 0 * sigma)
+    return concatenate([zeros(d**2, 1) + 0 * sigma, kron(eye(d), eye(d)) * (fourth * (d * d_in))], axis=1)
 
 
 @ALPHA_EXACT.oracle
 def default_product_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
-    rows = {"W_Q": Normal(2, d_in), "W_K": Normal(2, d_in)}
-    mean, products = (expectation(f, **rows)(sigma=sigma) for f in (_row, _products))
-    return column(mean[:, :1], (products[:1, :1] - mean[:, :1] * mean[:, :1]) * d, products[:1, 1:2] * d)
+    weights = {"W_Q": Normal(d, d_in), "W_K": Normal(d, d_in)}
+    mean, products = (expectation(f, **weights)(sigma=sigma) for f in (_entries, _products))
+    return concatenate([mean, (products - mean @ mean.T) * d], axis=1)
 
 
 ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")

@@ -18,7 +18,8 @@ from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
 )  # fmt: skip
 from theorems.skipless.quantities import initial_product
 from verify.matrix import (
-    absolute, column, concatenate, diag_part, exp, frobenius_norm, mapped, ones, softmax, spectral_norm, stack_rows,
+    absolute, column, concatenate, diag_part, exp, frobenius_norm, hadamard, mapped, ones, row_sums, softmax, spectral_norm,
+    stack_rows,
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, checked
 
@@ -267,20 +268,31 @@ INDEX.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], 
 INDEX.mutant("up to n", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[0]))
 
 INDEX_CORRECTED = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index-corrected", label="Eq. (27), its sum corrected",
-    statement=r"\|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2}",
-    name="range of the Frobenius sum, corrected", relation=Equal(), at_sizes={"n": 2, "d": 1}, of_project=True,
+    statement=r"""\|\mathbf{J}_{\mathbf{A},i}\|_F^2=\textstyle\sum_{j,k=1}^n((\mathbf{J}_{\mathbf{A},i})_{jk})^2=s_{2,i}-2s_{3,i}+
+        s_{2,i}^2,\quad s_{p,i}=\sum_j\mathbf{A}_{ij}^p,\ \mathbf{J}_{\mathbf{A},i}=\partial\mathbf{A}_{i,:}/\partial
+        \mathbf{M}_{i,:}""",
+    name="range of the Frobenius sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="skipless.eq-27-index", uses=("skipless.eq-22",))  # fmt: skip
 
 
 @INDEX_CORRECTED.formula
-def root_of_sum_to_length(X: Tokens, W: Product) -> Any:
-    """The sum over j, k = 1..n for all i, shape (n, 1)."""
-    return _root_of_sum(X, W, X.shape[0], X.shape[0])
+def squared_norms_by_power_sums(X: Tokens, W: Product) -> Any:
+    """s_2 - 2 s_3 + s_2^2 for all rows of the attention, shape (n, 1)."""
+    A = attention(X, W)
+    squares = hadamard(A, A)
+    s_2, s_3 = row_sums(squares), row_sums(hadamard(squares, A))
+    return s_2 - s_3 * 2 + hadamard(s_2, s_2)
 
 
-INDEX_CORRECTED.oracle(frobenius_norms)
-INDEX_CORRECTED.mutant("up to d, as printed", root_of_sum_to_dimension)
-INDEX_CORRECTED.mutant("one index to d only", lambda X, W: _root_of_sum(X, W, X.shape[0], X.shape[1]))
+@INDEX_CORRECTED.oracle
+def sums_of_squares_differentiated(X: Tokens, W: Product) -> Any:
+    """The sum of the squares of all entries of each differentiated block, shape (n, 1)."""
+    blocks = differentiated_blocks(X @ W @ X.T)
+    return concatenate(mapped(lambda block: row_sums(row_sums(hadamard(block, block)).T), blocks), axis=0)
+
+
+INDEX_CORRECTED.mutant("up to d in one index", "row_sums(squares) -> row_sums(squares[:, : X.shape[1]])")
+INDEX_CORRECTED.mutant("the diagonal of the block alone", "hadamard(s_2, s_2) -> 0 * s_2")
 
 
 # -- the derivative of the logits, left out ----------------------------------------------------------------------------

@@ -117,7 +117,8 @@ HESSIAN_QQ.mutant("no mask", "masked_weights(Q, K, M) -> softmax(Q @ K.T / sqrt(
 
 HESSIAN_QK = Claim(CURVED, "transformer.attention-hessian-query-key", label="Second derivative in queries and keys",
     statement=r"""\frac{\partial^2F_{ia}}{\partial Q_{ib}\partial K_{lc}} = \frac1{\sqrt{d_K}}\delta_{bc}D_{ial} +
-        \frac1{d_K}Q_{ic}\sum_jH_{iajl}K_{jb},\quad H \text{ the second derivative in the logits}""",
+        \frac1{d_K}Q_{ic}\sum_jH_{iajl}K_{jb},\quad D_{ial} = P_{il}(V_{la}-F_{ia}),\ H_{iajl} =
+        \frac{\partial^2F_{ia}}{\partial T_{ij}\partial T_{il}}""",
     name="second derivative in queries and keys", relation=Equal(), all_sizes=True,
     uses=("transformer.attention-hessian-logits",))  # fmt: skip
 
@@ -137,7 +138,8 @@ HESSIAN_QK.mutant("values not centred", "P @ V -> 0 * (P @ V)")
 HESSIAN_QK.mutant("no mask", "masked_weights(Q, K, M) -> softmax(Q @ K.T / sqrt(Q.shape[1]))")
 
 HESSIAN_KK = Claim(CURVED, "transformer.attention-hessian-key-key", label="Second derivative in the keys",
-    statement=r"\frac{\partial^2F_{ia}}{\partial K_{jb}\partial K_{lc}} = \frac1{d_K}Q_{ib}Q_{ic}H_{iajl}",
+    statement=r"""\frac{\partial^2F_{ia}}{\partial K_{jb}\partial K_{lc}} = \frac1{d_K}Q_{ib}Q_{ic}H_{iajl},\quad H_{iajl}
+        = \frac{\partial^2F_{ia}}{\partial T_{ij}\partial T_{il}}""",
     name="second derivative in the keys", relation=Equal(), all_sizes=True,
     uses=("transformer.attention-hessian-logits",))  # fmt: skip
 
