@@ -4,6 +4,7 @@ equality, bounds, limits, laws, growth   the attacks on relations, one module ea
 counterexamples                          declared ones, certified
 proofs, bound_proofs, fixed_sizes        identities and bounds proved for all sizes, identities at given ones
 evaluation, units, assumptions           a claim's functions at inputs, rounding units, assumptions tested
+stated                                   whether inputs that meet the stated assumptions, and no others, uphold it
 search, settings, record                 draws examined, the run asked for, what a check returns
 independence                             whether an oracle shares code with its formula
 """
@@ -19,6 +20,7 @@ from verify.checks.laws import LawAttack
 from verify.checks.limits import LimitAttack
 from verify.checks.record import Record
 from verify.checks.settings import Settings
+from verify.checks.stated import as_stated, comparable
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost, Equal, FollowsLaw, HasStructure, OrderOfGrowth, Relation, TendsTo
 
@@ -50,4 +52,6 @@ def checks_of(claim: Claim, settings: Settings) -> list[Check]:
             return certify(claim, attack)
 
         found.append(Check("counterexample", "exact or ball", certified, draws=False))
+    if settings.effort.name == "deep" and comparable(claim):
+        found.append(Check("as stated", "float64", as_stated))
     return found

@@ -30,7 +30,8 @@ from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.inputs.witnesses import Given, witnesses_of
-from verify.vocabulary.claims import Assumption, Claim
+from verify.vocabulary.assumptions import Assumption
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.relations import AtMost

@@ -29,7 +29,8 @@ from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.evaluation import defect_of
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
 from verify.checks.settings import Settings
-from verify.vocabulary.claims import PROVABLE, Assumption, Claim
+from verify.vocabulary.assumptions import Assumption
+from verify.vocabulary.claims import PROVABLE, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 from verify.vocabulary.hypotheses import Hypothesis as Property

@@ -1,6 +1,7 @@
 """The vocabulary: what is claimed, as data.  It imports nothing else of the engine.
 
-claims     papers, settings, claims, assumptions, mutants, counterexamples
+claims     papers, settings, claims, mutants, counterexamples
+assumptions conditions with tests, definitions, conventions
 judgements words that need a reading, glyphs in doubt
 hypotheses properties of single inputs, for proofs for all sizes
 relations  what kind of statement a claim makes: equal, at most, tends to, ...
@@ -11,7 +12,8 @@ registry   all claims by id; duplicate ids and dangling links are errors
 errors     one type per cause
 """
 
-from verify.vocabulary.claims import VERDICTS, Assumption, Claim, Counterexample, Mutant, Paper, Scale, Setting
+from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition
+from verify.vocabulary.claims import VERDICTS, Claim, Counterexample, Mutant, Paper, Scale, Setting
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
@@ -48,7 +50,10 @@ __all__ = [
     "Assumption",
     "AtMost",
     "Claim",
+    "Construction",
+    "Convention",
     "Counterexample",
+    "Definition",
     "Doubt",
     "Equal",
     "FollowsLaw",

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+from verify.vocabulary.assumptions import Assumption, SizeCondition, Stated, text_of
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
@@ -41,6 +42,12 @@ def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
         return found
 
     return decorator if function is None else decorator(function)
+
+
+def _together(where: SizeCondition | None, stated: Sequence[SizeCondition]) -> SizeCondition:
+    """Sizes that meet `where` and all stated conditions."""
+    conditions = [condition for condition in (where, *stated) if condition is not None]
+    return conditions[0] if len(conditions) == 1 else lambda sizes: all(condition(sizes) for condition in conditions)
 
 
 #: Verdicts, from best to worst known.
@@ -66,20 +73,6 @@ class Paper:
     authors: tuple[str, ...] = ()
     printed: str = ""
     of_project: bool = False
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """A printed assumption.
-
-    Where it can be tested, `positive` returns scalars or an array that must be > 0, `nonnegative` one that must be
-    >= 0 and `zero` one that must vanish; each takes any subset of the claim's inputs by name.
-    """
-
-    text: str
-    positive: Callable[..., Any] | None = None
-    nonnegative: Callable[..., Any] | None = None
-    zero: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,7 @@ class Setting:
 
     paper: Paper
     title: str = ""
-    assumptions: Sequence[str | Assumption] = ()
+    assumptions: Sequence[Stated] = ()
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     where: Callable[[Mapping[str, int]], bool] | None = None
     inputs: Callable[..., Mapping[str, Any]] | None = None
@@ -179,7 +172,8 @@ class Claim:
     sizes: the named sizes of the annotations with inclusive ranges, ``{"L": (1, 5)}``, in the place of the setting's, or
         the names of those of the setting's that occur, ``("L", "d_V")``.
     where: condition on the sizes, part of the assumptions, in the place of the setting's.
-    assumptions: printed assumptions besides those of the setting, as text or as `Assumption` with a test.
+    assumptions: what it assumes besides the setting: conditions with a test (`Assumption`), and what symbols stand for
+        (`Definition`, `Convention`, `Construction`).
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
     severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
@@ -208,7 +202,7 @@ class Claim:
     relation: Relation
     sizes: Any = None
     where: Any = None
-    assumptions: Sequence[str | Assumption] = ()
+    assumptions: Sequence[Stated] = ()
     expects: str = "holds"
     severity: str | None = None
     uses: Sequence[str] = ()
@@ -305,7 +299,10 @@ class Claim:
         self.hypotheses = (*setting.hypotheses, *self.hypotheses)
         self.without_domains = {**setting.without_domains, **self.without_domains}
         self.exact = setting.exact if self.exact is None else self.exact
-        self.where = self.where or setting.where or (lambda sizes: True)
+        self.where = _together(
+            self.where or setting.where,
+            [item.sizes for item in self.assumptions if isinstance(item, Assumption) and item.sizes],
+        )
         if self.sizes is None:
             self.sizes = setting.sizes
         elif not isinstance(self.sizes, Mapping):
@@ -460,13 +457,9 @@ class Claim:
 
     @property
     def tested_assumptions(self) -> list[Assumption]:
-        """The assumptions that come with a test."""
-        return [
-            item
-            for item in self.assumptions
-            if isinstance(item, Assumption) and (item.positive or item.nonnegative or item.zero)
-        ]
+        """The assumptions that come with a test of inputs."""
+        return [item for item in self.assumptions if isinstance(item, Assumption) and item.tests]
 
     @property
     def assumption_texts(self) -> list[str]:
-        return [item.text if isinstance(item, Assumption) else item for item in self.assumptions]
+        return [text_of(item) for item in self.assumptions]

@@ -1,0 +1,198 @@
+"""What a claim states is what its checks look at: hidden hypotheses are found, of every kind, and stated ones are not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+
+from verify.checks.settings import settings_for
+from verify.checks.stated import broken_as_stated, comparable, problems_of_assumptions, undrawn_sizes
+from verify.matrix import absolute, eye, frobenius_norm, row_sums, softmax, spectral_norm, sqrt
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Convention,
+    Definition,
+    Equal,
+    Paper,
+    Real,
+    RegistryError,
+    Shape,
+    load,
+)
+
+PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
+QUICK = settings_for("quick", 0)
+Square = Annotated[Any, Shape("n", "n")]
+Row = Annotated[Any, Shape("1", "n")]
+Scalar = Annotated[Any, Real(0.5, 2.0)]
+
+
+def claim(relation: Any, assumptions: Any = (), **options: Any) -> Claim:
+    options.setdefault("sizes", {"n": (1, 3)})
+    return Claim(PAPER, "toy.a", "a", name="toy", statement="x", relation=relation, assumptions=assumptions, **options)
+
+
+# -- hypotheses that hide in a preparation, a range or a size ----------------------------------------------------------
+
+SKEW = Assumption("S is skew", zero=lambda S: S + S.T)
+STOCHASTIC = Assumption("rows of A sum to 1", zero=lambda A: row_sums(A) - 1)
+ENTRIES = Assumption("A >= 0", nonnegative=lambda A: A)
+
+
+def sign_in_a_range(assumptions: Any) -> Claim:
+    it = claim(Equal(), assumptions)
+    it.formula(absolute_of_scalar)
+    it.oracle(lambda c: c)
+    return it
+
+
+def absolute_of_scalar(c: Scalar) -> Any:
+    return absolute(c)
+
+
+def rows_of_a_softmax(assumptions: Any) -> Claim:
+    it = claim(AtMost(), assumptions)
+    it.inputs(attention_matrix)
+    it.formula(root_of_rows)
+    it.oracle(lambda A: sqrt(frobenius_norm(A) ** 2))
+    return it
+
+
+def attention_matrix(T: Square) -> dict[str, Any]:
+    return {"A": softmax(T)}
+
+
+def root_of_rows(A: Square) -> Any:
+    return frobenius_norm(A * 0 + eye(A.shape[0]))
+
+
+def skew_preparation(assumptions: Any) -> Claim:
+    it = claim(Equal(), assumptions)
+    it.inputs(skew_matrix)
+    it.formula(minus_the_square)
+    it.oracle(lambda S: S.T @ S)
+    return it
+
+
+def skew_matrix(G: Square) -> dict[str, Any]:
+    return {"S": G - G.T}
+
+
+def minus_the_square(S: Square) -> Any:
+    return -(S @ S)
+
+
+def norm_at_hand(assumptions: Any) -> Claim:
+    it = claim(AtMost(), assumptions)
+    it.inputs(matrix_and_its_norm)
+    it.formula(the_bound)
+    it.oracle(lambda W: spectral_norm(W.T))
+    return it
+
+
+def matrix_and_its_norm(W: Square) -> dict[str, Any]:
+    return {"W": W, "bound": spectral_norm(W)}
+
+
+def the_bound(bound: Scalar) -> Any:
+    return bound
+
+
+HIDDEN: dict[str, tuple[Any, list[Assumption]]] = {
+    "a sign, in a range": (sign_in_a_range, [Assumption("c >= 0", nonnegative=lambda c: c)]),
+    "nonnegative entries and row sums, in a softmax": (rows_of_a_softmax, [STOCHASTIC, ENTRIES]),
+    "antisymmetry, in a preparation": (skew_preparation, [SKEW]),
+    "a norm, in a preparation": (
+        norm_at_hand,
+        [Assumption("||W||_2 <= bound", nonnegative=lambda W, bound: bound - spectral_norm(W))],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_a_hidden_hypothesis_is_found_and_a_stated_one_is_met(kind: str) -> None:
+    make, stated = HIDDEN[kind]
+    hidden = broken_as_stated(make([]), QUICK, 12)
+    assert hidden.broken is not None and hidden.broken.excess > 0.01
+    assert "the tested assumptions hold, the statement does not" in str(hidden.broken)
+    told = broken_as_stated(make(stated), QUICK, 12)
+    assert told.broken is None and told.compared > 0
+
+
+def test_half_of_what_is_needed_is_not_enough() -> None:
+    """Rows that sum to 1 may have negative entries."""
+    assert broken_as_stated(rows_of_a_softmax([STOCHASTIC]), QUICK, 24).broken is not None
+
+
+def test_conditions_that_nothing_meets_leave_nothing_compared() -> None:
+    never = Assumption("c^2 < 0", positive=lambda c: -c * c)
+    assert broken_as_stated(sign_in_a_range([never]), QUICK, 6).compared == 0
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+def test_sizes_that_are_never_drawn_are_stated() -> None:
+    hidden = claim(Equal(), sizes={"n": (2, 3), "m": (1, 2)})
+    assert undrawn_sizes(hidden) == [{"n": 1, "m": 1}, {"n": 1, "m": 2}]
+    where = claim(Equal(), sizes={"n": (1, 2), "m": (1, 2)}, where=lambda sizes: sizes["m"] <= sizes["n"])
+    assert undrawn_sizes(where) == [{"n": 1, "m": 2}]
+    at_least_two = Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)
+    assert undrawn_sizes(claim(Equal(), [at_least_two], sizes={"n": (2, 3), "m": (1, 2)})) == []
+
+
+def test_a_condition_on_sizes_holds_of_all_that_are_drawn() -> None:
+    odd = claim(Equal(), [Assumption("n is odd", sizes=lambda sizes: sizes["n"] % 2 == 1)], sizes={"n": (1, 4)})
+    assert [n for n in range(1, 5) if odd.where({"n": n})] == [1, 3] and undrawn_sizes(odd) == []
+
+
+# -- kinds -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_assumption_names_what_takes_part() -> None:
+    good = [
+        SKEW,
+        Definition("minus the square of S", by=minus_the_square),
+        Convention("S^2 is S S", by=(minus_the_square,)),
+        Construction("S in R^{n x n}", shapes={"S": ("n", "n")}),
+    ]
+    assert problems_of_assumptions(skew_preparation(good)) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        ("S is skew", "is words alone"),
+        (Assumption("S is skew"), "is a condition without a test"),
+        (Definition("P is a softmax", by=softmax), "names softmax, which no function of the claim reaches"),
+        (Convention("row by row", by=(minus_the_square, row_sums)), "names row_sums, which no function"),
+        (Construction("S is n x m", shapes={"S": ("n", "m")}), r"S has the shape \('n', 'n'\)"),
+        (Construction("X is n x m", shapes={"X": ("n", "m")}), "none of X is an input with a shape"),
+    ],
+)
+def test_what_takes_no_part_is_refused(wrong: Any, what: str) -> None:
+    (problem,) = problems_of_assumptions(skew_preparation([wrong]))
+    with pytest.raises(AssertionError, match=what):
+        raise AssertionError(problem)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Definition("x", by=None), lambda: Convention("x", by="relu"), lambda: Construction("x")]
+)
+def test_a_kind_without_its_object_is_refused(make: Any) -> None:
+    with pytest.raises(RegistryError, match=r"'x': a (definition|convention|construction) names"):
+        make()
+
+
+# -- the registry ------------------------------------------------------------------------------------------------------
+
+CLAIMS = load()
+
+
+@pytest.mark.parametrize("claim_id", [claim_id for claim_id, item in CLAIMS.items() if comparable(item)][::12])
+def test_a_sample_of_claims_holds_as_stated(claim_id: str) -> None:
+    assert broken_as_stated(CLAIMS[claim_id], QUICK, 3).broken is None
