@@ -66,7 +66,7 @@ def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
 
 
 def _annotated_shapes(claim: Claim) -> dict[str, tuple[str, ...]]:
-    shapes = {}
+    shapes: dict[str, tuple[str, ...]] = {}
     for function in claim.named_functions().values():
         for name, hint in _hints(function).items():
             for spec in getattr(hint, "__metadata__", ()):
