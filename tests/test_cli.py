@@ -51,6 +51,20 @@ def test_run_then_list_show_and_report(folder: Path) -> None:
     }
 
 
+def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path: Path) -> None:
+    write_claim(tmp_path / "demo_claims", "sound")
+    text = (tmp_path / "demo_claims/sound.py").read_text()
+    (tmp_path / "demo_claims/sound.py").unlink()
+    (tmp_path / "demo_claims/__init__.py").write_text(f'"""The whole of it."""\n{text}')
+    (tmp_path / "demo_module.py").write_text(text.replace("demo", "mod"))
+    for package in ("demo_claims", "demo_module"):
+        verify(tmp_path, "--package", package, "run", "--effort", "quick", "--jobs", "1")
+        reported = verify(tmp_path, "--package", package, "report", "--out", f"{package}-report", "--jobs", "1")
+        assert reported.returncode == 0, reported.stderr
+    page = (tmp_path / "demo_claims-report/papers/demo.html").read_text(encoding="utf-8")
+    assert "The whole of it (1)" in page
+
+
 def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "2")

@@ -435,6 +435,40 @@ def test_what_cannot_be_converted_is_shown_as_source_and_counted() -> None:
     assert typesetter.display(r"\undefinedcommand x").startswith("<code")
 
 
+SCRIPT = "<script>document.title='taken'</script>"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        rf"a \text{{{SCRIPT}}}",
+        rf"\frac{{\text{{{SCRIPT}}}}}{{2}}",
+        rf"\mbox{{{SCRIPT}}}",
+        rf"\textbf{{{SCRIPT}}}",
+        rf"\fbox{{{SCRIPT}}}",
+        rf"\verb|{SCRIPT}|",
+        r"\text{&lt;script>document.title='taken'&lt;/script>}",
+        r"\text{&#x3C;script>document.title='taken'&#x3C;/script>}",
+        r"\href{javascript:document.title='taken'}{x}",
+        r"\style{background:url(x)}{x}",
+        SCRIPT,
+    ],
+)
+def test_a_statement_puts_no_element_of_its_own_on_a_page(latex: str) -> None:
+    for shown in (Typesetter().display(latex), prose(f"${latex}$"), prose(latex)):
+        tree = ElementTree.fromstring(f"<p>{shown}</p>".replace("<wbr>", ""))
+        assert not {element.tag for element in tree.iter()} & {"script", "a", "img"}
+        assert not any({"href", "style"} & element.attrib.keys() for element in tree.iter())
+
+
+def test_pages_allow_no_script_but_their_own_files(pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        policies = [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+        assert len(policies) == 1 and "default-src 'none'" in str(policies[0]) and "unsafe" not in str(policies[0])
+        assert all(script.get("src") for script in page.all("script")), "no script stands in a page"
+        assert not any(name.startswith("on") or name == "style" for _, given in page.tags for name in given)
+
+
 def test_statements_break_around_words_and_at_wide_spaces_and_nowhere_else() -> None:
     def found(latex: str) -> list[str]:
         return [content.strip() or "|" for _, content in segments(latex)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from verify.report.contents import package_of, summary
 from verify.report.errata import Erratum
 from verify.report.model import Report
 from verify.report.weights import WEIGHTS
@@ -31,15 +31,9 @@ class Part:
 def parts(report: Report, paper: Paper) -> list[Part]:
     """The parts of a paper in its order, each with the claims that are shown."""
     found: dict[str, list[Claim]] = {}
-    for claim in sorted(report.chosen(paper.key), key=lambda claim: claim.module.rpartition(".")[0]):
-        found.setdefault(claim.module.rpartition(".")[0], []).append(claim)
-    return [Part(_summary(package), claims) for package, claims in found.items()]
-
-
-def _summary(package: str) -> str:
-    """The first line of a package's docstring."""
-    text = (importlib.import_module(package).__doc__ or package).strip()
-    return text.splitlines()[0].rstrip(".")
+    for claim in sorted(report.chosen(paper.key), key=lambda claim: package_of(claim.module)):
+        found.setdefault(package_of(claim.module), []).append(claim)
+    return [Part(summary(package).rstrip("."), claims) for package, claims in found.items()]
 
 
 def about(report: Report, paper: Paper) -> str:
