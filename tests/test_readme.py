@@ -7,7 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
+from verify.report.citations import link
 from verify.report.contents import contents_markdown
 from verify.vocabulary import load
 
@@ -78,6 +80,23 @@ def test_the_readme_is_one_screen_with_a_picture_and_findings_that_are_the_regis
     assert re.search(r"!\[[^]]+\]\(docs/\S+\.png\)", README)
     findings = re.findall(r"^- \*.*?\(`([a-z]+\.\S+)`\):", README, flags=re.MULTILINE)
     assert len(findings) == 3 and all(load()[claim_id].expects == "refuted" for claim_id in findings)
+
+
+def test_the_citation_names_the_papers_as_their_packages_do() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    papers = {claim.paper.key: claim.paper for claim in load().values() if not claim.paper.of_project}
+    found = {
+        (
+            item["title"],
+            tuple(f"{author['given-names']} {author['family-names']}" for author in item["authors"]),
+            item["conference"]["name"],
+            item["url"],
+        )
+        for item in cited
+    }
+    assert found == {(paper.title, paper.authors, paper.venue, link(paper)) for paper in papers.values()}
+    assert all(str(item["year"]) in item["conference"]["name"] for item in cited)
+    assert all(paper.checked for paper in papers.values()), "each says which text was checked"
 
 
 def test_the_citation_names_what_the_package_is() -> None:

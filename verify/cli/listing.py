@@ -88,6 +88,7 @@ def _disagrees(report: Report, claim: Claim) -> bool:
 
 def _show(options: argparse.Namespace) -> int:
     from verify.report import build, claim_json, paste, restricted, status_of
+    from verify.report.citations import reference
     from verify.report.unicode import readable
     from verify.report.wording import how_sure, titled
 
@@ -99,7 +100,7 @@ def _show(options: argparse.Namespace) -> int:
         print(json.dumps(claim_json(report, claim), indent=1, allow_nan=False))
         return 0
     verdict = report.verdicts[claim.id]
-    print(f"{painted(titled(claim), 'title')}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
+    print(f"{painted(titled(claim), 'title')}  [{claim.id}]\n{claim.paper.title} ({reference(claim.paper)})")
     print(f"in {claim.module.replace('.', '/')}.py\n")
     print(textwrap.indent(claim.statement if options.latex else readable(claim.statement), "  "))
     for text in claim.assumption_texts:

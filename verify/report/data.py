@@ -16,7 +16,8 @@ from verify.vocabulary.claims import Claim, Paper
 
 #: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.  3: totals of printed and own
 #: claims apart; provenance; per claim name, consequence, sides, violations, how_sure.
-REPORT_SCHEMA = 3
+#: 4: of papers authors, venue, arXiv number, and the text checked.
+REPORT_SCHEMA = 4
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 
 
@@ -41,6 +42,10 @@ def _paper_json(report: Report, paper: Paper) -> dict[str, Any]:
         "key": paper.key,
         "title": paper.title,
         "citation": paper.citation,
+        "authors": list(paper.authors),
+        "venue": paper.venue,
+        "arxiv": paper.arxiv,
+        "text_checked": paper.checked,
         "claims": len(report.chosen(paper.key)),
         "not_encoded": report.not_encoded[paper.key],
         "summary": _summary(report, paper.key),

@@ -11,7 +11,6 @@ from verify.report.contents import package_of, summary
 from verify.report.errata import Erratum
 from verify.report.model import Report
 from verify.report.weights import WEIGHTS
-from verify.report.wording import listed
 from verify.vocabulary.claims import Claim, Paper
 
 #: Verdicts whose statement may be used as printed; a reading under the meaning that is given.
@@ -83,27 +82,3 @@ def findings(items: list[Erratum], papers: list[Paper], number: int) -> list[Err
     for turn in range(max(map(len, queues), default=0)):
         found += sorted((queue[turn] for queue in queues if turn < len(queue)), key=lambda item: item.gravity)
     return found[:number]
-
-
-def of_itself(paper: Paper) -> str:
-    """What the encoded text says of itself: authors, where it appeared, its version; what it does not say is no guess here."""
-    who = f"Authors as printed: {listed(paper.authors)}." if paper.authors else "The text names no authors."
-    if not paper.printed:
-        return f"{who} It prints no venue, date, version, DOI or arXiv number of its own."
-    return f"{who} Of where it stands it prints “{paper.printed}”; it gives no version, DOI or arXiv number of its own."
-
-
-def bibtex(paper: Paper, commit: str | None) -> str:
-    """How to cite a paper, and its edition here, as BibTeX; no identifier that the text does not give."""
-    authors = " and ".join(paper.authors) or "{Anonymous authors}"
-    note = f"Machine-checked claims of ``{paper.title}'' ({paper.citation})"
-    version = f", commit {commit[:12]}" if commit else ""
-    printed = f",\n  note = {{{paper.printed}}}" if paper.printed else ""
-    return (
-        f"@misc{{{paper.key},\n"
-        f"  title = {{{paper.title}}},\n"
-        f"  author = {{{authors}}}{printed}\n}}\n"
-        f"@misc{{attention-theorems-{paper.key},\n"
-        "  title = {The machine-checked edition of attention theory},\n"
-        f"  note = {{{note}{version}}}\n}}"
-    )

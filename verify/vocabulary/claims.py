@@ -52,11 +52,18 @@ PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major").
+    """A source of claims.
 
-    `authors` and `printed` are as the encoded text has them: names in order, and its own words on where it appeared, in
-    which version, under which identifier; empty where it prints none.  A collection of this project's own claims, none
-    of them printed, is `of_project`.
+    Parameters
+    ----------
+    key: with which the ids of its claims begin.
+    title, citation: its title, and authors and place in a few words, for a line beside a claim.
+    vec: its vec convention, "row-major" or "column-major".
+    authors: full names in order.
+    venue: where it appeared, with the year, "NeurIPS 2023".
+    arxiv: its number there, "2311.01575".
+    checked: which text the claims were taken from, in words that go on "an anonymous submission", "version 2".
+    of_project: a collection of this project's own claims, none of them printed.
     """
 
     key: str
@@ -64,7 +71,9 @@ class Paper:
     citation: str
     vec: str
     authors: tuple[str, ...] = ()
-    printed: str = ""
+    venue: str = ""
+    arxiv: str = ""
+    checked: str = ""
     of_project: bool = False
 
 
