@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def _list(options: argparse.Namespace) -> int:
     one_of("--paper", options.paper, {claim.paper.key for claim in registry.values()})
     one_of("--kind", options.kind, {claim.relation.kind for claim in registry.values()})
     one_of("--grade", options.grade, set(GRADES))
-    report = build(registry, options.evidence)
+    report = build(registry, options.evidence, released=True)
     tell_rejected(report.rejected)
     stale = report.stale if options.stale else frozenset(registry)
     chosen = [
@@ -74,12 +75,21 @@ def _list(options: argparse.Namespace) -> int:
     width = max((len(claim.id) for claim in chosen), default=0)
     for claim in chosen:
         verdict = report.verdicts[claim.id]
-        mark = painted("!", "alarm") if _disagrees(report, claim) else " "
+        mark = painted("!", "alarm") if _disagrees(report, claim) else "~" if claim.id in report.released else " "
         status = painted(f"{verdict.status:9s}", verdict.status)
         text = f"{verdict.grade or '':10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}"
         print(f"{mark} {status} {text}".rstrip())
+    _tell_marks(report, chosen)
     tell_missing(report)
     return 0
+
+
+def _tell_marks(report: Report, chosen: list[Claim]) -> None:
+    """Say on stderr what the signs before the verdicts mean, if there were any."""
+    if any(_disagrees(report, claim) for claim in chosen):
+        print("!  the evidence does not give the verdict that the source expects", file=sys.stderr)
+    if any(claim.id in report.released for claim in chosen):
+        print("~  as released, not checked again here", file=sys.stderr)
 
 
 def _disagrees(report: Report, claim: Claim) -> bool:
@@ -94,7 +104,7 @@ def _show(options: argparse.Namespace) -> int:
 
     registry = load(options.package)
     claim = registry[options.id]
-    report = build(registry, options.evidence)
+    report = build(registry, options.evidence, released=True)
     tell_rejected(report.rejected)
     if options.json:
         print(json.dumps(claim_json(report, claim), indent=1, allow_nan=False))
@@ -105,11 +115,16 @@ def _show(options: argparse.Namespace) -> int:
     print(textwrap.indent(claim.statement if options.latex else readable(claim.statement), "  "))
     for text in claim.assumption_texts:
         print(f"  given: {text}")
-    if not report.records_of[claim.id]:
+    if not report.records_of[claim.id] or claim.id in report.released:
         tell_missing(restricted(report, [claim]))
     status = painted(status_of(verdict), verdict.status)
-    quality = f"expected {claim.expects}; grade {verdict.grade}; {report.quality(claim.id)}"
-    print(f"\nverdict: {status}; {quality}")
+    facts = [
+        "as released, not checked again here" if claim.id in report.released else "",
+        "" if verdict.status == claim.expects else f"the source expects {claim.expects}",
+        f"evidence: {verdict.grade}" if verdict.grade else "",
+        report.quality(claim.id),
+    ]
+    print(f"\nverdict: {'; '.join([status, *filter(None, facts)])}")
     print(f"why:     {verdict.why}")
     print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
     for found in report.violations.get(claim.id, []):
