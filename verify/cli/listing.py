@@ -14,6 +14,7 @@ from verify.vocabulary.claims import VERDICTS, Claim
 from verify.vocabulary.registry import Registry, load
 
 if TYPE_CHECKING:
+    from verify.checks.record import Record
     from verify.report import Report
 
 
@@ -96,7 +97,15 @@ def _disagrees(report: Report, claim: Claim) -> bool:
     return claim.id in report.judged and report.verdicts[claim.id].status != claim.expects
 
 
+def place_of(claim: Claim) -> str:
+    """The file that declares a claim, from the folder of its package on."""
+    module = sys.modules[claim.module]
+    inside = claim.module.replace(".", "/")
+    return f"{inside}/__init__.py" if hasattr(module, "__path__") else f"{inside}.py"
+
+
 def _show(options: argparse.Namespace) -> int:
+    from verify.checks.record import UPHELD, VIOLATED
     from verify.report import build, claim_json, paste, restricted, status_of
     from verify.report.citations import reference
     from verify.report.unicode import readable
@@ -111,7 +120,7 @@ def _show(options: argparse.Namespace) -> int:
         return 0
     verdict = report.verdicts[claim.id]
     print(f"{painted(titled(claim), 'title')}  [{claim.id}]\n{claim.paper.title} ({reference(claim.paper)})")
-    print(f"in {claim.module.replace('.', '/')}.py\n")
+    print(f"in {place_of(claim)}\n")
     print(textwrap.indent(claim.statement if options.latex else readable(claim.statement), "  "))
     for text in claim.assumption_texts:
         print(f"  given: {text}")
@@ -142,12 +151,16 @@ def _show(options: argparse.Namespace) -> int:
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:
-            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.outcome}")
+            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.in_words}")
             print(
                 f"    {record.satisfied} of {record.examples} examples, {record.undefined} undefined, {record.duration:.2f} s"
             )
             for name, result in record.mutants.items():
                 print(f"    mutant {'dead ' if result['killed'] else 'ALIVE'} {name}: {result['residual']:.3g}")
+            if record.outcome != UPHELD and record.message:
+                print(textwrap.fill(record.message, 110, initial_indent="    ", subsequent_indent="    "))
+            if record.outcome == VIOLATED and record.details.get("inputs"):
+                _show_violation(claim, record)
             for item in record.details.get("certificates", []):
                 print(f"    {item['title']}")
                 print(textwrap.indent(paste(claim, item["inputs"]), "      "))
@@ -155,6 +168,16 @@ def _show(options: argparse.Namespace) -> int:
     print(f"\n{formula.__module__}, line {inspect.getsourcelines(formula)[1]}\n")
     print(inspect.getsource(formula))
     return 0
+
+
+def _show_violation(claim: Claim, record: Record) -> None:
+    """What a search found: both sides again, and, where that is certain, the counterexample to declare."""
+    from verify.evidence.failure import declaration, replay_call
+
+    print("    both sides there:")
+    print(textwrap.indent(replay_call(claim, record.details["inputs"]), "      "))
+    for line in declaration(claim, record):
+        print(f"    {line}")
 
 
 def _show_links(registry: Registry, claim: Claim) -> None:

@@ -27,7 +27,7 @@ from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
 from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
-from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, trusted_arguments
+from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,6 +45,9 @@ def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
 
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
+
+#: How grave a refutation is.
+SEVERITIES = ("error", "slip")
 
 #: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
 PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
@@ -190,7 +193,7 @@ class Claim:
     where: condition on the sizes, part of the assumptions, in the place of the setting's.
     assumptions: printed assumptions besides those of the setting, as text or as `Assumption` with a test.
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
-    severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
+    severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
     correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
     reading: the meaning given to printed words that have none, if the claim needs it.
@@ -257,6 +260,8 @@ class Claim:
                 )
         if self.expects not in VERDICTS:
             raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
+        if self.severity is not None and self.severity not in SEVERITIES:
+            raise RegistryError(f"{self.id}: severity is {self.severity!r}, not one of {SEVERITIES}")
         if (self.expects == "refuted") != (self.severity is not None):
             raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
         if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
@@ -443,6 +448,25 @@ class Claim:
     def parameters(self) -> dict[str, Spec]:
         """The freely drawn parameters and their specifications."""
         return parameter_specs(self._inputs or self.the_formula)
+
+    def require_consistent(self) -> None:
+        """Raise `RegistryError` where a parameter has no annotation, a size no range, or an oracle takes what is no input."""
+        if self._formula is None or self.relation.kind not in PROVABLE:
+            return
+        drawn = self._inputs or self._formula
+        try:
+            specs = parameter_specs(drawn)
+        except RegistryError as problem:
+            raise RegistryError(f"{self.id}: {problem}") from None
+        dims = {dim: name for name, spec in specs.items() for dim in sizes_in(spec)}
+        if absent := sorted(set(dims) - set(self.sizes)):
+            which = ", ".join(f"{dim} of {dims[dim]}" for dim in absent)
+            raise RegistryError(f"{self.id}: sizes has no range for {which}; it names {', '.join(sorted(self.sizes))}")
+        taken = parameter_names(self._oracle) if self._inputs is None and self._oracle is not None else ()
+        if unknown := [name for name in taken if name not in specs]:
+            raise RegistryError(
+                f"{self.id}: the oracle takes {', '.join(unknown)}; the inputs of the formula are {', '.join(specs)}"
+            )
 
     def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Drawn parameters turned into inputs of the formula."""
