@@ -1,6 +1,7 @@
 # make report   the environment and the theorem report, report/index.html
 # make test     the environment with the libraries whose layers are tested, then style, types and every test
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
+# make release  check every claim anew and keep the evidence in theorems/released.jsonl.xz, which a fresh install shows
 # make sdist    the source distribution, and tests run from it in an environment of its own
 # make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
@@ -15,7 +16,7 @@ SAMPLE ?= '*.thm-*' 'hessian.fig*'
 TORCH ?= -c constraints.txt torch
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test lint sdist mutants benchmark oldest newest clean
+.PHONY: report docs test lint release sdist mutants benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -36,6 +37,10 @@ lint: $(VENV)/ready
 benchmark: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[benchmark]'
 	$(BIN)/python benchmarks/compare.py --json docs/benchmarks.json --plot docs/benchmarks.svg --page docs/benchmarks.md
+
+release: $(VENV)/ready
+	$(BIN)/verify run --jobs $(WORKERS)
+	$(BIN)/verify release
 
 sdist: $(VENV)/ready
 	rm -rf dist build/sdist && mkdir -p build/sdist

@@ -51,12 +51,58 @@ def test_run_then_list_show_and_report(folder: Path) -> None:
     }
 
 
+def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path: Path) -> None:
+    write_claim(tmp_path / "demo_claims", "sound")
+    text = (tmp_path / "demo_claims/sound.py").read_text()
+    (tmp_path / "demo_claims/sound.py").unlink()
+    (tmp_path / "demo_claims/__init__.py").write_text(f'"""The whole of it."""\n{text}')
+    (tmp_path / "demo_module.py").write_text(text.replace("demo", "mod"))
+    for package in ("demo_claims", "demo_module"):
+        verify(tmp_path, "--package", package, "run", "--effort", "quick", "--jobs", "1")
+        reported = verify(tmp_path, "--package", package, "report", "--out", f"{package}-report", "--jobs", "1")
+        assert reported.returncode == 0, reported.stderr
+    page = (tmp_path / "demo_claims-report/papers/demo.html").read_text(encoding="utf-8")
+    assert "The whole of it (1)" in page
+
+
 def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "2")
     assert ran.returncode == 1
     assert "DISAGREES  demo.false" in ran.stdout and "rounding units" in ran.stdout
+    assert "evidence says open (refuted by search (" in ran.stdout
+    told = [line.strip() for line in ran.stdout.splitlines() if '.counterexample("found by a search"' in line]
+    shown = verify(folder, "show", "demo.false").stdout
+    assert told and told[0] in shown and "False at an input that a search found, for certain" in shown
+    source = folder / "demo_claims/false.py"
+    refuted = source.read_text().replace(
+        'label="Eq. (false)"', 'label="Eq. (false)", expects="refuted", severity="error"'
+    )
+    source.write_text(f"{refuted}\nfrom fractions import Fraction\n{told[0]}\n")
+    assert verify(folder, "run", "demo.false", "--effort", "quick", "--jobs", "1").returncode == 0, (
+        "what is printed can be pasted"
+    )
+    write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     assert verify(folder, "report").returncode == 1
+
+
+def test_a_claim_runs_with_what_its_verdict_rests_on(folder: Path) -> None:
+    write_claim(folder / "demo_claims", "step")
+    source = folder / "demo_claims/sound.py"
+    source.write_text(source.read_text().replace("exact=True", 'exact=True, proof=["demo.step"]'))
+    ran = verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1")
+    assert ran.returncode == 0 and "1 holds" in ran.stdout and "not judged" not in ran.stdout
+    assert "with 1 claims on which the verdicts of those chosen rest" in ran.stderr and "[8/8]" in ran.stderr
+
+
+def test_an_unfinished_proof_is_not_called_a_violation(folder: Path) -> None:
+    source = folder / "demo_claims/sound.py"
+    text = source.read_text().replace("exact=True", "all_sizes=True")
+    source.write_text(text.replace("return B.T @ A.T", "return (B.T @ A.T) * (1 + 0 * abs(A.sum()))"))
+    verify(folder, "run", "--effort", "quick", "--jobs", "1")
+    shown = verify(folder, "show", "demo.sound").stdout
+    assert "why:     not proved: " in shown and "without all_sizes the other checks decide" in shown
+    assert "violated" not in shown
 
 
 def test_a_partial_report_says_so(folder: Path) -> None:

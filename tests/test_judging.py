@@ -115,13 +115,33 @@ def test_an_error_opens_the_verdict_whatever_else_was_found() -> None:
     assert verdict(REFUTED, certified, crash)[0] == "open"
 
 
-@pytest.mark.parametrize("outcome", [VIOLATED, UNCERTIFIED])
-def test_what_is_not_upheld_is_open(outcome: str) -> None:
-    broken = evidence(CLAIM, "enclosed", outcome=outcome, message="the two sides differ")
-    assert verdict(CLAIM, evidence(CLAIM), broken) == (
-        "open",
-        "violated but not certified: enclosed: the two sides differ",
-    )
+SURE = {"arithmetic": "ball", "details": {"inputs": {"t": [0.5]}}}
+
+
+@pytest.mark.parametrize(
+    ("check", "values", "why"),
+    [
+        ("enclosed", SURE, "refuted by search (enclosed): they differ; declare the counterexample to certify it"),
+        ("enclosed", {"arithmetic": "ball"}, "violated, but not for certain: enclosed: they differ"),
+        (
+            "sampled float64",
+            {**SURE, "arithmetic": "float64"},
+            "violated, but not for certain: sampled float64: they differ",
+        ),
+        ("counterexample", {"outcome": UNCERTIFIED}, "not certified: counterexample: they differ"),
+        ("proved", {"arithmetic": "symbols"}, "not proved: they differ; without all_sizes the other checks decide"),
+        (
+            "proved at sizes",
+            {"arithmetic": "polynomials"},
+            "not proved: they differ; without at_sizes the other checks decide",
+        ),
+    ],
+)
+def test_what_is_not_upheld_is_open_and_says_how_sure_that_is(check: str, values: dict[str, Any], why: str) -> None:
+    broken = evidence(CLAIM, check, **{"outcome": VIOLATED, "message": "they differ", **values})
+    assert verdict(CLAIM, evidence(CLAIM), broken) == ("open", why)
+    unsure = evidence(CLAIM, "proved", outcome=VIOLATED, message="2 terms remain")
+    assert verdict(CLAIM, unsure, broken)[1].startswith(why[:10]), "a violation says more than an unfinished proof"
 
 
 def test_examples_that_satisfy_the_assumptions_are_needed_in_some_check() -> None:

@@ -7,9 +7,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
+from verify.cli import main
+from verify.report.citations import link, reference
 from verify.report.contents import contents_markdown
-from verify.vocabulary import load
+from verify.report.weights import weights_of
+from verify.site.badge import counted_kinds, drawn_badge
+from verify.vocabulary import Claim, load
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -26,20 +31,55 @@ def test_the_table_of_verdicts_is_the_registrys() -> None:
     }
 
 
+def printed_claims() -> list[Claim]:
+    return [claim for claim in load().values() if not claim.of_project]
+
+
+def test_the_papers_are_named_as_their_packages_name_them() -> None:
+    listed = " ".join(README.split("<!-- papers -->")[1].split("| paper |")[0].split())
+    for paper in {claim.paper.key: claim.paper for claim in printed_claims()}.values():
+        named, _, number = reference(paper).rpartition("; ")
+        assert f"- `{paper.key}`: *{paper.title}*. {named}; [{number}]({link(paper)})" in listed
+
+
 def test_the_table_of_papers_is_the_registrys() -> None:
     table = README.split("<!-- papers -->")[1].split("<!-- end -->")[0]
     rows = {
         key: numbers.split(" | ") for key, numbers in re.findall(r"^\| \[(\w+)\][^|]*\| (.*) \|$", table, re.MULTILINE)
     }
-    registry = load()
-    assert set(rows) == {claim.paper.key for claim in registry.values() if not claim.paper.of_project}
+    assert set(rows) == {claim.paper.key for claim in printed_claims()}
     for key, numbers in rows.items():
-        printed = [claim for claim in registry.values() if claim.paper.key == key and not claim.of_project]
+        printed = [claim for claim in printed_claims() if claim.paper.key == key]
         kinds = Counter(claim.severity or claim.expects for claim in printed)
         order = ("holds", "reading", "empirical", "gap", "error", "slip")
         assert [int(number) for number in numbers] == [len(printed), *(kinds[kind] for kind in order)]
-    own = sum(claim.of_project for claim in registry.values())
-    assert f"A further {own} claims of this project's own" in README
+    own = sum(claim.of_project for claim in load().values())
+    assert f"A further {own} claims are our own" in README
+
+
+def test_the_numbers_in_the_text_are_the_registrys() -> None:
+    text = " ".join(README.split())
+    printed, weights = printed_claims(), weights_of(load())
+    holding = [claim for claim in printed if claim.expects == "holds"]
+    core = [claim for claim in holding if weights[claim.id] == "core"]
+    proved = sum(claim.all_sizes for claim in holding), sum(claim.all_sizes for claim in core)
+    grave = Counter(claim.severity for claim in printed if claim.severity)
+    assert f"state {len(printed)} formulas, bounds" in text
+    assert f"{len(holding)} of the {len(printed)} printed claims hold as printed. {proved[0]} of these" in text
+    assert f"these {len(holding)} are proved for all sizes, among them {proved[1]} of the {len(core)} core" in text
+    assert f"{sum(grave.values())} are refuted" in text
+    assert f"{grave['error']} are false and {grave['slip']} are misprints" in text
+    kinds = Counter(f"refuted ({claim.severity})" if claim.severity else claim.expects for claim in printed)
+    assert (ROOT / "docs/verdicts.svg").read_text(encoding="utf-8") == drawn_badge("theorems", counted_kinds(kinds))
+
+
+def test_the_printed_lines_about_a_refutation_are_what_the_command_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *lines = re.findall(r"```console\n\$ (.*?)```", README, flags=re.DOTALL)[0].splitlines()
+    assert main(["--evidence", str(tmp_path), *command.split()[1:]]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert lines and all(line in printed for line in lines)
 
 
 @pytest.mark.parametrize("key", sorted({claim.paper.key for claim in load().values()}))
@@ -49,8 +89,14 @@ def test_the_papers_page_says_where_a_label_lives(key: str) -> None:
     assert table == "\n".join(contents_markdown(claim for claim in load().values() if claim.paper.key == key))
 
 
+def test_the_broken_layer_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    (code, printed) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)[0]
+    exec(code, {"__name__": "__main__"})
+    assert capsys.readouterr().out.startswith(printed)
+
+
 def test_the_example_runs() -> None:
-    code = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[0]
+    code = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[1]
     names: dict[str, object] = {}
     exec(code, names)
     assert tuple(names["H"].shape) == (8, 8)  # type: ignore[attr-defined]
@@ -60,7 +106,7 @@ def test_links_lead_somewhere() -> None:
     root = Path(__file__).resolve().parents[1]
     pages = [root / "README.md", *root.glob("docs/**/*.md")]
     for page in pages:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\((?!https:)([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -73,11 +119,30 @@ def test_files_that_the_docs_name_are_there() -> None:
             assert found or name.startswith("my_theorems/"), f"{page.name} names {name}"
 
 
-def test_the_readme_is_one_screen_with_a_picture_and_findings_that_are_the_registrys() -> None:
-    assert len(README.splitlines()) <= 75
+def test_the_readme_begins_with_what_it_is_and_has_findings_that_are_the_registrys() -> None:
+    first = "\n".join(README.splitlines()[:50])
+    assert all(f"**{words}.**" in first for words in ("A false statement", "A layer with a mistake", "What was found"))
+    assert len(README.splitlines()) <= 160
     assert re.search(r"!\[[^]]+\]\(docs/\S+\.png\)", README)
     findings = re.findall(r"^- \*.*?\(`([a-z]+\.\S+)`\):", README, flags=re.MULTILINE)
     assert len(findings) == 3 and all(load()[claim_id].expects == "refuted" for claim_id in findings)
+
+
+def test_the_citation_names_the_papers_as_their_packages_do() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    papers = {claim.paper.key: claim.paper for claim in load().values() if not claim.paper.of_project}
+    found = {
+        (
+            item["title"],
+            tuple(f"{author['given-names']} {author['family-names']}" for author in item["authors"]),
+            item["conference"]["name"],
+            item["url"],
+        )
+        for item in cited
+    }
+    assert found == {(paper.title, paper.authors, paper.venue, link(paper)) for paper in papers.values()}
+    assert all(str(item["year"]) in item["conference"]["name"] for item in cited)
+    assert all(paper.checked for paper in papers.values()), "each says which text was checked"
 
 
 def test_the_citation_names_what_the_package_is() -> None:

@@ -154,3 +154,30 @@ def test_core_claims_that_do_not_hold_say_what_follows() -> None:
     assert [
         claim_id for claim_id in broken if not claims[claim_id].of_project and not claims[claim_id].consequence
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"severity": "mistake", "expects": "refuted"}, "toy.a: severity is 'mistake', not one of ('error', 'slip')"),
+        ({"sizes": {"m": (1, 3)}}, "toy.a: sizes has no range for n of A; it names m"),
+        ({"oracle": lambda A, Z: A}, "toy.a: the oracle takes Z; the inputs of the formula are A"),
+        ({"formula": lambda A: A}, "toy.a: <lambda>: parameter A has no annotation"),
+    ],
+)
+def test_what_an_author_forgot_is_one_line_at_definition(change: dict[str, Any], message: str) -> None:
+    sizes = {"m": (1, 3), "n": (1, 3)}
+    options = {"sizes": sizes, **{name: change[name] for name in ("severity", "expects", "sizes") if name in change}}
+    with pytest.raises(RegistryError) as found:
+        made = claim("a", **options)
+        made.formula(change.get("formula", formula))
+        made.oracle(change.get("oracle", lambda A: A))
+        Registry([made])
+    assert message in str(found.value) and "\n" not in str(found.value)
+
+
+def test_a_parameter_without_annotation_is_told_what_one_looks_like() -> None:
+    made = claim("a", sizes={"m": (1, 3)})
+    made.formula(lambda A: A)
+    with pytest.raises(RegistryError, match=r"parameter A has no annotation .* A: Annotated\[Any, Shape\('m', 'n'\)\]"):
+        Registry([made])

@@ -5,6 +5,7 @@ Needs Chromium, which continuous integration installs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,24 @@ def test_pages_open_without_errors_or_requests_and_fit_a_phone(browser: Browser,
     assert all(url.startswith(("file:", "data:")) for url in visit.requests), visit.requests
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "the page does not scroll sideways"
     page.context.close()
+
+
+@pytest.mark.parametrize(
+    "planted", ["<script>document.title = 'taken'</script>", "<img src=x onerror=\"document.title = 'taken'\">"]
+)
+def test_what_stands_in_a_page_does_not_run(browser: Browser, site: Path, tmp_path: Path, planted: str) -> None:
+    page = tmp_path / "planted.html"
+    text = (site / "glossary.html").read_text(encoding="utf-8")
+    page.write_text(text.replace("</main>", f"{planted}</main>"), encoding="utf-8")
+    visit = Visit(browser, tmp_path, page.name)
+    assert "taken" not in visit.page.title()
+    assert any("Content Security Policy" in problem for problem in visit.problems)
+    page.write_text(
+        re.sub(r"<meta http-equiv[^>]*>", "", text).replace("</main>", f"{planted}</main>"), encoding="utf-8"
+    )
+    visit.page.reload(wait_until="load")
+    assert visit.page.title() == "taken", "without the policy it would have run"
+    visit.page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,7 +10,10 @@ from verify.vocabulary import Paper
 OSA = Paper(
     key="osa",
     title="Orthogonal Self-Attention",
-    citation="anonymous submission, double-blind review",
+    citation="Zhang and Martens, ICLR 2026 workshop GRaM",
     vec="column-major",
-    printed="Paper under double-blind review",
+    authors=("Leo Zhang", "James Martens"),
+    venue="ICLR 2026 workshop GRaM",
+    arxiv="2602.05996",
+    checked="an anonymous submission, marked “Paper under double-blind review”, which gives no version or date",
 )

@@ -9,7 +9,19 @@ from verify.vocabulary import Paper
 SKIPLESS = Paper(
     key="skipless",
     title="Cutting the Skip: Training Residual-Free Transformers",
-    citation="anonymous submission",
+    citation="Ji et al., ICLR 2026",
     vec="column-major",
-    printed="Paper under double-blind review",
+    authors=(
+        "Yiping Ji",
+        "James Martens",
+        "Jianqiao Zheng",
+        "Ziqin Zhou",
+        "Peyman Moghadam",
+        "Xinyu Zhang",
+        "Hemanth Saratchandran",
+        "Simon Lucey",
+    ),
+    venue="ICLR 2026",
+    arxiv="2510.00345",
+    checked="an anonymous submission, marked “Paper under double-blind review”, which gives no version or date",
 )

@@ -13,6 +13,9 @@ SCHEMA = 1
 #: Outcomes of a check.
 UPHELD, VIOLATED, CERTIFIED, UNCERTIFIED, ERROR = "upheld", "violated", "certified", "not certified", "error"
 
+#: Checks that look for a proof.
+PROOFS = ("proved", "proved at sizes")
+
 #: A mutant is dead, and a claim believed, when wrong and right are at least this factor apart.
 SEPARATION = 1000.0
 
@@ -49,6 +52,11 @@ class Record:
     run: str = ""
     when: float = 0.0
     schema: int = SCHEMA
+
+    @property
+    def in_words(self) -> str:
+        """The outcome for a reader: a proof that is not found violates nothing."""
+        return "not proved" if self.check in PROOFS and self.outcome == VIOLATED else self.outcome
 
     @property
     def surviving(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The command line: list, show, contents, run, soak, prove, witnesses, report, open; subjects and check for implementations.
+"""The command line: list, show, contents, run, soak, prove, witnesses, report, release, open; subjects and check.
 
 Exit status: 0 when every verdict is as the source expects, 1 when one is not, 2 for wrong usage, 130 after Ctrl-C.
 """

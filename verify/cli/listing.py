@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from verify.vocabulary.claims import VERDICTS, Claim
 from verify.vocabulary.registry import Registry, load
 
 if TYPE_CHECKING:
+    from verify.checks.record import Record
     from verify.report import Report
 
 
@@ -55,7 +57,7 @@ def _list(options: argparse.Namespace) -> int:
     one_of("--paper", options.paper, {claim.paper.key for claim in registry.values()})
     one_of("--kind", options.kind, {claim.relation.kind for claim in registry.values()})
     one_of("--grade", options.grade, set(GRADES))
-    report = build(registry, options.evidence)
+    report = build(registry, options.evidence, released=True)
     tell_rejected(report.rejected)
     stale = report.stale if options.stale else frozenset(registry)
     chosen = [
@@ -74,41 +76,64 @@ def _list(options: argparse.Namespace) -> int:
     width = max((len(claim.id) for claim in chosen), default=0)
     for claim in chosen:
         verdict = report.verdicts[claim.id]
-        mark = painted("!", "alarm") if _disagrees(report, claim) else " "
+        mark = painted("!", "alarm") if _disagrees(report, claim) else "~" if claim.id in report.released else " "
         status = painted(f"{verdict.status:9s}", verdict.status)
         text = f"{verdict.grade or '':10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}"
         print(f"{mark} {status} {text}".rstrip())
+    _tell_marks(report, chosen)
     tell_missing(report)
     return 0
+
+
+def _tell_marks(report: Report, chosen: list[Claim]) -> None:
+    """Say on stderr what the signs before the verdicts mean, if there were any."""
+    if any(_disagrees(report, claim) for claim in chosen):
+        print("!  the evidence does not give the verdict that the source expects", file=sys.stderr)
+    if any(claim.id in report.released for claim in chosen):
+        print("~  as released, not checked again here", file=sys.stderr)
 
 
 def _disagrees(report: Report, claim: Claim) -> bool:
     return claim.id in report.judged and report.verdicts[claim.id].status != claim.expects
 
 
+def place_of(claim: Claim) -> str:
+    """The file that declares a claim, from the folder of its package on."""
+    module = sys.modules[claim.module]
+    inside = claim.module.replace(".", "/")
+    return f"{inside}/__init__.py" if hasattr(module, "__path__") else f"{inside}.py"
+
+
 def _show(options: argparse.Namespace) -> int:
+    from verify.checks.record import UPHELD, VIOLATED
     from verify.report import build, claim_json, paste, restricted, status_of
+    from verify.report.citations import reference
     from verify.report.unicode import readable
     from verify.report.wording import how_sure, titled
 
     registry = load(options.package)
     claim = registry[options.id]
-    report = build(registry, options.evidence)
+    report = build(registry, options.evidence, released=True)
     tell_rejected(report.rejected)
     if options.json:
         print(json.dumps(claim_json(report, claim), indent=1, allow_nan=False))
         return 0
     verdict = report.verdicts[claim.id]
-    print(f"{painted(titled(claim), 'title')}  [{claim.id}]\n{claim.paper.title} ({claim.paper.citation})")
-    print(f"in {claim.module.replace('.', '/')}.py\n")
+    print(f"{painted(titled(claim), 'title')}  [{claim.id}]\n{claim.paper.title} ({reference(claim.paper)})")
+    print(f"in {place_of(claim)}\n")
     print(textwrap.indent(claim.statement if options.latex else readable(claim.statement), "  "))
     for text in claim.assumption_texts:
         print(f"  given: {text}")
-    if not report.records_of[claim.id]:
+    if not report.records_of[claim.id] or claim.id in report.released:
         tell_missing(restricted(report, [claim]))
     status = painted(status_of(verdict), verdict.status)
-    quality = f"expected {claim.expects}; grade {verdict.grade}; {report.quality(claim.id)}"
-    print(f"\nverdict: {status}; {quality}")
+    facts = [
+        "as released, not checked again here" if claim.id in report.released else "",
+        "" if verdict.status == claim.expects else f"the source expects {claim.expects}",
+        f"evidence: {verdict.grade}" if verdict.grade else "",
+        report.quality(claim.id),
+    ]
+    print(f"\nverdict: {'; '.join([status, *filter(None, facts)])}")
     print(f"why:     {verdict.why}")
     print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
     for found in report.violations.get(claim.id, []):
@@ -126,12 +151,16 @@ def _show(options: argparse.Namespace) -> int:
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:
-            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.outcome}")
+            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.in_words}")
             print(
                 f"    {record.satisfied} of {record.examples} examples, {record.undefined} undefined, {record.duration:.2f} s"
             )
             for name, result in record.mutants.items():
                 print(f"    mutant {'dead ' if result['killed'] else 'ALIVE'} {name}: {result['residual']:.3g}")
+            if record.outcome != UPHELD and record.message:
+                print(textwrap.fill(record.message, 110, initial_indent="    ", subsequent_indent="    "))
+            if record.outcome == VIOLATED and record.details.get("inputs"):
+                _show_violation(claim, record)
             for item in record.details.get("certificates", []):
                 print(f"    {item['title']}")
                 print(textwrap.indent(paste(claim, item["inputs"]), "      "))
@@ -139,6 +168,16 @@ def _show(options: argparse.Namespace) -> int:
     print(f"\n{formula.__module__}, line {inspect.getsourcelines(formula)[1]}\n")
     print(inspect.getsource(formula))
     return 0
+
+
+def _show_violation(claim: Claim, record: Record) -> None:
+    """What a search found: both sides again, and, where that is certain, the counterexample to declare."""
+    from verify.evidence.failure import declaration, replay_call
+
+    print("    both sides there:")
+    print(textwrap.indent(replay_call(claim, record.details["inputs"]), "      "))
+    for line in declaration(claim, record):
+        print(f"    {line}")
 
 
 def _show_links(registry: Registry, claim: Claim) -> None:

@@ -41,6 +41,11 @@ def add_commands(commands: Any) -> None:
     )
     reporting.set_defaults(command=_report)
 
+    releasing = commands.add_parser(
+        "release", help="keep the evidence about this code beside the claims, to be shown where nothing was run"
+    )
+    releasing.set_defaults(command=_release)
+
     opening = commands.add_parser("open", help="show the report's web site in a browser")
     opening.add_argument("id", nargs="?", help="the page of this claim (default: the front page)").completer = ids  # type: ignore[attr-defined]
     opening.add_argument("--out", type=Path, default=REPORT, help=f"folder of the report (default: {REPORT})")
@@ -64,7 +69,7 @@ def _report(options: argparse.Namespace) -> int:
     if not options.no_site:
         require_libraries()
     _require_folder(options.out)
-    everything = build(registry, options.evidence)
+    everything = build(registry, options.evidence, released=True)
     report = restricted(everything, chosen)
     compared, log = None, read_log(options.out)
     if baseline is not None:
@@ -82,7 +87,7 @@ def _report(options: argparse.Namespace) -> int:
         raise _unwritable(options.out, f"{problem.filename}: {problem.strerror}") from None
     print(", ".join(f"{number} {status}" for status, number in counts(report.verdicts).items()))
     judged = {claim_id: claim for claim_id, claim in report.claims.items() if claim_id in everything.judged}
-    for line in disagreements(judged, report.verdicts):
+    for line in disagreements(judged, report.found_here or report.verdicts):
         print(f"{painted('DISAGREES', 'alarm')}  {line}")
     tell_missing(report)
     tell_rejected(report.rejected)
@@ -90,6 +95,35 @@ def _report(options: argparse.Namespace) -> int:
         print(f"{'CHANGED' if change.verdict else 'news':9s}  {change.text}")
     print("\n".join(map(str, written)))
     return 1 if report.disagreements or any(change.verdict for change in compared or []) else 0
+
+
+def _release(options: argparse.Namespace) -> int:
+    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.released import FILE, read_released, write_released
+    from verify.evidence.store import current, read, standing
+    from verify.evidence.verdicts import disagreements, judge_all
+    from verify.report.provenance import provenance
+    from verify.report.weights import data_file
+
+    registry = load(options.package)
+    found = standing(current(read(options.evidence)[0], {claim.id: fingerprint(claim) for claim in registry.values()}))
+    for package in dict.fromkeys(claim.package for claim in registry.values()):
+        claims = {claim.id: claim for claim in registry.values() if claim.package == package}
+        path = data_file(package, FILE)
+        here = [record for record in found if record.claim in claims]
+        renewed, before = {record.claim for record in here}, read_released(path)
+        kept = [record for claim_id, own in (before.records if before else {}).items()
+                if claim_id in claims and claim_id not in renewed for record in own]  # fmt: skip
+        if wrong := disagreements({name: claims[name] for name in renewed}, judge_all(registry, [*found, *kept])):
+            print("\n".join(f"{painted('DISAGREES', 'alarm')}  {line}" for line in wrong))
+            raise InputError("evidence", "evidence that agrees with the source", f"{len(wrong)} claims that disagree")
+        about = provenance(here, package)
+        write_released(
+            path, {name: about[name] for name in ("version", "commit", "python", "libraries")}, [*here, *kept]
+        )
+        older, absent = len({record.claim for record in kept}), len(claims) - len(renewed | {r.claim for r in kept})
+        print(f"{path}: {len(renewed)} claims renewed, {older} kept from before, {absent} without evidence")
+    return 0
 
 
 def _require_folder(folder: Path) -> None:

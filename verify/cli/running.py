@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from verify.cli.shared import add_globs, painted
 from verify.vocabulary.errors import InputError
-from verify.vocabulary.registry import load
+from verify.vocabulary.registry import Registry, load
 
 if TYPE_CHECKING:
     from verify.checks.record import Record
+    from verify.vocabulary.claims import Claim
 
 
 def add_commands(commands: Any) -> None:
@@ -55,29 +56,31 @@ def _run(options: argparse.Namespace) -> int:
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
+    below = _rested_on(registry, chosen)
+    every = [*chosen, *below]
     _require_jobs(options.jobs)
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
     )
     records, _ = read(options.evidence)
-    tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
+    tasks = tasks_of(every, settings, {(record.claim, record.check): record.duration for record in records})
+    if below:
+        print(f"with {len(below)} claims on which the verdicts of those chosen rest", file=sys.stderr)
     if not options.again:
-        present = standing(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
-        found = already_found(chosen, present, settings)
+        present = standing(current(records, {claim.id: fingerprint(claim) for claim in every}))
+        found = already_found(every, present, settings)
         if kept := sum(task in found for task in tasks):
             print(
                 f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
             )
         tasks = [task for task in tasks if task not in found]
     recorder = Recorder(options.evidence)
-    failures = run_tasks(
-        options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler
-    )
+    failures = run_tasks(options.package, every, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler)
     report = build(registry, options.evidence)
     verdicts = {claim.id: report.verdicts[claim.id] for claim in chosen}
     judged = {claim.id: claim for claim in chosen if claim.id in report.judged}
     wrong = disagreements(judged, report.verdicts)
-    status = 1 if wrong or failures else 0
+    status = 1 if wrong or failures or len(judged) < len(chosen) else 0
     if options.json:
         outcome = {
             "status": status,
@@ -98,6 +101,13 @@ def _run(options: argparse.Namespace) -> int:
     for line in wrong:
         print(f"{painted('DISAGREES', 'alarm')}  {line}")
     return status
+
+
+def _rested_on(registry: Registry, chosen: list[Claim]) -> list[Claim]:
+    """What claims presuppose and the steps of their printed proofs, as far as those are not among them."""
+    names = dict.fromkeys(name for claim in chosen for name in (*claim.presumes, *claim.proof))
+    own = {claim.id for claim in chosen}
+    return [registry[name] for name in names if name not in own]
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -42,6 +42,9 @@ def painted(text: str, colour: str) -> str:
 
 def tell_missing(report: Report) -> None:
     """Say on stderr what `verify run` has still to find."""
+    if report.released:
+        text = next(item.text for item in report.shortfalls if item.claims == report.released)
+        print(text, file=sys.stderr)
     without = [claim_id for claim_id in report.claims if not report.records_of[claim_id]]
     if not without:
         return

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from verify.checks.record import ERROR, Record
+from verify.evidence.verdicts import found_by_search
 from verify.vocabulary.claims import Claim
+
+#: A counterexample with more numbers than this is no text to paste.
+MOST_ENTRIES = 60
 
 
 def describe_failure(claim: Claim, record: Record, why: str) -> str:
@@ -31,6 +38,7 @@ def describe_failure(claim: Claim, record: Record, why: str) -> str:
         lines.append(f"  formula     {_short(details.get('formula'))}")
         lines.append(f"  oracle      {_short(details.get('oracle'))}")
         lines += ["  to reproduce:", *(f"    {line}" for line in replay_call(claim, inputs).splitlines())]
+        lines += [f"  {line}" for line in declaration(claim, record)]
     return "\n".join(lines)
 
 
@@ -38,6 +46,36 @@ def replay_call(claim: Claim, inputs: dict[str, Any]) -> str:
     """Python that evaluates both sides of the claim at the given drawn inputs."""
     arguments = ", ".join(f"{name}={json.dumps(value)}" for name, value in inputs.items())
     return f'from verify import replay\nreplay("{claim.id}", {of_package(claim)}{arguments})'
+
+
+def declaration(claim: Claim, record: Record) -> list[str]:
+    """Lines that say how to declare what a search found for certain as a counterexample; none where there is nothing to say."""
+    if claim.counterexamples or not found_by_search(claim, record):
+        return []
+    call = counterexample_to_declare(claim, record.details["inputs"])
+    return ["to declare it, so that it is certified:", *(f"  {line}" for line in call.splitlines())] if call else []
+
+
+def counterexample_to_declare(claim: Claim, inputs: Mapping[str, Any]) -> str | None:
+    """Python that declares what a search found as a counterexample; None where inputs are made from others, or large."""
+    if claim.prepares_inputs or sum(_entries(value) for value in inputs.values()) > MOST_ENTRIES:
+        return None
+    names = [name for name, value in vars(sys.modules.get(claim.module, object)).items() if value is claim]
+    arguments = ", ".join(f"{name}={_rational(value)}" for name, value in inputs.items())
+    call = f'{names[0] if names else "CLAIM"}.counterexample("found by a search", {arguments})'
+    return f"from fractions import Fraction\n{call}" if "Fraction(" in call else call
+
+
+def _entries(value: Any) -> int:
+    return sum(map(_entries, value)) if isinstance(value, list) else 1
+
+
+def _rational(value: Any) -> str:
+    """Nested lists of floats as the fractions that they are."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_rational, value)) + "]"
+    exact = Fraction(value)
+    return str(exact.numerator) if exact.denominator == 1 else f"Fraction({exact.numerator}, {exact.denominator})"
 
 
 def of_package(claim: Claim) -> str:

@@ -21,13 +21,14 @@ from verify.checks.settings import EFFORTS
 from verify.vocabulary.errors import InputError
 
 
-def _jsonable(value: Any) -> Any:
+def as_json(value: Any) -> Any:
+    """What JSON can hold: numbers that are not finite as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {str(key): _jsonable(item) for key, item in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_jsonable(item) for item in value]
+        return [as_json(item) for item in value]
     return value
 
 
@@ -42,7 +43,7 @@ class Recorder:
     def append(self, record: Record) -> None:
         """Write one record as one line and force it to disk; `InputError` where that is impossible."""
         record.run, record.when = self.run, time.time()
-        line = json.dumps(_jsonable(asdict(record)), allow_nan=False).encode() + b"\n"
+        line = json.dumps(as_json(asdict(record)), allow_nan=False).encode() + b"\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with open(self.path, "a+b") as file:
@@ -78,7 +79,8 @@ FOUND = (VIOLATED, CERTIFIED)
 _CERTIFICATE = ("title", "arithmetic", "formula", "oracle", "violation")
 
 
-def _parse(line: str) -> Record:
+def parse(line: str) -> Record:
+    """One line of evidence; raises ValueError, KeyError or TypeError for what is none."""
     data = json.loads(line)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"not a record of schema {SCHEMA}")
@@ -154,7 +156,7 @@ def read(folder: Path) -> tuple[list[Record], list[Rejected]]:
             if not line.strip():
                 continue
             try:
-                records.append(_parse(line))
+                records.append(parse(line))
             except KeyError as problem:
                 rejected.append(Rejected(path, number, f"{problem.args[0]} is missing"))
             except (ValueError, TypeError, AttributeError, RecursionError) as problem:

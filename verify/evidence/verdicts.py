@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from verify.checks.record import CERTIFIED, ERROR, SEPARATION, UPHELD, Record
+from verify.checks.record import CERTIFIED, ERROR, PROOFS, SEPARATION, UPHELD, VIOLATED, Record
 from verify.evidence.runner import CONFIRMING
 from verify.vocabulary.claims import Claim
 
@@ -133,7 +133,7 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
         )
     broken = [record for record in records if record.outcome != UPHELD]
     if broken:
-        return verdict("open", f"violated but not certified: {broken[0].check}: {broken[0].message}")
+        return verdict("open", _what_broke(claim, broken))
     if not any(record.satisfied for record in records):
         return verdict("open", "no example satisfied the assumptions")
     if alive:
@@ -147,6 +147,27 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
     if claim.reading is not None:
         return verdict("reading", f"under a reading: {claim.reading}", grade)
     return verdict("holds", "upheld by every check", grade)
+
+
+def found_by_search(claim: Claim, record: Record) -> bool:
+    """Whether a record shows inputs at which the statement fails for certain: in balls, or in exact arithmetic."""
+    certain = record.arithmetic in ("ball", "exact") or claim.relation.kind == "at most"
+    return record.outcome == VIOLATED and certain and bool(record.details.get("inputs"))
+
+
+def _what_broke(claim: Claim, broken: list[Record]) -> str:
+    """Why a claim is open that some check did not uphold, by the check that says most."""
+    for record in broken:
+        if found_by_search(claim, record):
+            return f"refuted by search ({record.check}): {record.message}; declare the counterexample to certify it"
+    for record in broken:
+        if record.outcome == VIOLATED and record.check not in PROOFS:
+            return f"violated, but not for certain: {record.check}: {record.message}"
+    record = next((record for record in broken if record.check not in PROOFS), broken[0])
+    if record.check in PROOFS:
+        mark = "all_sizes" if record.check == "proved" else "at_sizes"
+        return f"not proved: {record.message}; without {mark} the other checks decide"
+    return f"not certified: {record.check}: {record.message}"
 
 
 def _alive(claim: Claim, records: list[Record]) -> list[str]:

@@ -6,6 +6,7 @@ errata    what an author would want to know    markdown  the whole report, and a
 history   which verdicts changed when
 junit     JUnit XML                            weights   core statement, remark in the text or proof step
 paste     Python that replays a claim          files     the writing of them all
+citations how papers are named and cited       contents  which module holds which label
 unicode   statements for a terminal            attempts  where derivations of refuted bounds stop
 
 The web site (`verify.site`) is built on these, never the other way.

@@ -7,12 +7,12 @@ attempt finds proves nothing: that a bound is false is shown by its counterexamp
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from verify.report.weights import data_file
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
 
@@ -60,13 +60,6 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def file_of(package: str) -> Path:
-    """The file of a package's claims."""
-    spec = importlib.util.find_spec(package)
-    places = spec.submodule_search_locations if spec is not None else None
-    return Path(next(iter(places or ["."]))) / FILE
-
-
 @functools.cache
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -74,7 +67,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 def kept(claim: Claim) -> dict[str, Any] | None:
     """What is kept of the attempt at a claim."""
-    return _read(file_of(claim.package)).get(claim.id) if is_attempted(claim) else None
+    return _read(data_file(claim.package, FILE)).get(claim.id) if is_attempted(claim) else None
 
 
 def keep(claims: Iterable[Claim], every: Iterable[str]) -> dict[Path, int]:
@@ -85,7 +78,7 @@ def keep(claims: Iterable[Claim], every: Iterable[str]) -> dict[Path, int]:
     known_ids = set(every)
     files: dict[Path, dict[str, dict[str, Any] | None]] = {}
     for claim in filter(is_attempted, claims):
-        files.setdefault(file_of(claim.package), {})[claim.id] = attempt(claim)
+        files.setdefault(data_file(claim.package, FILE), {})[claim.id] = attempt(claim)
     counts = {}
     for path, found in files.items():
         kept_before = {claim_id: data for claim_id, data in _read(path).items() if claim_id in known_ids}

@@ -16,12 +16,12 @@ def contents_markdown(claims: Iterable[Claim]) -> list[str]:
     lines: list[str] = []
     part = None
     for module in sorted(by_module):
-        package = module.rpartition(".")[0]
+        package = package_of(module)
         if package != part:
             part = package
             lines += [
                 "",
-                f"**{_summary(package)}** `{package.replace('.', '/')}/`",
+                f"**{summary(package)}** `{package.replace('.', '/')}/`",
                 "",
                 "| module | labels |",
                 "|---|---|",
@@ -35,6 +35,12 @@ def contents_markdown(claims: Iterable[Claim]) -> list[str]:
     return lines[1:]
 
 
-def _summary(module: str) -> str:
+def package_of(module: str) -> str:
+    """The package that a module lies in; the module itself where it is a package, or lies in none."""
+    is_package = hasattr(importlib.import_module(module), "__path__")
+    return module if is_package or "." not in module else module.rpartition(".")[0]
+
+
+def summary(module: str) -> str:
     """The first line of a module's docstring."""
     return (importlib.import_module(module).__doc__ or module).strip().splitlines()[0]

@@ -16,7 +16,9 @@ from verify.vocabulary.claims import Claim, Paper
 
 #: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.  3: totals of printed and own
 #: claims apart; provenance; per claim name, consequence, sides, violations, how_sure.
-REPORT_SCHEMA = 3
+#: 4: of papers authors, venue, arXiv number, and the text checked; of claims whether they are
+#: shown as released.
+REPORT_SCHEMA = 4
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 
 
@@ -24,7 +26,7 @@ def as_json(report: Report) -> dict[str, Any]:
     """The report as data; numbers that are not finite become strings."""
     return {
         "schema": REPORT_SCHEMA,
-        "complete": not report.missing,
+        "complete": not report.missing and not report.released,
         "shortfalls": [{"text": item.text, "claims": sorted(item.claims)} for item in report.shortfalls],
         "left_out": report.left_out,
         "summary": _summary(report),
@@ -41,6 +43,10 @@ def _paper_json(report: Report, paper: Paper) -> dict[str, Any]:
         "key": paper.key,
         "title": paper.title,
         "citation": paper.citation,
+        "authors": list(paper.authors),
+        "venue": paper.venue,
+        "arxiv": paper.arxiv,
+        "text_checked": paper.checked,
         "claims": len(report.chosen(paper.key)),
         "not_encoded": report.not_encoded[paper.key],
         "summary": _summary(report, paper.key),
@@ -104,6 +110,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
         "note": claim.note,
         "mutants": [mutant.name for mutant in claim.mutants],
         "missing_checks": report.missing.get(claim.id, []),
+        "as_released": claim.id in report.released,
         "checks": [_check_json(record) for record in report.records_of[claim.id]],
     }
 
@@ -125,6 +132,7 @@ def summary_json(report: Report, claim: Claim) -> dict[str, Any]:
         "separation": _number(verdict.separation),
         "tightest_ratio": _number(verdict.tightest_ratio),
         "has_evidence": bool(report.records_of[claim.id]),
+        "as_released": claim.id in report.released,
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from verify.evidence.verdicts import Verdict
+from verify.report.citations import edition
 from verify.report.model import Report, status_of
 from verify.report.paste import paste
 from verify.report.sides import Violation, violation
@@ -147,6 +148,7 @@ def remarks_of(claim: Claim) -> list[tuple[str, str]]:
 def errata_markdown(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:
     """The errata of one paper as a Markdown document."""
     lines = [f"# Errata: {paper.title}", "", f"{paper.citation}. {does_not_hold(item.verdict for item in items)}", ""]
+    lines += [edition(paper), ""] * bool(paper.checked)
     for text in shortfalls:
         lines += [f"**{text}**", ""]
     for item in items:

@@ -13,11 +13,12 @@ from verify.checks import checks_of
 from verify.checks.record import Record
 from verify.checks.settings import Settings
 from verify.evidence.fingerprints import fingerprint
+from verify.evidence.released import FILE, read_released
 from verify.evidence.store import Rejected, current, read, standing
 from verify.evidence.verdicts import Verdict, disagreements, facts_in, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
-from verify.report.weights import stated, weights_of
+from verify.report.weights import data_file, stated, weights_of
 from verify.report.wording import counted
 from verify.vocabulary.claims import Claim, Paper
 
@@ -51,11 +52,22 @@ class Report:
     weights: Mapping[str, str] = field(default_factory=dict)
     left_out: int = 0  #: claims that exist but that this report does not show
     outdated: frozenset[str] = frozenset()  #: claims with evidence about other code than the present
+    #: Claims whose verdicts are as released, since nothing about the present code was found here; what releases say of
+    #: themselves, by package; and if anything was found here, the verdicts that follow from that alone.
+    released: frozenset[str] = frozenset()
+    outdated_release: frozenset[str] = frozenset()  #: of those, claims whose code or libraries were others then
+    releases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    found_here: Mapping[str, Verdict] = field(default_factory=dict)
 
     @property
     def disagreements(self) -> list[str]:
-        """Where evidence disagrees with the source."""
-        return disagreements(self.claims, self.verdicts)
+        """Where evidence disagrees with the source: what was found here, if anything was, else what was released."""
+        return disagreements(self.claims, self.found_here or self.verdicts)
+
+    @property
+    def as_released(self) -> bool:
+        """Whether nothing that is shown was found here."""
+        return bool(self.released) and self.released >= {record.claim for record in self.records}
 
     @cached_property
     def records_of(self) -> dict[str, list[Record]]:
@@ -73,18 +85,20 @@ class Report:
         for claim_id, claim in self.claims.items():
             found = {record.check for record in self.records_of[claim_id]}
             names = [check.name for check in checks_of(claim, Settings())]
-            wanted[claim_id] = [name for name in names if name not in found]
+            wanted[claim_id] = [name for name in names if name not in found and claim_id not in self.released]
         return {claim_id: checks for claim_id, checks in wanted.items() if checks}
 
     @property
     def stale(self) -> frozenset[str]:
         """Claims with evidence of which some speaks about other code and was not found anew."""
-        return self.outdated & self.missing.keys()
+        return self.outdated & (self.missing.keys() | self.released)
 
     @property
     def judged(self) -> dict[str, Claim]:
         """Claims with evidence about the present code, they themselves and all that their verdicts rest on."""
         seen = {record.claim for record in self.records}
+        if not self.as_released:
+            seen -= self.released
         return {
             claim_id: claim
             for claim_id, claim in self.claims.items()
@@ -159,7 +173,12 @@ class Report:
     def provenance(self) -> dict[str, Any]:
         """Where the report comes from."""
         packages = sorted({claim.package for claim in self.claims.values()})
-        return provenance(self.records, packages[0] if len(packages) == 1 else None)
+        if self.as_released and len(packages) == 1:
+            found = provenance(self.records, None)
+            about = {"platform": "", "machine": "", **self.releases[packages[0]]}
+            return {name: about.get(name, value) for name, value in found.items()}
+        here = [record for record in self.records if record.claim not in self.released]
+        return provenance(here, packages[0] if len(packages) == 1 else None)
 
     @cached_property
     def not_encoded(self) -> dict[str, int]:
@@ -174,6 +193,8 @@ class Report:
         """What keeps the evidence from being complete, gravest first."""
         everything = frozenset(self.claims)
         found = []
+        if self.released:
+            found.append(Shortfall(self._about_releases(), self.released))
         if self.missing:
             own = frozenset(self.missing)
             above = {user for claim_id in own for user in self.used_by[claim_id]}
@@ -200,6 +221,16 @@ class Report:
             which = "Floating-point" if on_cpu == in_floats else f"For {len(on_cpu)} claims, floating-point"
             found.append(Shortfall(f"{which} checks ran on the CPU only.", on_cpu, once=True))
         return found
+
+    def _about_releases(self) -> str:
+        number, total = len(self.released), len(self.claims)
+        versions = sorted({str(about["version"]) for about in self.releases.values() if about.get("version")})
+        of = f" with version {' and '.join(versions)}" if versions else ""
+        which = "These verdicts are" if number == total else f"{number} of {total} verdicts are"
+        text = f"{which} as released{of}. They were not checked again here; `verify run` does that."
+        if changed := sum(claim_id in self.outdated_release for claim_id in self.released):
+            text += f" For {counted(changed, 'claim')} the code or a library has changed since."
+        return text
 
     def shortfalls_of(self, claim_id: str) -> list[Shortfall]:
         """Those that concern one claim and are not said once for all."""
@@ -229,13 +260,43 @@ class Report:
         return quality(verdict)
 
 
-def build(claims: Mapping[str, Claim], folder: Path) -> Report:
-    """The report that the evidence in `folder` supports; stale evidence and broken lines are left out and counted."""
+def build(claims: Mapping[str, Claim], folder: Path, released: bool = False) -> Report:
+    """The report that the evidence in `folder` supports; stale evidence and broken lines are left out and counted.
+
+    If `released`, claims without evidence there are shown with the evidence that the release of their package carries.
+    """
     records, rejected = read(folder)
     fingerprints = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
     present = standing(current(records, fingerprints))
     outdated = frozenset(r.claim for r in records if r.claim in fingerprints and r.fingerprint != fingerprints[r.claim])
-    return Report(claims, present, judge_all(claims, present), rejected, weights_of(claims), outdated=outdated)
+    here = judge_all(claims, present)
+    report = Report(claims, present, here, rejected, weights_of(claims), outdated=outdated)
+    return _with_releases(report, fingerprints) if released else report
+
+
+def _with_releases(report: Report, fingerprints: Mapping[str, str]) -> Report:
+    """The report with the evidence of releases for claims about which nothing was found here."""
+    here = {record.claim for record in report.records}
+    records, releases = list(report.records), {}
+    for package in {claim.package for claim in report.claims.values()}:
+        if (found := read_released(data_file(package, FILE))) is None:
+            continue
+        releases[package] = found.about
+        for claim_id, own in found.records.items():
+            if claim_id in report.claims and claim_id not in here:
+                records += own
+    used = frozenset(record.claim for record in records) - here
+    return replace(
+        report,
+        records=records,
+        verdicts=judge_all(report.claims, records),
+        released=used,
+        releases=releases,
+        outdated_release=frozenset(
+            r.claim for r in records if r.claim in used and r.fingerprint != fingerprints[r.claim]
+        ),
+        found_here=report.verdicts if here else {},
+    )
 
 
 def restricted(report: Report, chosen: list[Claim]) -> Report:
@@ -245,6 +306,7 @@ def restricted(report: Report, chosen: list[Claim]) -> Report:
         report,
         claims={claim.id: claim for claim in chosen},
         records=[record for record in report.records if record.claim in ids],
+        released=report.released & ids,
         verdicts={claim_id: verdict for claim_id, verdict in report.verdicts.items() if claim_id in ids},
         left_out=report.left_out + len(report.claims) - len(ids),
     )

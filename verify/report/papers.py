@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from verify.report.contents import package_of, summary
 from verify.report.errata import Erratum
 from verify.report.model import Report
 from verify.report.weights import WEIGHTS
-from verify.report.wording import listed
 from verify.vocabulary.claims import Claim, Paper
 
 #: Verdicts whose statement may be used as printed; a reading under the meaning that is given.
@@ -31,15 +30,9 @@ class Part:
 def parts(report: Report, paper: Paper) -> list[Part]:
     """The parts of a paper in its order, each with the claims that are shown."""
     found: dict[str, list[Claim]] = {}
-    for claim in sorted(report.chosen(paper.key), key=lambda claim: claim.module.rpartition(".")[0]):
-        found.setdefault(claim.module.rpartition(".")[0], []).append(claim)
-    return [Part(_summary(package), claims) for package, claims in found.items()]
-
-
-def _summary(package: str) -> str:
-    """The first line of a package's docstring."""
-    text = (importlib.import_module(package).__doc__ or package).strip()
-    return text.splitlines()[0].rstrip(".")
+    for claim in sorted(report.chosen(paper.key), key=lambda claim: package_of(claim.module)):
+        found.setdefault(package_of(claim.module), []).append(claim)
+    return [Part(summary(package).rstrip("."), claims) for package, claims in found.items()]
 
 
 def about(report: Report, paper: Paper) -> str:
@@ -89,27 +82,3 @@ def findings(items: list[Erratum], papers: list[Paper], number: int) -> list[Err
     for turn in range(max(map(len, queues), default=0)):
         found += sorted((queue[turn] for queue in queues if turn < len(queue)), key=lambda item: item.gravity)
     return found[:number]
-
-
-def of_itself(paper: Paper) -> str:
-    """What the encoded text says of itself: authors, where it appeared, its version; what it does not say is no guess here."""
-    who = f"Authors as printed: {listed(paper.authors)}." if paper.authors else "The text names no authors."
-    if not paper.printed:
-        return f"{who} It prints no venue, date, version, DOI or arXiv number of its own."
-    return f"{who} Of where it stands it prints “{paper.printed}”; it gives no version, DOI or arXiv number of its own."
-
-
-def bibtex(paper: Paper, commit: str | None) -> str:
-    """How to cite a paper, and its edition here, as BibTeX; no identifier that the text does not give."""
-    authors = " and ".join(paper.authors) or "{Anonymous authors}"
-    note = f"Machine-checked claims of ``{paper.title}'' ({paper.citation})"
-    version = f", commit {commit[:12]}" if commit else ""
-    printed = f",\n  note = {{{paper.printed}}}" if paper.printed else ""
-    return (
-        f"@misc{{{paper.key},\n"
-        f"  title = {{{paper.title}}},\n"
-        f"  author = {{{authors}}}{printed}\n}}\n"
-        f"@misc{{attention-theorems-{paper.key},\n"
-        "  title = {The machine-checked edition of attention theory},\n"
-        f"  note = {{{note}{version}}}\n}}"
-    )

@@ -22,6 +22,7 @@ def provenance(records: Iterable[Record], package: str | None) -> dict[str, Any]
     found = list(records)
     times = [record.when for record in found if record.when]
     return {
+        "version": _version_of(package),
         "commit": _commit(package),
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
@@ -45,6 +46,12 @@ def _version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _version_of(package: str | None) -> str | None:
+    """The version of the distribution that a package belongs to; None where none is installed."""
+    names = importlib.metadata.packages_distributions().get(package, []) if package else []
+    return _version(names[0]) if names else None
 
 
 def _commit(package: str | None) -> str | None:

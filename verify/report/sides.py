@@ -129,9 +129,16 @@ def violation(claim: Claim, certificate: Mapping[str, Any]) -> Violation:
     """What a certificate of a claim's counterexample shows."""
     formula, oracle = certificate["formula"], certificate["oracle"]
     left, right = (oracle, formula) if claim.relation.kind == "at most" else (formula, oracle)
-    return Violation(
-        certificate["title"], sides_of(claim), left, right, certificate["violation"], certificate["arithmetic"]
-    )
+    sides = sides_of(claim)
+    if sides.sign == "≤" and sides.right.startswith("-") and number(left) == 0.0:  # 0 <= -q is printed as q <= 0
+        sides, left, right = Sides(sides.right[1:], "the claimed bound", "≤"), negated(right), "0"
+    return Violation(certificate["title"], sides, left, right, certificate["violation"], certificate["arithmetic"])
+
+
+def negated(text: str) -> str:
+    """Minus an enclosure such as "[-0.25 +/- 1e-30]", or a rational such as "-3/8"."""
+    opening, inside = ("[", text[1:]) if text.startswith("[") else ("", text)
+    return opening + (inside[1:] if inside.startswith("-") else f"-{inside}" if number(text) else inside)
 
 
 def number(text: str) -> float:

@@ -8,9 +8,10 @@ what they correct; failing that they are steps if a printed proof names them, an
 from __future__ import annotations
 
 import functools
-import importlib.resources
+import importlib.util
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
@@ -19,10 +20,18 @@ from verify.vocabulary.errors import InputError
 WEIGHTS = ("core", "text", "step")
 
 
+def data_file(package: str, name: str) -> Path:
+    """A file of data beside the claims of a package, or of a module that is no package."""
+    spec = importlib.util.find_spec(package)
+    if spec is not None and spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations))) / name
+    return (Path(spec.origin).parent if spec is not None and spec.origin else Path()) / name
+
+
 @functools.cache
 def stated(package: str) -> dict[str, str]:
     """The weights that a package states; empty where it has no such file."""
-    source = importlib.resources.files(package) / "weights.json"
+    source = data_file(package, "weights.json")
     if not source.is_file():
         return {}
     found = json.loads(source.read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from verify.checks.record import CERTIFIED, UPHELD, Record
-from verify.evidence.verdicts import Verdict
+from verify.evidence.verdicts import Verdict, found_by_search
 from verify.vocabulary.claims import Claim
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
@@ -74,7 +74,12 @@ def resting(number: int) -> str:
 def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
     """One honest sentence or two: proved for all sizes, certain by counterexample, or how much was tried."""
     if verdict.status == "open":
-        return "Undecided."
+        failing = any(found_by_search(claim, record) for record in records)
+        return (
+            "False at an input that a search found, for certain; no counterexample is declared."
+            if failing
+            else "Undecided."
+        )
     wrong = _variants(claim, records)
     certified = [record for record in records if record.outcome == CERTIFIED]
     if verdict.status == "refuted" and certified:

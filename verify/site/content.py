@@ -16,6 +16,7 @@ from markupsafe import Markup
 from verify.checks.record import Record
 from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
+from verify.report.citations import reference
 from verify.report.errata import Erratum, Witness
 from verify.report.model import KINDS_OF_VERDICT, Report, status_of
 from verify.report.proofs import grade_without_proof, headline, headline_at_sizes
@@ -272,7 +273,7 @@ class Content:
         """Every word under which a claim is found, once, as the script compares them."""
         verdict = self.report.verdicts[claim.id]
         texts = [
-            claim.id, titled(claim), claim.paper.title, claim.paper.citation, claim.relation.kind, claim.statement,
+            claim.id, titled(claim), claim.paper.title, reference(claim.paper), claim.relation.kind, claim.statement,
             verdict.why, status_of(verdict), claim.note, claim.missing, claim.consequence, claim.observed, *claim.assumption_texts,
             str(claim.reading or ""), str(claim.doubt or ""), sys.modules[claim.module].__doc__,
         ]  # fmt: skip

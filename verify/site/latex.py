@@ -7,6 +7,7 @@ import unicodedata
 
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
+from verify.report.citations import edition
 from verify.report.errata import Erratum, remarks_of
 from verify.report.wording import sentence, titled
 from verify.site.content import GREEK
@@ -31,6 +32,7 @@ _HEAD = r"""\documentclass{article}
 def as_latex(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:
     """One section per erratum: as printed, what is wrong, counterexamples, correction."""
     lines = [_HEAD + rf"\section*{{Errata: {encoded(paper.title)}}}", encoded(paper.citation) + ".", ""]
+    lines += [encoded(edition(paper)), ""] * bool(paper.checked)
     for text in shortfalls:
         lines += [rf"\textbf{{{encoded(text)}}}", ""]
     for item in items:

@@ -11,13 +11,20 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
+from latex2mathml.converter import convert_to_element
 from latex2mathml.symbols_parser import convert_symbol
 from markupsafe import Markup, escape
 
 #: A command that the converter left as it stood.
-_UNCONVERTED = re.compile(r">[^<]*(\\|&#x0005C;)[^<]*<")
+_UNCONVERTED = re.compile(r">[^<]*\\[^<]*<")
+#: What a formula on a page may consist of.  None of these elements and attributes runs a script or leads elsewhere.
+_ELEMENTS = frozenset((
+    "math", "menclose", "mfrac", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow",
+    "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover",
+))  # fmt: skip
+_NO_ATTRIBUTES = re.compile(r"(?:on.*|href|src|style|class|id|xlink.*)\Z", re.IGNORECASE)
 _COMMAND = re.compile(r"\\(?:operatorname|mathrm|mathbf|text)\{(\w+)\}|\\([A-Za-z]+|\|)")
 #: Operators that are their own names in running text.
 _NAMED = frozenset({"cos", "cosh", "det", "dim", "exp", "inf", "ker", "lim", "ln", "log", "max", "min", "sin", "sup"})
@@ -42,7 +49,6 @@ _STYLES = {
     "double-struck": ("DOUBLE-STRUCK",), "script": ("SCRIPT",), "fraktur": ("FRAKTUR", "BLACK-LETTER"), "bold": ("BOLD",),
     "bold-italic": ("BOLD ITALIC",), "sans-serif": ("SANS-SERIF",), "monospace": ("MONOSPACE",),
 }  # fmt: skip
-_ENTITY = re.compile(r"&#x([0-9A-Fa-f]+);")
 #: A row of one element.
 _ALONE = re.compile(r"<mrow>(<(m[ino])(?: [^>]*)?>[^<]*</\2>)</mrow>")
 #: Upright letters in a row are one name.
@@ -113,16 +119,30 @@ def mathml(latex: str, inline: bool = False) -> Markup | None:
     known = re.sub(r"\\(left|right)\\\|", r"\\\1\\Vert ", known)
     known = known.replace(":=", r"\coloneqq ").replace("\\\n", "\\ ").replace("\\textstyle", "")
     try:
-        found = convert(known, display="inline" if inline else "block")
+        tree = convert_to_element(known, display="inline" if inline else "block")
     except Exception:  # its errors have no common base, and no formula may cost the page
         return None
-    if _UNCONVERTED.search(found):
+    found = _serialised(tree)
+    if found is None or _UNCONVERTED.search(found):
         return None
     found = _UPRIGHT.sub(lambda run: f"<mi>{re.sub('<[^>]*>', '', run[0])}</mi>", found)
     found = _STYLED.sub(_as_code_points, found)
-    found = _ENTITY.sub(lambda code: code[0] if chr(int(code[1], 16)) in "<>&" else chr(int(code[1], 16)), found)
     found = _ALONE.sub(r"\1", found)
     return Markup(re.sub(r"<math [^>]*>", "<math>" if inline else '<math displaystyle="true">', found, count=1))
+
+
+def _serialised(tree: ElementTree.Element) -> str | None:
+    """The converter's elements as text with everything escaped; None where one could do more than show mathematics.
+
+    The converter writes characters as references, and leaves words inside ``\\text{...}`` as they came.
+    """
+    for element in tree.iter():
+        if element.tag not in _ELEMENTS or any(map(_NO_ATTRIBUTES.match, element.attrib)):
+            return None
+        element.text, element.tail = (html.unescape(text) if text else text for text in (element.text, element.tail))
+        for name, value in element.attrib.items():
+            element.set(name, html.unescape(value))
+    return ElementTree.tostring(tree, encoding="unicode", short_empty_elements=False)
 
 
 def _as_code_points(match: re.Match[str]) -> str:

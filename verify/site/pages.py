@@ -25,11 +25,12 @@ from markupsafe import Markup
 
 from verify.report.attempts import kept
 from verify.report.baseline import Change
+from verify.report.citations import bibtex, edition, link, reference
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.history import Entry
 from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, status_of
-from verify.report.papers import about, bibtex, findings, of_itself, parts, reliable, replaced
+from verify.report.papers import about, findings, parts, reliable, replaced
 from verify.report.sides import short
 from verify.report.wording import KIND_NAMES, capital, counted, does_not_hold, how_sure, resting, sentence, titled
 from verify.site import building, code, documents, glossary, graph, mathematics
@@ -93,7 +94,8 @@ class Site:
         )
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
-            sentence=sentence, capital=capital, counted=counted, resting=resting, short=short,
+            sentence=sentence, capital=capital, counted=counted, resting=resting, short=short, link=link,
+            reference=reference, edition=edition,
         )  # fmt: skip
 
     def _pages(self) -> dict[str, tuple[str, Claim | None, Callable[[], None]]]:
@@ -222,7 +224,6 @@ class Site:
             ],
             parts=parts(report, paper),
             about=documents.as_html(about(report, paper), self.address),
-            itself=of_itself(paper),
             bibtex=bibtex(paper, report.provenance["commit"]),
             shortfalls=self.shortfalls_of(paper),
         )

@@ -28,7 +28,7 @@ from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
 from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
-from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, trusted_arguments
+from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,17 +53,27 @@ def _together(where: SizeCondition | None, stated: Sequence[SizeCondition]) -> S
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
+#: How grave a refutation is.
+SEVERITIES = ("error", "slip")
+
 #: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
 PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of claims: key, citation, and its vec convention ("row-major" or "column-major").
+    """A source of claims.
 
-    `authors` and `printed` are as the encoded text has them: names in order, and its own words on where it appeared, in
-    which version, under which identifier; empty where it prints none.  A collection of this project's own claims, none
-    of them printed, is `of_project`.
+    Parameters
+    ----------
+    key: with which the ids of its claims begin.
+    title, citation: its title, and authors and place in a few words, for a line beside a claim.
+    vec: its vec convention, "row-major" or "column-major".
+    authors: full names in order.
+    venue: where it appeared, with the year, "NeurIPS 2023".
+    arxiv: its number there, "2311.01575".
+    checked: which text the claims were taken from, in words that go on "an anonymous submission", "version 2".
+    of_project: a collection of this project's own claims, none of them printed.
     """
 
     key: str
@@ -71,7 +81,9 @@ class Paper:
     citation: str
     vec: str
     authors: tuple[str, ...] = ()
-    printed: str = ""
+    venue: str = ""
+    arxiv: str = ""
+    checked: str = ""
     of_project: bool = False
 
 
@@ -175,7 +187,7 @@ class Claim:
     assumptions: what it assumes besides the setting: conditions with a test (`Assumption`), and what symbols stand for
         (`Definition`, `Convention`, `Construction`).
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
-    severity: for refuted claims, "slip" (an evident misprint) or "error" (the statement is false).
+    severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
     correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
     reading: the meaning given to printed words that have none, if the claim needs it.
@@ -242,6 +254,8 @@ class Claim:
                 )
         if self.expects not in VERDICTS:
             raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
+        if self.severity is not None and self.severity not in SEVERITIES:
+            raise RegistryError(f"{self.id}: severity is {self.severity!r}, not one of {SEVERITIES}")
         if (self.expects == "refuted") != (self.severity is not None):
             raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
         if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
@@ -431,6 +445,25 @@ class Claim:
     def parameters(self) -> dict[str, Spec]:
         """The freely drawn parameters and their specifications."""
         return parameter_specs(self._inputs or self.the_formula)
+
+    def require_consistent(self) -> None:
+        """Raise `RegistryError` where a parameter has no annotation, a size no range, or an oracle takes what is no input."""
+        if self._formula is None or self.relation.kind not in PROVABLE:
+            return
+        drawn = self._inputs or self._formula
+        try:
+            specs = parameter_specs(drawn)
+        except RegistryError as problem:
+            raise RegistryError(f"{self.id}: {problem}") from None
+        dims = {dim: name for name, spec in specs.items() for dim in sizes_in(spec)}
+        if absent := sorted(set(dims) - set(self.sizes)):
+            which = ", ".join(f"{dim} of {dims[dim]}" for dim in absent)
+            raise RegistryError(f"{self.id}: sizes has no range for {which}; it names {', '.join(sorted(self.sizes))}")
+        taken = parameter_names(self._oracle) if self._inputs is None and self._oracle is not None else ()
+        if unknown := [name for name in taken if name not in specs]:
+            raise RegistryError(
+                f"{self.id}: the oracle takes {', '.join(unknown)}; the inputs of the formula are {', '.join(specs)}"
+            )
 
     def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Drawn parameters turned into inputs of the formula."""

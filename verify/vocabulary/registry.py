@@ -30,6 +30,7 @@ class Registry(Mapping[str, Claim]):
             self._claims[claim.id] = claim
         for claim in self._claims.values():
             self._check_links(claim)
+            claim.require_consistent()
 
     def _check_links(self, claim: Claim) -> None:
         for link in ("uses", "proof", "presumes"):

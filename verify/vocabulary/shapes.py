@@ -83,9 +83,19 @@ def parameter_specs(function: Callable[..., Any]) -> dict[str, Spec]:
         metadata = getattr(hints.get(name), "__metadata__", ())
         spec = next((item for item in metadata if isinstance(item, (Shape, Real, Size))), None)
         if spec is None:
-            raise RegistryError(f"{function.__qualname__}: parameter {name} has no Shape, Real or Size annotation")
+            raise RegistryError(
+                f"{function.__qualname__}: parameter {name} has no annotation that says how to draw it, such as"
+                f" {name}: Annotated[Any, Shape('m', 'n')], or Real or Size in the place of Shape"
+            )
         specs[name] = spec
     return specs
+
+
+def sizes_in(spec: Spec) -> tuple[str, ...]:
+    """The named sizes that a specification mentions."""
+    if isinstance(spec, Shape):
+        return tuple(dim for dim in spec.dims if not dim.isdigit())
+    return (spec.name,) if isinstance(spec, Size) else ()
 
 
 # -- rejecting arguments that do not fit -------------------------------------------------------------------------------
