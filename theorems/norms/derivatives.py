@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.matrices import orthogonal_matrix
-from theorems.norms.settings import SMALL, Logits, Matrix, Next, Share, Square, Steps, number, two_norms
+from theorems.norms.settings import SKEW, SMALL, Logits, Matrix, Next, Share, Square, Steps, number, two_norms
 from verify.matrix import (
     COLUMN, block_diag, column, diag, each, expm, eye, frobenius_norm, iterated, kron, maximum, normalize_rows, rational,
     row_norms, softmax, spectral_norm, sqrt, total, unvec_r, vec_r,
@@ -137,7 +137,7 @@ SOFTMAX.mutant("nine twentieths", "rational(1, 2) -> rational(9, 20)")
 
 EXPONENTIAL = Claim(SMALL, "norms.exponential-differential", label="Differential of the exponential at a skew matrix",
     statement=r"\|d\exp(S)\| \le \|dS\|\text{ for skew } S,\text{ in }\|\cdot\|_2\text{ and }\|\cdot\|_F", sizes=("n",),
-    assumptions=["S is skew"], relation=AtMost(left="norms of d exp(S)", ascent=False),
+    assumptions=[SKEW], relation=AtMost(left="norms of d exp(S)", ascent=False),
     name="norm of the differential of the exponential")  # fmt: skip
 
 
@@ -158,7 +158,8 @@ EXPONENTIAL.mutant("the larger norm halved", "two_norms(E) -> two_norms(E) * rat
 
 NORMALISATION = Claim(SMALL, "norms.normalisation-differential", label="Differential of a normalisation",
     statement=r"\Big\|d\,\frac{M}{\|M\|_F + \varepsilon}\Big\|_F \le \frac{1}{\varepsilon}\|dM\|_F", sizes=("m", "n"),
-    assumptions=["epsilon > 0", Assumption("M is not 0", positive=lambda M: total(M * M))],
+    assumptions=[
+        Assumption("epsilon > 0", positive=lambda epsilon: epsilon), Assumption("M is not 0", positive=lambda M: total(M * M))],
     name="derivative of a matrix over its norm", relation=AtMost(left="||d(M / (||M||_F + epsilon))||_F", ascent=False),
     note="At M = 0 the map has the derivative I / epsilon.")  # fmt: skip
 
@@ -192,7 +193,11 @@ def contraction(G: Frame, A: Matrix, E: Matrix, u: Share, K: Steps) -> dict[str,
     return {"M": orthogonal_matrix(G)[:m, :n], "E": E, "u": u, "K": K}
 
 
-ITERATIONS = SMALL.extended("Iterations", assumptions=["no singular value of M is above 1", "0 <= u <= 1"],
+ITERATIONS = SMALL.extended("Iterations",
+    assumptions=[
+        Assumption("no singular value of M is above 1", nonnegative=lambda M: 1 - spectral_norm(M)),
+        Assumption("0 <= u <= 1", nonnegative=lambda u: column(u, 1 - u)),
+    ],
     sizes={"m": (1, 2), "n": (1, 2), "r": (2, 4), "K": (0, 3)}, inputs=contraction)  # fmt: skip
 
 ITERATION = Claim(ITERATIONS, "norms.iteration-differential", label="Differential of an iteration",

@@ -10,7 +10,7 @@ from theorems.norms.settings import (
 )  # fmt: skip
 from verify.matrix import (
     absolute, column, concatenate, diag, exp, expm, eye, frobenius_norm, inverse, maximum, rational, relu, row_sums,
-    softmax, spectral_norm, sqrt, step, zeros,
+    softmax, spectral_norm, sqrt, step, symmetric_eigenvalues, zeros,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
 
@@ -187,7 +187,11 @@ GROWTH.mutant("largest entry", "spectral_norm(A) -> largest(A)")
 
 DISSIPATIVE = Claim(SMALL, "norms.exponential-of-dissipative", label="Exponential of a dissipative matrix",
     statement=r"\|e^{cM}\|_2 \le 1 \text{ where } c \ge 0 \text{ and } x^\top Mx \le 0 \text{ for all } x", sizes=("n",),
-    assumptions=["c >= 0", "M has a symmetric part without positive eigenvalues"],
+    assumptions=[
+        Assumption("c >= 0", nonnegative=lambda c: c),
+        Assumption("M has a symmetric part without positive eigenvalues",
+            nonnegative=lambda M: symmetric_eigenvalues(-(M + M.T))),
+    ],
     name="exponentials of dissipative matrices", relation=AtMost(left="||exp(c M)||_2"))  # fmt: skip
 
 
@@ -237,7 +241,8 @@ def corner_of_exponential(P: Any, E: Any, R: Any) -> Any:
 INTEGRAL = Claim(SMALL, "norms.integral-of-orthogonal", label="Integrals of orthogonal matrices",
     statement=r"""\Big\|\int_0^1e^{(1-s)P}e^{sR}\,ds\Big\|_2 \le 1\text{ for skew }P, R,\text{ a block of
         }\exp\begin{bmatrix}P&I\\0&R\end{bmatrix}""",
-    name="norm of a mean of orthogonal matrices", assumptions=["P and R are skew"], sizes=("n",),
+    name="norm of a mean of orthogonal matrices",
+    assumptions=[Assumption("P and R are skew", zero=lambda P, R: concatenate([P + P.T, R + R.T], axis=0))], sizes=("n",),
     relation=AtMost(left="the norm of the integral"))  # fmt: skip
 
 

@@ -14,7 +14,8 @@ from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 Weights = Annotated[Any, Shape("1", "n", role="query")]
 Positive = Annotated[Any, Real(2.0**-6, 4.0)]
 
-LESS = RULES.extended(sizes={"n": (2, 4)})
+AT_LEAST_TWO = Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)
+LESS = RULES.extended(assumptions=[AT_LEAST_TWO], sizes={"n": (2, 4)})
 
 
 def covariance(p: Any) -> Any:
@@ -123,7 +124,7 @@ PAIR.mutant("a ninth", "rational(1, 4) -> rational(1, 9)")
 THIRD = Claim(RULES, "norms.third-central-moment", label="Third central moment", name="a bound of the third central moment",
     statement=r"""|x^\top Gx| \le \frac{\sqrt6}9\|x\|_2^3,\quad G = \operatorname{diag}v - vp^\top - pv^\top,\quad v =
         (\operatorname{diag}p - pp^\top)x,\quad p = \operatorname{softmax}(t)^\top""",
-    relation=AtMost(left="|x^T G x|"), sizes={"n": (2, 4)},
+    assumptions=[AT_LEAST_TWO], relation=AtMost(left="|x^T G x|"), sizes={"n": (2, 4)},
     note=r"""$x^\top Gx = \sum_kp_k(x_k - p^\top x)^3$, at most $(\max x - \min x)^3/(6\sqrt3)$ in size, and $\max x - \min x
         \le \sqrt2\|x\|_2$. Attained by $x = (1, -1)$ with the weights $(1 \mp 1/\sqrt3)/2$.""")  # fmt: skip
 
@@ -189,7 +190,8 @@ SERIES.mutant("the first term", "(exp(a) - 1) / a -> 1")
 SERIES.mutant("half of the exponent", "spectral_norm(P) -> spectral_norm(P) * rational(1, 2)")
 
 MEAN = Claim(RULES, "norms.mean-exponential", label="Mean of exponentials", name="growth of the mean of exponentials",
-    statement=r"\frac{e^a - 1}{a} \le \frac{e^b - 1}{b}\text{ for } 0 < a \le b", sizes={}, assumptions=["0 < a <= b"],
+    statement=r"\frac{e^a - 1}{a} \le \frac{e^b - 1}{b}\text{ for } 0 < a \le b", sizes={},
+    assumptions=[Assumption("0 < a", positive=lambda a: a), Assumption("a <= b", nonnegative=lambda a, b: b - a)],
     relation=AtMost(left="(e^a - 1) / a"))  # fmt: skip
 
 

@@ -307,8 +307,11 @@ BLOCK_DIAGONAL.mutant("sum of norms", "frobenius_norm(column(frobenius_norm(A), 
 
 ORTHONORMAL = Claim(RULES, "norms.orthonormal", label="Orthonormal columns", name="norms of orthonormal columns and their blocks",
     statement=r"W^\top W = I \implies \|W\|_2 \le 1,\ \|W\|_F = \sqrt n, \text{ and blocks of } W \text{ have norm at most } 1",
-    relation=AtMost(left="||W||_2, ||W||_F, the norm of a block"), sizes={"m": (2, 4), "n": (2, 3)},
-    assumptions=["W has orthonormal columns"], where=lambda sizes: sizes["n"] <= sizes["m"])  # fmt: skip
+    relation=AtMost(left="||W||_2, ||W||_F, the norm of a block"), sizes={"m": (1, 4), "n": (1, 3)},
+    assumptions=[
+        Assumption("W has orthonormal columns", zero=lambda W: W.T @ W - eye(W.shape[1])),
+        Assumption("at most as many columns as rows", sizes=lambda sizes: sizes["n"] <= sizes["m"]),
+    ])  # fmt: skip
 
 
 @ORTHONORMAL.inputs
@@ -327,9 +330,10 @@ ORTHONORMAL.mutant("a smaller Frobenius norm", "sqrt(W.shape[1]) -> rational(9, 
 ORTHONORMAL.mutant("nine tenths", "number(1, W) -> number(rational(9, 10), W)")
 
 MULTIPLE = Claim(RULES, "norms.multiple-of-an-isometry", label="Multiples of isometries",
-    statement=r"""A^\top A = c^2I \implies \|A\|_2 = c,\qquad yy^\top = \sum_k c_kx_kx_k^\top \implies \|y\|^2 = \sum_k
+    statement=r"""A^\top A = c^2I,\ c \ge 0 \implies \|A\|_2 = c,\qquad yy^\top = \sum_k c_kx_kx_k^\top \implies \|y\|^2 = \sum_k
         c_k\|x_k\|^2 \text{ for rows } y, x_k""",
-    name="norms of multiples of orthogonal matrices", relation=Equal(), sizes={"n": (1, 4)})  # fmt: skip
+    name="norms of multiples of orthogonal matrices", relation=Equal(), sizes={"n": (1, 4)},
+    assumptions=[Assumption("c >= 0", nonnegative=lambda c: c)])  # fmt: skip
 
 
 @MULTIPLE.formula

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from theorems.norms import NORMS
 from verify.matrix import absolute, column, frobenius_norm, maximum, spectral_norm, total
-from verify.vocabulary import Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, Real, Setting, Shape, Size
 
 Matrix = Annotated[Any, Shape("m", "n")]
 Next = Annotated[Any, Shape("n", "p")]
@@ -22,6 +22,7 @@ Share = Annotated[Any, Real(0.0, 1.0)]
 Steps = Annotated[int, Size("K")]
 
 RULES = Setting(NORMS, "Rules for norms", sizes={"m": (1, 3), "n": (1, 4), "p": (1, 3), "q": (1, 2)})
+SKEW = Assumption("S is skew", zero=lambda S: S + S.T)
 #: Of matrices whose norms are enclosed slowly, as Jacobians and exponentials are.
 SMALL = Setting(NORMS, "Rules for norms", sizes={"m": (1, 2), "n": (1, 3), "p": (1, 2), "K": (0, 3)})
 

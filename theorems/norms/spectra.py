@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.norms.functions import corner_of_exponential
-from theorems.norms.settings import RULES, SMALL, Matrix, Square, largest, number
+from theorems.norms.settings import RULES, SKEW, SMALL, Matrix, Square, largest, number
 from verify.matrix import (
     column, concatenate, expm, eye, rational, singular_values, spectral_norm,
 )  # fmt: skip
@@ -53,7 +53,7 @@ POLYNOMIAL.mutant("at the largest alone", "singular_values(M) -> singular_values
 
 GRAM = Claim(SMALL, "norms.gram-of-rotation", label="Gram matrix of a rotation", name="a rotation in a frame, multiplied out",
     statement=r"""D + D^\top + D^\top D = LR^\top(L^\top L - I)RL^\top\text{ for } D = LRL^\top,\ R = e^S - I,\ S\text{ skew}""",
-    assumptions=["S is skew"], relation=Equal(), sizes={"m": (1, 3), "n": (2, 3)})  # fmt: skip
+    assumptions=[SKEW], relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)})  # fmt: skip
 
 
 @GRAM.inputs
@@ -99,7 +99,7 @@ MEAN.mutant("the first terms", "expm(A) -> A + eye(A.shape[0])")
 
 NORM_OF_MEAN = Claim(SMALL, "norms.norm-of-mean-of-rotations", label="Norm of a mean of rotations",
     statement=r"\Big\|\int_0^1e^{tS}\,dt\Big\|_2 \le 1\text{ for skew } S", name="norm of a mean of rotations",
-    assumptions=["S is skew"], relation=AtMost(left="the norm of the mean"), sizes=("n",))  # fmt: skip
+    assumptions=[SKEW], relation=AtMost(left="the norm of the mean"), sizes=("n",))  # fmt: skip
 
 
 @NORM_OF_MEAN.inputs

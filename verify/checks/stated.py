@@ -22,7 +22,7 @@ from verify.inputs.generators import systematic
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition, objects_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost, Equal, HasStructure
-from verify.vocabulary.shapes import Shape
+from verify.vocabulary.shapes import Shape, sizes_in
 
 #: Steps of the search for inputs that meet the conditions, and how well they are met at the end, relative to the inputs.
 STEPS, MET = 12, 1e-13
@@ -57,7 +57,7 @@ def problems_of_assumptions(claim: Claim) -> list[str]:
 
 
 def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
-    known = _annotated_shapes(claim)
+    known = {name: spec.dims for name, spec in _annotated(claim).items()}
     if not any(name in known for name in item.shapes):
         yield f"none of {', '.join(item.shapes)} is an input with a shape"
     for name, dims in item.shapes.items():
@@ -65,13 +65,14 @@ def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
             yield f"{name} has the shape {known[name]}"
 
 
-def _annotated_shapes(claim: Claim) -> dict[str, tuple[str, ...]]:
-    shapes: dict[str, tuple[str, ...]] = {}
+def _annotated(claim: Claim) -> dict[str, Shape]:
+    """The shapes that the claim's functions give their matrices."""
+    shapes: dict[str, Shape] = {}
     for function in claim.named_functions().values():
         for name, hint in _hints(function).items():
             for spec in getattr(hint, "__metadata__", ()):
                 if isinstance(spec, Shape):
-                    shapes.setdefault(name, spec.dims)
+                    shapes.setdefault(name, spec)
     return shapes
 
 
@@ -146,19 +147,35 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
 
 
 def undrawn_sizes(claim: Claim) -> list[dict[str, int]]:
-    """Sizes below the largest that are drawn, which every stated condition admits and which are never drawn.
+    """Sizes that every stated condition admits and that are never drawn, while sizes at least as large are.
 
-    Above the largest drawn nothing is asked for: a claim is sampled at finitely many sizes.
+    Of larger ones nothing is asked: a claim is sampled at finitely many sizes, up to what they cost.
     """
     conditions = [item.sizes for item in claim.assumptions if isinstance(item, Assumption) and item.sizes]
-    names = list(claim.sizes)
-    ranges = [range(min(1, low), high + 1) for low, high in claim.sizes.values()]
-    found = []
+    names, spoken_of = list(claim.sizes), _sizes_of_inputs(claim)
+    ranges = [range(min(1, low) if name in spoken_of else low, high + 1) for name, (low, high) in claim.sizes.items()]
+    drawn, others = [], []
     for values in itertools.product(*ranges):
         sizes = dict(zip(names, values, strict=True))
         inside = all(low <= sizes[name] <= high for name, (low, high) in claim.sizes.items())
-        if all(condition(sizes) for condition in conditions) and not (inside and claim.where(sizes)):
-            found.append(sizes)
+        if inside and claim.where(sizes):
+            drawn.append(values)
+        elif all(condition(sizes) for condition in conditions):
+            others.append(values)
+
+    def exceeded(values: tuple[int, ...]) -> bool:
+        return any(all(mine <= its for mine, its in zip(values, other, strict=True)) for other in drawn)
+
+    return [dict(zip(names, values, strict=True)) for values in others if exceeded(values)]
+
+
+def _sizes_of_inputs(claim: Claim) -> set[str]:
+    """The sizes of the inputs themselves; others are of what the preparation draws to make them."""
+    found: set[str] = set()
+    for role, function in claim.named_functions().items():
+        if role != "inputs":
+            for hint in _hints(function).values():
+                found.update(dim for spec in getattr(hint, "__metadata__", ()) for dim in sizes_in(spec))
     return found
 
 
@@ -199,6 +216,7 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
     import torch
 
     compared, worst = 0, None
+    masks = {name for name, spec in _annotated(claim).items() if spec.role == "mask"}
     for draw in systematic(claim, count, settings.seed):
         raw = {
             name: value if isinstance(value, int) else value[0]
@@ -207,7 +225,7 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
         if compared and sum(value.numel() for value in raw.values() if isinstance(value, torch.Tensor)) > MANY:
             continue
         generator = torch.Generator().manual_seed(draw.seed % 2**31)
-        found = _met(claim, _free(claim.prepare(raw), generator))
+        found = _met(claim, _free(claim.prepare(raw), masks, generator), masks)
         excess = None if found is None else _excess(claim, found)
         if found is None or excess is None:
             continue
@@ -217,13 +235,15 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
     return Freed(compared, worst)
 
 
-def _free(prepared: Mapping[str, Any], generator: Any) -> dict[str, Any]:
-    """Inputs of the same shapes with free values of order one; integers stay."""
+def _free(prepared: Mapping[str, Any], masks: set[str], generator: Any) -> dict[str, Any]:
+    """Inputs of the same shapes with free values of order one; integers and masks stay."""
     import torch
 
     free = {}
     for name, value in prepared.items():
-        if isinstance(value, torch.Tensor) and value.is_floating_point():
+        if name in masks:
+            free[name] = value
+        elif isinstance(value, torch.Tensor) and value.is_floating_point():
             free[name] = torch.randn(value.shape, generator=generator, dtype=torch.float64)
         elif isinstance(value, float):
             free[name] = torch.randn((), generator=generator, dtype=torch.float64)
@@ -232,11 +252,15 @@ def _free(prepared: Mapping[str, Any], generator: Any) -> dict[str, Any]:
     return free
 
 
-def _met(claim: Claim, start: dict[str, Any]) -> dict[str, Any] | None:
+def _met(claim: Claim, start: dict[str, Any], fixed: set[str]) -> dict[str, Any] | None:
     """Inputs near `start` that meet the tested conditions, or None where the search finds none."""
     import torch
 
-    moving = [name for name, value in start.items() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    moving = [
+        name
+        for name, value in start.items()
+        if name not in fixed and isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
     tests = claim.tested_assumptions
     if not moving:
         return start if not tests else None

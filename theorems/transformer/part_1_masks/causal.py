@@ -9,7 +9,7 @@ from theorems.transformer.definitions import causal_attention, masked_attention,
 from theorems.transformer.settings import BINARY, Keys, Values, mask_of
 from verify.matrix import concatenate, diag_part, eye, indexed, ones, softmax, sqrt
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 TokenQueries = Annotated[Any, Shape("n", "d_K", role="query")]
 Tokens = Annotated[Any, Shape("n", "d_V")]
@@ -81,7 +81,7 @@ TOKENS = Claim(SELF, "transformer.masked-self-attention-jacobian", label="Deriva
     statement=r"""\frac{\partial F_{ia}}{\partial X_{jb}} = P_{ij}\Big(\delta_{ab} + \frac{(X_{ja}-F_{ia})
         (XW_QW_K^\top)_{ib}}{\sqrt{d_K}}\Big) + \frac{\delta_{ij}}{\sqrt{d_K}}\sum_kP_{ik}(X_{ka}-F_{ia})
         (XW_KW_Q^\top)_{kb}""",
-    assumptions=["the values are the tokens: a value matrix multiplies F from the right"],
+    assumptions=[Definition("the values are the tokens: a value matrix multiplies F from the right", by=masked_self_attention)],
     name="derivative of masked self-attention in the tokens", relation=Equal(), all_sizes=True,
     uses=("transformer.attention-jacobian-query", "transformer.attention-jacobian-key"))  # fmt: skip
 

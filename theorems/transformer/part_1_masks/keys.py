@@ -19,7 +19,9 @@ GRADIENT = Claim(ATTENTION, "transformer.masked-keys-get-no-gradient", label="No
     statement=r"""c_l = 0 \Rightarrow \frac{\partial F}{\partial K_l} = 0,\ \frac{\partial F}{\partial V_l} = 0:\quad
         \frac{\partial F}{\partial K}\big(\operatorname{diag}(c)\otimes I\big) = \frac{\partial F}{\partial K},\
         \frac{\partial F}{\partial V}\big(\operatorname{diag}(c)\otimes I\big) = \frac{\partial F}{\partial V}""",
-    assumptions=[REAL], hypotheses=[REAL], name="gradients of masked keys and values", relation=Equal(), all_sizes=True,
+    assumptions=[REAL, Assumption("c consists of zeros and ones", zero=lambda c: c * c - c),
+        Assumption("M = 1 c, the same keys for all queries", zero=lambda M, c: M - ones(M.shape[0], 1) @ c)], hypotheses=[REAL],
+    name="gradients of masked keys and values", relation=Equal(), all_sizes=True,
     uses=("transformer.attention-jacobian-key", "transformer.attention-jacobian-value"))  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from theorems.transformer.definitions import HeadKeys, HeadValues, batched_atten
 from theorems.transformer.settings import SOME_KEY, Mask, Signs, mask_of
 from verify.matrix import concatenate, each, eye, indexed, ones
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Definition, Equal, Setting, Shape
 
 #: R consecutive heads of each group.
 GroupedQueries = Annotated[Any, Shape("B", "G", "R", "m", "d_K", role="query")]
@@ -32,7 +32,9 @@ def repeated(K: HeadKeys, R: int) -> Any:
 
 HEADS = Setting(
     TRANSFORMER, "Heads in groups", inputs=grouped_operands, exact=True,
-    assumptions=[SOME_KEY, "heads r = 1, ..., R of group g stand at g R + r of the H = G R heads"],
+    assumptions=[
+        SOME_KEY, Definition("heads r = 1, ..., R of group g stand at g R + r of the H = G R heads", by=batched_attention)
+    ],
     sizes={"B": (1, 2), "G": (1, 2), "R": (1, 3), "m": (1, 2), "n": (1, 3), "d_K": (1, 4), "d_V": (1, 2)},
     where=lambda sizes: sizes["B"] * sizes["G"] * sizes["R"] * sizes["d_K"] <= 16,
 )  # fmt: skip

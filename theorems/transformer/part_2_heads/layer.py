@@ -8,7 +8,7 @@ from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import Samples, TokenMask, attention_layer, masked_weights
 from theorems.transformer.settings import SOME_KEY, mask_of
 from verify.matrix import concatenate, each, indexed, summed
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 #: Weights of R heads in each of G groups, and of the keys and values of the groups.
 HeadQueryWeights = Annotated[Any, Shape("G", "R", "d", "e", role="query")]
@@ -24,15 +24,21 @@ def layer_operands(
 
 
 LAYER = Setting(
-    TRANSFORMER, "Attention layer", assumptions=[SOME_KEY], inputs=layer_operands, exact=True,
+    TRANSFORMER, "Attention layer", inputs=layer_operands, exact=True,
+    assumptions=[
+        SOME_KEY, Assumption("d = G R e", sizes=lambda sizes: sizes["d"] == sizes["G"] * sizes["R"] * sizes["e"])
+    ],
     sizes={"B": (1, 2), "G": (1, 2), "R": (1, 2), "n": (1, 3), "d": (1, 8), "e": (1, 4)},
-    where=lambda sizes: sizes["d"] == sizes["G"] * sizes["R"] * sizes["e"] and sizes["B"] * sizes["n"] <= 4,
+    where=lambda sizes: sizes["B"] * sizes["n"] <= 4,
 )  # fmt: skip
 
 SUM = Claim(LAYER, "transformer.layer-is-a-sum-over-heads", label="The layer is a sum over its heads",
     statement=r"""F_b = \sum_{g,r}P_{bgr}X_bW_V^gW_O^{gr},\quad P_{bgr} =
         \operatorname{softmax}_M\Big(\frac{X_bW_Q^{gr}(X_bW_K^g)^\top}{\sqrt e}\Big)""",
-    assumptions=["W_Q, W_K, W_V are the weights of heads and groups side by side, W_O those of heads on top of each other"],
+    assumptions=[
+        Definition("W_Q, W_K, W_V are the weights of heads and groups side by side, W_O those of heads on top of each other",
+            by=attention_layer),
+    ],
     name="the layer as a sum over heads", relation=Equal(), all_sizes=True,
     uses=("transformer.heads-alone",))  # fmt: skip
 

@@ -8,7 +8,13 @@ from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import rotary
 from verify.matrix import concatenate, eye, indexed, ones, row_sums
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
+
+
+def both(A: Any, B: Any) -> Any:
+    """Rows of width 2 p from their halves."""
+    return concatenate([A, B], axis=1)
+
 
 #: Both halves of rows of width 2 p, and numbers from which points on the circle are made.
 Half = Annotated[Any, Shape("n", "p")]
@@ -17,18 +23,15 @@ Step = Annotated[Any, Shape("1", "p")]
 SIZES = {"n": (1, 3), "m": (1, 3), "p": (1, 3)}
 
 ROTATIONS = Setting(TRANSFORMER, "Rotary positions", exact=True, sizes=SIZES,
-    assumptions=["a row of width 2 p consists of halves A and B, whose entries A_k and B_k make one pair"])  # fmt: skip
+    assumptions=[
+        Definition("a row of width 2 p consists of halves A and B, whose entries A_k and B_k make one pair", by=both)
+    ])  # fmt: skip
 CIRCLE = Assumption("c^2 + s^2 = 1, the same rotation of every row", zero=lambda c, s: c * c + s * s - 1)
 
 
 def on_the_circle(t: Step) -> tuple[Any, Any]:
     """Cosines and sines (1 - t^2) / (1 + t^2) and 2 t / (1 + t^2), rational where t is, each of shape (1, p)."""
     return (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
-
-
-def both(A: Any, B: Any) -> Any:
-    """Rows of width 2 p from their halves."""
-    return concatenate([A, B], axis=1)
 
 
 COMPOSED = Claim(ROTATIONS, "transformer.rotary-composes", label="Rotations compose by adding angles",

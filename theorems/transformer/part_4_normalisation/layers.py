@@ -10,9 +10,14 @@ from theorems.transformer.definitions import (
 )  # fmt: skip
 from verify.matrix import eye, indexed, ones, rational
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Real, Setting, Shape
 
-NORMS = Setting(TRANSFORMER, "Normalisation", assumptions=["epsilon > 0"], sizes={"n": (1, 3), "d": (1, 5)})
+NORMS = Setting(
+    TRANSFORMER,
+    "Normalisation",
+    assumptions=[Assumption("epsilon > 0", positive=lambda epsilon: epsilon)],
+    sizes={"n": (1, 3), "d": (1, 5)},
+)
 Constants = Annotated[Any, Shape("n", "1")]
 Factor = Annotated[Any, Real(0.25, 4.0)]
 
@@ -89,6 +94,7 @@ SHIFTS.mutant("no shift beta", "beta -> 0 * beta")
 SCALES = Claim(NORMS, "transformer.layer-norm-scales", label="LayerNorm of scaled rows",
     statement=r"\operatorname{LN}_{c^2\varepsilon}(cX) = \operatorname{LN}_\varepsilon(X),\quad c > 0",
     name="LayerNorm under scaling", relation=Equal(), all_sizes=True,
+    assumptions=[Assumption("c > 0", positive=lambda c: c)],
     note=r"So scale is not seen at $\varepsilon = 0$, and otherwise counts as a smaller or larger $\varepsilon$.")  # fmt: skip
 
 
