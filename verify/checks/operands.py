@@ -17,7 +17,7 @@ from verify.checks.evaluation import defect_of
 from verify.vocabulary.claims import Assumption, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.relations import HasStructure
-from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
+from verify.vocabulary.shapes import Real, Shape, Spec, parameter_names
 
 # -- operands from annotations -----------------------------------------------------------------------------------------
 

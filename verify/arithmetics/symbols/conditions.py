@@ -51,8 +51,10 @@ def _parts(expression: sympy.Expr) -> tuple[Callable[[Mapping[Any, int]], Any], 
 
 def _function(part: sympy.Expr) -> Callable[[Mapping[Any, int]], Any]:
     symbols = sorted(part.free_symbols, key=str)
-    if not (symbols and part.is_polynomial(*symbols) and all(c.is_Integer for c in sympy.Poly(part, *symbols).coeffs())):
-        return lambda values: part.subs(values)
+    if not (
+        symbols and part.is_polynomial(*symbols) and all(c.is_Integer for c in sympy.Poly(part, *symbols).coeffs())
+    ):
+        return part.subs  # type: ignore[no-any-return]
     compiled = sympy.lambdify(symbols, part, modules=[])
     return lambda values: compiled(*(values[symbol] for symbol in symbols))
 
@@ -84,7 +86,9 @@ def is_certain_at_least(expression: Any, least: int) -> bool:
         return True
     # a sum of positive integers less a number: sympy does not see that n - 1 >= 0
     symbols = difference.free_symbols
-    if not all(symbol.is_integer and symbol.is_positive for symbol in symbols) or not difference.is_polynomial(*symbols):
+    if not all(symbol.is_integer and symbol.is_positive for symbol in symbols) or not difference.is_polynomial(
+        *symbols
+    ):
         return False
     grows = all(coefficient > 0 for term, coefficient in difference.as_coefficients_dict().items() if term != 1)
     return bool(grows and difference.subs(dict.fromkeys(symbols, 1)) >= 0)

@@ -13,9 +13,10 @@ from verify.arithmetics.symbols.calculus import derivative, substituted
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.operand import Indexed, lifted
-from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
+from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
+SECOND_ORDER = step_named("terms of second order have no slope at 0")
 _numbers = itertools.count()
 
 
@@ -53,7 +54,7 @@ def _without_squares(made: Head) -> tuple[str, frozenset[str], Rule]:
     def apply(product: Product, slots: int) -> list[Product] | None:
         return [] if sum(head is made for head, _ in product[1]) > 1 else None
 
-    return "terms of second order have no slope at 0", frozenset({"tensor"}), apply
+    return SECOND_ORDER, frozenset({"tensor"}), apply
 
 
 def jacobian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layout: Any) -> Any:

@@ -11,10 +11,11 @@ from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import delta
 from verify.arithmetics.symbols.operand import Indexed, lifted, named
 from verify.arithmetics.symbols.scalars import Scalar, scalar
-from verify.arithmetics.symbols.sums import Product, Sum, collected, is_rule, note_rule
+from verify.arithmetics.symbols.sums import Product, Sum, collected, is_rule, note_rule, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 
+PAIRS = step_named("equal entries of normal matrices in pairs")
 _numbers = itertools.count()
 
 
@@ -82,7 +83,7 @@ def expectation_of(f: Callable[..., Any], normals: Mapping[str, Any], arguments:
         raise ArithmeticUnsupported(f"the expectation of {value!r}")
     for name in normals:
         note_rule(f"{name} {NORMAL_ENTRIES}")
-    note_rule("equal entries of normal matrices in pairs")
+    note_rule(PAIRS)
     return expectation(value, {own[name]: normal.variance for name, normal in normals.items()})
 
 

@@ -17,13 +17,16 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import Head, Size, Symmetry, delta, generated_group, head, unit
 from verify.arithmetics.symbols.scalars import scalar
-from verify.arithmetics.symbols.sums import Sum, contract, single
+from verify.arithmetics.symbols.sums import Sum, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kinds of heads that are made of legs.
 LEGGED = ("expm", "phi", "dexpm")
 #: The Frechet derivative is a function of two matrices: of M e_1 + N e_2, with a slot more for e.
 _PAIR = sympy.Integer(2)
+
+
+BESIDE_IDENTITIES = step_named("f(I (x) K) = I (x) f(K)")
 
 
 class Leg(NamedTuple):
@@ -150,6 +153,8 @@ def _core(inner: Sum) -> tuple[Sum, int, list[tuple[Sum, list[int]]]]:
     for k in range(count):
         if len(beside) < count - 1 and all(_is_identity_at(key, k, count + k) for key in inner.terms):
             beside.append(k)
+    if beside:
+        note_rule(BESIDE_IDENTITIES)
     places = [k for k in range(count) if k not in beside]
     if len(places) != 1:
         raise ArithmeticUnsupported("the exponential of a matrix whose rows group several indices")

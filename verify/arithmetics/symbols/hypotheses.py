@@ -146,20 +146,23 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     if wanted.startswith(UNIT_PARTS):
         width = sympy.Symbol(wanted.removeprefix(UNIT_PARTS), positive=True, integer=True)
         return _hypothesis(f"{name} {wanted}", unit_parts_rule(name, width))
+    if wanted not in KNOWN:
+        raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
     if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:
         raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {tuple(sizes)}")
-    known: dict[str, Callable[[], Hypothesis]] = {
-        "has orthonormal columns": lambda: orthonormal_columns(name, sizes[1]),
-        "has orthonormal rows": lambda: orthonormal_rows(name, sizes[0]),
-        "has unit rows": lambda: unit_rows(name),
-        "is symmetric": lambda: symmetric(name),
-        "is skew": lambda: skew(name),
-        "is idempotent": lambda: idempotent(name),
-        "has skew blocks": lambda: _hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
-    }
-    if wanted not in known:
-        raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
-    return known[wanted]()
+    return KNOWN[wanted](name, sizes)
+
+
+#: Each property of a matrix, with the hypothesis that a named one of these sizes has it.
+KNOWN: dict[str, Callable[[str, Sequence[Size]], Hypothesis]] = {
+    "has orthonormal columns": lambda name, sizes: orthonormal_columns(name, sizes[1]),
+    "has orthonormal rows": lambda name, sizes: orthonormal_rows(name, sizes[0]),
+    "has unit rows": lambda name, sizes: unit_rows(name),
+    "is symmetric": lambda name, sizes: symmetric(name),
+    "is skew": lambda name, sizes: skew(name),
+    "is idempotent": lambda name, sizes: idempotent(name),
+    "has skew blocks": lambda name, sizes: _hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
+}
 
 
 # -- equations between products of inputs ------------------------------------------------------------------------------

@@ -451,7 +451,12 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
         at = start
     if isinstance(at, Index):
         return at, keeps
-    if not isinstance(at, int) or isinstance(at, bool) or at < 0 or (at > 0 and not (isinstance(size, int) and at < size)):
+    if (
+        not isinstance(at, int)
+        or isinstance(at, bool)
+        or at < 0
+        or (at > 0 and not (isinstance(size, int) and at < size))
+    ):
         raise ArithmeticUnsupported(f"the entry {at!r} of an axis of size {size}")
     return at, keeps
 

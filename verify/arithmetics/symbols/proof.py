@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import sympy
 
 from verify.arithmetics.symbols.blocks import Blocks, from_numbers
 from verify.arithmetics.symbols.conditions import Condition, recording_conditions
