@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,16 @@ import numpy as np
 from verify.arithmetics import free_exponentials, midpoints
 from verify.checks.assumptions import float_tests, floats_meet, satisfies
 from verify.checks.attack import Attack, Check
-from verify.checks.evaluation import UNDEFINED, all_in_batch, as_balls, as_rationals, defect_of, flat_objects, one_of
+from verify.checks.evaluation import (
+    UNDEFINED,
+    all_in_batch,
+    as_balls,
+    as_rationals,
+    defect_of,
+    flat_objects,
+    one_of,
+    shapes_differ,
+)
 from verify.checks.fixed_sizes import proved_at_sizes
 from verify.checks.foresight import Ahead, evaluated, foreseen
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
@@ -71,7 +81,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
         try:
             draws = foreseen(claim, settings, examples)
-            functions = [*self._functions(claim), *float_tests(claim)]
+            functions = [*self._compared(claim), *float_tests(claim)]
             return self._sampled(claim, settings, dtype, Ahead(claim, functions, draws, settings, dtype), draws)
         except Violated as found:  # a search draw by draw finds it again, and shrinks it
             record = self._sampled(claim, settings, dtype)
@@ -136,7 +146,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             if isinstance(draw, Draw) and ahead is not None and draw in ahead:
                 found = ahead.at(draw)
             else:
-                functions = [*sides, *float_tests(claim)]
+                functions = [*self._compared(claim), *float_tests(claim)]
                 found = evaluated(claim, functions, draw.arrays(claim, seeds), settings, dtype)
             arrays, raw, values = found.arrays, found.raw, found.values
             left, right = values[0], values[1] if len(sides) == 2 else values[0] * 0
@@ -198,6 +208,28 @@ class EqualityAttack(Attack[Equal | HasStructure]):
     def _functions(self, claim: Claim) -> list[Callable[..., Any]]:
         right = self.right(claim)
         return [self.left(claim)] + ([right] if right is not None else [])
+
+    def _compared(self, claim: Claim) -> list[Callable[..., Any]]:
+        """The same, each call of the oracle after one of the formula at the same inputs, with values of one shape."""
+        left, *right = self._functions(claim)
+        values: list[Any] = []
+
+        @functools.wraps(left)
+        def noted(*args: Any, **inputs: Any) -> Any:
+            values[:] = [left(*args, **inputs)]
+            return values[0]
+
+        def like_left(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def compared(*args: Any, **inputs: Any) -> Any:
+                value = function(*args, **inputs)
+                if (problem := shapes_differ(values[0], value)) is not None:
+                    raise Violated(problem, {})
+                return value
+
+            return compared
+
+        return [noted, *map(like_left, right)]
 
     def _record(
         self,
@@ -284,10 +316,13 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 if met is not True:
                     tally.count(draw, 1, 0, 0)
                     continue
-                left = flat_objects(claim.evaluate(self.left(claim), inputs))
-                oracle = self.right(claim)
-                right = flat_objects(claim.evaluate(oracle, inputs)) if oracle else np.zeros(left.shape, dtype=object)
-                residual, digits = _object_residual(left, right, arithmetic)
+                value, oracle, problem = claim.evaluate(self.left(claim), inputs), self.right(claim), None
+                left = flat_objects(value)
+                right = np.zeros(left.shape, dtype=object)
+                if oracle is not None:
+                    other = claim.evaluate(oracle, inputs)
+                    right, problem = flat_objects(other), shapes_differ(value, other)
+                residual, digits = (math.inf, -math.inf) if problem else _object_residual(left, right, arithmetic)
                 for mutant in tried:
                     wrong = flat_objects(claim.evaluate(self.mutated(claim, mutant.function), inputs))
                     gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
@@ -300,7 +335,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             worst, agreement = max(worst, residual), max(agreement, digits)
             if residual > 1.0 and found is None:
                 found = Violated(
-                    f"the two sides differ for certain ({arithmetic})",
+                    problem or f"the two sides differ for certain ({arithmetic})",
                     _described(draw, seed, midpoints(left), midpoints(right), residual),
                 )
         record = self._record(claim, check, arithmetic, tally, worst, mutants, found, settings, limit=1.0)

@@ -13,7 +13,7 @@ from verify.arithmetics import Constant, Kind, Surd, exact_scalar, to_balls, to_
 from verify.checks.settings import Settings, torch_dtype
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, NotFiniteError
-from verify.vocabulary.shapes import Size
+from verify.vocabulary.shapes import Size, alike
 
 #: What evaluating an expression outside its domain, or beyond the precision of balls, raises.
 UNDEFINED = (ArithmeticUnsupported, ZeroDivisionError, NotFiniteError)
@@ -95,6 +95,17 @@ def flat_objects(result: Any) -> np.ndarray:
     if isinstance(result, Surd):
         result = result.as_scalar(result_kind(result))
     return np.asarray(result, dtype=object).reshape(-1)
+
+
+def shape_of(result: Any) -> tuple[int, ...]:
+    """The shape of a formula's value, () of a number."""
+    return tuple(result.shape) if hasattr(result, "shape") else np.shape(np.asarray(result, dtype=object))
+
+
+def shapes_differ(left: Any, right: Any) -> str | None:
+    """What the shapes of both sides are, where no values of these shapes are equal: x is not its transpose."""
+    one, other = shape_of(left), shape_of(right)
+    return None if alike(one, other) else f"the formula has shape {one}, the oracle {other}"
 
 
 def result_kind(surd: Surd) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 
 from verify.arithmetics import exact_scalar, polynomial_for_expm
 from verify.arithmetics.polynomials import Field, Quotient, RootsNeeded, entry_name, within
-from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of
+from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of, shapes_differ
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, telling_sizes
@@ -96,17 +96,21 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
         inputs = claim.prepare(raw)
         _require_hypotheses(claim, inputs)
 
-        def entries(function: Callable[..., Any]) -> list[Quotient]:
-            return [field.constant(0) + entry for entry in flat_objects(claim.evaluate(function, inputs))]
+        def entries(value: Any) -> list[Quotient]:
+            return [field.constant(0) + entry for entry in flat_objects(value)]
 
-        left = entries(formula)
-        right = entries(oracle) if oracle is not None else [field.constant(0)] * len(left)
+        value = claim.evaluate(formula, inputs)
+        other = value if oracle is None else claim.evaluate(oracle, inputs)
+        if (problem := shapes_differ(value, other)) is not None:
+            raise ArithmeticUnsupported(problem)
+        left = entries(value)
+        right = entries(other) if oracle is not None else [field.constant(0)] * len(left)
         if field.spectra.needed_degree() > field.degree:
             return None
         left_by_mutants: dict[str, int | str] = {}
         for name, mutant in mutants.items():
             try:
-                wrong = entries(mutant)
+                wrong = entries(claim.evaluate(mutant, inputs))
             except UNDEFINED as problem:
                 left_by_mutants[name] = f"not comparable: {problem}"
             else:

@@ -16,7 +16,7 @@ import math
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -105,6 +105,11 @@ def is_tensor(value: Any) -> bool:
     """Whether `value` is a torch tensor, without importing torch for those who never use it."""
     torch_module = sys.modules.get("torch")
     return torch_module is not None and isinstance(value, torch_module.Tensor)
+
+
+def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether values of these shapes can be equal: of one shape, or both a single number."""
+    return tuple(one) == tuple(other) or all(size == 1 for size in (*one, *other))
 
 
 def _is_constant(value: Any) -> bool:

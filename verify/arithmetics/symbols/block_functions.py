@@ -11,8 +11,13 @@ from verify.arithmetics.symbols.exponential_rules import without_left
 from verify.arithmetics.symbols.functions import exponential, inverse_of
 from verify.arithmetics.symbols.heads import Head
 from verify.arithmetics.symbols.operand import Indexed, common, entrywise, identity
-from verify.arithmetics.symbols.sums import contract, single
+from verify.arithmetics.symbols.sums import contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+DIAGONAL = step_named("exponential and inverse of blocks on the diagonal")
+TRIANGULAR = step_named("exp [[M, E], [0, N]] has the integral of exp(s M) E exp((1 - s) N) as its corner")
+PRODUCT = step_named("exp(Y Z) = I + Y phi(Z Y) Z")
+SCHUR = step_named("the inverse of [[I, B], [C, D]] by D - C B")
 
 #: A row of blocks is recognised as a product with another row of at most so many tensors before it.
 LONGEST_FACTOR = 3
@@ -20,8 +25,8 @@ LONGEST_FACTOR = 3
 
 def _square(primitive: str, A: Indexed) -> Indexed:
     """The operand as a square matrix, its rows and columns grouped alike."""
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise InputError("A", "a square matrix", f"shape {A.shape}")
+    if A.ndim != 2 or A.dims[0] != A.dims[1]:
+        raise InputError("A", "a square matrix", f"shape {A.dims}")
     if A.bound:
         raise ArithmeticUnsupported(f"{primitive} of a matrix that depends on a summation index")
     return common(A, 0, A.T, 0)[0]
@@ -63,6 +68,7 @@ def exponential_of_blocks(A: Blocks) -> Blocks:
     _require_square_blocks("expm", A)
     beside = _beside_diagonal(A)
     if not beside or (beside == [(0, 1)] and len(A.grid) == 2):
+        note_rule(TRIANGULAR if beside else DIAGONAL)
         grid = [list(row) for row in A.grid]
         for k, row in enumerate(A.grid):
             grid[k][k] = matrix_exponential(row[k])
@@ -74,6 +80,7 @@ def exponential_of_blocks(A: Blocks) -> Blocks:
         raise ArithmeticUnsupported(
             "expm of blocks, neither diagonal, two and upper triangular, nor a column times a row"
         )
+    note_rule(PRODUCT)
     left, right = factored
     # exp(Y Z) = I + Y phi(Z Y) Z
     core = _square("expm", sum((z @ y for y, z in zip(left, right, strict=True)), start=0 * (right[0] @ left[0])))
@@ -144,10 +151,12 @@ def inverse_of_blocks(A: Blocks) -> Blocks:
     """The inverse of blocks on the diagonal, and of [[I, B], [C, D]] by its Schur complement D - C B."""
     _require_square_blocks("the inverse", A)
     if not _beside_diagonal(A):
+        note_rule(DIAGONAL)
         return Blocks([[matrix_inverse(x) if i == j else x for j, x in enumerate(row)] for i, row in enumerate(A.grid)])
     first = A.grid[0][0]
     if len(A.grid) != 2 or (first - identity(A.partition[0][0])).value:
         raise ArithmeticUnsupported("the inverse of blocks, neither diagonal nor two by two with an identity first")
+    note_rule(SCHUR)
     (_, B), (C, D) = A.grid
     last = matrix_inverse(D - C @ B)
     return Blocks([[first + B @ last @ C, -(B @ last)], [-(last @ C), last]])

@@ -15,8 +15,11 @@ from verify.arithmetics.symbols.functions import inverse_of, of_entries, power, 
 from verify.arithmetics.symbols.heads import Head, delta
 from verify.arithmetics.symbols.rules import instance
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Sum, collected, contract, note_rule, single
+from verify.arithmetics.symbols.sums import Product, Sum, collected, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: The heads that have a derivative, each with the name of its rule.
+SLOPES = {kind: step_named(f"derivative of {kind}") for kind in ("exp", "power", "log", "softmax", "inverse", "expm")}
 
 
 def derivative(value: Sum, by: Head) -> Sum:
@@ -54,11 +57,13 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return None  # where it has a derivative
     if made.kind in ("phi", "dexpm"):
         raise ArithmeticUnsupported("the derivative of an integral of matrix exponentials has no symbolic form")
+    if made.kind != "named" and made.kind not in SLOPES:
+        raise ArithmeticUnsupported(f"the derivative of {made.kind} has no symbolic form")
     inner = made.inner
     slope = _derivative(inner, by, known)
     if made.kind == "named":
         return slope
-    note_rule(f"derivative of {made.kind}")
+    note_rule(SLOPES[made.kind])
     count, more = len(inner.slots), len(by.sizes)
     slots = list(range(count + more))
     own = list(range(count))
@@ -74,9 +79,7 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return _of_softmax(itself, slope, count, made.parameter)
     if made.kind == "inverse":
         return _of_inverse(itself, slope, made.parameter, count, more)
-    if made.kind == "expm":
-        return _of_exponential(inner, slope, more)
-    raise ArithmeticUnsupported(f"the derivative of {made.kind} has no symbolic form")
+    return _of_exponential(inner, slope, more)
 
 
 def _of_softmax(itself: Sum, slope: Sum, count: int, last: int) -> Sum:

@@ -16,8 +16,22 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
 from verify.arithmetics.symbols.heads import Head, head
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
-from verify.arithmetics.symbols.sums import Sum, constant, contract, single
+from verify.arithmetics.symbols.sums import Sum, constant, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
+
+EXP_OF_LOG = step_named("exp(log x) = x")
+LOG_OF_EXP = step_named("log(exp x) = x")
+STEP_OF_NUMBER = step_named("a step of a number of known sign")
+STEP_OF_MULTIPLE = step_named("step(c x) = step(x) for c > 0")
+POWER_OF_PRODUCT = step_named("(c x)^p = c^p x^p for whole p or c > 0")
+POWER_OF_FACTORS = step_named("(x y)^p = x^p y^p for whole p")
+POWER_OF_POWER = step_named("(x^a)^p = x^(a p) for whole p or a root x^a")
+POWER_OF_EXP = step_named("exp(x)^p = exp(p x)")
+UNIFORM = step_named("a softmax of equal entries is uniform")
+SHIFTED = step_named("a softmax takes no notice of what is constant in its rows")
+PERMUTED = step_named("the inverse of a permutation is its transpose")
+MULTIPLE = step_named("(c M)^-1 = M^-1 / c")
+TURNED = step_named("the inverse of a transpose is the transpose of the inverse")
 
 #: Orders of slots beyond this many are not searched for a common form.
 MOST_ORDERS = 720
@@ -97,6 +111,7 @@ def exponential(inner: Sum) -> Sum:
         if not key:
             parts.append(constant(scalar(sympy.exp(coefficient.expression)), inner.slots))
         elif len(key) == 1 and key[0][0].kind == "log" and coefficient.is_one and not _has_summed(key[0], inner):
+            note_rule(EXP_OF_LOG)
             log_head, indices = key[0]
             assert log_head.inner is not None
             parts.append(contract([(log_head.inner, indices)], range(len(inner.slots)), dict(enumerate(inner.slots))))
@@ -110,6 +125,7 @@ def logarithm(inner: Sum) -> Sum:
     only = _only_term(inner)
     plain = only is not None and only[1].is_one and len(only[0]) == 1 and not _has_summed(only[0][0], inner)
     if only is not None and plain and only[0][0][0].kind == "exp":
+        note_rule(LOG_OF_EXP)
         made, indices = only[0][0]
         assert made.inner is not None
         found = contract([(made.inner, indices)], range(len(inner.slots)), dict(enumerate(inner.slots)))
@@ -124,17 +140,21 @@ def step_of(inner: Sum) -> Sum:
     only = _only_term(inner)
     if only is not None:
         key, coefficient = only
-        if not key:
-            if coefficient.is_positive:
-                return constant(ONE, inner.slots)
-            if (-coefficient).is_positive:
-                return constant(rational_scalar(0), inner.slots)
+        if not key and (coefficient.is_positive or (-coefficient).is_positive):
+            note_rule(STEP_OF_NUMBER)
+            return constant(ONE if coefficient.is_positive else rational_scalar(0), inner.slots)
         kept = tuple(factor for factor in key if not _is_positive(factor[0]) or _has_summed(factor, inner))
         sign = ONE if coefficient.is_positive else -ONE if (-coefficient).is_positive else coefficient
-        return _entrywise("step", Sum(inner.slots, {canonical(kept, len(inner.slots))[0]: sign}))
+        if len(kept) < len(key) or sign != coefficient:
+            note_rule(STEP_OF_MULTIPLE)
+        found, turned = canonical(kept, len(inner.slots))
+        return _entrywise("step", Sum(inner.slots, {found: sign if turned > 0 else -sign}))
     leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
     if len(leading.terms) == 1 and (leading.is_positive or (-leading).is_positive):
-        inner = inner.times((leading if leading.is_positive else -leading).power(Fraction(-1)))
+        scale = leading if leading.is_positive else -leading
+        if not scale.is_one:
+            note_rule(STEP_OF_MULTIPLE)
+        inner = inner.times(scale.power(Fraction(-1)))
     return _entrywise("step", inner)
 
 
@@ -165,12 +185,15 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
     if only is None:
         leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
         if len(leading.terms) == 1 and (whole or leading.is_positive) and not leading.is_one:
+            note_rule(POWER_OF_PRODUCT)
             scale = leading.power(Fraction(-1))
             return _entrywise("power", inner.times(scale), exponent).times(leading.power(exponent))
         return _entrywise("power", inner, exponent)
     key, coefficient = only
     outside = ONE
     if whole or coefficient.is_positive:
+        if not coefficient.is_one:
+            note_rule(POWER_OF_PRODUCT)
         outside, coefficient = coefficient.power(exponent), ONE
     if not key:
         return constant(outside * (ONE if coefficient.is_one else coefficient.power(exponent)), inner.slots)
@@ -181,10 +204,14 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
         made, indices = factor
         alone = not _has_summed(factor, inner)
         if alone and made.kind == "exp":
+            note_rule(POWER_OF_EXP)
             found = _entrywise("exp", made.inner, made.parameter * rational_scalar(exponent))  # type: ignore[arg-type]
         elif alone and made.kind == "power" and (whole or made.parameter.denominator == 2 or (len(key) == 1 and plain)):
+            note_rule(POWER_OF_POWER)
             found = power(made.inner, made.parameter * exponent)  # type: ignore[arg-type]
         elif alone and whole and made.kind not in ("delta", "unit", "step"):
+            if len(key) > 1:
+                note_rule(POWER_OF_FACTORS)
             own = single(made, range(len(made.sizes)), made.sizes)
             found = _entrywise("power", own, exponent)
         else:
@@ -193,7 +220,10 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
         parts.append(contract([(found, indices)], labels, dict(enumerate(inner.slots))))
     if left:
         # a whole power of a product is the product of the powers of what shares no summed index
-        for component in components(left, len(inner.slots)) if whole else [left]:
+        parted = components(left, len(inner.slots)) if whole else [left]
+        if len(parted) > 1:
+            note_rule(POWER_OF_FACTORS)
+        for component in parted:
             kept, sign = canonical(component, len(inner.slots))
             remaining = Sum(inner.slots, {kept: coefficient if sign > 0 else -coefficient})
             parts.append(_entrywise("power", remaining, exponent))
@@ -229,7 +259,10 @@ def softmax_of(inner: Sum, last: int) -> Sum:
     count = len(inner.slots)
     over = range(count - last, count)
     terms = {key: value for key, value in inner.terms.items() if any(i in over for _, idx in key for i in idx)}
+    if len(terms) < len(inner.terms):
+        note_rule(SHIFTED)
     if not terms:
+        note_rule(UNIFORM)
         size = ONE
         for slot in over:
             size = size * scalar(inner.slots[slot])
@@ -248,6 +281,15 @@ def _leading_unit(inner: Sum) -> Scalar:
     return leading if len(leading.terms) == 1 else ONE
 
 
+def _is_permutation(key: Sequence[Factor], rows: int) -> bool:
+    """Whether a product is one delta for each of the rows, that joins it to a column of its own."""
+    pairs = [sorted(indices) for made, indices in key if made.kind == "delta"]
+    return len(pairs) == len(key) == rows and (
+        [first for first, _ in sorted(pairs)] == list(range(rows))
+        and sorted(second for _, second in pairs) == list(range(rows, 2 * rows))
+    )
+
+
 def inverse_of(inner: Sum, rows: int) -> Sum:
     """The inverse of the matrix whose first `rows` slots are its rows; slots: its columns, then its rows."""
     columns = len(inner.slots) - rows
@@ -255,13 +297,17 @@ def inverse_of(inner: Sum, rows: int) -> Sum:
     if rows != columns:
         raise ArithmeticUnsupported("the inverse of a matrix whose rows and columns are grouped differently")
     only = _only_term(inner)
-    if only is not None and all(made.kind == "delta" for made, _ in only[0]) and len(only[0]) == rows:
+    if only is not None and _is_permutation(only[0], rows):
+        note_rule(PERMUTED)
         return Sum(turned.slots, {key: value.power(Fraction(-1)) for key, value in turned.terms.items()})
     back = [*range(rows, 2 * rows), *range(rows)]
     scale, turned_scale = _leading_unit(inner), _leading_unit(turned)
+    if not scale.is_one:
+        note_rule(MULTIPLE)
     inner = inner.times(scale.power(Fraction(-1)))
     turned = turned.times(turned_scale.power(Fraction(-1)))
     if turned.order < inner.order:  # M^-1 = ((M^T)^-1)^T, so that both are functions of one matrix
+        note_rule(TURNED)
         made = head("inverse", "inverse", inner.slots, [], turned, rows)
         found = single(made, range(2 * rows), inner.slots).permuted(back)
         return found.times(turned_scale.power(Fraction(-1)))

@@ -27,6 +27,7 @@ Rule = Callable[[Product, int], list[Product] | None]
 MOST_TERMS = 20000
 
 _rules: list[tuple[str, frozenset[str], Rule]] = []
+_steps: list[str] = []
 _used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_used", default=None)
 _fresh = itertools.count(1_000_000)
 
@@ -44,6 +45,17 @@ def rule(name: str, *kinds: str) -> Callable[[Rule], Rule]:
         return function
 
     return register
+
+
+def step_named(name: str) -> str:
+    """Register a step of the rewriting that is no rule for products, and return its name for `note_rule`."""
+    _steps.append(name)
+    return name
+
+
+def names_of_rules() -> list[str]:
+    """Every rule for products and every other named step that a proof may take, hypotheses aside."""
+    return [name for name, _, _ in _rules] + _steps
 
 
 @contextlib.contextmanager
@@ -232,6 +244,9 @@ def contract(
     return collected(products, slots)
 
 
+DELTAS = step_named("sums over Kronecker deltas")
+
+
 # -- one product -------------------------------------------------------------------------------------------------------
 
 
@@ -264,7 +279,7 @@ def _without_deltas(factors: list[Factor], summed: dict[int, Size], slots: int) 
     pairs = [indices for head, indices in factors if head.kind == "delta"]
     if not pairs:
         return factors, summed
-    note_rule("sums over Kronecker deltas")
+    note_rule(DELTAS)
     root: dict[int, int] = {}
 
     def find(index: int) -> int:
