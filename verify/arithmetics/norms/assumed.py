@@ -18,7 +18,7 @@ from verify.arithmetics.norms.polynomials import (
     has_no_negative_term,
     is_nonnegative_monomial,
 )
-from verify.arithmetics.norms.quantities import is_nonnegative
+from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.world import world
 
 #: Multiples of assumptions that are subtracted in a row, and what is tried at most.

@@ -14,10 +14,12 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
 from verify.arithmetics.norms.deciding import is_certain
+from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.polynomials import difference
 from verify.arithmetics.norms.primitives import entries_of
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, is_nonnegative, largest, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -156,16 +158,17 @@ def _by_cases(left: Any, right: Any, index: Index | None) -> Entry | None:
 
 
 def _with_smaller_denominators(value: Any) -> Any:
-    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left."""
-    known, changes = world().atoms, {}
-    for power in value.atoms(sympy.Pow):
-        if power.exp.is_negative and power.base.is_Add:
-            less = power.base.xreplace(
-                {s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative}
-            )
-            if less.is_positive and all(term.is_nonnegative for term in power.base.args):
-                changes[power] = less**power.exp
-    return value.xreplace(changes)
+    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left.
+
+    One quotient after another, each where the scalar grows with it.
+    """
+    known = world().atoms
+    for power in sorted(value.atoms(sympy.Pow), key=sympy.default_sort_key):
+        if is_positive(-power.exp) and power.base.is_Add and all(map(is_nonnegative, power.base.args)):
+            less = sympy.Add(*(term for term in power.base.args if not term.free_symbols & known.keys()))
+            if is_positive(less) and grows_with(value, power):
+                value = value.xreplace({power: less**power.exp})
+    return value
 
 
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
@@ -226,7 +229,8 @@ def _with_roots(value: Any) -> Any:
     changes = {}
     for power in value.atoms(sympy.Pow):
         squares = power.base.is_Add and all(
-            term.as_coeff_Mul()[1].is_Pow
+            is_nonnegative(term)
+            and term.as_coeff_Mul()[1].is_Pow
             and term.as_coeff_Mul()[1].exp == 2
             and term.as_coeff_Mul()[1].base in world().atoms
             for term in power.base.args

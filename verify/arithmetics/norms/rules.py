@@ -21,12 +21,12 @@ from verify.arithmetics.norms.quantities import (
     LARGEST,
     SHIFT,
     SPECTRAL,
-    is_nonnegative,
     is_vector,
     largest_over,
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
 from verify.arithmetics.norms.world import Index, Node, world
 
