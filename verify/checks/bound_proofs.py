@@ -25,7 +25,7 @@ from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
-from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.proofs import _exception_to, free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -58,9 +58,13 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
         signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
-        return prove_bound(
+        proof = prove_bound(
             side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames, signed
         )
+    failing = next((found for item in proof.conditions if (found := _exception_to(item, claim)) is not None), None)
+    if proof.proved and failing is not None:
+        proof.proved, proof.reason = False, failing
+    return proof
 
 
 def _inputs(claim: Claim) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _decreases(value: Any, symbol: Any, nonnegative: bool) -> bool:
         base, exponent = factor.as_base_exp()
         if base != symbol or not exponent.is_number or not (nonnegative or exponent == 1):
             return False
-        if not is_nonnegative(-c if exponent.is_positive else c):
+        if not is_nonnegative(-c if is_positive(exponent) else c):
             return False
     return True
 

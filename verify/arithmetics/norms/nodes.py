@@ -178,7 +178,8 @@ def transposed(node: Node) -> Node:
 
 
 def _has(node: Node, which: str) -> bool:
-    return node.kind == "input" and (which, node.data[0]) in world().properties
+    square = node.kind == "input" and node.shape[0] == node.shape[1]
+    return square and (which, node.data[0]) in world().properties
 
 
 def is_skew(node: Node) -> bool:

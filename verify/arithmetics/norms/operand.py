@@ -12,8 +12,10 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.calculus import with_projection
 from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, Next, Node, world
+from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
@@ -119,7 +121,7 @@ class Bounded(Formal):
             return Bounded(nodes.scaled(scalar(other), self.node), self.flat)
         other = lifted(other)
         one, two = self.node, other.node
-        if one.shape == two.shape:
+        if one.shape == two.shape and (self.flat == other.flat or one.shape == (1, 1)):
             return Bounded(nodes.hadamard(one, two), self.flat and other.flat)
         if two.shape == (1, 1):
             return Bounded(nodes.scaled(entry(two, 0, 0), one), self.flat)
@@ -141,7 +143,7 @@ class Bounded(Formal):
         if is_scalar(other):
             return self * (1 / scalar(other))
         divisor = lifted(other).node
-        if divisor.kind == "row norms" and divisor.parts[0] is self.node:
+        if divisor.kind == "row norms" and divisor.parts[0] is self.node and not other.flat:
             return Bounded(nodes.of("normalised rows", self.node))
         return self * (1 / lifted(other))
 
@@ -163,6 +165,8 @@ class Bounded(Formal):
             and len(key) == 2
             and not any(isinstance(item, slice) or item is None for item in key)
         ):
+            for item, size in zip(key, self.node.shape, strict=True):
+                within(item, size)
             return entry(self.node, *key)
         row, column = key if isinstance(key, tuple) else (key, slice(None))
         node, flat = self.node, not isinstance(row, slice) or not isinstance(column, slice)
@@ -177,6 +181,10 @@ class Bounded(Formal):
         total = self.node.shape[0] * self.node.shape[1]
         known = sympy.Mul(*(size for size in shape if size != -1))
         shape = tuple(sympy.cancel(total / known) if size == -1 else sympy.sympify(size) for size in shape)
+        if sympy.expand(sympy.Mul(*shape) - total) != 0:
+            raise InputError("shape", f"{total} entries", f"{shape}")
+        for size in shape:
+            rely_on_whole(size)
         if len(shape) == 1:
             return Bounded(nodes.reshaped(self.node, (shape[0], 1)), True)
         if len(shape) == 3 and shape[0] == 1 and shape[1:] == self.node.shape:
@@ -188,6 +196,8 @@ class Bounded(Formal):
     def sum(self, axis: int | None = None) -> Any:
         """The sum of all entries, a scalar, or of rows or columns, a vector of one dimension."""
         m, n = self.node.shape
+        if axis not in (None, 0, 1):
+            raise ArithmeticUnsupported(f"a sum over axis {axis!r} has no norm")
         if axis is None:
             return total_of(self.node)
         if self.flat:
@@ -222,6 +232,7 @@ def total_of(node: Node) -> Any:
 def _span(key: Any, size: Any) -> tuple[Any, Any, Any]:
     """Start, stop and length of a slice or an index of an axis of this size."""
     if not isinstance(key, slice):
+        within(key, size)
         return key, key + 1, 1
     if key.step is not None:
         raise ArithmeticUnsupported("a slice with a step has no norm")
@@ -232,7 +243,19 @@ def _span(key: Any, size: Any) -> tuple[Any, Any, Any]:
         return start, stop, 1
     if isinstance(stop, int) and stop < 0:
         stop = size + stop
+    if not is_nonnegative(sympy.sympify(start)):
+        raise ArithmeticUnsupported(f"the slice {start}:{stop} has no norm")
+    for least in (sympy.sympify(stop) - start, size - stop):
+        rely_on_at_least(least, 0)
     return sympy.sympify(start), sympy.sympify(stop), sympy.sympify(stop) - start
+
+
+def within(key: Any, size: Any) -> None:
+    """Rely on a place of an axis of this size: an index, whose range is what it is made for, or a number from 0 on."""
+    if not isinstance(key, Index):
+        if not is_nonnegative(sympy.sympify(key)):
+            raise ArithmeticUnsupported(f"place {key} of an axis has no norm")
+        rely_on_at_least(size - 1 - key, 0)
 
 
 class Stack(Formal):
@@ -256,6 +279,7 @@ class Stack(Formal):
         if self.sample is not None and key == 0:
             return Bounded(self.sample)
         if self.name is not None and isinstance(key, (Index, int)):
+            within(key, self.sizes[0])
             return Bounded(nodes.leaf(self.name, self.sizes[1:], (key,)))
         raise ArithmeticUnsupported(f"{key!r} of a stack of shape {self.shape}")
 

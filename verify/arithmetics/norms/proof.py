@@ -19,9 +19,10 @@ from verify.arithmetics.norms.operand import Bounded, is_scalar
 from verify.arithmetics.norms.polynomials import difference
 from verify.arithmetics.norms.primitives import entries_of
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
-from verify.arithmetics.norms.signs import is_nonnegative, is_positive
+from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.symbols.conditions import Condition, recording_conditions
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
@@ -49,6 +50,8 @@ class BoundProof:
     mutants: dict[str, str] = field(default_factory=dict)
     world: World | None = None
     seconds: float = 0.0
+    #: What slices, parts and shapes take for granted of sizes.
+    conditions: list[Condition] = field(default_factory=list)
 
     @property
     def rules(self) -> list[str]:
@@ -72,6 +75,22 @@ def prove_bound(
     wrong variant of the formula can be proved as well, nothing is.
     """
     start = time.perf_counter()
+    with recording_conditions() as noted:
+        proof = _proof(formula, oracle, inputs, mutants, assumed_positive, assumed_zero, assumed_nonnegative)
+    proof.conditions = sorted(noted, key=str)
+    proof.seconds = time.perf_counter() - start
+    return proof
+
+
+def _proof(
+    formula: Side,
+    oracle: Side,
+    inputs: Callable[[], Mapping[str, Any]],
+    mutants: Mapping[str, Side],
+    assumed_positive: Sequence[Side],
+    assumed_zero: Sequence[Side],
+    assumed_nonnegative: Sequence[Side],
+) -> BoundProof:
     known = world()
     try:
         prepared = inputs()
@@ -86,7 +105,9 @@ def prove_bound(
         for side in assumed_zero:
             orthonormal_in(side(prepared))
             reduction_in(side(prepared))
-        pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
+        sides = oracle(prepared), formula(prepared)
+        _refuse_other_shapes(*sides)
+        pairs = _paired(*map(entries_of, sides))
         entries = [derived(left, right, index) for left, right, index in pairs]
         open_ones = [entry for entry in entries if not entry.proved]
         proof = BoundProof(not open_ones, None, entries, world=known)
@@ -96,8 +117,14 @@ def prove_bound(
             _tell_apart(proof, oracle, prepared, mutants)
     except Exception as error:  # whatever goes wrong, it is not proved
         proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
-    proof.seconds = time.perf_counter() - start
     return proof
+
+
+def _refuse_other_shapes(left: Any, right: Any) -> None:
+    """Raise `InputError` for two matrices of different shapes, unless the right one is a single number."""
+    shapes = [side.shape for side in (left, right) if isinstance(side, Bounded)]
+    if len(shapes) == 2 and shapes[0] != shapes[1] and any(size != 1 for size in shapes[1]):
+        raise InputError("the sides", f"shape {shapes[0]} on both", f"shape {shapes[1]}")
 
 
 def _tell_apart(proof: BoundProof, oracle: Side, prepared: Mapping[str, Any], mutants: Mapping[str, Side]) -> None:
@@ -251,6 +278,8 @@ def same_signs_in(value: Any) -> None:
     if core.kind != "entrywise" or coefficient != 1:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
+        if pair[0].indices != pair[1].indices:
+            continue  # one of them is the same for all values of an index of the other
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
 
 
@@ -280,7 +309,7 @@ def orthonormal_in(value: Any) -> None:
     """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
     for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if d == -c and identity.kind == "identity" and gram.kind == "product" and len(gram.parts) == 2:
+        if d == -c and is_nonzero(c) and identity.kind == "identity" and gram.kind == "product" and len(gram.parts) == 2:
             frame = gram.parts[1]
             if gram.parts[0] is nodes.transposed(frame):
                 blocks = frame.parts if frame.kind == "transpose" else (frame,)
@@ -296,9 +325,12 @@ def reduction_in(value: Any) -> None:
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
     for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
         pair = product.parts if product.kind == "product" else ()
+        if not (is_nonzero(c) or is_nonzero(d)):
+            continue  # where both are 0 nothing is said
         if identity.kind == "identity" and len(pair) == 2 and all(part.kind == "input" for part in pair):
             world().reductions[pair[0].number, pair[1].number] = -d / c
-    square = terms[0][1].parts if len(terms) == 1 and terms[0][1].kind == "product" else ()
+    alone = len(terms) == 1 and is_nonzero(terms[0][0])
+    square = terms[0][1].parts if alone and terms[0][1].kind == "product" else ()
     if len(square) == 2 and square[0] is square[1] and square[0].kind == "input":
         for node in (square[0], nodes.transposed(square[0])):
             world().reductions[node.number, node.number] = sympy.Integer(0)
@@ -309,6 +341,8 @@ def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:
     if one.kind == other.kind and one.kind in ("transpose", "reshape", "stack"):
         if one.kind == "stack" and one.data[0] != other.data[0]:
             raise ArithmeticUnsupported("two families over different indices")
+        if one.parts[0].shape != other.parts[0].shape:
+            raise ArithmeticUnsupported("two matrices of different shapes in one arrangement")
         return _members(one.parts[0], other.parts[0])
     if one.kind == other.kind == "concatenate" and [p.shape for p in one.parts] == [p.shape for p in other.parts]:
         return [pair for two in zip(one.parts, other.parts, strict=True) for pair in _members(*two)]
