@@ -38,8 +38,9 @@ _BY_TYPE = {
 
 
 def is_symbolic(value: Any) -> bool:
+    """Whether `value` is an expression in symbols: one of sympy's, or such a number as the formulas of a proof see it."""
     sympy_module = sys.modules.get("sympy")
-    return sympy_module is not None and isinstance(value, sympy_module.Basic)
+    return sympy_module is not None and (isinstance(value, sympy_module.Basic) or getattr(type(value), "is_symbolic", False))
 
 
 def scalar_kind(value: Any) -> Kind:

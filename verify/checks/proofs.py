@@ -21,6 +21,7 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics import midpoints
 from verify.arithmetics.symbols.conditions import Condition
 from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.guarded import guarded
 from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, vanishing
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
 from verify.arithmetics.symbols.operand import Indexed, named
@@ -173,7 +174,7 @@ def prove_claim(claim: Claim) -> Proof:
     proof = prove(
         formula,
         oracle or (lambda prepared: _zero_like(formula(prepared))),
-        lambda: inputs_of(claim),
+        lambda: {name: guarded(value) for name, value in inputs_of(claim).items()},
         mutants,
         lambda prepared: _given(claim, prepared),
     )

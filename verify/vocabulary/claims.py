@@ -267,7 +267,7 @@ class Claim:
                         f"{self.id}: {hypothesis.text!r} is no assumption of the claim that `zero` tests"
                     )
                 continue
-            if not any(hypothesis.stated in text for text in self.assumption_texts):
+            if not any(map(hypothesis.is_stated_in, self.assumption_texts)):
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )

@@ -5,6 +5,7 @@ Each names the assumption of the claim that states it; a claim with a hypothesis
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 #: Of a matrix over which an expectation is taken, no input of the claim's functions.
@@ -12,6 +13,21 @@ NORMAL_ENTRIES = "has independent normal entries"
 
 #: Before the name of the size of the parts.
 UNIT_PARTS = "has unit parts of width "
+
+#: What a quotation that states a property says, one of these; "symmetric" is no word of "anti-symmetric".
+WORDS = {
+    "has orthonormal columns": (r"ortho(normal|gonal)", r"isometr", r"\\delta", r"= ?I\b"),
+    "has orthonormal rows": (r"ortho(normal|gonal)", r"isometr", r"\\delta", r"= ?I\b"),
+    "has singular values at most 1": (r"contraction", r"singular value", r"norm"),
+    NORMAL_ENTRIES: (r"normal", r"Gaussian", r"N\("),
+    "has unit rows": (r"unit", r"norm", r"= ?1\b"),
+    UNIT_PARTS: (r"unit", r"norm", r"= ?1\b"),
+    "has skew blocks": (r"skew", r"anti-?symmetric"),
+    "is symmetric": (r"symmetric", r"symmetry"),
+    "is skew": (r"skew", r"anti-?symmetric"),
+    "has a symmetric part without positive eigenvalues": (r"dissipative", r"negative", r"skew", r"anti-?symmetric"),
+    "is idempotent": (r"idempotent", r"projection"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +41,18 @@ class Hypothesis:
     of: str
     stated: str
     by: str = ""
+
+    def is_stated_in(self, text: str) -> bool:
+        """Whether `stated` is a part of the text in whole words that are not denied, and has a word of the property.
+
+        Where the property follows by a claim, the text states what that claim assumes, in any words.
+        """
+        known = next((words for property, words in WORDS.items() if self.property.startswith(property)), ())
+        if self.by:
+            known = (r"\w",)
+        quoted = re.escape(self.stated)
+        whole = re.search(rf"(?<![\w-])(?<!\bnot )(?<!\bno ){quoted}(?!\w)", text)
+        return bool(whole and any(re.search(rf"(?<![\w-]){word}", self.stated) for word in known))
 
     def __str__(self) -> str:
         return f"{self.of} {self.property}" + (f" ({self.by})" if self.by else "")

@@ -97,6 +97,11 @@ def is_tensor(value: Any) -> bool:
     return torch_module is not None and isinstance(value, torch_module.Tensor)
 
 
+def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether values of these shapes can be equal: of one shape, or both a single number."""
+    return tuple(one) == tuple(other) or all(size == 1 for size in (*one, *other))
+
+
 def _is_constant(value: Any) -> bool:
     """Whether `value` is a matrix without an arithmetic of its own, which adapts to what it meets."""
     return hasattr(value, "adapt") and hasattr(value, "shape")

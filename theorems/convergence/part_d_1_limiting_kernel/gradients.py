@@ -243,7 +243,7 @@ def gradient_in_keys(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWe
 GRADIENT_IN_W_K.oracle(
     lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: jacobian(outputs, "W_K")(
         X.reshape(1, *X.shape), W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum"
-    )
+    ).reshape(*W_K.shape)
 )
 GRADIENT_IN_W_K.mutant("W_K in place of W_Q", "W_Q -> W_K; W_K -> W_Q")
 GRADIENT_IN_W_K.mutant("relu for relu'", gate=relu)

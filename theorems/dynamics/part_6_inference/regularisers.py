@@ -81,7 +81,7 @@ def asymmetry_gradient(M: SquareWeights) -> Any:
     return (M - M.T) * 4
 
 
-EQ_19_GRADIENT.oracle(lambda M: jacobian(asymmetry, "M")(M))
+EQ_19_GRADIENT.oracle(lambda M: jacobian(asymmetry, "M")(M).reshape(*M.shape))
 EQ_19_GRADIENT.mutant("factor 2: M^T held constant", lambda M: (M - M.T) * 2)
 EQ_19_GRADIENT.mutant("sign", lambda M: (M.T - M) * 4)
 

@@ -61,9 +61,9 @@ def logit_variances(X: Tokens, variance: Variance) -> Any:
 
 
 def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
-    """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L^2, 1)."""
+    """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L, L)."""
     H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
-    return row_sums((H * H).reshape(X.shape[0] ** 2, -1))
+    return row_sums((H * H).reshape(X.shape[0] ** 2, -1)).reshape(X.shape[0], X.shape[0])
 
 
 LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))

@@ -53,7 +53,8 @@ def attention_differential(
 
 @EQUATION_47.oracle
 def along_a_line(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any, dX: Any, dW_V: Any, dW_O: Any) -> Any:
-    return _slope(lambda t: attention(X + t * dX, W_Q, W_K, W_V + t * dW_V, W_O + t * dW_O, alpha), X)
+    slope = _slope(lambda t: attention(X + t * dX, W_Q, W_K, W_V + t * dW_V, W_O + t * dW_O, alpha), X)
+    return unvec_r(slope, *X.shape)
 
 
 EQUATION_47.mutant("A held fixed", "dA @ X @ W -> 0 * X")

@@ -20,8 +20,8 @@ LONGEST_FACTOR = 3
 
 def _square(primitive: str, A: Indexed) -> Indexed:
     """The operand as a square matrix, its rows and columns grouped alike."""
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise InputError("A", "a square matrix", f"shape {A.shape}")
+    if A.ndim != 2 or A.dims[0] != A.dims[1]:
+        raise InputError("A", "a square matrix", f"shape {A.dims}")
     if A.bound:
         raise ArithmeticUnsupported(f"{primitive} of a matrix that depends on a summation index")
     return common(A, 0, A.T, 0)[0]

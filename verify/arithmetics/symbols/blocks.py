@@ -10,6 +10,7 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
+from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.operand import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain
@@ -36,13 +37,20 @@ class Blocks(Formal):
             if len(row) != len(self.grid[0]):
                 raise InputError("blocks", "equally many in each row", str([len(one) for one in self.grid]))
             for block, above in zip(row, self.grid[0], strict=True):
-                if block.shape[0] != row[0].shape[0] or block.shape[1] != above.shape[1]:
-                    raise InputError("blocks", f"shape ({row[0].shape[0]}, {above.shape[1]})", str(block.shape))
+                if block.dims[0] != row[0].dims[0] or block.dims[1] != above.dims[1]:
+                    raise InputError("blocks", f"shape ({row[0].dims[0]}, {above.dims[1]})", str(block.dims))
 
     @property
     def shape(self) -> tuple[Any, Any]:
-        rows = sympy.Add(*(row[0].shape[0] for row in self.grid))
-        return plain(rows), plain(sympy.Add(*(block.shape[1] for block in self.grid[0])))
+        """The shape as formulas see it."""
+        rows, columns = self.dims
+        return guarded(rows), guarded(columns)
+
+    @property
+    def dims(self) -> tuple[Any, Any]:
+        """The shape as sympy has it."""
+        rows = sympy.Add(*(row[0].dims[0] for row in self.grid))
+        return plain(rows), plain(sympy.Add(*(block.dims[1] for block in self.grid[0])))
 
     @property
     def ndim(self) -> int:
@@ -58,10 +66,18 @@ class Blocks(Formal):
         return self.grid[0][0].adapted(other)
 
     def __repr__(self) -> str:
-        return f"Blocks({[[block.shape for block in row] for row in self.grid]})"
+        return f"Blocks({[[block.dims for block in row] for row in self.grid]})"
 
     def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
+        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
+
+    def __bool__(self) -> bool:
+        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
+
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
 
     def _require_plain(self, operation: str) -> None:
         if any(tag is not None for tag in self.tags):
@@ -72,7 +88,7 @@ class Blocks(Formal):
         return Blocks([[function(block) for block in row] for row in self.grid], self.tags)
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        if isinstance(other, Indexed) and len(self.grid) == 1 and other.shape == (self.grid[0][0].shape[0], 1):
+        if isinstance(other, Indexed) and len(self.grid) == 1 and other.dims == (self.grid[0][0].dims[0], 1):
             other = Blocks([[other]])
         if isinstance(other, Blocks):
             if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
@@ -91,7 +107,7 @@ class Blocks(Formal):
         """A multiple of the identity, or a matrix of equal entries, in blocks of the same sizes."""
         rows, columns = self.partition
         terms = list(other.value.terms.items())
-        if other.shape == self.shape and not other.bound and len(terms) <= 1:
+        if other.dims == self.dims and not other.bound and len(terms) <= 1:
             kinds = [made.kind for key, _ in terms for made, _ in key]
             value = terms[0][1] if terms else ZERO
             if not kinds:
@@ -104,18 +120,18 @@ class Blocks(Formal):
                         for i, m in places
                     ]
                 )
-        raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.shape}")
+        raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.dims}")
 
     @property
     def partition(self) -> tuple[list[Any], list[Any]]:
         """The sizes of the rows of blocks and of the columns of blocks."""
-        return [row[0].shape[0] for row in self.grid], [block.shape[1] for block in self.grid[0]]
+        return [row[0].dims[0] for row in self.grid], [block.dims[1] for block in self.grid[0]]
 
     def by_single_rows(self) -> Blocks:
         """Blocks whose number of rows is given, taken apart row by row."""
         rows, tags = [], []
         for row, tag in zip(self.grid, self.tags, strict=True):
-            height = row[0].shape[0]
+            height = row[0].dims[0]
             single = tag is None and isinstance(height, int) and 1 < height <= MOST_NUMBERS
             rows += [[block[i : i + 1] for block in row] for i in range(height)] if single else [row]
             tags += [tag] * (height if single else 1)
@@ -152,7 +168,7 @@ class Blocks(Formal):
             return NotImplemented
         self._require_plain("a product")
         other._require_plain("a product")
-        inner = [other.grid[k][0].shape[0] for k in range(len(other.grid))]
+        inner = [other.grid[k][0].dims[0] for k in range(len(other.grid))]
         if inner != self.partition[1]:
             raise InputError("blocks", f"rows split as {self.partition[1]}", str(inner))
         return _single(
@@ -173,13 +189,14 @@ class Blocks(Formal):
 
     def __getitem__(self, key: Any) -> Any:
         self._require_plain("a part")
-        keys = list(key) if isinstance(key, tuple) else [key]
+        keys = [unguarded(item) for item in (key if isinstance(key, tuple) else (key,))]
         keys += [slice(None)] * (2 - len(keys))
         rows, columns = (_range(item, sizes) for item, sizes in zip(keys, self.partition, strict=True))
         return _single(Blocks([row[columns] for row in self.grid[rows]]))
 
     def reshape(self, *dims: Any) -> Any:
         """As one column, or rows of other lengths, where the blocks are on top of each other."""
+        dims = tuple(map(unguarded, dims))
         if len(dims) == 2 and dims[0] == -1 and dims[1] != 1 and len(self.grid[0]) == 1:
             self._require_plain("a reshape")
             return Blocks([[block.reshape(*dims)] for (block,) in self.grid])
@@ -188,7 +205,7 @@ class Blocks(Formal):
                 return Blocks([[block.reshape(-1, 1)] for (block,) in self.grid], self.tags)
             place = (tuple(self.partition[0]), tuple(self.partition[1]))
             tags = [(place, i, j) for i in range(len(self.grid)) for j in range(len(self.grid[0]))]
-            if all(row[0].shape[0] == 1 for row in self.grid):
+            if all(row[0].dims[0] == 1 for row in self.grid):
                 tags = []
             return Blocks([[block.reshape(-1, 1)] for row in self.grid for block in row], tags)
         if tuple(dims) == (1, -1):
@@ -236,10 +253,10 @@ def joined(blocks: Sequence[Any], axis: int) -> Any:
     for block in blocks:
         found: Any = block if isinstance(block, Formal) else _of_numbers(block)
         if isinstance(found, Indexed):
-            if 0 in found.shape:
+            if 0 in found.dims:
                 continue
             if found.ndim != 2:
-                raise InputError("blocks", "matrices (two dimensions)", f"shape {found.shape}")
+                raise InputError("blocks", "matrices (two dimensions)", f"shape {found.dims}")
             found = Blocks([[found]])
         parts.append(found)
     if axis == 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,25 +14,47 @@ import sympy
 
 @dataclass(frozen=True)
 class Condition:
-    """`expression` is at least `least`; or without one: is a whole number where `whole`, is not zero elsewhere."""
+    """`expression` is at least `least`; or without one: is a whole number where `whole`, is not zero elsewhere.
+
+    A statement may divide by a scalar, and then says nothing of where it vanishes.  Where the proof alone divides by it, as
+    it does to solve an assumption for a matrix, the scalar is `always` different from zero, or nothing is proved.
+    """
 
     expression: sympy.Expr
     least: int | None = None
     whole: bool = False
+    always: bool = False
 
     def __str__(self) -> str:
         if self.whole:
             return f"{self.expression} is a whole number"
         return f"{self.expression} is not 0" if self.least is None else f"{self.expression} >= {self.least}"
 
-    def holds(self, values: dict[Any, int]) -> bool | None:
+    def holds(self, values: Mapping[Any, int]) -> bool | None:
         """Whether it holds at these sizes; None where it speaks of more than sizes."""
-        found = self.expression.subs(values)
-        if not found.is_number:
+        if not self.expression.free_symbols <= values.keys():
             return None
+        numerator, denominator = _parts(self.expression)
+        over, under = numerator(values), denominator(values)
+        if under == 0:
+            return False
         if self.whole:
-            return bool(found.is_integer)
-        return bool(found != 0) if self.least is None else bool(found >= self.least)
+            return bool(over % under == 0)
+        return bool(over != 0) if self.least is None else bool((over - self.least * under) * under >= 0)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parts(expression: sympy.Expr) -> tuple[Callable[[Mapping[Any, int]], Any], ...]:
+    """Numerator and denominator as functions of the sizes, exact: Python's integers where they are polynomials in them."""
+    return tuple(map(_function, sympy.fraction(sympy.together(expression))))
+
+
+def _function(part: sympy.Expr) -> Callable[[Mapping[Any, int]], Any]:
+    symbols = sorted(part.free_symbols, key=str)
+    if not (symbols and part.is_polynomial(*symbols) and all(c.is_Integer for c in sympy.Poly(part, *symbols).coeffs())):
+        return lambda values: part.subs(values)
+    compiled = sympy.lambdify(symbols, part, modules=[])
+    return lambda values: compiled(*(values[symbol] for symbol in symbols))
 
 
 _noted: contextvars.ContextVar[set[Condition] | None] = contextvars.ContextVar("conditions", default=None)
@@ -54,15 +77,23 @@ def _note(condition: Condition) -> None:
         noted.add(condition)
 
 
+def is_certain_at_least(expression: Any, least: int) -> bool:
+    """Whether an expression in sizes is at least `least` at all values of its symbols."""
+    difference = sympy.expand(sympy.sympify(expression) - least)
+    if difference.is_nonnegative:
+        return True
+    # a sum of positive integers less a number: sympy does not see that n - 1 >= 0
+    symbols = difference.free_symbols
+    if not all(symbol.is_integer and symbol.is_positive for symbol in symbols) or not difference.is_polynomial(*symbols):
+        return False
+    grows = all(coefficient > 0 for term, coefficient in difference.as_coefficients_dict().items() if term != 1)
+    return bool(grows and difference.subs(dict.fromkeys(symbols, 1)) >= 0)
+
+
 def rely_on_at_least(expression: Any, least: int) -> None:
     """Note that a size expression is at least `least`, unless that is certain."""
-    difference = sympy.expand(sympy.sympify(expression) - least)
-    # a sum of positive integers less a number: sympy does not see that n - 1 >= 0
-    floor = difference.subs({symbol: 1 for symbol in difference.free_symbols if symbol.is_positive})
-    grows = all(coefficient > 0 for term, coefficient in difference.as_coefficients_dict().items() if term != 1)
-    if difference.is_nonnegative or (grows and floor.is_number and floor >= 0):
-        return
-    _note(Condition(sympy.sympify(expression), least))
+    if not is_certain_at_least(expression, least):
+        _note(Condition(sympy.sympify(expression), least))
 
 
 def rely_on_whole(size: Any) -> None:
@@ -72,8 +103,13 @@ def rely_on_whole(size: Any) -> None:
         _note(Condition(found, whole=True))
 
 
-def rely_on_nonzero(expression: Any) -> None:
+def rely_on_nonzero(expression: Any, always: bool = False) -> None:
     """Note that a scalar does not vanish, unless that is certain."""
     found = sympy.sympify(expression)
     if not found.is_nonzero:
-        _note(Condition(found))
+        _note(Condition(found, always=always))
+
+
+def rely_on_different(one: Any, other: Any) -> None:
+    """Note that two sizes are different ones."""
+    rely_on_nonzero(sympy.expand(sympy.sympify(one) - sympy.sympify(other)), always=True)

@@ -10,6 +10,7 @@ from typing import Any
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.symbols.blocks import Blocks, joined
 from verify.arithmetics.symbols.calculus import derivative, substituted
+from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.operand import Indexed, lifted
 from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
@@ -41,7 +42,7 @@ def _slope(value: Sum, made: Head, point: Indexed) -> Sum:
 def _flattened(operand: Indexed, order: str) -> list[int]:
     """The slots of an operand in the order of its vectorisation; column-major, it has at most two axes."""
     if operand.ndim > 2 and order != "row-major":
-        raise InputError("f or wrt", "at most two dimensions", f"shape {operand.shape}")
+        raise InputError("f or wrt", "at most two dimensions", f"shape {operand.dims}")
     groups = operand.groups
     return [slot for group in (groups if order == "row-major" else reversed(groups)) for slot in group]
 
@@ -74,8 +75,10 @@ def jacobian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layo
         return Indexed(value, (len(rows), len(columns)), result.bound, ("d", result.tree, wrt))
 
     # at 0 nothing of second order has a slope, so that it need not be written out
-    with extra_rules([] if point.value.terms else [_without_squares(made)]):
+    with extra_rules([] if point.value.terms else [_without_squares(made)]), recording_extents() as inside:
         result = lifted(f(**{**arguments, wrt: x}))
+    for part in parts_along(result):
+        note_for_each(part.value.slots, inside)
     if isinstance(result, Blocks):
         if layout.value != "row-major" or len(result.grid[0]) > 1:
             raise ArithmeticUnsupported("the Jacobian of blocks that are not on top of each other")
@@ -140,9 +143,11 @@ def hessian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: tuple[str,
     if wrt[1] != wrt[0]:
         second, y, other = _variable(wrt[1], arguments[wrt[1]])
         changed[wrt[1]] = y
-    result = lifted(f(**{**arguments, **changed}))
+    with recording_extents() as inside:
+        result = lifted(f(**{**arguments, **changed}))
     if isinstance(result, Blocks):
         raise ArithmeticUnsupported("the Hessian of blocks")
+    note_for_each((*result.value.slots, *point.value.slots), inside)
     curvature = _slope(_slope(result.value, first, point), second, other)
     curvature = substituted(curvature, first, point.value)
     if second is not first:

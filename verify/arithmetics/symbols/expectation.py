@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from verify.arithmetics.formal import Formal, register_forms
+from verify.arithmetics.formal import register_forms
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import delta
 from verify.arithmetics.symbols.operand import Indexed, lifted, named
 from verify.arithmetics.symbols.scalars import Scalar, scalar
-from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Product, Sum, collected, is_rule, note_rule
-from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
+
+_numbers = itertools.count()
 
 
 def expectation(value: Indexed, over: Mapping[str, Any]) -> Indexed:
@@ -72,23 +74,16 @@ def expectation_of(f: Callable[..., Any], normals: Mapping[str, Any], arguments:
             raise ArithmeticUnsupported(
                 f"an expectation over {name}, of which no hypothesis says that it {NORMAL_ENTRIES}"
             )
-        if any(_holds(value, name) for value in arguments.values()):
-            raise InputError("arguments", f"none that depends on the random {name}", str(sorted(arguments)))
-    matrices = {name: named(name, size_of(name, n.rows), size_of(name, n.columns)) for name, n in normals.items()}
-    value = lifted(f(**matrices, **arguments))
+    own = {name: f"{name}~{next(_numbers)}" for name in normals}  # which nothing that f captures can have
+    value = lifted(
+        f(**{name: named(own[name], normal.rows, normal.columns) for name, normal in normals.items()}, **arguments)
+    )
     if not isinstance(value, Indexed):
         raise ArithmeticUnsupported(f"the expectation of {value!r}")
     for name in normals:
         note_rule(f"{name} {NORMAL_ENTRIES}")
     note_rule("equal entries of normal matrices in pairs")
-    return expectation(value, {name: normal.variance for name, normal in normals.items()})
-
-
-def _holds(value: Any, name: str) -> bool:
-    if isinstance(value, Formal) and not isinstance(value, Indexed):
-        raise ArithmeticUnsupported(f"{value!r} in an expectation")
-    heads = value.value.heads() if isinstance(value, Indexed) else ()
-    return any(made.kind == "tensor" and made.name == name for made in heads)
+    return expectation(value, {own[name]: normal.variance for name, normal in normals.items()})
 
 
 register_forms({"expectation": expectation_of})

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import Head, Size, Symmetry, delta, generated_group, head, unit
 from verify.arithmetics.symbols.scalars import scalar
 from verify.arithmetics.symbols.sums import Sum, contract, single
@@ -147,10 +148,7 @@ def _core(inner: Sum) -> tuple[Sum, int, list[tuple[Sum, list[int]]]]:
         raise ArithmeticUnsupported("the exponential of a matrix whose rows and columns are grouped differently")
     beside: list[int] = []
     for k in range(count):
-        pair = (k, count + k)
-        if len(beside) < count - 1 and all(
-            any(made.kind == "delta" and indices == pair for made, indices in key) for key in inner.terms
-        ):
+        if len(beside) < count - 1 and all(_is_identity_at(key, k, count + k) for key in inner.terms):
             beside.append(k)
     places = [k for k in range(count) if k not in beside]
     if len(places) != 1:
@@ -162,3 +160,9 @@ def _core(inner: Sum) -> tuple[Sum, int, list[tuple[Sum, list[int]]]]:
         core = core.times(scalar(inner.slots[k]).power(Fraction(-1)))
     sizes = [(inner.slots[k], k) for k in beside]
     return core, place, [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for size, k in sizes]
+
+
+def _is_identity_at(key: Sequence[Factor], row: int, column: int) -> bool:
+    """Whether a product is a delta of two slots that are in no other factor: blocks on a diagonal may differ."""
+    at = [(made.kind, indices) for made, indices in key if row in indices or column in indices]
+    return at == [("delta", (row, column))]

@@ -26,7 +26,7 @@ class Family(Formal):
         self.index, self.entry = index, entry
 
     def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over {self.index.size} matrices of shape {self.entry.shape}")
+        raise ArithmeticUnsupported(f"a loop over {self.index.size} matrices of shape {self.entry.dims}")
 
     def __getitem__(self, item: Any) -> Indexed:
         if isinstance(item, int) and item == 0:
@@ -38,7 +38,7 @@ class Family(Formal):
         return renamed(self.entry, self.index, item)
 
     def __repr__(self) -> str:
-        return f"Family({self.index.size} of shape {self.entry.shape})"
+        return f"Family({self.index.size} of shape {self.entry.dims})"
 
 
 def renamed(operand: Indexed, old: Index, new: Index) -> Indexed:
@@ -104,7 +104,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
         return [found]
     group = found.groups[axis]
     if not group:
-        raise InputError("count", f"a divisor of the size {found.shape[axis]} of axis {axis}", str(count))
+        raise InputError("count", f"a divisor of the size {found.dims[axis]} of axis {axis}", str(count))
     if found.value.slots[group[0]] != count:
         found = found.split(group[0], count)
     slot, slots = found.groups[axis][0], len(found.value.slots)
@@ -121,7 +121,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
 
 def parts_of_width(M: Any, width: Any, axis: int) -> Any:
     """The parts of an axis of this size each."""
-    return parts(M, sympy.sympify(M.shape[axis]) / size_of("width", width), axis)
+    return parts(M, sympy.sympify(_one(M).dims[axis]) / size_of("width", width), axis)
 
 
 def _part_key(axis: int, index: Index) -> tuple[Any, ...]:

@@ -131,7 +131,8 @@ def step_of(inner: Sum) -> Sum:
                 return constant(rational_scalar(0), inner.slots)
         kept = tuple(factor for factor in key if not _is_positive(factor[0]) or _has_summed(factor, inner))
         sign = ONE if coefficient.is_positive else -ONE if (-coefficient).is_positive else coefficient
-        return _entrywise("step", Sum(inner.slots, {canonical(kept, len(inner.slots))[0]: sign}))
+        found, turned = canonical(kept, len(inner.slots))
+        return _entrywise("step", Sum(inner.slots, {found: sign if turned > 0 else -sign}))
     leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
     if len(leading.terms) == 1 and (leading.is_positive or (-leading).is_positive):
         inner = inner.times((leading if leading.is_positive else -leading).power(Fraction(-1)))
@@ -248,6 +249,15 @@ def _leading_unit(inner: Sum) -> Scalar:
     return leading if len(leading.terms) == 1 else ONE
 
 
+def _is_permutation(key: Sequence[Factor], rows: int) -> bool:
+    """Whether a product is one delta for each of the rows, that joins it to a column of its own."""
+    pairs = [sorted(indices) for made, indices in key if made.kind == "delta"]
+    return len(pairs) == len(key) == rows and (
+        [first for first, _ in sorted(pairs)] == list(range(rows))
+        and sorted(second for _, second in pairs) == list(range(rows, 2 * rows))
+    )
+
+
 def inverse_of(inner: Sum, rows: int) -> Sum:
     """The inverse of the matrix whose first `rows` slots are its rows; slots: its columns, then its rows."""
     columns = len(inner.slots) - rows
@@ -255,7 +265,7 @@ def inverse_of(inner: Sum, rows: int) -> Sum:
     if rows != columns:
         raise ArithmeticUnsupported("the inverse of a matrix whose rows and columns are grouped differently")
     only = _only_term(inner)
-    if only is not None and all(made.kind == "delta" for made, _ in only[0]) and len(only[0]) == rows:
+    if only is not None and _is_permutation(only[0], rows):
         return Sum(turned.slots, {key: value.power(Fraction(-1)) for key, value in turned.terms.items()})
     back = [*range(rows, 2 * rows), *range(rows)]
     scale, turned_scale = _leading_unit(inner), _leading_unit(turned)

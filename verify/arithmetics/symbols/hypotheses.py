@@ -9,6 +9,7 @@ from fractions import Fraction
 import sympy
 
 from verify.arithmetics.symbols.canonical import Key
+from verify.arithmetics.symbols.conditions import rely_on_nonzero
 from verify.arithmetics.symbols.heads import Size, delta, head, tensor
 from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
 from verify.arithmetics.symbols.rules import instance, match, numbers_of, occurrences
@@ -43,7 +44,7 @@ Pair = Callable[[tuple[int, ...], tuple[int, ...], Callable[[int], bool]], tuple
 def _on_pairs(name: str, rewrite: Pair) -> Rule:
     def apply(product: Product, slots: int) -> list[Product] | None:
         coefficient, factors, summed = product
-        own = [k for k, (made, _) in enumerate(factors) if made.kind == "tensor" and made.name == name]
+        own = [k for k, (made, at) in enumerate(factors) if (made.kind, made.name, len(at)) == ("tensor", name, 2)]
         if len(own) < 2:
             return None
         counts = occurrences(factors)
@@ -190,6 +191,7 @@ def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
     if len(leading) == len(part.terms) == 2 and (sign := _own_transpose(part)) is not None:
         (made, *others), value = leading[0], part.terms[leading[0]]
         if not others and made[0].kind == "tensor" and set(made[1]) == {0, 1}:
+            rely_on_nonzero(value.expression, always=True)
             return [(name, _with_symmetry(made[0].name, -sign))]  # sign of T^T in T -+ T^T = 0
         part_of = [(named_part(Sum(part.slots, {leading[0]: ONE}), -sign), ONE)]
         return [(name, _in_place_of(leading[0], value, _combined(part_of, -value), ()))]
@@ -261,6 +263,7 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
         or len(open_slots) < len(slots)
     ):
         raise ArithmeticUnsupported("an assumption whose longest product is not one of inputs alone")
+    rely_on_nonzero(coefficient.expression, always=True)
     scale = -coefficient.power(Fraction(-1))
     tied = Sum(others.slots, {k: v for k, v in others.terms.items() if k in leading})
 

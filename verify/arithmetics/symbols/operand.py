@@ -17,7 +17,9 @@ import sympy
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
+from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.functions import power
+from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
@@ -64,6 +66,7 @@ class Indexed(Formal):
     def __init__(self, value: Sum, axes: Sequence[int], bound: Sequence[Index] = (), tree: Tree = None) -> None:
         self.value, self.axes, self.bound, self.tree = value, tuple(axes), tuple(bound), tree
         assert sum(self.axes) + len(self.bound) == len(value.slots)
+        note_extent(value.slots, [index.size for index in self.bound])
 
     # -- shape ---------------------------------------------------------------------------------------------------------
 
@@ -81,8 +84,14 @@ class Indexed(Formal):
         return tuple(self.value.slots[slot] for slot in self.groups[axis])
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def dims(self) -> tuple[Any, ...]:
+        """The shape as sympy has it."""
         return tuple(plain(sympy.Mul(*self.sizes(axis))) for axis in range(len(self.axes)))
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape as formulas see it."""
+        return tuple(map(guarded, self.dims))
 
     @property
     def ndim(self) -> int:
@@ -107,19 +116,23 @@ class Indexed(Formal):
         return self.transposed(order)
 
     def __repr__(self) -> str:
-        return f"Indexed(shape={self.shape}, terms={len(self.value.terms)})"
+        return f"Indexed(shape={self.dims}, terms={len(self.value.terms)})"
 
     def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
+        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
 
     def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
+        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
 
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
-        return lifted(other) if isinstance(other, Constant) else scalar(other).expression
+        return lifted(other) if isinstance(other, Constant) else guarded(scalar(other).expression)
 
     # -- splitting indices of a product size ---------------------------------------------------------------------------
 
@@ -127,6 +140,7 @@ class Indexed(Formal):
         """The index of size `first` * rest in two, of sizes `first` and rest, with every index that a delta joins to it."""
         whole = self.value.slots[slot]
         rest = sympy.sympify(whole) / first
+        rely_on_whole(first)
         rely_on_whole(rest)
         linked = {slot}
         while True:
@@ -183,7 +197,7 @@ class Indexed(Formal):
         if not isinstance(other, Indexed):
             return NotImplemented
         if self.ndim > 2 or other.ndim > 2 or not self.ndim or not other.ndim:
-            raise ArithmeticUnsupported(f"@ of shapes {self.shape} and {other.shape}")
+            raise ArithmeticUnsupported(f"@ of shapes {self.dims} and {other.dims}")
         left, right = common(self, self.ndim - 1, other, 0)
         own, its, out, bound = _labels(left, right)
         own_axes, its_axes = _by_axis(left, own), _by_axis(right, its)
@@ -303,6 +317,7 @@ class Indexed(Formal):
         """The same entries in row-major order, grouped into other axes."""
         if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
             dims = tuple(dims[0])
+        dims = tuple(map(unguarded, dims))
         if sum(isinstance(dim, int) and dim == -1 for dim in dims) > 1:
             raise InputError("shape", "at most one -1", str(dims))
         found, start, axes = self, 0, []
@@ -318,7 +333,7 @@ class Indexed(Formal):
             axes.append(count)
             start += count
         if start != sum(found.axes):
-            raise InputError("shape", f"as many entries as {self.shape}", str(dims))
+            raise InputError("shape", f"as many entries as {self.dims}", str(dims))
         return Indexed(
             found.value, axes, self.bound, ("vec" if dims == (-1, 1) and self.ndim == 2 else "reshape", self.tree)
         )
@@ -340,6 +355,7 @@ class Indexed(Formal):
         return found, count
 
     def __getitem__(self, key: Any) -> Indexed:
+        key = tuple(map(unguarded, key)) if isinstance(key, tuple) else unguarded(key)
         keys = list(key) if isinstance(key, tuple) else [key]
         keys += [slice(None)] * (self.ndim - sum(item is not None for item in keys))
         labels = list(range(len(self.value.slots)))
@@ -354,7 +370,7 @@ class Indexed(Formal):
                 continue
             group = groups[axis]
             axis += 1
-            if isinstance(item, slice) and item in (slice(None), slice(None, self.shape[axis - 1])):
+            if isinstance(item, slice) and item in (slice(None), slice(None, self.dims[axis - 1])):
                 axes.append(len(group))
                 out += list(group)
                 continue
@@ -368,10 +384,12 @@ class Indexed(Formal):
                 out.append(label)
                 axes.append(1)
                 continue
-            at, keeps = _position(item, self.shape[axis - 1])
+            at, keeps = _position(item, self.dims[axis - 1])
             if keeps:
                 axes.append(0)
             if not group:
+                if isinstance(at, Index) and at.size != 1:
+                    raise InputError("index", "one of size 1", f"one of size {at.size}")
                 continue
             if at == 0 and not isinstance(at, Index):  # the first of an axis is the first in each of its indices
                 sizes = [self.value.slots[slot] for slot in group]
@@ -433,7 +451,7 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
         at = start
     if isinstance(at, Index):
         return at, keeps
-    if not isinstance(at, int) or at < 0 or (at > 0 and not (isinstance(size, int) and at < size)):
+    if not isinstance(at, int) or isinstance(at, bool) or at < 0 or (at > 0 and not (isinstance(size, int) and at < size)):
         raise ArithmeticUnsupported(f"the entry {at!r} of an axis of size {size}")
     return at, keeps
 

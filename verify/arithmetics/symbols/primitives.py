@@ -29,6 +29,7 @@ from verify.arithmetics.symbols.functions import (
     softmax_of,
     step_of,
 )
+from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
 from verify.arithmetics.symbols.heads import delta, unit
 from verify.arithmetics.symbols.operand import Index, Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
@@ -94,7 +95,7 @@ def commutation_matrix(n: Any, m: Any) -> Indexed:
 
 @form
 def rational(numerator: Any, denominator: Any = 1) -> Any:
-    return sympy.sympify(numerator) / sympy.sympify(denominator)
+    return guarded(sympy.sympify(numerator) / sympy.sympify(denominator))
 
 
 # -- rearranging -------------------------------------------------------------------------------------------------------
@@ -103,8 +104,8 @@ def rational(numerator: Any, denominator: Any = 1) -> Any:
 @form
 def unvec_r(v: Any, m: Any, n: Any) -> Indexed:
     v = _matrix("unvec_r", v)
-    if v.ndim != 2 or v.shape[1] != 1:
-        raise InputError("v", "a column", f"shape {v.shape}")
+    if v.ndim != 2 or v.dims[1] != 1:
+        raise InputError("v", "a column", f"shape {v.dims}")
     return v.reshape(m, n)
 
 
@@ -125,7 +126,7 @@ def _side_by_side(family: Family, axis: int) -> Indexed:
 
 def _two_axes(entry: Indexed) -> Indexed:
     if entry.ndim != 2:
-        raise InputError("blocks", "matrices (two dimensions)", f"shape {entry.shape}")
+        raise InputError("blocks", "matrices (two dimensions)", f"shape {entry.dims}")
     return entry
 
 
@@ -144,7 +145,7 @@ def kron(A: Any, B: Any, *more: Any) -> Any:
     A, B = _matrix("kron", A), _matrix("kron", B)
     for name, operand in (("A", A), ("B", B)):
         if operand.ndim != 2:
-            raise InputError(name, "a matrix (two dimensions)", f"shape {operand.shape}")
+            raise InputError(name, "a matrix (two dimensions)", f"shape {operand.dims}")
     four = A[:, None, :, None] * B[None, :, None, :]
     rows, columns = four.axes[0] + four.axes[1], four.axes[2] + four.axes[3]
     product = Indexed(four.value, (rows, columns), four.bound, ("(x)", A.tree, B.tree))
@@ -163,7 +164,7 @@ def kron_matmul(factors: Sequence[Any], M: Any) -> Any:
 def diag(v: Any) -> Indexed:
     v = _matrix("diag", v)
     if sum(bool(count) for count in v.axes) > 1:
-        raise InputError("v", "a vector", f"shape {v.shape}")
+        raise InputError("v", "a vector", f"shape {v.dims}")
     flat = v.reshape(-1)
     count = flat.axes[0]
     slots = list(range(count))
@@ -178,8 +179,8 @@ def diag(v: Any) -> Indexed:
 @form
 def diag_part(A: Any) -> Indexed:
     A = _matrix("diag_part", A)
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise InputError("A", "a square matrix", f"shape {A.shape}")
+    if A.ndim != 2 or A.dims[0] != A.dims[1]:
+        raise InputError("A", "a square matrix", f"shape {A.dims}")
     A, _ = common(A, 0, A.T, 0)
     count = A.axes[0]
     if A.sizes(0) != A.sizes(1):
@@ -230,7 +231,7 @@ def block_diag(blocks: Any) -> Any:
     if not isinstance(blocks, Family):
         parts = [_two_axes(_matrix("block_diag", block)) for block in blocks]
         grid = [
-            [one if i == j else zeros(one.shape[0], other.shape[1]) for j, other in enumerate(parts)]
+            [one if i == j else zeros(one.dims[0], other.dims[1]) for j, other in enumerate(parts)]
             for i, one in enumerate(parts)
         ]
         return joined([joined(row, 1) for row in grid], 0)
@@ -269,7 +270,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
     spare = iter(range(10_000))
     for names, operand in zip(inputs, map(lifted, operands), strict=True):
         if operand.ndim != len(names):
-            raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {operand.shape}")
+            raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {operand.dims}")
         labels: list[int] = []
         for name, axis in zip(names, range(operand.ndim), strict=True):
             group = operand.sizes(axis)
@@ -312,8 +313,8 @@ def _of_entries(name: str, function: Callable[[Sum], Sum]) -> None:
     """Register an entrywise function; plain sympy scalars stay with the arithmetic of symbols."""
 
     def entries(x: Any) -> Any:
-        if isinstance(x, sympy.Basic):
-            return getattr(plain, name).__wrapped__(x)
+        if isinstance(x, (sympy.Basic, SymbolicNumber)):
+            return guarded(getattr(plain, name).__wrapped__(unguarded(x)))
         if isinstance(x, Blocks):
             return x.each(entries)
         return entrywise(function, x, name)
@@ -333,7 +334,7 @@ _of_entries("sqrt", lambda value: power(value, Fraction(1, 2)))
 def softmax(T: Any) -> Indexed:
     T = _matrix("softmax", T)
     if T.ndim != 2:
-        raise InputError("T", "a matrix (two dimensions)", f"shape {T.shape}")
+        raise InputError("T", "a matrix (two dimensions)", f"shape {T.dims}")
     # the softmax is over the columns: bound indices go before them
     rows, columns = T.axes
     tail = list(range(rows + columns, len(T.value.slots)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +15,13 @@ import sympy
 from verify.arithmetics.symbols.blocks import Blocks, from_numbers
 from verify.arithmetics.symbols.conditions import Condition, recording_conditions
 from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.extents import Extent, recording_extents
 from verify.arithmetics.symbols.heads import met_afresh
 from verify.arithmetics.symbols.hypotheses import Hypothesis
 from verify.arithmetics.symbols.operand import Indexed, lifted
 from verify.arithmetics.symbols.sums import Sum, extra_rules, recording_rules
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+from verify.vocabulary.shapes import alike
 
 #: A side of an identity as a function of the prepared inputs.
 Side = Callable[[Mapping[str, Any]], Any]
@@ -54,6 +57,7 @@ class Proof:
     seconds: float = 0.0
     left: Any = None
     right: Any = None
+    extents: Counter[Extent] = field(default_factory=Counter)
 
 
 # -- both sides --------------------------------------------------------------------------------------------------------
@@ -88,9 +92,9 @@ def difference(left: Any, right: Any) -> list[Sum]:
         raise InputError("the sides", f"{len(ours)} blocks, as in the formula", str(len(theirs)))
     found = []
     for one, two in zip(ours, theirs, strict=True):
-        if one.shape != two.shape:
-            if sympy.Mul(*one.shape) != sympy.Mul(*two.shape) or isinstance(left, Blocks):
-                raise InputError("the sides", f"shape {one.shape}", str(two.shape))
+        if one.dims != two.dims:
+            if not alike(one.dims, two.dims):
+                raise InputError("the sides", f"shape {one.dims}", str(two.dims))
             one, two = one.reshape(-1), two.reshape(-1)
         found.append((one - two).value)
     return found
@@ -124,11 +128,12 @@ def prove(
     """
     start = time.perf_counter()
     with met_afresh(), contextlib.ExitStack() as stack:
+        conditions = stack.enter_context(recording_conditions())
         try:
             given = hypotheses(inputs()) if callable(hypotheses) else hypotheses
         except Exception as error:
             return Proof(False, _described(error))
-        used, conditions = stack.enter_context(recording_rules()), stack.enter_context(recording_conditions())
+        used = stack.enter_context(recording_rules())
         stack.enter_context(extra_rules([rule for hypothesis in given for rule in hypothesis.rules()]))
         proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
@@ -148,12 +153,14 @@ def prove(
 def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, Any]]) -> Proof:
     try:
         prepared = inputs()
-        left = from_numbers(formula(prepared))
-        right = from_numbers(oracle(prepared))
+        with recording_extents() as extents:
+            left = from_numbers(formula(prepared))
+            right = from_numbers(oracle(prepared))
         if not _symbols_in(left) and not _symbols_in(right) and not _is_zero(left, right):
             raise ArithmeticUnsupported("neither side depends on a size or a matrix")
         remaining = _terms_left(difference(left, right))
         proof = Proof(not remaining, None, _terms(left), _terms(right), remaining, left=left, right=right)
+        proof.extents = extents
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, _described(error))
     if remaining:
@@ -231,4 +238,4 @@ def _column_values(value: Blocks, point: Point) -> np.ndarray:
 
 
 def _matrix_values(operand: Indexed, point: Point) -> np.ndarray:
-    return point.values(operand.value).reshape([point.size(size) for size in operand.shape])
+    return point.values(operand.value).reshape([point.size(size) for size in operand.dims])

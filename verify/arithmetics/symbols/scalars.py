@@ -15,6 +15,7 @@ import sympy
 
 from verify.arithmetics.constants import Surd
 from verify.arithmetics.symbols.conditions import rely_on_nonzero
+from verify.arithmetics.symbols.guarded import unguarded
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Exponent = int | Fraction
@@ -171,6 +172,7 @@ def scalar(value: Any) -> Scalar:
     """A number, an exact root or a sympy expression as a coefficient; anything else has no symbolic form."""
     if isinstance(value, Scalar):
         return value
+    value = unguarded(value)
     if isinstance(value, Surd):
         return _from_expression(sympy.Rational(value.coefficient) * sympy.sqrt(value.radicand))
     if isinstance(value, sympy.Basic):
@@ -186,6 +188,8 @@ def scalar(value: Any) -> Scalar:
 
 @functools.lru_cache(maxsize=65536)
 def _from_expression(expression: sympy.Basic) -> Scalar:
+    if expression.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
+        raise ArithmeticUnsupported(f"{expression} is no number")
     found = ZERO
     for term in sympy.Add.make_args(sympy.expand(expression)):
         product = ONE

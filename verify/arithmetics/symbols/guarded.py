@@ -1,0 +1,204 @@
+"""Numbers made of symbols, as a formula sees them: they add and multiply as sympy's do, and are not silently decided on.
+
+To sympy n % 6 == 0 is false, since the symbol n % 6 is another one than 0; to a formula it is a question about every n.
+What is certain is answered.  Of two sizes that are not certainly different it is noted that they have to be; a quotient
+is noted to be a whole number where its remainder is asked for.  Whatever else is asked is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.symbols.conditions import is_certain_at_least, rely_on_different, rely_on_whole
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+_NUMBERS = (int, float, Fraction, np.integer, np.floating)
+
+
+def guarded(value: Any) -> Any:
+    """A sympy expression as a number that is not silently decided on; an integer as Python's; anything else as it is."""
+    if isinstance(value, sympy.Integer):
+        return int(value)
+    return SymbolicNumber(value) if isinstance(value, sympy.Expr) else value
+
+
+def unguarded(value: Any) -> Any:
+    """The sympy expression of a guarded number, slices of them included; anything else as it is."""
+    if isinstance(value, SymbolicNumber):
+        return value.expression
+    if isinstance(value, slice):
+        return slice(*(unguarded(end) for end in (value.start, value.stop, value.step)))
+    return value
+
+
+class SymbolicNumber:
+    """A size, a scalar, or what is calculated from them."""
+
+    __slots__ = ("expression",)
+    __hash__ = None  # type: ignore[assignment]  # a dictionary would decide on it
+    is_symbolic = True  #: recognised so by what does not import sympy
+    _op_priority = 100.0  # sympy hands the operation over to us
+
+    def __init__(self, expression: sympy.Expr) -> None:
+        self.expression = expression
+
+    def _sympy_(self) -> sympy.Expr:
+        return self.expression
+
+    def __repr__(self) -> str:
+        return str(self.expression)
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+
+    def _with(self, other: Any, operation: Callable[[Any, Any], Any], turned: bool = False) -> Any:
+        found = _expression(other)
+        if found is None:
+            return NotImplemented
+        return guarded(operation(found, self.expression) if turned else operation(self.expression, found))
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub, turned=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, operator.truediv)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, operator.truediv, turned=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._with(other, operator.pow)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._with(other, operator.pow, turned=True)
+
+    def __neg__(self) -> Any:
+        return guarded(-self.expression)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return guarded(abs(self.expression))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._with(other, _whole_quotient)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._with(other, _whole_quotient, turned=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._with(other, _no_remainder)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._with(other, _no_remainder, turned=True)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    # -- decisions -----------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> Any:
+        found = _expression(other)
+        return NotImplemented if found is None else not _are_different(self.expression, found)
+
+    def __ne__(self, other: object) -> Any:
+        found = _expression(other)
+        return NotImplemented if found is None else _are_different(self.expression, found)
+
+    def __bool__(self) -> bool:
+        return _are_different(self.expression, sympy.Integer(0))
+
+    def __lt__(self, other: Any) -> bool:
+        return not self.__ge__(other)
+
+    def __le__(self, other: Any) -> bool:
+        return not self.__gt__(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return _is_above(self.expression, _required(other), strictly=True)
+
+    def __ge__(self, other: Any) -> bool:
+        return _is_above(self.expression, _required(other), strictly=False)
+
+    def _undecided(self, *_: Any) -> Any:
+        raise ArithmeticUnsupported(f"a number in the place of the symbol {self.expression}")
+
+    __index__ = __int__ = __float__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _undecided
+
+
+def _expression(value: Any) -> sympy.Expr | None:
+    """A number as a sympy expression, None for anything else."""
+    if isinstance(value, SymbolicNumber):
+        return value.expression
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, _NUMBERS):
+        return sympy.sympify(value.item() if isinstance(value, np.generic) else value)
+    return value if isinstance(value, sympy.Expr) else None
+
+
+def _required(value: Any) -> sympy.Expr:
+    found = _expression(value)
+    if found is None:
+        raise ArithmeticUnsupported(f"a comparison of a symbol with {value!r}")
+    return found
+
+
+def _whole_quotient(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
+    quotient = whole / part
+    rely_on_whole(quotient)
+    return quotient
+
+
+def _no_remainder(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
+    rely_on_whole(whole / part)
+    return sympy.Integer(0)
+
+
+def _are_different(one: sympy.Expr, other: sympy.Expr) -> bool:
+    """Whether two numbers differ; where sizes may differ, they do, and that they always do is noted."""
+    gap = sympy.expand(one - other)
+    if gap == 0:
+        return False
+    if gap.is_nonzero:
+        return True
+    symbols = gap.free_symbols
+    linear = all(symbol.is_integer and symbol.is_positive for symbol in symbols) and gap.is_polynomial(*symbols)
+    if not linear or sympy.Poly(gap, *symbols).total_degree() > 1:
+        raise ArithmeticUnsupported(f"a decision on whether {one} is {other}")
+    rely_on_different(one, other)
+    return True
+
+
+def _is_above(one: sympy.Expr, other: sympy.Expr, strictly: bool) -> bool:
+    """Whether `one` is above `other` at all values of the symbols, or nowhere; raises where neither is certain."""
+    gap = sympy.expand(one - other)
+    above, below = (gap.is_positive, gap.is_nonpositive) if strictly else (gap.is_nonnegative, gap.is_negative)
+    least = int(strictly)
+    if above or (gap.is_integer and is_certain_at_least(gap, least)):
+        return True
+    if below or (gap.is_integer and is_certain_at_least(-gap, 1 - least)):
+        return False
+    raise ArithmeticUnsupported(f"a decision on whether {one} is above {other}")
