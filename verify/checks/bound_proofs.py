@@ -23,6 +23,7 @@ from verify.arithmetics.norms.operand import input_matrix
 from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
+from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
 from verify.checks.proofs import _exception_to, free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
@@ -45,31 +46,64 @@ NUDGE = 2.0**-42
 
 
 def prove_bound_claim(claim: Claim) -> BoundProof:
-    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs."""
+    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs.
+
+    What its functions and slices take for granted of sizes has to be met.  Where they decide on whether a size has a certain
+    value, as n == 1, that value is a case of its own, with a derivation of its own.
+    """
     if claim.relation.kind != AtMost.kind:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
+    proof = _derivation_of(claim, {}, {mutant.name: mutant.function for mutant in claim.mutants})
+    for condition in list(proof.conditions) if proof.proved else []:
+        unmet = _exception_to(condition, claim)
+        if unmet is None:
+            continue
+        case = _excluded_case(condition)
+        other = _derivation_of(claim, case, {}) if case else None
+        if other is None or not other.proved or any(_exception_to(item, claim) for item in other.conditions):
+            proof.proved, proof.reason = False, unmet
+            break
+        proof.conditions.remove(condition)
+        proof.cases += [f"{size} = {value}" for size, value in case.items()]
+    return proof
+
+
+def _excluded_case(condition: Condition) -> dict[Any, int]:
+    """The value of a size that a condition excludes; empty for one that excludes more than a value."""
+    sizes = condition.expression.free_symbols
+    value = -condition.expression.subs(dict.fromkeys(sizes, 0))
+    is_value = condition.least is None and not condition.whole and len(sizes) == 1
+    (size, *_) = sizes
+    if is_value and value.is_Integer and value >= 1 and sympy.expand(condition.expression - size + value) == 0:
+        return {size: int(value)}
+    return {}
+
+
+def _derivation_of(claim: Claim, sizes: Mapping[Any, int], mutants: Mapping[str, Any]) -> BoundProof:
+    """The attempt to prove a claim, with some sizes given."""
     with derivation() as known:
         known.properties |= {(item.property, item.of) for item in claim.hypotheses if isinstance(item, Hypothesis)}
 
         def side(function: Any) -> Any:
             return lambda prepared: claim.evaluate(function, prepared)
 
-        mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
+        wrong = {name: side(function) for name, function in mutants.items()}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
         signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
-        proof = prove_bound(
-            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames, signed
+        return prove_bound(
+            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim, sizes), wrong, signs, frames, signed
         )
-    failing = next((found for item in proof.conditions if (found := _exception_to(item, claim)) is not None), None)
-    if proof.proved and failing is not None:
-        proof.proved, proof.reason = False, failing
-    return proof
 
 
-def _inputs(claim: Claim) -> dict[str, Any]:
+def _inputs(claim: Claim, sizes: Mapping[Any, int]) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
-    found = inputs_of(claim, input_matrix)
+
+    def matrix(name: str, *dims: Any) -> Any:
+        return input_matrix(name, *(sizes.get(dim, dim) for dim in dims))
+
+    found = {name: sizes.get(value, value) if isinstance(value, sympy.Symbol) else value
+             for name, value in inputs_of(claim, matrix).items()}  # fmt: skip
     for item in claim.hypotheses:  # scalars of which only an assumption speaks
         named = parameter_names(item.zero) if isinstance(item, Assumption) and item.zero else ()
         scalars = {name: claim.parameters.get(name) for name in named if name not in found}
@@ -86,8 +120,8 @@ def _inputs(claim: Claim) -> dict[str, Any]:
         if isinstance(spec, Shape) and any(not dim.isdigit() and dim not in claim.sizes for dim in spec.dims)
     }  # fmt: skip
     if unknown:
-        made = claim.prepare(symbolic_operands(claim.parameters, input_matrix))
-        found |= {name: input_matrix(name, *made[name].shape) for name in unknown if name in made}
+        made = claim.prepare(symbolic_operands(claim.parameters, matrix))
+        found |= {name: matrix(name, *made[name].shape) for name in unknown if name in made}
     return found
 
 
@@ -294,6 +328,8 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
             *(item.text if isinstance(item, Assumption) else str(item) for item in claim.hypotheses),
             *sorted(known.used),
         ],
+        "conditions": [str(item) for item in proof.conditions],
+        "cases": proof.cases,
         "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "mutants": proof.mutants,
         "seconds": proof.seconds,

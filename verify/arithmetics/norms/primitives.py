@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,16 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.differentials import differential
 from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
 from verify.arithmetics.norms.nodes import ONE, ZERO
-from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar, within
+from verify.arithmetics.norms.operand import (
+    Bounded,
+    Family,
+    is_scalar,
+    lifted,
+    plainly,
+    scalar,
+    shown,
+    within,
+)  # fmt: skip
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
@@ -39,8 +49,13 @@ FORMS: dict[str, Callable[..., Any]] = {}
 
 
 def form(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the form of the primitive of the same name."""
-    FORMS[function.__name__.rstrip("_")] = function
+    """Register the form of the primitive of the same name; formulas hand over and see numbers that cannot be decided on."""
+
+    @functools.wraps(function)
+    def seen(*args: Any, **named: Any) -> Any:
+        return shown(function(*map(plainly, args), **{name: plainly(value) for name, value in named.items()}))
+
+    FORMS[function.__name__.rstrip("_")] = seen
     return function
 
 
@@ -153,17 +168,17 @@ def summed(n: Any, term: Callable[[Any], Any]) -> Any:
         return term(0)
     index = world().fresh(n)
     with world().using(index):
-        found = term(index)
+        found = plainly(term(index))
     return sum_over(index, scalar(found)) if is_scalar(found) else Bounded(nodes.over(index, lifted(found).node))
 
 
 @form
 def each(n: Any, entry: Callable[[Any], Any]) -> Any:
     if n == 1:
-        return [entry(0)]
+        return [plainly(entry(0))]
     index = world().fresh(n)
     with world().using(index):
-        return Family(index, entry(index))
+        return Family(index, plainly(entry(index)))
 
 
 @form
@@ -192,7 +207,7 @@ def mapped(function: Callable[..., Any], *families: Any) -> Any:
         raise ArithmeticUnsupported("families of different lengths")
     index = world().fresh(families[0].index.size)
     with world().using(index):
-        return Family(index, function(*(family[index] for family in families)))
+        return Family(index, plainly(function(*(family[index] for family in families))))
 
 
 @form

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +16,15 @@ from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
 from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.operand import Bounded, is_scalar
+from verify.arithmetics.norms.operand import Bounded, is_scalar, plainly
 from verify.arithmetics.norms.polynomials import difference
 from verify.arithmetics.norms.primitives import entries_of
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.norms.world import Index, Node, World, evaluating, world
 from verify.arithmetics.symbols.conditions import Condition, recording_conditions
+from verify.arithmetics.symbols.guarded import guarded
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
@@ -52,6 +54,8 @@ class BoundProof:
     seconds: float = 0.0
     #: What slices, parts and shapes take for granted of sizes.
     conditions: list[Condition] = field(default_factory=list)
+    #: Values of sizes that have a derivation of their own.
+    cases: list[str] = field(default_factory=list)
 
     @property
     def rules(self) -> list[str]:
@@ -93,19 +97,25 @@ def _proof(
 ) -> BoundProof:
     known = world()
     try:
-        prepared = inputs()
+        prepared = {name: guarded(value) for name, value in inputs().items()}
+
+        def of(side: Side) -> Any:
+            with evaluating():
+                return plainly(side(prepared))
+
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
-                same_signs_in(side(prepared))
+                same_signs_in(of(side))
         for side in assumed_nonnegative:
             with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
-                value = side(prepared)
+                value = of(side)
                 bounded_in(value)
                 known.facts += facts_in(value)
         for side in assumed_zero:
-            orthonormal_in(side(prepared))
-            reduction_in(side(prepared))
-        sides = oracle(prepared), formula(prepared)
+            value = of(side)
+            orthonormal_in(value)
+            reduction_in(value)
+        sides = of(oracle), of(formula)
         _refuse_other_shapes(*sides)
         pairs = _paired(*map(entries_of, sides))
         entries = [derived(left, right, index) for left, right, index in pairs]
@@ -114,7 +124,7 @@ def _proof(
         if open_ones:
             proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
         else:
-            _tell_apart(proof, oracle, prepared, mutants)
+            _tell_apart(proof, entries_of(of(oracle)), {name: functools.partial(of, side) for name, side in mutants.items()})
     except Exception as error:  # whatever goes wrong, it is not proved
         proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
     return proof
@@ -127,12 +137,11 @@ def _refuse_other_shapes(left: Any, right: Any) -> None:
         raise InputError("the sides", f"shape {shapes[0]} on both", f"shape {shapes[1]}")
 
 
-def _tell_apart(proof: BoundProof, oracle: Side, prepared: Mapping[str, Any], mutants: Mapping[str, Side]) -> None:
-    left = entries_of(oracle(prepared))
+def _tell_apart(proof: BoundProof, left: list[tuple[Any, Index | None]], mutants: Mapping[str, Callable[[], Any]]) -> None:
     right = [entry.right for entry in proof.entries]
     for name, mutant in mutants.items():
         try:
-            pairs = _paired(left, entries_of(mutant(prepared)))
+            pairs = _paired(left, entries_of(mutant()))
         except Exception as error:
             proof.mutants[name] = f"not comparable: {type(error).__name__}: {error}"
             continue
