@@ -161,7 +161,8 @@ def test_a_share_grows_and_other_quotients_are_not_taken_to() -> None:
         a, b = (norm(FROBENIUS, input_matrix(name, n, n).node) for name in "AB")
         assert replaceable(a / (1 + a)) == {a} and replaceable(3 * n * b * a / (n + 3 * a)) == {a, b}
         assert replaceable(a * b / (1 + a)) == {a, b} and replaceable(a**2 / (1 + a)) == {a}
-        for value in (1 / (1 + a), a / (1 + a) ** 2, a / (1 + a + b), a / (1 + a**2), -a / (1 + a), a / (a - 1)):
+        assert replaceable(a / (1 + a + b)) == {a}
+        for value in (1 / (1 + a), a / (1 + a) ** 2, b / (1 + a + b), a / (1 + a**2), -a / (1 + a), a / (a - 1)):
             assert a not in replaceable(value), value
         assert b not in replaceable(a / (1 + b)) and replaceable(a * b / ((1 + a) * (1 + b))) == {a, b}
 

@@ -14,7 +14,7 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.entries import speaks_of_sums
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term, symbols_of
+from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     MEAN_EXPONENTIAL,
@@ -26,7 +26,7 @@ from verify.arithmetics.norms.quantities import (
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.rules import candidates
-from verify.arithmetics.norms.signs import is_nonnegative, is_positive
+from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 

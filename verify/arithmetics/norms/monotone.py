@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.signs import is_nonnegative, sign_of
+from verify.arithmetics.norms.signs import is_nonnegative, sign_of, symbols_of
 
 #: Whether a scalar is certainly non-decreasing, and whether it is certainly non-increasing.
 Direction = tuple[bool, bool]
@@ -35,7 +35,7 @@ def grows_with(value: Any, part: Any) -> bool:
 @functools.lru_cache(maxsize=200_000)
 def direction(value: Any, probe: Any) -> Direction:
     """Whether a scalar certainly does not fall, and whether it certainly does not rise, as the symbol `probe` grows."""
-    if probe not in value.free_symbols:
+    if probe not in symbols_of(value):
         return CONSTANT
     if value is probe or value == probe:
         return RISING
@@ -62,8 +62,8 @@ def _times(sign: int | None, given: Direction) -> Direction:
 
 
 def _of_product(value: Any, probe: Any) -> Direction:
-    fixed = sympy.Mul(*(factor for factor in value.args if probe not in factor.free_symbols))
-    moving = [factor for factor in value.args if probe in factor.free_symbols]
+    fixed = sympy.Mul(*(factor for factor in value.args if probe not in symbols_of(factor)))
+    moving = [factor for factor in value.args if probe in symbols_of(factor)]
     sign = sign_of(fixed)
     if len(moving) == 1:
         return _times(sign, direction(moving[0], probe))
@@ -78,7 +78,7 @@ def _share(factors: list[Any], probe: Any) -> tuple[Any, Any] | None:
     """x and y where a product is y x / (c + x), which grows with x >= 0 for c >= 0 without the probe, and with y >= 0."""
     for power in factors:
         if power.is_Pow and power.exp == -1 and power.base.is_Add:
-            moving = [term for term in power.base.args if probe in term.free_symbols]
+            moving = [term for term in power.base.args if probe in symbols_of(term)]
             if len(moving) == 1 and is_nonnegative(moving[0]) and is_nonnegative(power.base - moving[0]):
                 rest = sympy.Mul(*(factor for factor in factors if factor is not power)) / moving[0]
                 return (moving[0], rest) if is_nonnegative(rest) else None
@@ -87,8 +87,8 @@ def _share(factors: list[Any], probe: Any) -> tuple[Any, Any] | None:
 
 def _of_power(value: Any, probe: Any) -> Direction:
     base, exponent = value.base, value.exp
-    if probe in exponent.free_symbols:
-        if probe in base.free_symbols or not is_nonnegative(base):
+    if probe in symbols_of(exponent):
+        if probe in symbols_of(base) or not is_nonnegative(base):
             return NEITHER
         return _times(sign_of(base - 1), direction(exponent, probe))
     inner, sign = direction(base, probe), sign_of(exponent)

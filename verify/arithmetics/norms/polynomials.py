@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.signs import is_nonnegative
+from verify.arithmetics.norms.signs import is_nonnegative, symbols_of
 
 Monomial = frozenset[tuple[Any, Fraction]]
 Polynomial = dict[Monomial, Fraction]
@@ -100,12 +100,6 @@ def difference(one: Any, other: Any) -> Polynomial:
     found = dict(expanded(one))
     add_to(found, expanded(other), Fraction(-1))
     return found
-
-
-@functools.lru_cache(maxsize=50_000)
-def symbols_of(value: Any) -> frozenset[Any]:
-    """The symbols of an expression, which sympy collects anew each time."""
-    return frozenset(value.free_symbols)
 
 
 def is_nonnegative_monomial(monomial: Monomial) -> bool:

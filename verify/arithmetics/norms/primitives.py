@@ -13,7 +13,7 @@ import sympy
 from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.differentials import differential
+from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
 from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.operand import (
@@ -405,7 +405,11 @@ def largest_of(x: Any) -> Any:
 
 @form
 def softmax(T: Any) -> Bounded:
-    return Bounded(nodes.of("softmax", lifted(T).node))
+    node = lifted(T).node
+    if node.shape[1] == 1:  # of one weight each, which is 1
+        world().simplified.add("softmax row")
+        return Bounded(nodes.ones(*node.shape))
+    return Bounded(nodes.of("softmax", node))
 
 
 @form
@@ -482,6 +486,8 @@ def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: s
     if not isinstance(value, Bounded):
         raise ArithmeticUnsupported("the derivative of a scalar or of several values has no norm")
     (rows, columns), (m, n) = value.node.shape, point.node.shape
+    if not depends(value.node, variable.node):
+        return Bounded(nodes.zeros((rows * columns, m * n)))
     if (m, n) == (1, 1) and layout == "row-major":
         with contextlib.suppress(ArithmeticUnsupported):
             change = differential(value.node, variable.node, point.node, nodes.ones(1, 1))

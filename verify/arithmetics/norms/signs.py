@@ -18,6 +18,12 @@ PRECISIONS = (64, 256, 1024)
 
 
 @functools.lru_cache(maxsize=50_000)
+def symbols_of(value: Any) -> frozenset[Any]:
+    """The symbols of an expression, which sympy collects anew each time."""
+    return frozenset(value.free_symbols)
+
+
+@functools.lru_cache(maxsize=50_000)
 def sign_of(value: Any) -> int | None:
     """1 where a scalar is at least 0 wherever it is defined, -1 where it is at most 0, None where neither is certain.
 
@@ -26,7 +32,7 @@ def sign_of(value: Any) -> int | None:
     >>> sign_of(1 / (sympy.sqrt(2) - 2)), sign_of(sympy.Symbol("x", real=True) ** 2)
     (-1, 1)
     """
-    if not value.free_symbols:
+    if not symbols_of(value):
         return _sign_of_number(value)
     if value.is_Symbol:
         return 1 if value.is_nonnegative else -1 if value.is_nonpositive else None
@@ -54,7 +60,7 @@ def is_positive(value: Any) -> bool:
 
     One positive term is enough in a sum whose others are not negative.
     """
-    if not value.free_symbols:
+    if not symbols_of(value):
         return _sign_of_number(value) == 1 and value != 0
     if value.is_Symbol:
         return bool(value.is_positive)
@@ -77,10 +83,10 @@ def _sign_of_sum(value: Any) -> int | None:
         if all(sign_of(term) == sign or term == 0 for term in value.args):
             return sign
     # a polynomial in sizes that grows with each of them is least where all are 1
-    sizes = value.free_symbols
+    sizes = symbols_of(value)
     if all(symbol.is_integer and symbol.is_positive for symbol in sizes):
         for sign in (1, -1):
-            moving = [sign * term for term in value.args if term.free_symbols]
+            moving = [sign * term for term in value.args if symbols_of(term)]
             grow = all(term.is_polynomial(*sizes) and sign_of(term) == 1 for term in moving)
             if grow and _sign_of_number((sign * value).xreplace({size: sympy.Integer(1) for size in sizes})) == 1:
                 return sign
