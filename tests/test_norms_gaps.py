@@ -172,7 +172,8 @@ def test_exponents_are_replaced_only_where_the_expression_grows_with_them() -> N
         t = input_matrix("M", n, n)[:1]
         highest = maximum(t - ones(1, n))
         assert replaceable(exp(highest)) == {highest} == replaceable(n * exp(1 + highest))
-        assert not replaceable(exp(-highest)) and not replaceable(n * highest) and not replaceable(1 / highest)
+        assert replaceable(n * highest) == {highest} and not replaceable(-n * highest)
+        assert not replaceable(exp(-highest)) and not replaceable(1 / highest)
 
 
 def test_a_column_is_taken_out_where_it_stands() -> None:

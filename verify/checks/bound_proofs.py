@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import flint
 import numpy as np
 import sympy
 
@@ -26,6 +27,7 @@ from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
+from verify.checks.far_bounds import FarSpot, far_spots
 from verify.checks.proofs import _exception_to, free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
@@ -140,6 +142,7 @@ class Spot:
     sizes: dict[str, int]
     worst: float
     above: float  #: by how much left > computed or computed > right, relative to the right-hand side
+    broken: bool = False  #: whether left > right for certain, in balls
 
 
 def spots_of(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
@@ -194,7 +197,12 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
     left, right = (_flat(claim.evaluate(f, inputs)) for f in (claim.the_oracle, claim.the_formula))
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
-    if _rounding(claim, raw, left, right) > AGREEMENT / 100:
+    balls = _in_balls(claim, raw)
+    if balls is None:
+        return None
+    if any(flint.arb(one) > flint.arb(other) for one, other in np.broadcast(*balls)):
+        return Spot(sizes, 0.0, 0.0, broken=True)
+    if _rounding(balls, left, right) > AGREEMENT / 100:
         return None  # differences cancel so far that floats say nothing
     values = values_at(claim, proof, inputs, tensors, sizes)
     places = [
@@ -241,14 +249,22 @@ def _blurred(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[s
     return False
 
 
-def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.ndarray) -> float:
+def _in_balls(claim: Claim, raw: dict[str, Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Both sides in balls; None where they have no value there."""
+    lifted = as_balls(raw)
+    try:
+        left, right = (at_objects(claim, function, lifted) for function in (claim.the_oracle, claim.the_formula))
+    except UNDEFINED:
+        return None
+    finite = all(flint.arb(value).is_finite() for side in (left, right) for value in side)
+    return (left, right) if finite else None
+
+
+def _rounding(balls: tuple[np.ndarray, np.ndarray], left: np.ndarray, right: np.ndarray) -> float:
     """How far the sides in floats are from those in balls, relative to the larger one."""
-    lifted, worst = as_balls(raw), 0.0
-    for plain, function in ((left, claim.the_oracle), (right, claim.the_formula)):
-        try:
-            exact = midpoints(at_objects(claim, function, lifted)).astype(float)
-        except UNDEFINED:
-            return np.inf
+    worst = 0.0
+    for plain, side in zip((left, right), balls, strict=True):
+        exact = midpoints(side).astype(float)
         if not np.isfinite(exact).all():
             return np.inf
         scale = np.maximum(np.abs(left), np.abs(right)).clip(1e-300) if len(plain) == len(left) else np.abs(plain)
@@ -289,7 +305,8 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     spots = spots_of(claim, proof, settings) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest
-    problem = proof.reason if not proof.proved else _problem(spots)
+    far = far_spots(claim, proof, settings) if proof.proved else []
+    problem = proof.reason if not proof.proved else _problem(spots, far)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
     return blank(
         claim,
@@ -297,17 +314,23 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         "norms",
         UPHELD if problem is None else VIOLATED,
         examples=len(spots),
-        satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT) for spot in spots),
+        satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT and not spot.broken) for spot in spots),
         worst_residual=worst if np.isfinite(worst) else None,
         message=problem or "",
-        details=details_of(claim, proof, spots) | {"spots at the tightest inputs": len(tightest)},
+        details=details_of(claim, proof, spots)
+        | {"spots at the tightest inputs": len(tightest), "large sizes": [spot.sizes for spot in far]},
     )
 
 
-def _problem(spots: list[Spot]) -> str | None:
+def _problem(spots: list[Spot], far: list[FarSpot]) -> str | None:
     if not spots:
         return "no inputs that satisfy the assumptions to evaluate the derivation at"
+    for large in far:
+        if large.above > AGREEMENT:
+            return f"the left side is above the right one, by {large.above:.3g}, at {large.sizes}"
     for spot in spots:
+        if spot.broken:
+            return f"the left side is above the right one for certain at {spot.sizes}"
         if spot.worst > AGREEMENT:
             return f"the quantities differ from the functions by {spot.worst:.3g} at {spot.sizes}"
         if spot.above > AGREEMENT:

@@ -388,7 +388,9 @@ def largest_of(x: Any) -> Any:
             return largest([largest_of(Bounded(nodes.scaled(multiple, part))) for part in core.parts])
         if core.kind == "absolute" and is_nonnegative(multiple):
             return multiple * norm(LARGEST, core.parts[0])
-        if core.kind == "row norms" and is_nonnegative(-multiple):  # of negative multiples the smallest one, 1 / max 1/r
+        if core.kind == "row norms" and is_nonnegative(
+            -multiple
+        ):  # of negative multiples the smallest one, 1 / max 1/r
             index = world().fresh(core.shape[0])
             return multiple / largest_over(index, 1 / entry(core, index, 0))
     try:

@@ -124,7 +124,9 @@ def _proof(
         if open_ones:
             proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
         else:
-            _tell_apart(proof, entries_of(of(oracle)), {name: functools.partial(of, side) for name, side in mutants.items()})
+            _tell_apart(
+                proof, entries_of(of(oracle)), {name: functools.partial(of, side) for name, side in mutants.items()}
+            )
     except Exception as error:  # whatever goes wrong, it is not proved
         proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
     return proof
@@ -137,11 +139,14 @@ def _refuse_other_shapes(left: Any, right: Any) -> None:
         raise InputError("the sides", f"shape {shapes[0]} on both", f"shape {shapes[1]}")
 
 
-def _tell_apart(proof: BoundProof, left: list[tuple[Any, Index | None]], mutants: Mapping[str, Callable[[], Any]]) -> None:
+def _tell_apart(
+    proof: BoundProof, left: list[tuple[Any, Index | None]], mutants: Mapping[str, Callable[[], Any]]
+) -> None:
     right = [entry.right for entry in proof.entries]
     for name, mutant in mutants.items():
         try:
-            pairs = _paired(left, entries_of(mutant()))
+            with recording_conditions():  # of the mutant, which no proof rests on
+                pairs = _paired(left, entries_of(mutant()))
         except Exception as error:
             proof.mutants[name] = f"not comparable: {type(error).__name__}: {error}"
             continue
@@ -318,7 +323,13 @@ def orthonormal_in(value: Any) -> None:
     """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
     for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if d == -c and is_nonzero(c) and identity.kind == "identity" and gram.kind == "product" and len(gram.parts) == 2:
+        if (
+            d == -c
+            and is_nonzero(c)
+            and identity.kind == "identity"
+            and gram.kind == "product"
+            and len(gram.parts) == 2
+        ):
             frame = gram.parts[1]
             if gram.parts[0] is nodes.transposed(frame):
                 blocks = frame.parts if frame.kind == "transpose" else (frame,)

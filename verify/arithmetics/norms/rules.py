@@ -508,7 +508,11 @@ def _linear(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
 
 def _block(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     """The same rows of A and B, or their entries in another shape."""
-    if A.data == B.data and A.parts[0].shape == B.parts[0].shape and (kind != SPECTRAL or A.kind == "rows" or is_vector(A)):
+    if (
+        A.data == B.data
+        and A.parts[0].shape == B.parts[0].shape
+        and (kind != SPECTRAL or A.kind == "rows" or is_vector(A))
+    ):
         kind = FROBENIUS if A.kind == "reshape" and kind == SPECTRAL else kind
         yield "block", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
 
