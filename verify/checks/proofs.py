@@ -1,165 +1,56 @@
 """Proofs for all sizes: a claim's functions on matrices of symbolic sizes, and the check `proved`.
 
-The check upholds a claim only if both sides reduce to one normal form, the normal forms of both sides equal in numbers the
-values of the very functions that users import, and what every comparable mutant leaves is not zero in numbers.
+The check upholds a claim only if both sides reduce to one normal form; the very functions that users import have the values
+of their normal forms in numbers, and one another's, at sizes far beyond the claim's ranges too; and what every comparable
+mutant leaves is not zero in numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import typing
-import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import sympy
 
-import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
-from verify.arithmetics import midpoints
 from verify.arithmetics.symbols.conditions import Condition
-from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.guarded import guarded
 from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, vanishing
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
-from verify.arithmetics.symbols.operand import Indexed, named
-from verify.arithmetics.symbols.proof import Proof, Side, float_values, parts_of, prove
+from verify.arithmetics.symbols.operand import Indexed
+from verify.arithmetics.symbols.proof import Proof, parts_of, prove
 from verify.arithmetics.symbols.sums import extra_rules
-from verify.checks.evaluation import defect_of
+from verify.checks.operands import (
+    admitted_sizes,
+    free_parameters,
+    inputs_of,
+    real_symbol,
+    sides_of,
+    size_symbol,
+    sizes_beyond,
+    symbolic_operands,
+)
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
 from verify.checks.settings import Settings
+from verify.checks.spots import AGREEMENT, SpotCheck, agree_in_balls, far_sizes, far_spot, spot_check, spot_sizes
 from verify.vocabulary.claims import PROVABLE, Assumption, Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 from verify.vocabulary.hypotheses import Hypothesis as Property
-from verify.vocabulary.relations import HasStructure
-from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
+from verify.vocabulary.shapes import Real
 
-#: How far a normal form may be from the functions in floats, relative to the largest entry; the unit of all residuals here.
-AGREEMENT = 1e-8
-#: Where every entry is smaller, both sides count as zero, and differences are taken as they are.
-SMALLEST = 1e-5
-#: Random assignments of sizes for the spot check; the smallest sizes come on top.
-SPOTS = 2
-#: The smallest of those with different values are drawn from.
-MOST_TELLING = 6
 #: The largest sizes are tried too, so many of them, where the terms that a mutant leaves vanish at those.
 MORE_SPOTS = 6
 #: So many times each, at other seeds, since what a mask or a rectifier hides at one point it shows at another.
 ROUNDS = 5
 BETWEEN_ROUNDS = 1_000_003
-#: Attempts at a point where both sides have finite values.
-TRIES = 20
 #: Longest normal form that a record keeps, as LaTeX; the formula may be twice as long.
 LONGEST = 1500
 
 
-# -- operands from annotations -----------------------------------------------------------------------------------------
-
-
-def size_symbol(name: str) -> sympy.Symbol:
-    """The positive integer symbol of a named size."""
-    return sympy.Symbol(name, positive=True, integer=True)
-
-
-def real_symbol(name: str, spec: Real) -> sympy.Symbol:
-    """The real symbol of a scalar; positive or not zero where its range says so."""
-    if spec.low > 0:
-        return sympy.Symbol(name, positive=True)
-    return sympy.Symbol(name, real=True, nonzero=True) if spec.avoid_zero else sympy.Symbol(name, real=True)
-
-
-def symbolic_operands(parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named) -> dict[str, Any]:
-    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size."""
-    found: dict[str, Any] = {}
-    for name, spec in parameters.items():
-        if isinstance(spec, Shape):
-            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size_symbol(dim) for dim in spec.dims))
-        elif isinstance(spec, Real):
-            found[name] = real_symbol(name, spec)
-        else:
-            found[name] = size_symbol(spec.name)
-    return found
-
-
-def free_parameters(claim: Claim) -> dict[str, Spec]:
-    """The inputs that stand in the proof as they do in the statement: those that the claim's own functions annotate.
-
-    So do its hypotheses.
-
-    Where a claim prepares its inputs (unit rows, a skew matrix), the preparation says how examples are made, and the proof
-    may not depend on it: it takes any matrix, or what the declared hypotheses say of it.
-    """
-    if not claim.prepares_inputs:
-        return dict(claim.parameters)
-    found: dict[str, Spec] = {}
-    for name, function in claim.named_functions().items():
-        if name != "inputs":
-            found = {**_annotated(function), **found}
-    for item in claim.hypotheses:
-        if isinstance(item, Assumption) and item.zero is not None:
-            found = {**_annotated(item.zero), **found}
-    return found
-
-
-def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
-    """The parameters of a function that are annotated with a shape, a range or a size."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError):
-        return {}
-    found = {}
-    for name in parameter_names(function):
-        spec = next((x for x in getattr(hints.get(name), "__metadata__", ()) if isinstance(x, Spec)), None)
-        if spec is not None:
-            found[name] = spec
-    return found
-
-
-def inputs_of(claim: Claim, matrix: Callable[..., Any] = named) -> dict[str, Any]:
-    """The symbolic inputs of the claim's functions; raises `InputError` for one that is prepared and not annotated."""
-    free = symbolic_operands(free_parameters(claim), matrix)
-    if not claim.prepares_inputs:
-        return free
-    deciding = [part for role, part in claim.named_functions().items() if role != "inputs"]
-    needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
-    if needed <= free.keys():
-        return free
-    raw = symbolic_operands(claim.parameters, matrix)
-    for name, value in claim.prepare(raw).items():
-        if name in free:
-            continue
-        if _is_as_drawn(value, name, raw):
-            free[name] = value
-        elif name in needed:
-            raise InputError(name, "an annotation, since the proof may not rest on how it is prepared", "none")
-    return free
-
-
-def _is_as_drawn(value: Any, name: str, raw: Mapping[str, Any]) -> bool:
-    """Whether a prepared input is the drawn parameter of its name, a size, or a matrix of given numbers."""
-    if name in raw and value is raw[name]:
-        return True
-    if isinstance(value, sympy.Symbol):
-        return bool(value.is_integer)
-    return isinstance(value, Indexed) and not any(part.value.heads() for part in parts_of(value))
-
-
 # -- proving -----------------------------------------------------------------------------------------------------------
-
-
-def sides_of(claim: Claim) -> tuple[Side, Side | None, dict[str, Side]]:
-    """Formula, oracle (None for a structure, whose defect vanishes) and mutants as functions of the prepared inputs."""
-    structure = isinstance(claim.relation, HasStructure)
-
-    def side(function: Any) -> Side:
-        own = defect_of(claim, function) if structure else function
-        return lambda prepared: claim.evaluate(own, prepared)
-
-    oracle = None if structure else side(claim.the_oracle)
-    return side(claim.the_formula), oracle, {mutant.name: side(mutant.function) for mutant in claim.mutants}
 
 
 def prove_claim(claim: Claim) -> Proof:
@@ -218,125 +109,22 @@ def _zero_like(value: Any) -> Any:
 
 
 def _exception_to(condition: Condition, claim: Claim) -> str | None:
-    """The first sizes that the claim admits and at which the proof does not hold, if any."""
-    for sizes in admitted_sizes(claim):
-        if condition.holds({size_symbol(name): value for name, value in sizes.items()}) is False:
+    """Why a condition of the proof is not met, if it is not: the first sizes that the claim admits where it fails."""
+    symbols = condition.expression.free_symbols
+    scalars = {symbol for symbol in symbols if not (symbol.is_integer and symbol.is_positive)}
+    if scalars:
+        return f"the proof rests on {condition}, which the claim does not grant" if condition.always else None
+    known = {size_symbol(name): name for name in claim.sizes}
+    if not symbols <= known.keys():
+        return f"the proof rests on {condition}, in sizes of which the claim says nothing"
+    numbers = [int(number) for number in condition.expression.atoms(sympy.Integer) if number > 0]
+    seen: set[tuple[int, ...]] = set()
+    for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers)):
+        values = {symbol: sizes[known[symbol]] for symbol in symbols}
+        if (key := tuple(values.values())) not in seen and condition.holds(values) is False:
             return f"the proof rests on {condition}, which the claim does not grant at {in_words(sizes)}"
+        seen.add(key)
     return None
-
-
-def admitted_sizes(claim: Claim) -> list[dict[str, int]]:
-    """Every assignment of sizes in the claim's ranges that meets its condition, smallest first."""
-    names = list(claim.sizes)
-    ranges = [range(low, high + 1) for low, high in claim.sizes.values()]
-    every = (dict(zip(names, values, strict=True)) for values in itertools.product(*ranges))
-    return sorted((sizes for sizes in every if claim.where(sizes)), key=lambda sizes: sum(sizes.values()))
-
-
-# -- the same functions in floats --------------------------------------------------------------------------------------
-
-
-@dataclass
-class SpotCheck:
-    """The sides of an identity in floats, against their own normal forms, and what mutants leave, in numbers."""
-
-    sizes: dict[str, int]
-    worst: float
-    mutants: dict[str, float]
-
-    @property
-    def agrees(self) -> bool:
-        return self.worst <= AGREEMENT
-
-
-def spot_check(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) -> SpotCheck:
-    """The largest difference between the normal forms of both sides and the functions that users import, at random inputs.
-
-    `mutants` gives the largest entry that the terms left by each comparable mutant add up to, relative to the same scale.
-    """
-    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode()), *sizes.values()])
-    formula, oracle, _ = sides_of(claim)
-    found = SpotCheck(dict(sizes), np.inf, {})
-    for _ in range(TRIES):
-        point, inputs = _random_point(claim, sizes, rng)
-        left = _floats(formula(inputs))
-        right = _floats(oracle(inputs)) if oracle is not None else np.zeros_like(left)
-        if not (np.isfinite(left).all() and np.isfinite(right).all()):
-            continue
-        largest = max(float(np.abs(left).max(initial=0.0)), float(np.abs(right).max(initial=0.0)))
-        scale = largest if largest > SMALLEST else 1.0
-        found.worst = max(
-            _distance(left, float_values(proof.left, point)), _distance(right, float_values(proof.right, point))
-        )
-        found.worst /= scale
-        for name, remains in proof.mutants.items():
-            if remains.value is not None:
-                gaps = [float(np.abs(point.values(part)).max(initial=0.0)) for part in remains.value]
-                found.mutants[name] = max(gaps, default=0.0) / scale
-        return found
-    return found
-
-
-def _random_point(claim: Claim, sizes: Mapping[str, int], rng: np.random.Generator) -> tuple[Point, dict[str, Any]]:
-    """Random values for the operands at these sizes, and the same as inputs of the claim's functions."""
-    import torch
-
-    scalars: dict[Any, float] = {size_symbol(name): value for name, value in sizes.items()}
-    raw: dict[str, Any] = {}
-    for name, spec in claim.parameters.items():
-        if isinstance(spec, Size):
-            raw[name] = sizes[spec.name]
-        elif isinstance(spec, Real):
-            raw[name] = torch.tensor(_random_scalar(spec, rng), dtype=torch.float64)
-        else:
-            raw[name] = torch.as_tensor(rng.standard_normal(spec.resolve(sizes)))
-    inputs = claim.prepare(raw)
-    arrays = {}
-    for name, spec in {**claim.parameters, **free_parameters(claim)}.items():
-        value = inputs.get(name, raw.get(name))
-        if value is not None and isinstance(spec, Shape):
-            arrays[name] = _floats(value)
-            for dim, size in zip(spec.dims, value.shape, strict=True):
-                if not dim.isdigit():  # a size that only the preparation knows
-                    scalars.setdefault(size_symbol(dim), int(size))
-        elif value is not None and isinstance(spec, Real):
-            scalars[real_symbol(name, spec)] = float(value)
-    return Point(scalars, arrays), inputs
-
-
-def _random_scalar(spec: Real, rng: np.random.Generator) -> float:
-    value = float(rng.uniform(spec.low, spec.high))
-    return value if value or not spec.avoid_zero else spec.high
-
-
-def _floats(value: Any) -> np.ndarray:
-    """The entries of a side in floats, flattened; of several matrices one after the other."""
-    if isinstance(value, (list, tuple)):
-        return np.concatenate([_floats(part) for part in value])
-    plain = value.detach().numpy() if hasattr(value, "detach") else midpoints(value)
-    return np.asarray(plain, dtype=np.float64).reshape(-1)
-
-
-def _distance(one: np.ndarray, other: np.ndarray) -> float:
-    if one.shape != other.shape or not np.isfinite(other).all():
-        return np.inf
-    return float(np.abs(one - other).max(initial=0.0))
-
-
-def spot_sizes(claim: Claim, seed: int) -> list[dict[str, int]]:
-    """Two random assignments of sizes, with few ones where that can be helped, and the smallest, where sizes coincide."""
-    admitted = admitted_sizes(claim)
-    if not admitted:
-        return []
-    # few ones, and as many different values as there are: what holds for equal sizes only shows
-    rank = {id(sizes): (sum(v == 1 for v in sizes.values()), -len(set(sizes.values()))) for sizes in admitted}
-    least = min(rank.values())
-    telling = [sizes for sizes in admitted if rank[id(sizes)] == least][:MOST_TELLING]
-    rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
-    chosen = [telling[int(k)] for k in rng.permutation(len(telling))[:SPOTS]]
-    while len(chosen) < SPOTS:
-        chosen.append(admitted[int(rng.integers(len(admitted)))])
-    return [*chosen, admitted[0]]
 
 
 # -- the check ---------------------------------------------------------------------------------------------------------
@@ -353,7 +141,9 @@ def proved(claim: Claim, settings: Settings) -> Record:
         if not proof.proved or not _vanishing(proof, spots):
             break
         spots.append(spot_check(claim, proof, sizes, settings.seed + round_ * BETWEEN_ROUNDS))
-    problem = proof.reason if not proof.proved else _problem(claim, proof, spots)
+    far = [far_spot(claim, sizes, settings.seed) for sizes in (far_sizes(claim, proof) if proof.proved else [])]
+    in_balls = agree_in_balls(claim, chosen[0], settings.seed) if chosen else None
+    problem = proof.reason if not proof.proved else _problem(proof, spots, far, in_balls)
     worst = max((spot.worst for spot in spots), default=np.inf) / AGREEMENT
     gaps = {
         name: max((spot.mutants.get(name, 0.0) for spot in spots), default=0.0) / AGREEMENT
@@ -371,17 +161,22 @@ def proved(claim: Claim, settings: Settings) -> Record:
         separation=separation_of(gaps, worst),
         mutants={name: scored(gap) for name, gap in gaps.items()},
         message=problem or "",
-        details=details_of(claim, proof, spots),
+        details=details_of(claim, proof, spots, far),
     )
 
 
-def _problem(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> str | None:
+def _problem(proof: Proof, spots: list[SpotCheck], far: list[SpotCheck], in_balls: bool | None) -> str | None:
     """Why both sides reducing to one normal form is not enough, if it is not."""
     if not spots:
         return "no sizes to compare the normal forms with the functions at"
     for spot in spots:
         if not spot.agrees:
-            return f"the normal forms differ from the functions by {spot.worst:.3g} at {in_words(spot.sizes)}"
+            return f"the functions differ from each other or their normal forms by {spot.worst:.3g} at {in_words(spot.sizes)}"
+    for spot in far:
+        if not spot.agrees:
+            return f"both sides differ by {spot.worst:.3g} at {in_words(spot.sizes)}, beyond the claim's ranges"
+    if in_balls is not True:
+        return "both sides differ for certain in balls" if in_balls is False else "balls decide at no draw"
     for name in _vanishing(proof, spots):
         return f"the terms that mutant {name!r} leaves add up to zero in numbers"
     return None
@@ -396,7 +191,7 @@ def _vanishing(proof: Proof, spots: list[SpotCheck]) -> list[str]:
     ]
 
 
-def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> dict[str, Any]:
+def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck], far: list[SpotCheck]) -> dict[str, Any]:
     """What a record keeps of a proof."""
     comparable = [name for name, remains in proof.mutants.items() if remains.terms is not None]
     found: dict[str, Any] = {
@@ -412,6 +207,7 @@ def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> dict[str, 
             for name, remains in proof.mutants.items()
         },
         "spots": [{"sizes": spot.sizes, "worst": spot.worst} for spot in spots],
+        "far": [{"sizes": spot.sizes, "worst": spot.worst} for spot in far],
     }
     if proof.mutants and not comparable:
         found["note"] = "no mutant can be compared symbolically: they are told apart by the other checks alone"
@@ -423,3 +219,6 @@ def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck]) -> dict[str, 
 
 def _bounded(text: str) -> str:
     return text if len(text) <= 2 * LONGEST else ""
+
+
+__all__ = ["free_parameters", "inputs_of", "prove_claim", "proved", "real_symbol", "size_symbol", "symbolic_operands"]

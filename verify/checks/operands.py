@@ -1,0 +1,155 @@
+"""What the functions of a claim are handed in a proof for all sizes: named matrices, symbols, sizes; and which sizes those are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import sympy
+
+import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
+from verify.arithmetics.symbols.operand import Indexed, named
+from verify.arithmetics.symbols.proof import Side, parts_of
+from verify.checks.evaluation import defect_of
+from verify.vocabulary.claims import Assumption, Claim
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.relations import HasStructure
+from verify.vocabulary.shapes import Real, Shape, Size, Spec, parameter_names
+
+# -- operands from annotations -----------------------------------------------------------------------------------------
+
+
+def size_symbol(name: str) -> sympy.Symbol:
+    """The positive integer symbol of a named size."""
+    return sympy.Symbol(name, positive=True, integer=True)
+
+
+def real_symbol(name: str, spec: Real) -> sympy.Symbol:
+    """The real symbol of a scalar; positive or not zero where its range says so."""
+    if spec.low > 0:
+        return sympy.Symbol(name, positive=True)
+    return sympy.Symbol(name, real=True, nonzero=True) if spec.avoid_zero else sympy.Symbol(name, real=True)
+
+
+def symbolic_operands(parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named) -> dict[str, Any]:
+    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size."""
+    found: dict[str, Any] = {}
+    for name, spec in parameters.items():
+        if isinstance(spec, Shape):
+            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size_symbol(dim) for dim in spec.dims))
+        elif isinstance(spec, Real):
+            found[name] = real_symbol(name, spec)
+        else:
+            found[name] = size_symbol(spec.name)
+    return found
+
+
+def free_parameters(claim: Claim) -> dict[str, Spec]:
+    """The inputs that stand in the proof as they do in the statement: those that the claim's own functions annotate.
+
+    So do its hypotheses.
+
+    Where a claim prepares its inputs (unit rows, a skew matrix), the preparation says how examples are made, and the proof
+    may not depend on it: it takes any matrix, or what the declared hypotheses say of it.
+    """
+    if not claim.prepares_inputs:
+        return dict(claim.parameters)
+    found: dict[str, Spec] = {}
+    for name, function in claim.named_functions().items():
+        if name != "inputs":
+            found = {**_annotated(function), **found}
+    for item in claim.hypotheses:
+        if isinstance(item, Assumption) and item.zero is not None:
+            found = {**_annotated(item.zero), **found}
+    return found
+
+
+def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
+    """The parameters of a function that are annotated with a shape, a range or a size."""
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):
+        return {}
+    found = {}
+    for name in parameter_names(function):
+        spec = next((x for x in getattr(hints.get(name), "__metadata__", ()) if isinstance(x, Spec)), None)
+        if spec is not None:
+            found[name] = spec
+    return found
+
+
+def inputs_of(claim: Claim, matrix: Callable[..., Any] = named) -> dict[str, Any]:
+    """The symbolic inputs of the claim's functions; raises `InputError` for one that is prepared and not annotated."""
+    free = symbolic_operands(free_parameters(claim), matrix)
+    if not claim.prepares_inputs:
+        return free
+    deciding = [part for role, part in claim.named_functions().items() if role != "inputs"]
+    needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
+    if needed <= free.keys():
+        return free
+    raw = symbolic_operands(claim.parameters, matrix)
+    for name, value in claim.prepare(raw).items():
+        if name in free:
+            continue
+        if _is_as_drawn(value, name, raw):
+            free[name] = value
+        elif name in needed:
+            raise InputError(name, "an annotation, since the proof may not rest on how it is prepared", "none")
+    return free
+
+
+def _is_as_drawn(value: Any, name: str, raw: Mapping[str, Any]) -> bool:
+    """Whether a prepared input is the drawn parameter of its name, a size, or a matrix of given numbers."""
+    if name in raw and value is raw[name]:
+        return True
+    if isinstance(value, sympy.Symbol):
+        return bool(value.is_integer)
+    return isinstance(value, Indexed) and not any(part.value.heads() for part in parts_of(value))
+
+
+def sides_of(claim: Claim) -> tuple[Side, Side | None, dict[str, Side]]:
+    """Formula, oracle (None for a structure, whose defect vanishes) and mutants as functions of the prepared inputs."""
+    structure = isinstance(claim.relation, HasStructure)
+
+    def side(function: Any) -> Side:
+        own = defect_of(claim, function) if structure else function
+        return lambda prepared: claim.evaluate(own, prepared)
+
+    oracle = None if structure else side(claim.the_oracle)
+    return side(claim.the_formula), oracle, {mutant.name: side(mutant.function) for mutant in claim.mutants}
+
+
+# -- sizes --------------------------------------------------------------------------------------------------------------
+
+
+def admitted_sizes(claim: Claim) -> list[dict[str, int]]:
+    """Every assignment of sizes in the claim's ranges that meets its condition, smallest first."""
+    names = list(claim.sizes)
+    ranges = [range(low, high + 1) for low, high in claim.sizes.values()]
+    every = (dict(zip(names, values, strict=True)) for values in itertools.product(*ranges))
+    return sorted((sizes for sizes in every if claim.where(sizes)), key=lambda sizes: sum(sizes.values()))
+
+
+#: Beyond its range a size has values that many others divide, and its own times these.
+BEYOND = (6, 7, 12, 60, 360)
+#: At most so many assignments are looked at; where there are more, sizes have fewer values each.
+MOST_BEYOND = 20_000
+
+
+def sizes_beyond(claim: Claim, more: Iterable[int] = ()) -> list[dict[str, int]]:
+    """Assignments that the claim's condition admits and its ranges do not reach, which only say what can be computed.
+
+    A range of one value is no range: such a size is given.  The values `more` are tried too.
+    """
+    values = [
+        sorted({*range(low, high + 1), *(value for value in (*BEYOND, *more) if low < high and value >= low)})
+        for low, high in claim.sizes.values()
+    ]
+    while math.prod(map(len, values)) > MOST_BEYOND:
+        longest = max(values, key=len)
+        del longest[len(longest) // 2]
+    every = (dict(zip(claim.sizes, chosen, strict=True)) for chosen in itertools.product(*values))
+    return [sizes for sizes in every if claim.where(sizes)]
