@@ -27,8 +27,9 @@ from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
-from verify.checks.far_bounds import FarSpot, far_spots
-from verify.checks.proofs import _exception_to, free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
+from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.proofs import _exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -81,8 +82,10 @@ def _excluded_case(condition: Condition) -> dict[Any, int]:
     return {}
 
 
-def _derivation_of(claim: Claim, sizes: Mapping[Any, int], mutants: Mapping[str, Any]) -> BoundProof:
+def _derivation_of(claim: Claim, sizes: Mapping[Any, Any], mutants: Mapping[str, Any]) -> BoundProof:
     """The attempt to prove a claim, with some sizes given."""
+    sizes = {least: other for name, (low, _) in claim.sizes.items() if low < 1
+             for least, other in [symbols_of_size(name)]} | dict(sizes)  # fmt: skip
     with derivation() as known:
         known.properties |= {(item.property, item.of) for item in claim.hypotheses if isinstance(item, Hypothesis)}
 
@@ -98,7 +101,7 @@ def _derivation_of(claim: Claim, sizes: Mapping[Any, int], mutants: Mapping[str,
         )
 
 
-def _inputs(claim: Claim, sizes: Mapping[Any, int]) -> dict[str, Any]:
+def _inputs(claim: Claim, sizes: Mapping[Any, Any]) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
 
     def matrix(name: str, *dims: Any) -> Any:
@@ -274,7 +277,7 @@ def _rounding(balls: tuple[np.ndarray, np.ndarray], left: np.ndarray, right: np.
 
 def values_at(claim: Claim, proof: BoundProof, inputs: Any, raw: Any, sizes: dict[str, int]) -> Values:
     """The quantities of a derivation at these inputs."""
-    scalars: dict[Any, float] = {size_symbol(name): value for name, value in sizes.items()}
+    scalars: dict[Any, float] = {symbol: value for name, value in sizes.items() for symbol in symbols_of_size(name)}
     arrays: dict[str, np.ndarray] = {}
     for name, spec in {**claim.parameters, **free_parameters(claim)}.items():
         value = inputs.get(name, raw.get(name))

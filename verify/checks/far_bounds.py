@@ -17,7 +17,7 @@ from verify.arithmetics.norms.world import Index, Node, World
 from verify.checks.assumptions import float_satisfies
 from verify.checks.decisions import Place
 from verify.checks.evaluation import all_in_batch, one_of, raw_tensors
-from verify.checks.proofs import size_symbol
+from verify.checks.operands import size_symbol
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, telling_sizes
 from verify.vocabulary.claims import Claim
@@ -88,6 +88,11 @@ def _sides(claim: Claim, batch: Mapping[str, Any]) -> tuple[Any, Any] | None:
     return (left, right) if bool(left.isfinite().all() and right.isfinite().all()) else None
 
 
+def symbols_of_size(name: str) -> tuple[sympy.Symbol, sympy.Symbol]:
+    """The symbol of a size that is at least 1, and of one that may be 0, as a number of steps may."""
+    return size_symbol(name), sympy.Symbol(name, integer=True, nonnegative=True)
+
+
 # -- how large ---------------------------------------------------------------------------------------------------------
 
 
@@ -119,7 +124,7 @@ def _multiplied(claim: Claim, proof: BoundProof, base: Mapping[str, int], names:
 def _is_feasible(claim: Claim, proof: BoundProof, sizes: Mapping[str, int]) -> bool:
     """Whether both sides can be evaluated at these sizes in little time, by the matrices that they are made of."""
     assert proof.world is not None
-    values = {size_symbol(name): sympy.Integer(value) for name, value in sizes.items()}
+    values = {symbol: sympy.Integer(value) for name, value in sizes.items() for symbol in symbols_of_size(name)}
     shapes = [(spec.resolve(sizes), 1) for spec in claim.parameters.values() if isinstance(spec, Shape)]
     work = sum(int(np.prod(shape)) * min(shape, default=1) * count for shape, count in shapes)
     matrices = 0
