@@ -1,0 +1,1 @@
+"""Statements at which the rules of provers must not fire, by rule."""
