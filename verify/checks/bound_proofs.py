@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import flint
 import numpy as np
 import sympy
 
@@ -23,9 +24,12 @@ from verify.arithmetics.norms.operand import input_matrix
 from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
+from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
-from verify.checks.proofs import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
+from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.proofs import _exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -46,27 +50,66 @@ NUDGE = 2.0**-42
 
 
 def prove_bound_claim(claim: Claim) -> BoundProof:
-    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs."""
+    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs.
+
+    What its functions and slices take for granted of sizes has to be met.  Where they decide on whether a size has a certain
+    value, as n == 1, that value is a case of its own, with a derivation of its own.
+    """
     if claim.relation.kind != AtMost.kind:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
+    proof = _derivation_of(claim, {}, {mutant.name: mutant.function for mutant in claim.mutants})
+    for condition in list(proof.conditions) if proof.proved else []:
+        unmet = _exception_to(condition, claim)
+        if unmet is None:
+            continue
+        case = _excluded_case(condition)
+        other = _derivation_of(claim, case, {}) if case else None
+        if other is None or not other.proved or any(_exception_to(item, claim) for item in other.conditions):
+            proof.proved, proof.reason = False, unmet
+            break
+        proof.conditions.remove(condition)
+        proof.cases += [f"{size} = {value}" for size, value in case.items()]
+    return proof
+
+
+def _excluded_case(condition: Condition) -> dict[Any, int]:
+    """The value of a size that a condition excludes; empty for one that excludes more than a value."""
+    sizes = condition.expression.free_symbols
+    value = -condition.expression.subs(dict.fromkeys(sizes, 0))
+    is_value = condition.least is None and not condition.whole and len(sizes) == 1
+    (size, *_) = sizes
+    if is_value and value.is_Integer and value >= 1 and sympy.expand(condition.expression - size + value) == 0:
+        return {size: int(value)}
+    return {}
+
+
+def _derivation_of(claim: Claim, sizes: Mapping[Any, Any], mutants: Mapping[str, Any]) -> BoundProof:
+    """The attempt to prove a claim, with some sizes given."""
+    sizes = {least: other for name, (low, _) in claim.sizes.items() if low < 1
+             for least, other in [symbols_of_size(name)]} | dict(sizes)  # fmt: skip
     with derivation() as known:
         known.properties |= {(item.property, item.of) for item in claim.hypotheses if isinstance(item, Hypothesis)}
 
         def side(function: Any) -> Any:
             return lambda prepared: claim.evaluate(function, prepared)
 
-        mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
+        wrong = {name: side(function) for name, function in mutants.items()}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
         signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
         return prove_bound(
-            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim), mutants, signs, frames, signed
+            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim, sizes), wrong, signs, frames, signed
         )
 
 
-def _inputs(claim: Claim) -> dict[str, Any]:
+def _inputs(claim: Claim, sizes: Mapping[Any, Any]) -> dict[str, Any]:
     """The inputs of the claim's functions as operands; sizes that only prepared inputs have are those of the preparation."""
-    found = inputs_of(claim, input_matrix)
+
+    def matrix(name: str, *dims: Any) -> Any:
+        return input_matrix(name, *(sizes.get(dim, dim) for dim in dims))
+
+    found = {name: sizes.get(value, value) if isinstance(value, sympy.Symbol) else value
+             for name, value in inputs_of(claim, matrix).items()}  # fmt: skip
     for item in claim.hypotheses:  # scalars of which only an assumption speaks
         named = parameter_names(item.zero) if isinstance(item, Assumption) and item.zero else ()
         scalars = {name: claim.parameters.get(name) for name in named if name not in found}
@@ -83,8 +126,8 @@ def _inputs(claim: Claim) -> dict[str, Any]:
         if isinstance(spec, Shape) and any(not dim.isdigit() and dim not in claim.sizes for dim in spec.dims)
     }  # fmt: skip
     if unknown:
-        made = claim.prepare(symbolic_operands(claim.parameters, input_matrix))
-        found |= {name: input_matrix(name, *made[name].shape) for name in unknown if name in made}
+        made = claim.prepare(symbolic_operands(claim.parameters, matrix))
+        found |= {name: matrix(name, *made[name].shape) for name in unknown if name in made}
     return found
 
 
@@ -103,6 +146,7 @@ class Spot:
     sizes: dict[str, int]
     worst: float
     above: float  #: by how much left > computed or computed > right, relative to the right-hand side
+    broken: bool = False  #: whether left > right for certain, in balls
 
 
 def spots_of(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
@@ -157,7 +201,12 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
     left, right = (_flat(claim.evaluate(f, inputs)) for f in (claim.the_oracle, claim.the_formula))
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
-    if _rounding(claim, raw, left, right) > AGREEMENT / 100:
+    balls = _in_balls(claim, raw)
+    if balls is None:
+        return None
+    if any(flint.arb(one) > flint.arb(other) for one, other in np.broadcast(*balls)):
+        return Spot(sizes, 0.0, 0.0, broken=True)
+    if _rounding(balls, left, right) > AGREEMENT / 100:
         return None  # differences cancel so far that floats say nothing
     values = values_at(claim, proof, inputs, tensors, sizes)
     places = [
@@ -204,14 +253,22 @@ def _blurred(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[s
     return False
 
 
-def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.ndarray) -> float:
+def _in_balls(claim: Claim, raw: dict[str, Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Both sides in balls; None where they have no value there."""
+    lifted = as_balls(raw)
+    try:
+        left, right = (at_objects(claim, function, lifted) for function in (claim.the_oracle, claim.the_formula))
+    except UNDEFINED:
+        return None
+    finite = all(flint.arb(value).is_finite() for side in (left, right) for value in side)
+    return (left, right) if finite else None
+
+
+def _rounding(balls: tuple[np.ndarray, np.ndarray], left: np.ndarray, right: np.ndarray) -> float:
     """How far the sides in floats are from those in balls, relative to the larger one."""
-    lifted, worst = as_balls(raw), 0.0
-    for plain, function in ((left, claim.the_oracle), (right, claim.the_formula)):
-        try:
-            exact = midpoints(at_objects(claim, function, lifted)).astype(float)
-        except UNDEFINED:
-            return np.inf
+    worst = 0.0
+    for plain, side in zip((left, right), balls, strict=True):
+        exact = midpoints(side).astype(float)
         if not np.isfinite(exact).all():
             return np.inf
         scale = np.maximum(np.abs(left), np.abs(right)).clip(1e-300) if len(plain) == len(left) else np.abs(plain)
@@ -221,7 +278,7 @@ def _rounding(claim: Claim, raw: dict[str, Any], left: np.ndarray, right: np.nda
 
 def values_at(claim: Claim, proof: BoundProof, inputs: Any, raw: Any, sizes: dict[str, int]) -> Values:
     """The quantities of a derivation at these inputs."""
-    scalars: dict[Any, float] = {size_symbol(name): value for name, value in sizes.items()}
+    scalars: dict[Any, float] = {symbol: value for name, value in sizes.items() for symbol in symbols_of_size(name)}
     arrays: dict[str, np.ndarray] = {}
     for name, spec in {**claim.parameters, **free_parameters(claim)}.items():
         value = inputs.get(name, raw.get(name))
@@ -252,7 +309,8 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     spots = spots_of(claim, proof, settings) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest
-    problem = proof.reason if not proof.proved else _problem(spots)
+    far = far_spots(claim, proof, settings) if proof.proved else []
+    problem = proof.reason if not proof.proved else _problem(spots, far)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
     return blank(
         claim,
@@ -260,17 +318,23 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         "norms",
         UPHELD if problem is None else VIOLATED,
         examples=len(spots),
-        satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT) for spot in spots),
+        satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT and not spot.broken) for spot in spots),
         worst_residual=worst if np.isfinite(worst) else None,
         message=problem or "",
-        details=details_of(claim, proof, spots) | {"spots at the tightest inputs": len(tightest)},
+        details=details_of(claim, proof, spots)
+        | {"spots at the tightest inputs": len(tightest), "large sizes": [spot.sizes for spot in far]},
     )
 
 
-def _problem(spots: list[Spot]) -> str | None:
+def _problem(spots: list[Spot], far: list[FarSpot]) -> str | None:
     if not spots:
         return "no inputs that satisfy the assumptions to evaluate the derivation at"
+    for large in far:
+        if large.above > AGREEMENT:
+            return f"the left side is above the right one, by {large.above:.3g}, at {large.sizes}"
     for spot in spots:
+        if spot.broken:
+            return f"the left side is above the right one for certain at {spot.sizes}"
         if spot.worst > AGREEMENT:
             return f"the quantities differ from the functions by {spot.worst:.3g} at {spot.sizes}"
         if spot.above > AGREEMENT:
@@ -291,6 +355,8 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
             *(item.text if isinstance(item, Assumption) else str(item) for item in claim.hypotheses),
             *sorted(known.used),
         ],
+        "conditions": [str(item) for item in proof.conditions],
+        "cases": proof.cases,
         "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "mutants": proof.mutants,
         "seconds": proof.seconds,

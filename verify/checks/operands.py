@@ -14,7 +14,8 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Side, parts_of
 from verify.checks.evaluation import defect_of
-from verify.vocabulary.claims import Assumption, Claim
+from verify.vocabulary.assumptions import Assumption
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Spec, parameter_names

@@ -18,7 +18,7 @@ from verify.arithmetics.norms.polynomials import (
     has_no_negative_term,
     is_nonnegative_monomial,
 )
-from verify.arithmetics.norms.quantities import is_nonnegative
+from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.world import world
 
 #: Multiples of assumptions that are subtracted in a row, and what is tried at most.
@@ -67,7 +67,7 @@ def _decreases(value: Any, symbol: Any, nonnegative: bool) -> bool:
         base, exponent = factor.as_base_exp()
         if base != symbol or not exponent.is_number or not (nonnegative or exponent == 1):
             return False
-        if not is_nonnegative(-c if exponent.is_positive else c):
+        if not is_nonnegative(-c if is_positive(exponent) else c):
             return False
     return True
 

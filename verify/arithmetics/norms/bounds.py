@@ -13,18 +13,20 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.entries import speaks_of_sums
-from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term, symbols_of
+from verify.arithmetics.norms.monotone import grows_with
+from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     MEAN_EXPONENTIAL,
     NORMS,
-    is_nonnegative,
+    largest,
     largest_over,
     norm,
     row_of,
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.rules import candidates
+from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -256,9 +258,15 @@ class Search:
         return []
 
     def _uniform(self, index: Index, value: Any) -> Any:
-        """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else."""
+        """A bound of a sum of one term: Cauchy-Schwarz for |e_i|, n times the largest for anything else.
+
+        What stands beside a bounded factor must not be negative.
+        """
         known, fixed = world().atoms, sympy.Integer(1)
         entries: list[Any] = []
+        if not all(map(is_nonnegative, sympy.Mul.make_args(value))):
+            whole = index.size * largest_over(index, value)
+            return None if index in world().indices_of(whole) else whole
         rows = [(factor, A) for factor in sympy.Mul.make_args(value) if (A := row_of(factor, index)) is not None]
         if len(rows) == 1 and index not in world().indices_of(value / rows[0][0]):
             return value / rows[0][0] * sympy.sqrt(index.size) * norm(FROBENIUS, rows[0][1])
@@ -297,7 +305,8 @@ class Search:
                 if at_most(bound, other.bound):
                     bound = other.bound
                 elif not at_most(other.bound, bound):
-                    bound = bound + other.bound
+                    both = is_nonnegative(bound) and is_nonnegative(other.bound)
+                    bound = bound + other.bound if both else largest([bound, other.bound])
             steps = tuple(dict.fromkeys(step for part in choice for step in part.steps))
             step = Step("largest of several", item, bound)
             found.append(Alternative(bound, (*steps, step), all(part.complete for part in choice)))
@@ -316,9 +325,9 @@ class Search:
                 found += [bound for value in atom.payload if (bound := _scaled_to(value, item, target)) is not None]
             if atom.kind == "largest over" and _is_member(item, *atom.payload):
                 found.append(target)
-            if atom.kind == "root":
+            if atom.kind == "root" and all(map(is_nonnegative, sympy.Add.make_args(atom.payload[0]))):
                 for term in sympy.Add.make_args(atom.payload[0]):
-                    if term.is_nonnegative and (bound := _scaled_to(sympy.sqrt(term), item, target)) is not None:
+                    if (bound := _scaled_to(sympy.sqrt(term), item, target)) is not None:
                         found.append(bound)
         return list(dict.fromkeys(found))
 
@@ -337,13 +346,14 @@ def _scaled_to(value: Any, item: Any, target: Any) -> Any:
     if not symbols_of(item) <= symbols_of(value):
         return None
     ratio = value / item
-    return target / ratio if ratio.is_number and ratio.is_positive else None
+    return target / ratio if ratio.is_number and is_positive(ratio) else None
 
 
 def _is_member(item: Any, index: Index, moving: Any) -> bool:
-    """Whether `item` is `moving` at some value of the index."""
-    values = {value for value in _values_in(item) if value != index} | {index}
-    for value in values:
+    """Whether `item` is `moving` at some value that the index takes: at 0, a smaller number, or an index of the same size."""
+    for value in _values_in(item) | {index}:
+        if value.size != index.size if isinstance(value, Index) else not is_nonnegative(index.size - 1 - value):
+            continue
         try:
             if nodes.scalar_at(moving, index, value) == item:
                 return True
@@ -371,47 +381,15 @@ def _values_in(item: Any) -> set[Any]:
 
 
 def replaceable(value: Any) -> set[Any]:
-    """The quantities in which a scalar is certainly non-decreasing."""
-    every = {symbol for symbol in symbols_of(value) if symbol in world().atoms}
-    bad = _not_increasing(value)
-    found = {symbol for symbol in every - bad
-             if symbol.is_nonnegative or world().atoms[symbol].kind == "largest value"}  # fmt: skip
+    """The quantities, and absolute values of entries, with which a scalar certainly grows."""
+    known = world().atoms
+    every = {symbol for symbol in symbols_of(value) if symbol in known}
+    parts = {symbol for symbol in every if symbol.is_nonnegative or known[symbol].kind == "largest value"}
     for size in value.atoms(sympy.Abs):
         inner = size.args[0]
         if inner in every and not (value.xreplace({size: sympy.Dummy(nonnegative=True)}).free_symbols & {inner}):
-            found.add(size)
-    return found
-
-
-def _not_increasing(value: Any) -> set[Any]:
-    """Quantities in which a scalar might decrease."""
-    known = world().atoms
-    if not (symbols_of(value) & known.keys()) or value.is_Symbol or isinstance(value, sympy.Abs):
-        return set()
-    inside = set(symbols_of(value) & known.keys())
-    if value.is_Add:
-        return set().union(*(_not_increasing(part) for part in value.args))
-    if value.is_Mul:
-        if not all(is_nonnegative(part) for part in value.args):
-            return inside
-        if (share := _share(value)) is not None:
-            return set().union(*map(_not_increasing, share))
-        return set().union(*(_not_increasing(part) for part in value.args))
-    if value.is_Pow and value.exp.is_number and value.exp.is_positive and is_nonnegative(value.base):
-        return _not_increasing(value.base)
-    if isinstance(value, sympy.exp):
-        return _not_increasing(value.args[0])
-    return inside
-
-
-def _share(value: Any) -> tuple[Any, Any] | None:
-    """x and y where a product is y x / (c + x), which grows with x >= 0 for a number c >= 0."""
-    for power in value.args:
-        if power.is_Pow and power.exp == -1 and power.base.is_Add:
-            moving = [term for term in power.base.args if symbols_of(term) & world().atoms.keys()]
-            if len(moving) == 1 and is_nonnegative(moving[0]) and is_nonnegative(power.base - moving[0]):
-                return moving[0], value / power / moving[0]
-    return None
+            parts.add(size)
+    return {part for part in parts if grows_with(value, part)}
 
 
 def _has_root(value: Any) -> bool:

@@ -42,7 +42,7 @@ def _derivative(value: Node, point: Node, name: str, outermost: bool = False) ->
             B = nodes.product(right) if right else nodes.identity(columns)
             inner = _derivative(value.parts[places[0]], point, name)
             return nodes.product([nodes.kronecker(A, nodes.transposed(B)), inner])
-    if value.kind == "normalised rows":
+    if value.kind == "normalised rows" and not _has_moving_data(value, name):
         inner = value.parts[0]
         outer = normalisation_jacobian(at_point(inner, name, point))
         return nodes.product([outer, _derivative(inner, point, name)])
@@ -91,6 +91,12 @@ def depends(item: Any, name: str, known: World | None = None) -> bool:
         return any(depends(part, name, known) for part in item)
     symbols = [symbol for symbol in getattr(item, "free_symbols", ()) if symbol in known.atoms]
     return any(depends(known.atoms[symbol].payload, name, known) for symbol in symbols)
+
+
+def _has_moving_data(node: Node, name: str) -> bool:
+    """Whether a coefficient in a node, or another datum, depends on the input `name`."""
+    here = any(depends(item, name) for item in node.data if not isinstance(item, str))
+    return here or any(_has_moving_data(part, name) for part in node.parts)
 
 
 def at_point(node: Node, name: str, point: Node) -> Node:

@@ -18,9 +18,9 @@ from verify.arithmetics.norms.polynomials import (
     difference,
     expanded,
     has_no_negative_term,
-    is_nonnegative_generator,
     times,
 )  # fmt: skip
+from verify.arithmetics.norms.signs import is_nonnegative
 
 #: Terms of a sum that are compared one by one.
 FEW = 4
@@ -85,7 +85,7 @@ def uncovered(left: Any, right: Any) -> Any:
         sympy.Rational(c.numerator, c.denominator)
         * sympy.Mul(*(g ** sympy.Rational(e.numerator, e.denominator) for g, e in monomial))
         for monomial, c in difference(sympy.sympify(left), sympy.sympify(right)).items()
-        if c > 0 or not all(is_nonnegative_generator(g) or e % 2 == 0 for g, e in monomial)
+        if c > 0 or not all(is_nonnegative(g) or e % 2 == 0 for g, e in monomial)
     ))  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _lifted(polynomial: Polynomial) -> Polynomial:
     for size in sizes:
         found = _in_terms_of_root(found, size)
     for generator in generators:
-        if isinstance(generator, sympy.exp) and generator.args[0].is_nonnegative:
+        if isinstance(generator, sympy.exp) and is_nonnegative(generator.args[0]):
             instead = {frozenset({(sympy.Symbol(f"h({generator})", nonnegative=True), Fraction(1))}): Fraction(1)}
             add_to(instead, expanded(1 + generator.args[0]))
             found = _substituted(found, generator, instead)

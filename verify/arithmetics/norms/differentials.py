@@ -23,6 +23,7 @@ from verify.arithmetics.norms.rules import (
     starts_in_unit_ball,
     unused_index,
 )  # fmt: skip
+from verify.arithmetics.norms.signs import is_positive
 from verify.arithmetics.norms.statements import STATEMENTS
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -103,7 +104,7 @@ class _Differential:
         size = norm(FROBENIUS, part)
         numerator, denominator = sympy.sympify(coefficient).as_numer_denom()
         offset = sympy.expand(denominator - size)
-        if depends_on(numerator, self.variable) or depends_on(offset, self.variable) or not offset.is_positive:
+        if depends_on(numerator, self.variable) or depends_on(offset, self.variable) or not is_positive(offset):
             raise ArithmeticUnsupported("the differential of a coefficient that varies")
         change = nodes.of("normalised differential", value, move, data=(offset,), shape=part.shape)
         return nodes.scaled(numerator / (norm(FROBENIUS, value) + offset), value), nodes.scaled(numerator, change)

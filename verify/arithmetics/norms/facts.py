@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from verify.arithmetics.norms.statements import STEPS
+
 #: Rules that only spell out what norms, largest values, sums and comparisons of numbers are, or what a claim assumes.
 DEFINITIONS = frozenset({
     "triangle inequality", "sum over an index", "smaller denominator", "largest of several", "definition of the largest",
@@ -89,6 +91,11 @@ FACTS: dict[str, tuple[str, ...]] = {
     "||A||_2 = sqrt(c) where A^T A = c I": ("norms.multiple-of-an-isometry",),
     "||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T": ("norms.multiple-of-an-isometry",),
 }
+
+
+def every_rule() -> frozenset[str]:
+    """The names of all rules of derivations, and of all steps between them."""
+    return DEFINITIONS | FACTS.keys() | STEPS.keys()
 
 
 def facts_of(rules: Iterable[str]) -> list[str]:

@@ -178,7 +178,8 @@ def transposed(node: Node) -> Node:
 
 
 def _has(node: Node, which: str) -> bool:
-    return node.kind == "input" and (which, node.data[0]) in world().properties
+    square = node.kind == "input" and node.shape[0] == node.shape[1]
+    return square and (which, node.data[0]) in world().properties
 
 
 def is_skew(node: Node) -> bool:
@@ -312,6 +313,8 @@ def columns(node: Node, start: Any, stop: Any, count: Any) -> Node:
 def without_column(node: Node, i: Any) -> Node:
     """A node of shape (m, n) without its column i, shape (m, n - 1)."""
     c, core = single(node)
+    if node.shape[1] == 1:
+        return zeros((node.shape[0], 0))
     return scaled(c, of("without column", core, data=(i,), shape=(node.shape[0], node.shape[1] - 1)))
 
 

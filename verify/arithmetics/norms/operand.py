@@ -12,8 +12,11 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.calculus import with_projection
 from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.text import node_text
-from verify.arithmetics.norms.world import Index, Next, Node, world
+from verify.arithmetics.norms.world import Index, Next, Node, is_evaluating, world
+from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
+from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
@@ -23,8 +26,25 @@ def plain(size: Any) -> Any:
     return int(found) if found.is_Integer else found
 
 
+def shown(value: Any) -> Any:
+    """A number as formulas see it: while they are evaluated, one that is not silently decided on."""
+    return guarded(value) if is_evaluating() and isinstance(value, sympy.Expr) else value
+
+
+def plainly(value: Any) -> Any:
+    """What a formula hands over, with its numbers as sympy has them."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(plainly, value))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        found = np.empty(value.shape, dtype=object)
+        found[...] = np.vectorize(unguarded, otypes=[object])(value) if value.size else value
+        return found
+    return unguarded(value)
+
+
 def scalar(value: Any) -> Any:
     """A coefficient as sympy has it."""
+    value = unguarded(value)
     if isinstance(value, Surd):
         return value._sympy_()
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -35,7 +55,7 @@ def scalar(value: Any) -> Any:
 
 
 def is_scalar(value: Any) -> bool:
-    return isinstance(value, (int, Surd, sympy.Basic, np.integer)) and not isinstance(value, bool)
+    return isinstance(value, (int, Surd, sympy.Basic, np.integer, SymbolicNumber)) and not isinstance(value, bool)
 
 
 class Bounded(Formal):
@@ -50,7 +70,7 @@ class Bounded(Formal):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        both = tuple(map(plain, self.node.shape))
+        both = tuple(shown(plain(size)) for size in self.node.shape)
         return both[:1] if self.flat else both
 
     @property
@@ -70,11 +90,15 @@ class Bounded(Formal):
     def __bool__(self) -> bool:
         raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
 
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.shape}")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
-        return lifted(other) if isinstance(other, Constant) else scalar(other)
+        return lifted(other) if isinstance(other, Constant) else shown(scalar(other))
 
     def adapt(self, other: Any) -> Bounded:
         """Itself: it is in this arithmetic already."""
@@ -119,7 +143,7 @@ class Bounded(Formal):
             return Bounded(nodes.scaled(scalar(other), self.node), self.flat)
         other = lifted(other)
         one, two = self.node, other.node
-        if one.shape == two.shape:
+        if one.shape == two.shape and (self.flat == other.flat or one.shape == (1, 1)):
             return Bounded(nodes.hadamard(one, two), self.flat and other.flat)
         if two.shape == (1, 1):
             return Bounded(nodes.scaled(entry(two, 0, 0), one), self.flat)
@@ -141,7 +165,7 @@ class Bounded(Formal):
         if is_scalar(other):
             return self * (1 / scalar(other))
         divisor = lifted(other).node
-        if divisor.kind == "row norms" and divisor.parts[0] is self.node:
+        if divisor.kind == "row norms" and divisor.parts[0] is self.node and not other.flat:
             return Bounded(nodes.of("normalised rows", self.node))
         return self * (1 / lifted(other))
 
@@ -158,12 +182,15 @@ class Bounded(Formal):
     def __getitem__(self, key: Any) -> Any:
         if self.flat:
             raise ArithmeticUnsupported("an entry of a vector of one dimension has no norm")
+        key = tuple(map(unguarded, key)) if isinstance(key, tuple) else unguarded(key)
         if (
             isinstance(key, tuple)
             and len(key) == 2
             and not any(isinstance(item, slice) or item is None for item in key)
         ):
-            return entry(self.node, *key)
+            for item, size in zip(key, self.node.shape, strict=True):
+                within(item, size)
+            return shown(entry(self.node, *key))
         row, column = key if isinstance(key, tuple) else (key, slice(None))
         node, flat = self.node, not isinstance(row, slice) or not isinstance(column, slice)
         node = nodes.rows(node, *_span(row, node.shape[0]))
@@ -173,10 +200,14 @@ class Bounded(Formal):
         return Bounded(node, flat)
 
     def reshape(self, *shape: Any) -> Any:
-        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        shape = plainly(shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape)
         total = self.node.shape[0] * self.node.shape[1]
         known = sympy.Mul(*(size for size in shape if size != -1))
         shape = tuple(sympy.cancel(total / known) if size == -1 else sympy.sympify(size) for size in shape)
+        if sympy.expand(sympy.Mul(*shape) - total) != 0:
+            raise InputError("shape", f"{total} entries", f"{shape}")
+        for size in shape:
+            rely_on_whole(size)
         if len(shape) == 1:
             return Bounded(nodes.reshaped(self.node, (shape[0], 1)), True)
         if len(shape) == 3 and shape[0] == 1 and shape[1:] == self.node.shape:
@@ -188,10 +219,10 @@ class Bounded(Formal):
     def sum(self, axis: int | None = None) -> Any:
         """The sum of all entries, a scalar, or of rows or columns, a vector of one dimension."""
         m, n = self.node.shape
-        if axis is None:
-            return total_of(self.node)
-        if self.flat:
-            return total_of(self.node)
+        if axis not in (None, 0, 1):
+            raise ArithmeticUnsupported(f"a sum over axis {axis!r} has no norm")
+        if axis is None or self.flat:
+            return shown(total_of(self.node))
         if axis == 1:
             return Bounded(nodes.product([self.node, nodes.ones(n, 1)]), True)
         return Bounded(nodes.transposed(nodes.product([nodes.ones(1, m), self.node])), True)
@@ -222,6 +253,7 @@ def total_of(node: Node) -> Any:
 def _span(key: Any, size: Any) -> tuple[Any, Any, Any]:
     """Start, stop and length of a slice or an index of an axis of this size."""
     if not isinstance(key, slice):
+        within(key, size)
         return key, key + 1, 1
     if key.step is not None:
         raise ArithmeticUnsupported("a slice with a step has no norm")
@@ -232,7 +264,19 @@ def _span(key: Any, size: Any) -> tuple[Any, Any, Any]:
         return start, stop, 1
     if isinstance(stop, int) and stop < 0:
         stop = size + stop
+    if not is_nonnegative(sympy.sympify(start)):
+        raise ArithmeticUnsupported(f"the slice {start}:{stop} has no norm")
+    for least in (sympy.sympify(stop) - start, size - stop):
+        rely_on_at_least(least, 0)
     return sympy.sympify(start), sympy.sympify(stop), sympy.sympify(stop) - start
+
+
+def within(key: Any, size: Any) -> None:
+    """Rely on a place of an axis of this size: an index, whose range is what it is made for, or a number from 0 on."""
+    if not isinstance(key, Index):
+        if not is_nonnegative(sympy.sympify(key)):
+            raise ArithmeticUnsupported(f"place {key} of an axis has no norm")
+        rely_on_at_least(size - 1 - key, 0)
 
 
 class Stack(Formal):
@@ -246,16 +290,18 @@ class Stack(Formal):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(map(plain, self.sizes if self.sample is None else (1, *self.sample.shape)))
+        return tuple(shown(plain(size)) for size in (self.sizes if self.sample is None else (1, *self.sample.shape)))
 
     @property
     def ndim(self) -> int:
         return 3
 
     def __getitem__(self, key: Any) -> Any:
+        key = unguarded(key)
         if self.sample is not None and key == 0:
             return Bounded(self.sample)
         if self.name is not None and isinstance(key, (Index, int)):
+            within(key, self.sizes[0])
             return Bounded(nodes.leaf(self.name, self.sizes[1:], (key,)))
         raise ArithmeticUnsupported(f"{key!r} of a stack of shape {self.shape}")
 
@@ -263,7 +309,8 @@ class Stack(Formal):
         raise ArithmeticUnsupported(f"a loop over a stack of shape {self.shape}")
 
     def reshape(self, *shape: Any) -> Any:
-        if len(shape) == 3 and tuple(shape[-2:]) == self.shape[-2:] and shape[0] in (-1, self.shape[0]):
+        own = plainly(self.shape)
+        if len(shape) == 3 and plainly(shape[-2:]) == own[-2:] and plainly(shape[0]) in (-1, own[0]):
             return self
         raise ArithmeticUnsupported(f"a stack of shape {self.shape} in shape {shape}")
 
@@ -285,7 +332,7 @@ class Family(Formal):
         raise ArithmeticUnsupported(f"{other!r} and a family in one operation")
 
     def __getitem__(self, key: Any) -> Any:
-        return moved(self.entry, self.index, key)
+        return shown(moved(self.entry, self.index, key))
 
     def __iter__(self) -> Any:
         raise ArithmeticUnsupported(f"a loop over a family of {self.index.size}")

@@ -12,6 +12,8 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.norms.signs import is_nonnegative, symbols_of
+
 Monomial = frozenset[tuple[Any, Fraction]]
 Polynomial = dict[Monomial, Fraction]
 
@@ -100,51 +102,35 @@ def difference(one: Any, other: Any) -> Polynomial:
     return found
 
 
-@functools.lru_cache(maxsize=50_000)
-def symbols_of(value: Any) -> frozenset[Any]:
-    """The symbols of an expression, which sympy collects anew each time."""
-    return frozenset(value.free_symbols)
-
-
-@functools.lru_cache(maxsize=50_000)
-def is_nonnegative_generator(generator: Any) -> bool:
-    """Whether a generator is certainly at least 0."""
-    return generator.is_nonnegative is True
-
-
 def is_nonnegative_monomial(monomial: Monomial) -> bool:
     """Whether a monomial is certainly at least 0."""
     return all(
-        is_nonnegative_generator(generator) or (exponent.denominator == 1 and exponent % 2 == 0)
+        is_nonnegative(generator) or (exponent.denominator == 1 and exponent % 2 == 0)
         for generator, exponent in monomial
     )
 
 
-@functools.lru_cache(maxsize=50_000)
-def _is_number(generator: Any) -> bool:
-    """Whether a generator has no symbols."""
-    return not generator.free_symbols
-
-
 def has_no_negative_term(polynomial: Polynomial) -> bool:
-    """Whether every coefficient is at least 0, of monomials that are; of one that may have a sign, none is left."""
-    totals: dict[Monomial, list[tuple[Fraction, Any]]] = {}
+    """Whether every coefficient is at least 0, of monomials that are; of one that may have a sign, none is left.
+
+    Roots and other numbers belong to the coefficients: what they add up to has a sign that balls decide.
+    """
+    totals: dict[Monomial, list[tuple[Fraction, Monomial]]] = {}
     for monomial, coefficient in polynomial.items():
-        numbers = [(generator, exponent) for generator, exponent in monomial if _is_number(generator)]
-        rest = frozenset(item for item in monomial if item not in numbers)
+        numbers = frozenset(item for item in monomial if not symbols_of(item[0]))
+        rest = monomial - numbers if numbers else monomial
         if not is_nonnegative_monomial(rest):
             return False
         totals.setdefault(rest, []).append((coefficient, numbers))
-    for parts in totals.values():
-        if all(coefficient >= 0 for coefficient, _ in parts):
-            continue
-        if len(parts) == 1:
-            return False
-        number = sympy.Add(*(
-            sympy.Rational(c.numerator, c.denominator)
-            * sympy.Mul(*(g ** sympy.Rational(e.numerator, e.denominator) for g, e in numbers))
-            for c, numbers in parts
-        ))  # fmt: skip
-        if number.is_nonnegative is not True:
-            return False
-    return True
+    return all(_is_nonnegative_number(parts) for parts in totals.values())
+
+
+def _is_nonnegative_number(parts: list[tuple[Fraction, Monomial]]) -> bool:
+    """Whether a sum of products of numbers is certainly at least 0."""
+    if not any(numbers for _, numbers in parts):
+        return all(coefficient >= 0 for coefficient, _ in parts)
+    return is_nonnegative(sympy.Add(*(
+        sympy.Rational(c.numerator, c.denominator)
+        * sympy.Mul(*(g ** sympy.Rational(e.numerator, e.denominator) for g, e in numbers))
+        for c, numbers in parts
+    )))  # fmt: skip

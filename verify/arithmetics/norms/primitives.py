@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,10 +13,19 @@ import sympy
 from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.differentials import differential
+from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
 from verify.arithmetics.norms.nodes import ONE, ZERO
-from verify.arithmetics.norms.operand import Bounded, Family, is_scalar, lifted, scalar
+from verify.arithmetics.norms.operand import (
+    Bounded,
+    Family,
+    is_scalar,
+    lifted,
+    plainly,
+    scalar,
+    shown,
+    within,
+)  # fmt: skip
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
@@ -27,9 +37,11 @@ from verify.arithmetics.norms.quantities import (
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.spectra import Shifts, Spectrum
 from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, world
+from verify.arithmetics.symbols.conditions import rely_on_whole
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
 
@@ -37,8 +49,13 @@ FORMS: dict[str, Callable[..., Any]] = {}
 
 
 def form(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the form of the primitive of the same name."""
-    FORMS[function.__name__.rstrip("_")] = function
+    """Register the form of the primitive of the same name; formulas hand over and see numbers that cannot be decided on."""
+
+    @functools.wraps(function)
+    def seen(*args: Any, **named: Any) -> Any:
+        return shown(function(*map(plainly, args), **{name: plainly(value) for name, value in named.items()}))
+
+    FORMS[function.__name__.rstrip("_")] = seen
     return function
 
 
@@ -62,6 +79,7 @@ def ones(m: Any, n: Any) -> Bounded:
 
 @form
 def basis_vector(n: Any, i: Any) -> Bounded:
+    within(i, n)
     return Bounded(nodes.of("unit", data=(i,), shape=(n, 1)))
 
 
@@ -150,17 +168,17 @@ def summed(n: Any, term: Callable[[Any], Any]) -> Any:
         return term(0)
     index = world().fresh(n)
     with world().using(index):
-        found = term(index)
+        found = plainly(term(index))
     return sum_over(index, scalar(found)) if is_scalar(found) else Bounded(nodes.over(index, lifted(found).node))
 
 
 @form
 def each(n: Any, entry: Callable[[Any], Any]) -> Any:
     if n == 1:
-        return [entry(0)]
+        return [plainly(entry(0))]
     index = world().fresh(n)
     with world().using(index):
-        return Family(index, entry(index))
+        return Family(index, plainly(entry(index)))
 
 
 @form
@@ -169,6 +187,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     if count == 1:
         return [M]
     node, index = lifted(M).node, world().fresh(count)
+    rely_on_whole(node.shape[axis] / sympy.sympify(count))
     if axis == 0:
         return Family(index, Bounded(nodes.part_of_rows(node, index)))
     return Family(index, Bounded(nodes.transposed(nodes.part_of_rows(nodes.transposed(node), index))))
@@ -176,6 +195,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
 
 @form
 def without_column(A: Any, i: Any) -> Bounded:
+    within(i, lifted(A).node.shape[1])
     return Bounded(nodes.without_column(lifted(A).node, i))
 
 
@@ -187,7 +207,7 @@ def mapped(function: Callable[..., Any], *families: Any) -> Any:
         raise ArithmeticUnsupported("families of different lengths")
     index = world().fresh(families[0].index.size)
     with world().using(index):
-        return Family(index, function(*(family[index] for family in families)))
+        return Family(index, plainly(function(*(family[index] for family in families))))
 
 
 @form
@@ -216,9 +236,13 @@ def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
         for _ in range(count):
             start = step(start)
         return start
-    node = lifted(start).node
-    variable = nodes.leaf("iterated variable", node.shape)
-    coefficients = nodes.odd_polynomial(lifted(step(Bounded(variable))).node, variable)
+    node, known = lifted(start).node, world()
+    known.variables += 1  # a step may itself iterate
+    try:
+        variable = nodes.leaf(f"iterated variable {known.variables}", node.shape)
+        coefficients = nodes.odd_polynomial(lifted(step(Bounded(variable))).node, variable)
+    finally:
+        known.variables -= 1
     if coefficients is None:
         raise ArithmeticUnsupported("the iterate of what is no polynomial M p(M^T M) has no norm")
     return Bounded(nodes.of("iterate", node, data=(sympy.sympify(count), *coefficients)))
@@ -234,7 +258,15 @@ def spectral_norm(A: Any) -> Any:
 
 @form
 def spectral_radius(A: Any) -> Any:
-    return world().atom("spectral radius", (lifted(A).node,))
+    return world().atom("spectral radius", (_square("A", A),))
+
+
+def _square(name: str, A: Any) -> Any:
+    """The node of a square matrix."""
+    node = lifted(A).node
+    if node.shape[0] != node.shape[1]:
+        raise InputError(name, "a square matrix", f"shape {node.shape}")
+    return node
 
 
 @form
@@ -250,7 +282,7 @@ def sqrt(x: Any) -> Any:
     if node.kind == "product" and len(node.parts) == 2 and node.parts[1].kind == "ones":
         inner = node.parts[0]
         if inner.kind == "entrywise" and inner.parts[0] is inner.parts[1]:
-            return Bounded(nodes.of("row norms", inner.parts[0], shape=(node.shape[0], 1)))
+            return Bounded(nodes.of("row norms", inner.parts[0], shape=(node.shape[0], 1)), lifted(x).flat)
     raise ArithmeticUnsupported("the square root of every entry has no norm")
 
 
@@ -266,14 +298,7 @@ def vanishes(A: Any) -> bool:
 def maximum(x: Any) -> Any:
     if isinstance(x, Bounded) and (found := _column_sums(x.node)) is not None:
         return found
-    try:
-        values = list(entries_of(x))
-    except ArithmeticUnsupported:
-        if not isinstance(x, Bounded):
-            raise
-        return world().atom("largest value", (x.node,), "real")
-    found = [largest_over(index, value) if index is not None else value for value, index in values]
-    return largest(found)
+    return largest_of(x)
 
 
 def _column_sums(node: Any) -> Any:
@@ -311,7 +336,7 @@ def exp(x: Any) -> Any:
 
 
 def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
-    """The scalars of a value in order, those of a family once, with its index."""
+    """The scalars of a value in order, those of a family or of a column of symbolic length once, with its index."""
     if isinstance(x, Family):
         found: list[tuple[Any, Index | None]] = []
         for value, index in entries_of(x.entry):
@@ -320,7 +345,7 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
             found.append((value, x.index))
         return found
     if isinstance(x, (Spectrum, Shifts)):
-        return [(x.largest(), None)]
+        raise ArithmeticUnsupported("singular values one by one")
     if isinstance(x, (list, tuple)):
         return [item for part in x for item in entries_of(part)]
     if isinstance(x, np.ndarray):
@@ -337,21 +362,44 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
         return [(multiple * int(core.kind == "ones"), None)] * int(core.shape[0])
     if core.kind == "stack" and core.parts[0].shape == (1, 1):
         return [(multiple * entry(core.parts[0], 0, 0), core.data[0])]
-    if core.kind == "absolute":
-        return [(multiple * norm(LARGEST, core.parts[0]), None)]  # their largest entry is what is asked for
-    if core.kind == "reciprocal" and core.parts[0].kind == "row norms":
+    inner = core.parts[0] if core.kind == "reciprocal" else core
+    if inner.kind == "row norms" or (inner.kind == "absolute" and core.shape[1] == 1):
         index = world().fresh(core.shape[0])
-        return [(largest_over(index, multiple * entry(core, index, 0)), None)]
-    if core.kind == "row norms":  # their largest; of negative multiples that is the smallest one, 1 / max 1/r
-        index = world().fresh(core.shape[0])
-        radius = entry(core, index, 0)
-        smallest = multiple.is_negative
-        return [
-            (multiple / largest_over(index, 1 / radius) if smallest else largest_over(index, multiple * radius), None)
-        ]
-    if core.kind == "reciprocal":
-        return [(multiple * world().atom("largest value", (core,)), None)]
+        return [(multiple * _of_column(core, index), index)]
     raise ArithmeticUnsupported(f"the entries of {node!r} one by one")
+
+
+def _of_column(node: Any, index: Index) -> Any:
+    """Entry `index` of a column of row norms or absolute values, or of the reciprocals of such."""
+    if node.kind == "reciprocal":
+        return 1 / _of_column(node.parts[0], index)
+    return abs(entry(node.parts[0], index, 0)) if node.kind == "absolute" else entry(node, index, 0)
+
+
+def largest_of(x: Any) -> Any:
+    """The largest of the entries of a value, as one scalar."""
+    if isinstance(x, (Spectrum, Shifts)):
+        return x.largest()
+    if isinstance(x, (list, tuple, np.ndarray)) and not isinstance(x, Bounded):
+        return largest([largest_of(part) for part in (x.reshape(-1) if isinstance(x, np.ndarray) else x)])
+    if isinstance(x, Bounded):
+        multiple, core = nodes.single(x.node)
+        if core.kind == "concatenate" and core.shape[1] == 1:
+            return largest([largest_of(Bounded(nodes.scaled(multiple, part))) for part in core.parts])
+        if core.kind == "absolute" and is_nonnegative(multiple):
+            return multiple * norm(LARGEST, core.parts[0])
+        if core.kind == "row norms" and is_nonnegative(
+            -multiple
+        ):  # of negative multiples the smallest one, 1 / max 1/r
+            index = world().fresh(core.shape[0])
+            return multiple / largest_over(index, 1 / entry(core, index, 0))
+    try:
+        found = entries_of(x)
+    except ArithmeticUnsupported:
+        if not isinstance(x, Bounded):
+            raise
+        return world().atom("largest value", (x.node,), "real")
+    return largest([largest_over(index, value) if index is not None else value for value, index in found])
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------
@@ -359,7 +407,11 @@ def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
 
 @form
 def softmax(T: Any) -> Bounded:
-    return Bounded(nodes.of("softmax", lifted(T).node))
+    node = lifted(T).node
+    if node.shape[1] == 1:  # of one weight each, which is 1
+        world().simplified.add("softmax row")
+        return Bounded(nodes.ones(*node.shape))
+    return Bounded(nodes.of("softmax", node))
 
 
 @form
@@ -386,7 +438,7 @@ def _of_same_signs(node: Any) -> Any:
 
 @form
 def expm(A: Any) -> Bounded:
-    node = lifted(A).node
+    node = _square("A", A)
     if node.kind == "numbers" and node.shape == (2, 2) and node.data[0] == node.data[1] and node.data[2:] == (0, 0):
         growth = sympy.exp(node.data[0])  # exp [[a, a], [0, 0]]
         return Bounded(nodes.of("numbers", data=(growth, growth - 1, ZERO, ONE), shape=(2, 2)))
@@ -401,7 +453,7 @@ def expm(A: Any) -> Bounded:
 
 @form
 def inverse(A: Any) -> Bounded:
-    return Bounded(nodes.of("inverse", lifted(A).node))
+    return Bounded(nodes.of("inverse", _square("A", A)))
 
 
 @form
@@ -436,6 +488,8 @@ def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: s
     if not isinstance(value, Bounded):
         raise ArithmeticUnsupported("the derivative of a scalar or of several values has no norm")
     (rows, columns), (m, n) = value.node.shape, point.node.shape
+    if not depends(value.node, variable.node):
+        return Bounded(nodes.zeros((rows * columns, m * n)))
     if (m, n) == (1, 1) and layout == "row-major":
         with contextlib.suppress(ArithmeticUnsupported):
             change = differential(value.node, variable.node, point.node, nodes.ones(1, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +15,16 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
 from verify.arithmetics.norms.deciding import is_certain
-from verify.arithmetics.norms.operand import Bounded, is_scalar
+from verify.arithmetics.norms.monotone import grows_with
+from verify.arithmetics.norms.operand import Bounded, is_scalar, plainly
 from verify.arithmetics.norms.polynomials import difference
 from verify.arithmetics.norms.primitives import entries_of
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, is_nonnegative, largest, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.norms.world import Index, Node, World, evaluating, world
+from verify.arithmetics.symbols.conditions import Condition, recording_conditions
+from verify.arithmetics.symbols.guarded import guarded
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
@@ -47,6 +52,10 @@ class BoundProof:
     mutants: dict[str, str] = field(default_factory=dict)
     world: World | None = None
     seconds: float = 0.0
+    #: What slices, parts and shapes take for granted of sizes.
+    conditions: list[Condition] = field(default_factory=list)
+    #: Values of sizes that have a derivation of their own.
+    cases: list[str] = field(default_factory=list)
 
     @property
     def rules(self) -> list[str]:
@@ -70,40 +79,74 @@ def prove_bound(
     wrong variant of the formula can be proved as well, nothing is.
     """
     start = time.perf_counter()
+    with recording_conditions() as noted:
+        proof = _proof(formula, oracle, inputs, mutants, assumed_positive, assumed_zero, assumed_nonnegative)
+    proof.conditions = sorted(noted, key=str)
+    proof.seconds = time.perf_counter() - start
+    return proof
+
+
+def _proof(
+    formula: Side,
+    oracle: Side,
+    inputs: Callable[[], Mapping[str, Any]],
+    mutants: Mapping[str, Side],
+    assumed_positive: Sequence[Side],
+    assumed_zero: Sequence[Side],
+    assumed_nonnegative: Sequence[Side],
+) -> BoundProof:
     known = world()
     try:
-        prepared = inputs()
+        prepared = {name: guarded(value) for name, value in inputs().items()}
+
+        def of(side: Side) -> Any:
+            with evaluating():
+                return plainly(side(prepared))
+
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
-                same_signs_in(side(prepared))
+                same_signs_in(of(side))
         for side in assumed_nonnegative:
             with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
-                value = side(prepared)
+                value = of(side)
                 bounded_in(value)
                 known.facts += facts_in(value)
         for side in assumed_zero:
-            orthonormal_in(side(prepared))
-            reduction_in(side(prepared))
-        pairs = _paired(entries_of(oracle(prepared)), entries_of(formula(prepared)))
+            value = of(side)
+            orthonormal_in(value)
+            reduction_in(value)
+        sides = of(oracle), of(formula)
+        _refuse_other_shapes(*sides)
+        pairs = _paired(*map(entries_of, sides))
         entries = [derived(left, right, index) for left, right, index in pairs]
         open_ones = [entry for entry in entries if not entry.proved]
         proof = BoundProof(not open_ones, None, entries, world=known)
         if open_ones:
             proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
         else:
-            _tell_apart(proof, oracle, prepared, mutants)
+            _tell_apart(
+                proof, entries_of(of(oracle)), {name: functools.partial(of, side) for name, side in mutants.items()}
+            )
     except Exception as error:  # whatever goes wrong, it is not proved
         proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
-    proof.seconds = time.perf_counter() - start
     return proof
 
 
-def _tell_apart(proof: BoundProof, oracle: Side, prepared: Mapping[str, Any], mutants: Mapping[str, Side]) -> None:
-    left = entries_of(oracle(prepared))
+def _refuse_other_shapes(left: Any, right: Any) -> None:
+    """Raise `InputError` for two matrices of different shapes, unless the right one is a single number."""
+    shapes = [side.shape for side in (left, right) if isinstance(side, Bounded)]
+    if len(shapes) == 2 and shapes[0] != shapes[1] and any(size != 1 for size in shapes[1]):
+        raise InputError("the sides", f"shape {shapes[0]} on both", f"shape {shapes[1]}")
+
+
+def _tell_apart(
+    proof: BoundProof, left: list[tuple[Any, Index | None]], mutants: Mapping[str, Callable[[], Any]]
+) -> None:
     right = [entry.right for entry in proof.entries]
     for name, mutant in mutants.items():
         try:
-            pairs = _paired(left, entries_of(mutant(prepared)))
+            with recording_conditions():  # of the mutant, which no proof rests on
+                pairs = _paired(left, entries_of(mutant()))
         except Exception as error:
             proof.mutants[name] = f"not comparable: {type(error).__name__}: {error}"
             continue
@@ -156,16 +199,17 @@ def _by_cases(left: Any, right: Any, index: Index | None) -> Entry | None:
 
 
 def _with_smaller_denominators(value: Any) -> Any:
-    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left."""
-    known, changes = world().atoms, {}
-    for power in value.atoms(sympy.Pow):
-        if power.exp.is_negative and power.base.is_Add:
-            less = power.base.xreplace(
-                {s: sympy.Integer(0) for s in power.base.free_symbols if s in known and s.is_nonnegative}
-            )
-            if less.is_positive and all(term.is_nonnegative for term in power.base.args):
-                changes[power] = less**power.exp
-    return value.xreplace(changes)
+    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left.
+
+    One quotient after another, each where the scalar grows with it.
+    """
+    known = world().atoms
+    for power in sorted(value.atoms(sympy.Pow), key=sympy.default_sort_key):
+        if is_positive(-power.exp) and power.base.is_Add and all(map(is_nonnegative, power.base.args)):
+            less = sympy.Add(*(term for term in power.base.args if not term.free_symbols & known.keys()))
+            if is_positive(less) and grows_with(value, power):
+                value = value.xreplace({power: less**power.exp})
+    return value
 
 
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
@@ -226,7 +270,8 @@ def _with_roots(value: Any) -> Any:
     changes = {}
     for power in value.atoms(sympy.Pow):
         squares = power.base.is_Add and all(
-            term.as_coeff_Mul()[1].is_Pow
+            is_nonnegative(term)
+            and term.as_coeff_Mul()[1].is_Pow
             and term.as_coeff_Mul()[1].exp == 2
             and term.as_coeff_Mul()[1].base in world().atoms
             for term in power.base.args
@@ -247,6 +292,8 @@ def same_signs_in(value: Any) -> None:
     if core.kind != "entrywise" or coefficient != 1:
         raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
     for pair in _members(*core.parts):
+        if pair[0].indices != pair[1].indices:
+            continue  # one of them is the same for all values of an index of the other
         world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
 
 
@@ -276,7 +323,13 @@ def orthonormal_in(value: Any) -> None:
     """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
     for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if d == -c and identity.kind == "identity" and gram.kind == "product" and len(gram.parts) == 2:
+        if (
+            d == -c
+            and is_nonzero(c)
+            and identity.kind == "identity"
+            and gram.kind == "product"
+            and len(gram.parts) == 2
+        ):
             frame = gram.parts[1]
             if gram.parts[0] is nodes.transposed(frame):
                 blocks = frame.parts if frame.kind == "transpose" else (frame,)
@@ -292,9 +345,12 @@ def reduction_in(value: Any) -> None:
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
     for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
         pair = product.parts if product.kind == "product" else ()
+        if not (is_nonzero(c) or is_nonzero(d)):
+            continue  # where both are 0 nothing is said
         if identity.kind == "identity" and len(pair) == 2 and all(part.kind == "input" for part in pair):
             world().reductions[pair[0].number, pair[1].number] = -d / c
-    square = terms[0][1].parts if len(terms) == 1 and terms[0][1].kind == "product" else ()
+    alone = len(terms) == 1 and is_nonzero(terms[0][0])
+    square = terms[0][1].parts if alone and terms[0][1].kind == "product" else ()
     if len(square) == 2 and square[0] is square[1] and square[0].kind == "input":
         for node in (square[0], nodes.transposed(square[0])):
             world().reductions[node.number, node.number] = sympy.Integer(0)
@@ -305,6 +361,8 @@ def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:
     if one.kind == other.kind and one.kind in ("transpose", "reshape", "stack"):
         if one.kind == "stack" and one.data[0] != other.data[0]:
             raise ArithmeticUnsupported("two families over different indices")
+        if one.parts[0].shape != other.parts[0].shape:
+            raise ArithmeticUnsupported("two matrices of different shapes in one arrangement")
         return _members(one.parts[0], other.parts[0])
     if one.kind == other.kind == "concatenate" and [p.shape for p in one.parts] == [p.shape for p in other.parts]:
         return [pair for two in zip(one.parts, other.parts, strict=True) for pair in _members(*two)]

@@ -19,6 +19,7 @@ from verify.arithmetics.norms.nodes import (
     terms_of,
     transposed,
 )
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
@@ -138,21 +139,12 @@ def mean_exponential(a: Any) -> Any:
     return world().atom(MEAN_EXPONENTIAL, (a,))
 
 
-def is_nonnegative(value: Any) -> bool:
-    """Whether a scalar is certainly at least 0 where it is defined: 1/q of a quantity q is."""
-    if value.is_Mul:
-        return all(map(is_nonnegative, value.args))
-    if value.is_Pow and value.exp.is_Rational and value.base.is_Symbol:
-        return value.base.is_nonnegative is True
-    return value.is_nonnegative is True
-
-
 def largest(values: Sequence[Any]) -> Any:
     """The largest of scalars."""
     distinct = tuple(sorted(set(values), key=sympy.default_sort_key))
     if len(distinct) == 1:
         return distinct[0]
-    sign = "nonnegative" if any(value.is_nonnegative for value in distinct) else "real"
+    sign = "nonnegative" if any(map(is_nonnegative, distinct)) else "real"
     return world().atom("largest of", distinct, sign)
 
 

@@ -21,12 +21,12 @@ from verify.arithmetics.norms.quantities import (
     LARGEST,
     SHIFT,
     SPECTRAL,
-    is_nonnegative,
     is_vector,
     largest_over,
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
 from verify.arithmetics.norms.world import Index, Node, world
 
@@ -258,7 +258,8 @@ def _exponential_of_multiple(c: Any, A: Node) -> Iterator[Candidate]:
         inner = nodes.of("exponential", nodes.scaled(c, nodes.product(A.parts[1:-1])))
         yield "similar matrices", norm(SPECTRAL, A.parts[0]) * norm(SPECTRAL, A.parts[-1]) * norm(SPECTRAL, inner)
     leaf = A.parts[0] if A.kind == "transpose" else A
-    if is_nonnegative(c) and leaf.kind == "input" and (DISSIPATIVE, leaf.data[0]) in world().properties:
+    square = leaf.shape[0] == leaf.shape[1]
+    if is_nonnegative(c) and leaf.kind == "input" and square and (DISSIPATIVE, leaf.data[0]) in world().properties:
         yield "exponential of a dissipative matrix", sympy.Integer(1)
 
 
@@ -507,13 +508,19 @@ def _linear(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
 
 def _block(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     """The same rows of A and B, or their entries in another shape."""
-    if A.data == B.data and (kind != SPECTRAL or A.kind == "rows" or is_vector(A)):
+    if (
+        A.data == B.data
+        and A.parts[0].shape == B.parts[0].shape
+        and (kind != SPECTRAL or A.kind == "rows" or is_vector(A))
+    ):
         kind = FROBENIUS if A.kind == "reshape" and kind == SPECTRAL else kind
         yield "block", norm(kind, nodes.minus(A.parts[0], B.parts[0]))
 
 
 def _over_an_index(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
     index = A.data[0]
+    if index != B.data[0] and index in B.indices | B.parts[0].indices:
+        return  # it would be taken for the one that B is a sum over
     other = nodes.at(B.parts[0], B.data[0], index)
     if A.kind == "sum over":
         if A.data[1] != nodes.at(B.data[1], B.data[0], index):

@@ -1,0 +1,728 @@
+"""Where the rules for norms must not fire: what each of them would prove if a condition of it were lost.
+
+A rule has matrices whose norm it says nothing of, or statements that are false, or say nothing, and that it would prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
+from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
+from verify.arithmetics.norms.operand import total_of
+from verify.arithmetics.norms.proof import derived, prove_bound
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm
+from verify.arithmetics.norms.rules import candidates
+from verify.arithmetics.norms.world import world
+from verify.matrix import (
+    COLUMN,
+    ROW,
+    absolute,
+    block_diag,
+    commutation_matrix,
+    concatenate,
+    diag,
+    each,
+    exp,
+    expm,
+    eye,
+    frobenius_norm,
+    hadamard,
+    inverse,
+    iterated,
+    kron,
+    maximum,
+    normalize_rows,
+    ones,
+    rational,
+    relu,
+    row_norms,
+    singular_values,
+    softmax,
+    spectral_norm,
+    spectral_radius,
+    sqrt,
+    stack_rows,
+    step,
+    summed,
+    total,
+    vec_r,
+    without_column,
+    zeros,
+)  # fmt: skip
+from verify.oracles import jacobian
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+F, N = frobenius_norm, spectral_norm
+m, n, k, L, K = (sympy.Symbol(name, positive=True, integer=True) for name in ("m", "n", "k", "L", "K"))
+SHAPES = {
+    "A": (m, n), "B": (n, m), "C": (m, n), "D": (n, m), "S": (n, n), "T": (n, n), "G": (n, n), "H": (n, n), "P": (n, n),
+    "Q": (n, m), "U": (m, n), "v": (1, n), "u": (1, n), "e": (n, 1), "x": (n, 1), "X": (L, m, n), "Y": (L, m, n),
+    "small": (m, n), "tall": (2, 6), "wide": (3, 4),
+}  # fmt: skip
+PROPERTIES = {
+    ("is skew", "S"), (rules.DISSIPATIVE, "P"), ("has orthonormal columns", "Q"), ("has unit rows", "U"),
+    ("has singular values at most 1", "small"),
+}  # fmt: skip
+SCALARS = {"w": sympy.Symbol("w", real=True), "m": m, "n": n, "k": k, "L": L}
+
+
+@dataclass(frozen=True)
+class Silent:
+    """Matrices, or a quantity, of which a rule gives no bound; `entrywise`: while largest column sums are spoken of."""
+
+    kind: str
+    made: Callable[..., Any]
+
+    def holds(self, rule: str) -> bool:
+        with derivation() as known:
+            known.properties |= PROPERTIES
+            known.entrywise = self.kind == LARGEST
+            value = self.made(*inputs_of(self.made).values())
+            quantity = norm(self.kind, value.node) if isinstance(value, Bounded) else value
+            symbols = [symbol for symbol in quantity.free_symbols if symbol in world().atoms]
+            found = [name for symbol in symbols for names, _ in candidates(symbol) for name in names.split("; ")]
+            return bool(symbols) and rule not in found
+
+
+@dataclass(frozen=True)
+class Unproved:
+    """left <= right, which is false or says nothing, with what assumptions say is positive, zero, or not negative."""
+
+    left: Callable[..., Any]
+    right: Callable[..., Any]
+    positive: Sequence[Callable[..., Any]] = ()
+    zero: Sequence[Callable[..., Any]] = ()
+    nonnegative: Sequence[Callable[..., Any]] = ()
+
+    def holds(self, rule: str) -> bool:
+        return not is_proved(self)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """Anything else that is true only where a rule does not fire."""
+
+    test: Callable[[], bool]
+
+    def holds(self, rule: str) -> bool:
+        with derivation() as known:
+            known.properties |= PROPERTIES
+            return self.test()
+
+
+def inputs_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The operands that a function names."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return {name: SCALARS[name] if name in SCALARS else input_matrix(name, *SHAPES[name]) for name in names}
+
+
+def is_proved(statement: Unproved) -> bool:
+    """Whether there is a derivation whose conditions on sizes are none."""
+    functions = [statement.left, statement.right, *statement.positive, *statement.zero, *statement.nonnegative]
+
+    def side(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda prepared: function(**{name: prepared[name] for name in inputs_of(function)})
+
+    with derivation() as known:
+        known.properties |= PROPERTIES
+        proof = prove_bound(
+            side(statement.right), side(statement.left), lambda: {key: v for f in functions for key, v in inputs_of(f).items()}, {},
+            *([side(f) for f in given] for given in (statement.positive, statement.zero, statement.nonnegative)),
+        )  # fmt: skip
+    refused = ("inequalities are not derived", "ArithmeticUnsupported", "InputError")
+    assert proof.proved or any(text in str(proof.reason) for text in refused), proof.reason
+    return proof.proved and not proof.conditions
+
+
+def raises(function: Callable[..., Any]) -> bool:
+    """Whether something has no norm."""
+    try:
+        function(*inputs_of(function).values())
+    except (ArithmeticUnsupported, InputError):
+        return True
+    return False
+
+
+def corner(upper: Any, right: Any, lower: Any) -> Any:
+    """The upper right block of exp [[upper, right], [0, lower]]."""
+    rows = [concatenate([upper, right], axis=1), concatenate([zeros(n, n), lower], axis=1)]
+    return expm(concatenate(rows, axis=0))[:n, n:]
+
+
+def newton_schulz(M: Any) -> Any:
+    """M (3 I - M^T M) / 2."""
+    return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
+
+
+def of(value: Any) -> Any:
+    """A node as an operand."""
+    return Bounded(value)
+
+
+def differential_of(kind: str, *parts: Any, data: tuple[Any, ...] = ()) -> Any:
+    """The differential of a function along a direction, both of them matrices."""
+    return of(nodes.of(f"{kind} differential", *(part.node for part in parts), data=data, shape=parts[0].node.shape))
+
+
+def less_a_weight(p: Any, q: Any) -> Any:
+    """diag(p) - q q^T for rows p and q."""
+    return diag(p.T) - q.T @ q
+
+
+def largest_column_sum(A: Any) -> Any:
+    return maximum(ones(1, A.shape[0]) @ absolute(A))
+
+
+ITERATION = (K, sympy.Rational(3, 2), -sympy.Rational(1, 2))
+
+CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
+    # -- definitions
+    "triangle inequality": (
+        Unproved(lambda A, C: F(A - C), lambda A, C: F(A) - F(C)),
+        Unproved(lambda A, C: absolute(F(A) - F(C)), lambda A, C: F(A) - F(C)),
+    ),
+    "reverse triangle inequality": (
+        Unproved(lambda A, C: F(A), lambda A, C: F(A - C) - F(C)),
+        Unproved(lambda A, C: F(A) + F(C), lambda A, C: F(A - C)),
+    ),
+    "sum over an index": (
+        Unproved(lambda X, L: summed(L, lambda i: F(X[i])), lambda X, L: maximum(each(L, lambda i: F(X[i])))),
+        Unproved(lambda e, n: -summed(n, lambda i: absolute(e[i, 0])), lambda e, n: -sqrt(n) * F(e)),
+        Unproved(
+            lambda e, n: summed(n, lambda i: absolute(e[i, 0]) / (1 - absolute(e[i, 0]))),
+            lambda e, n: sqrt(n) * F(e) / (1 - maximum(absolute(e))),
+        ),
+    ),
+    "smaller denominator": (
+        Unproved(lambda A, n: 1 - 1 / (1 + n**8 * rational(1, 10**15) * F(A)), lambda A: F(A) / 100),
+        Unproved(lambda A, w: w / (1 + F(A)), lambda A, w: w + 0 * F(A)),
+        Unproved(lambda A: absolute(1 / (1 + F(A)) - 1), lambda A: 0 * F(A)),
+        Unproved(lambda A: 1 / (1 + 1 / (1 + F(A))), lambda A: rational(1, 2) + 0 * F(A)),
+    ),
+    "largest of several": (
+        Unproved(
+            lambda A, B: maximum(concatenate([ones(1, 1) * (F(A) - rational(1, 10**9)), ones(1, 1) * F(B)], axis=0)),
+            lambda A, B: F(A) + F(B) - rational(1, 10**9),
+        ),
+        Unproved(lambda A: maximum(-absolute(A)), lambda A: -maximum(absolute(A))),
+        Unproved(lambda A: -maximum(1 / A), lambda A: 0 * F(A)),
+        Unproved(lambda A: maximum(-1 / A), lambda A: -maximum(1 / A)),
+        Unproved(lambda A, w: maximum(w * absolute(A)), lambda A, w: w * maximum(absolute(A))),
+    ),
+    "definition of the largest": (
+        Unproved(lambda X, L: F(X[0]), lambda X, L: maximum(each(L, lambda i: F(X[i]))) / 2),
+        Unproved(
+            lambda X, L: maximum(each(L, lambda i: F(X[i]))), lambda X, L: maximum(each(L - 1, lambda i: F(X[i])))
+        ),
+        Unproved(lambda X: F(X[3]), lambda X: maximum(each(2, lambda i: F(X[i])))),
+        Unproved(lambda A: absolute(A[0, 0]), lambda A: absolute(A[0, 1])),
+    ),
+    "absolute values": (Silent(SPECTRAL, lambda A: absolute(A)), Unproved(lambda A: N(absolute(A)), lambda A: N(A))),
+    "weight of several": (
+        Silent(LARGEST, lambda v: without_column(v, 0)),
+        Silent(LARGEST, lambda A: without_column(softmax(A), 0)),
+    ),
+    "unit vector": (Silent(FROBENIUS, lambda e: e), Unproved(lambda n: F(ones(n, 1)), lambda n: 1 + 0 * n)),
+    "unit direction": (Silent(FROBENIUS, lambda A: A), Silent(FROBENIUS, lambda small: small)),
+    "derivative along a unit direction": (
+        Silent(FROBENIUS, lambda A: jacobian(relu, "x", COLUMN)(A)),
+        Silent(FROBENIUS, lambda S: jacobian(expm, "A", COLUMN)(S)),
+    ),
+    "assumption": (
+        Unproved(lambda A: F(A), lambda A: 2 + 0 * F(A), nonnegative=[lambda A: 2 - N(A)]),
+        Unproved(lambda C: N(C), lambda C: 2 + 0 * F(C), nonnegative=[lambda A: 2 - N(A)]),
+    ),
+    "contraction": (Silent(FROBENIUS, lambda small: small), Silent(SPECTRAL, lambda A: A)),
+    "number among the factors": (Silent(FROBENIUS, lambda A, B: A @ B), Silent(LARGEST, lambda e, v: e @ v)),
+    # -- norms of products, blocks and inputs
+    "spectral radius": (
+        Unproved(lambda G: N(G), lambda G: spectral_radius(G)),
+        Holds(lambda: raises(lambda A: spectral_radius(A))),
+    ),
+    "spectral at most Frobenius": (Unproved(lambda A: F(A), lambda A: N(A)),),
+    "rank": (
+        Unproved(lambda A: F(A), lambda A, k: sqrt(k) * N(A)),
+        Unproved(lambda A, B: F(A @ B), lambda A, B, k: sqrt(k) * N(A @ B)),
+    ),
+    "largest entry": (
+        Unproved(lambda A: N(A), lambda A: maximum(absolute(A))),
+        Unproved(lambda A: 1 - absolute(A[0, 0]), lambda A: 1 - F(A)),
+        Unproved(lambda A: exp(-absolute(A[0, 0])), lambda A: exp(-F(A))),
+    ),
+    "largest of all entries": (
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m) * maximum(absolute(A))),
+        Unproved(
+            lambda A, m, n: F(A), lambda w, m, n: sqrt(m) * w, nonnegative=[lambda A, w: w - absolute(A).reshape(-1)]
+        ),
+    ),
+    "product": (
+        Silent(LARGEST, lambda A, B: A @ B),
+        Unproved(lambda A, B: absolute(F(A @ B) - F(A) * N(B)), lambda A, B: F(A) * N(B) / 2),
+    ),
+    "difference of products": (
+        Unproved(lambda A, B, C, D: F(A @ B - C @ D), lambda A, B, C, D: F(A - C) * N(B)),
+        Unproved(lambda A, B, C, D: F(A @ B - 2 * C @ D), lambda A, B, C, D: F(A - C) * N(B) + N(C) * F(B - D)),
+        Unproved(
+            lambda X, Y, L: F(
+                stack_rows(each(L, lambda i: vec_r(X[i]).T)) - stack_rows(each(L, lambda i: vec_r(Y[i]).T))
+            ),
+            lambda X, Y: F(X[0] - Y[0]),
+        ),
+    ),
+    "Kronecker product": (Unproved(lambda A, B: N(kron(A, B)), lambda A, B: N(A) * maximum(absolute(B))),),
+    "block": (
+        Unproved(lambda A: F(A), lambda A: F(A[:1])),
+        Unproved(lambda A: F(A[:1]), lambda A: F(A[1:2])),
+        Silent(FROBENIUS, lambda tall, wide: tall.reshape(12, 1) - wide.reshape(12, 1)),
+    ),
+    "blocks": (
+        Unproved(lambda A: F(concatenate([A[:2], A[1:]], axis=0)), lambda A: F(A)),
+        Unproved(lambda A, C: N(concatenate([A, C], axis=0)), lambda A, C: maximum([N(A), N(C)])),
+        Silent(LARGEST, lambda A, C: concatenate([A, C], axis=0)),
+    ),
+    "block diagonal": (
+        Unproved(lambda X, L: F(block_diag(each(L, lambda i: X[i]))), lambda X, L: maximum(each(L, lambda i: F(X[i])))),
+    ),
+    "common factor": (
+        Silent(SPECTRAL, lambda A, B, C, D: concatenate([A @ B, C @ D], axis=0)),
+        Silent(LARGEST, lambda A, B, C: concatenate([A @ B, C @ B], axis=0)),
+    ),
+    "entrywise product": (
+        Unproved(lambda A, C: F(hadamard(A, C)), lambda A, C: maximum(absolute(A)) * maximum(absolute(C))),
+        Unproved(lambda A, C: F(hadamard(A, C)), lambda A, C: N(A) * N(C)),
+    ),
+    "antisymmetric product": (
+        Silent(SPECTRAL, lambda A, C: A @ C.T + C @ A.T),
+        Silent(SPECTRAL, lambda A, C: A @ C.T - 2 * C @ A.T),
+        Silent(FROBENIUS, lambda A, C: A @ C.T - C @ A.T),
+    ),
+    "permutation": (
+        Silent(FROBENIUS, lambda m, n: commutation_matrix(m, n)),
+        Unproved(lambda m, n: F(commutation_matrix(m, n)), lambda m, n: 1 + 0 * n),
+    ),
+    "orthonormal": (
+        Silent(SPECTRAL, lambda A: A),
+        Silent(SPECTRAL, lambda U: U),
+        Silent(SPECTRAL, lambda Q: 2 * Q + zeros(n, m) - ones(n, m)),
+    ),
+    "projection": (
+        Silent(SPECTRAL, lambda v, n: eye(n) - 2 * v.T @ v / row_norms(v) ** 2),
+        Silent(SPECTRAL, lambda v, u, n: eye(n) - v.T @ v / row_norms(u) ** 2),
+        Silent(FROBENIUS, lambda v, n: eye(n) - v.T @ v / row_norms(v) ** 2),
+    ),
+    "unit rows": (
+        Silent(SPECTRAL, lambda U: U),
+        Silent(FROBENIUS, lambda A: A),
+        Silent(SPECTRAL, lambda A: normalize_rows(A)),
+    ),
+    "row norms": (Unproved(lambda A: F(row_norms(A)), lambda A: N(A)), Silent(LARGEST, lambda A: row_norms(A))),
+    "Cauchy-Schwarz": (
+        Unproved(lambda A: total(absolute(A)), lambda A: F(A)),
+        Unproved(
+            lambda A, m: summed(m, lambda i: F(A[i : i + 1]) * (1 - F(A[i : i + 1]))),
+            lambda A, m: sqrt(m) * F(A) * (1 - F(A)),
+        ),
+    ),
+    "Weyl": (
+        Unproved(lambda A, C: maximum(absolute(singular_values(A) - singular_values(C))), lambda A: N(A)),
+        Holds(lambda: raises(lambda A, C: maximum(singular_values(A) - singular_values(C)))),
+    ),
+    # -- functions
+    "softmax row": (Silent(SPECTRAL, lambda A: softmax(A)), Unproved(lambda A: N(softmax(A)), lambda A: 1 + 0 * F(A))),
+    "softmax is 1/2-Lipschitz": (
+        Silent(LARGEST, lambda A, C: softmax(A) - softmax(C)),
+        Silent(FROBENIUS, lambda A, C: softmax(A) - 2 * softmax(C)),
+        Silent(FROBENIUS, lambda A, m, n: softmax(A) - ones(m, n) / m),
+    ),
+    "softmax in the 1-norm": (
+        Silent("", lambda A, C: total(absolute(softmax(A) - 2 * softmax(C)))),
+        Silent("", lambda A, C: total(absolute(softmax(A) - relu(C)))),
+    ),
+    "covariance of a softmax row": (
+        Silent(SPECTRAL, lambda v, u: less_a_weight(softmax(v), softmax(u))),
+        Silent(SPECTRAL, lambda v: diag(softmax(v).T) - 2 * softmax(v).T @ softmax(v)),
+        Silent(SPECTRAL, lambda v: less_a_weight(v, v)),
+        Silent(FROBENIUS, lambda v: less_a_weight(softmax(v), softmax(v))),
+    ),
+    "relu": (Silent(SPECTRAL, lambda A: relu(A)), Unproved(lambda A, C: N(relu(A) - relu(C)), lambda A, C: N(A - C))),
+    "gate": (Silent(SPECTRAL, lambda A, C: hadamard(step(A), C)), Silent(FROBENIUS, lambda A, C: hadamard(relu(A), C))),
+    "exponential of a skew matrix": (
+        Silent(SPECTRAL, lambda G: expm(G)),
+        Silent(FROBENIUS, lambda G: expm(G)),
+        Silent(LARGEST, lambda S, n: expm(S) - eye(n)),
+        Silent(FROBENIUS, lambda S, G: expm(S) - expm(G)),
+    ),
+    "similar matrices": (
+        Silent(SPECTRAL, lambda G, S, H: expm(G @ S @ H)),
+        Silent(FROBENIUS, lambda G, S: expm(G @ S @ inverse(G))),
+    ),
+    "exponential of a dissipative matrix": (
+        Silent(SPECTRAL, lambda P: expm(-P)),
+        Silent(SPECTRAL, lambda P, w: expm(w * P)),
+        Silent(SPECTRAL, lambda G: expm(G)),
+        Silent(SPECTRAL, lambda P, G: expm(P @ G)),
+    ),
+    "exponential": (
+        Silent(FROBENIUS, lambda G: expm(G)),
+        Silent(FROBENIUS, lambda G, n: expm(G) - eye(n)),
+        Silent(SPECTRAL, lambda G, n: expm(G) - 2 * eye(n)),
+    ),
+    "series of an exponential": (
+        Silent(SPECTRAL, lambda P, G, H: corner(P, G, H)),
+        Silent(FROBENIUS, lambda P, G, n: corner(P, G, zeros(n, n))),
+    ),
+    "mean of exponentials": (
+        Holds(
+            lambda: not derived(mean_exponential(-numbers()[2]), mean_exponential(-numbers()[0] * numbers()[1])).proved
+        ),
+        Holds(
+            lambda: not derived(-mean_exponential(numbers()[2]), -mean_exponential(numbers()[0] * numbers()[1])).proved
+        ),
+    ),
+    "integral of orthogonal matrices": (
+        Silent(SPECTRAL, lambda G, S, n: corner(G, eye(n), S)),
+        Silent(SPECTRAL, lambda S, G: corner(S, G, S)),
+        Silent(FROBENIUS, lambda S, n: corner(S, eye(n), S)),
+    ),
+    "iterated polynomial": (
+        Silent(SPECTRAL, lambda A: iterated(K, newton_schulz, A)),
+        Silent(SPECTRAL, lambda small: iterated(K, newton_schulz, 2 * small)),
+        Silent(SPECTRAL, lambda small: iterated(K, lambda M: 2 * newton_schulz(M), small)),
+        Silent(FROBENIUS, lambda small: iterated(K, newton_schulz, small)),
+    ),
+    "chain rule": (
+        Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: softmax(Y), "Y", ROW)(A)),
+        Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: B @ softmax(Y) @ B, "Y", COLUMN)(A)),
+    ),
+    # -- largest entries of products
+    "largest entry of a product": (
+        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(B)) * largest_column_sum(A)),
+        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(A)) * maximum(absolute(B))),
+    ),
+    "average of rows": (Silent(LARGEST, lambda A, B: B @ softmax(A)), Silent(LARGEST, lambda A, B: relu(A) @ B)),
+    "covariance of entries": (
+        Silent(LARGEST, lambda G, H, v, u: G @ less_a_weight(softmax(v), softmax(u)) @ H),
+        Silent(LARGEST, lambda G, H, v: G @ less_a_weight(v, v) @ H),
+    ),
+    "blocks of rows": (
+        Silent(LARGEST, lambda G, H, A, n: kron(G, eye(n)) @ block_of(A) @ kron(H, H)),
+        Silent(LARGEST, lambda G, H, A, n: kron(eye(n), G) @ block_of(A, 2) @ kron(H, H)),
+    ),
+    "mixed product": (Silent(LARGEST, lambda A, B: kron(A, B) @ kron(A, B)),),
+    "permuted columns": (Silent(LARGEST, lambda A, B, m, n: kron(A, B) @ commutation_matrix(m, n) @ kron(A, B)),),
+    # -- softmax rows by the gaps of their logits
+    "softmax row less an entry": (
+        Silent("", lambda v: total(without_column(relu(v), 0))),
+        Silent("", lambda A: total(without_column(softmax(A), 0))),
+    ),
+    "sum of exponentials": (
+        Unproved(
+            lambda v: world().atom("total of exponentials", (v.node,)),
+            lambda v: exp(world().atom("largest value", (v.node,), "real")),
+        ),
+    ),
+    "trace of a covariance": (
+        Holds(lambda: covariance_of((diag(weights("v").T) - 2 * weights("v").T @ weights("v")).node) is None),
+        Unproved(lambda v: total_of(variances(softmax(v).node)), lambda v: rational(1, 2) - F(softmax(v)) ** 2),
+    ),
+    "variance of a softmax row": (
+        Holds(lambda: own_place(weights("v").node) is None),
+        Silent("", lambda v: total_of(variances(softmax(v).node))),
+    ),
+    "largest entry of a covariance": (Silent(LARGEST, lambda v, u: less_a_weight(softmax(v), softmax(u))),),
+    "diagonal of a covariance": (Silent(LARGEST, lambda v: of(variances(softmax(v).node))),),
+    "row of a covariance": (
+        Silent(LARGEST, lambda v: without_column(less_a_weight(softmax(v), softmax(v))[:1], 1)),
+        Silent(LARGEST, lambda v, u: without_column(less_a_weight(softmax(v), softmax(u))[:1], 0)),
+    ),
+    "covariance off the diagonal": (
+        Silent(
+            LARGEST,
+            lambda v, n: hadamard(ones(n - 1, n - 1) - eye(n - 1), minor(less_a_weight(softmax(v), softmax(v)), 0, 1)),
+        ),
+        Silent(
+            LARGEST,
+            lambda v, n: hadamard(ones(n - 1, n - 1) + eye(n - 1), minor(less_a_weight(softmax(v), softmax(v)), 0, 0)),
+        ),
+    ),
+    "product of two weights": (
+        Silent(
+            LARGEST,
+            lambda v, n: hadamard(ones(n - 1, n - 1) - eye(n - 1), without_column(v, 0).T @ without_column(v, 0)),
+        ),
+        Silent(LARGEST, lambda v: without_column(softmax(v), 0).T @ without_column(softmax(v), 0)),
+    ),
+    "third central moment": (
+        Silent(FROBENIUS, lambda v, x, e: third_moment(v, x, x, e)),
+        Silent(FROBENIUS, lambda v, x, e: third_moment(v, x, e, x)),
+        Silent(FROBENIUS, lambda v, x: third_moment(v, x, x, x, sign=1)),
+    ),
+    # -- derivatives
+    "constant factors of a derivative": (
+        Silent(SPECTRAL, lambda G, H: jacobian(lambda Y: Y @ H @ Y, "Y", COLUMN)(G)),
+        Silent(FROBENIUS, lambda G, H: jacobian(lambda Y: H @ softmax(Y), "Y", COLUMN)(G)),
+    ),
+    "differential of the exponential": (
+        Silent(FROBENIUS, lambda G, H: differential_of("exponential", G, H)),
+        Silent(LARGEST, lambda S, H: differential_of("exponential", S, H)),
+    ),
+    "differential of softmax": (
+        Silent(SPECTRAL, lambda A, C: differential_of("softmax", A, C)),
+        Silent(LARGEST, lambda A, C: differential_of("softmax", A, C)),
+    ),
+    "differential of a normalisation": (
+        Silent(SPECTRAL, lambda A, C: differential_of("normalised", A, C, data=(sympy.Integer(1),))),
+        Holds(lambda: raises_at_offset(-1)),
+        Holds(lambda: raises_at_offset(0)),
+    ),
+    "differential of an iteration": (
+        Silent(FROBENIUS, lambda A, C: differential_of("iterate", A, C, data=ITERATION)),
+        Silent(SPECTRAL, lambda small, C: differential_of("iterate", small, C, data=ITERATION)),
+    ),
+    "differential of an iteration beside its start": (
+        Silent(FROBENIUS, lambda small, A, C: differential_of("iterate", small, C, data=ITERATION) @ A.T),
+        Silent(FROBENIUS, lambda A, C: differential_of("iterate", A, C, data=ITERATION) @ A.T),
+    ),
+    "product rule": (
+        Silent(SPECTRAL, lambda G, S, H: jacobian(lambda Y: expm(Y) @ Y @ H, "Y", ROW)(G) - kron(H.T, expm(G))),
+        Silent(SPECTRAL, lambda G, S, H: jacobian(lambda Y: expm(Y) @ Y @ H, "Y", COLUMN)(G) + kron(H.T, expm(G))),
+        Silent(SPECTRAL, lambda G, S, H: jacobian(lambda Y: expm(Y) @ Y @ H, "Y", COLUMN)(G) - kron(H, expm(G))),
+    ),
+    # -- singular values and rotations
+    "Gram matrix of a rotation": (
+        Silent(SPECTRAL, lambda A, S, n: gram_of_rotation(A, expm(S) - eye(n), sign=-1)),
+        Silent(SPECTRAL, lambda A, G, n: gram_of_rotation(A, expm(G) - eye(n))),
+    ),
+    "mean of rotations": (
+        Silent(SPECTRAL, lambda A, G, B, n: A @ (expm(G) - eye(n)) @ B),
+        Silent(SPECTRAL, lambda A, S, B, n: A @ (expm(S) + eye(n)) @ B),
+    ),
+    "polynomial of a contraction": (
+        Silent(SPECTRAL, lambda A, n: A @ (A.T @ A - eye(n)) @ A.T),
+        Silent(SPECTRAL, lambda small, A, n: small @ (A.T @ A - eye(n)) @ small.T),
+        Silent(FROBENIUS, lambda small, n: small @ (small.T @ small - eye(n)) @ small.T),
+    ),
+    # -- what norms are simplified by
+    "transposes and vectors": (
+        Unproved(lambda A: F(A), lambda A: N(A.T)),
+        Unproved(lambda A: N(vec_r(A)), lambda A: N(A)),
+        Holds(lambda: nodes.transposed(input_matrix("A", m, n).node) is not input_matrix("A", m, n).node),
+    ),
+    "diagonals and ones": (
+        Unproved(lambda e: F(diag(e)), lambda e: maximum(absolute(e))),
+        Unproved(lambda m, n: F(ones(m, n)), lambda m: sqrt(m)),
+    ),
+    "polynomials of singular values": (
+        Holds(lambda: raises(lambda A: maximum(absolute(singular_values(A) * singular_values(A) - 1)))),
+        Holds(
+            lambda: raises(lambda A: maximum(absolute(singular_values(A) * singular_values(A) + singular_values(A))))
+        ),
+        Holds(lambda: raises(lambda A: maximum(singular_values(A)))),
+    ),
+    "||A||_2 = sqrt(c) where A^T A = c I": (
+        Unproved(
+            lambda T, w: N(T), lambda w, T: absolute(w) + 0 * F(T), zero=[lambda G, w, n: G.T @ G - w * w * eye(n)]
+        ),
+        Unproved(
+            lambda G, T: N(G), lambda w, G: absolute(w) + 0 * F(G), zero=[lambda G, T, w, n: G.T @ T - w * w * eye(n)]
+        ),
+    ),
+    "||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T": (
+        Unproved(
+            lambda v, G: F(v + v @ G),
+            lambda v, w: sqrt(1 + w * w) * F(v),
+            zero=[lambda G, w, n: G.T @ G - w * w * eye(n)],
+        ),
+    ),
+    # -- steps
+    "replacement": (
+        Unproved(lambda A, B: 1 / (1 + F(A @ B)), lambda A, B: 1 / (1 + F(A) * F(B))),
+        Unproved(lambda A, B: 1 - F(A @ B), lambda A, B: 1 - F(A) * F(B)),
+        Unproved(lambda A, B, w: w * F(A @ B), lambda A, B, w: w * F(A) * F(B)),
+        Unproved(lambda A, B: (1 - F(A @ B)) ** 2, lambda A, B: (1 - F(A) * F(B)) ** 2),
+        Unproved(lambda A, C: F(C) - F(C) * absolute(A[0, 0]), lambda A, C: F(C) - F(C) * F(A)),
+    ),
+    "sign of a number": (
+        Unproved(lambda A: F(A), lambda A: F(A) * (1 + 1 / (F(A) * sqrt(2) / F(A) - 2))),
+        Unproved(lambda A: F(A), lambda A: F(A) * (1 + 1 / (F(A) * sqrt(2) / F(A) - 2) ** 3)),
+        Holds(lambda: not derived(numbers()[0], numbers()[0] * (1 + 1 / (sympy.E - 3))).proved),
+        Holds(lambda: not derived(numbers()[0], numbers()[0] * (1 + 1 / (sympy.sqrt(3) - sympy.sqrt(5)))).proved),
+        Unproved(lambda A: -F(A) / (F(A) * sqrt(2) / F(A) - 2), lambda A: 0 * F(A)),
+    ),
+    "comparison of squares": (
+        Unproved(lambda A, B: F(A), lambda A, B: -sqrt(F(A) ** 2 + F(B) ** 2)),
+        Unproved(lambda A, B, w: sqrt(F(A) ** 2 + F(B) ** 2), lambda A, B, w: w * (F(A) + F(B))),
+        Unproved(lambda A, B: F(A) + F(B), lambda A, B: sqrt(F(A) ** 2 + F(B) ** 2)),
+        Unproved(lambda A, B: sqrt(F(A) ** 2 + F(B) ** 2), lambda A, B: F(A) - 2 * F(B) - 2 * F(A)),
+    ),
+    "common denominator": (
+        Unproved(lambda A, B: F(A), lambda A, B: F(A) / (1 - F(B))),
+        Unproved(lambda A, B: F(A @ B) / (F(A) - F(B)), lambda A, B: F(A) * F(B) / (F(A) - F(B))),
+        Unproved(lambda A, w: F(A) / w, lambda A, w: 2 * F(A) / w),
+        Unproved(lambda A, w: -F(A) / (w - 1), lambda A: 0 * F(A)),
+        Unproved(lambda A, B: F(A) / (F(A) - 2 * F(B)), lambda A, B: 2 * F(A) / (F(A) - 2 * F(B))),
+        Unproved(lambda A: F(A), lambda A, w: w + 0 * F(A), nonnegative=[lambda A, w: (w - F(A)) / (w - 1)]),
+    ),
+    "sizes from 1 on": (
+        Unproved(lambda A, n: 2 * F(A), lambda A, n: n * F(A)),
+        Unproved(lambda A, w: F(A), lambda A, w: w * F(A)),
+        Unproved(lambda A: F(A), lambda A, B: F(B) * F(A)),
+        Unproved(lambda A, n: n * F(A), lambda A, n: sqrt(n) * F(A)),
+    ),
+    "term by term": (
+        Unproved(lambda A, B, w: sqrt(F(A) ** 2 + F(B) ** 2) + F(A), lambda A, B, w: sqrt(F(A) ** 2 + F(B) ** 2) + w),
+        Unproved(
+            lambda A, B, C: sqrt(F(A) ** 2 + F(B) ** 2) + sqrt(F(A) ** 2 + F(B) ** 2),
+            lambda A, B, C: sqrt(F(A) ** 2 + F(B) ** 2) + F(C),
+        ),
+    ),
+    "assumed inequality": (
+        Unproved(lambda A, w: F(A) * w * w, lambda A: F(A), nonnegative=[lambda w: 1 - w]),
+        Unproved(lambda A, C: F(A), lambda C, A: F(C) + 0 * F(A), nonnegative=[lambda A, C: F(A) - F(C)]),
+        Unproved(lambda A, w: w * F(A), lambda w: w, nonnegative=[lambda A: 1 - F(A)]),
+    ),
+    "largest in an assumption": (
+        Unproved(
+            lambda A: F(A), lambda C, A: F(C) + 0 * F(A), nonnegative=[lambda A, C, D: maximum([F(C), F(D)]) - F(A)]
+        ),
+    ),
+    "assumed bound of entries": (
+        Unproved(
+            lambda A: maximum(absolute(A)),
+            lambda A, w: w + 0 * F(A),
+            nonnegative=[lambda A, w: w + absolute(A).reshape(-1)],
+        ),
+        Unproved(
+            lambda A: maximum(absolute(A)),
+            lambda A, w: w + 0 * F(A),
+            nonnegative=[lambda A, w: 2 * w - absolute(A).reshape(-1)],
+        ),
+        Unproved(
+            lambda C: maximum(absolute(C)),
+            lambda C, w: w + 0 * F(C),
+            nonnegative=[lambda A, w: w - absolute(A).reshape(-1)],
+        ),
+        Unproved(
+            lambda A: maximum(absolute(A)), lambda A: 1 + 0 * F(A), nonnegative=[lambda A: [1 - absolute(A[0, 0])]]
+        ),
+    ),
+    "assumed bound of a norm": (
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), nonnegative=[lambda A: N(A) - 1]),
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), nonnegative=[lambda A: 2 - N(A)]),
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), nonnegative=[lambda A, w: w - N(A)]),
+    ),
+    "equal signs": (
+        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, C: -A * C]),
+        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, C: A + C]),
+        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, U: A * U]),
+        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, C, w: w * (A * C)]),
+        Unproved(
+            lambda tall, wide: F(step(tall) - step(wide.reshape(2, 6))),
+            lambda tall: 0 * F(tall),
+            positive=[lambda tall, wide: tall.reshape(4, 3) * wide.reshape(4, 3).T.reshape(4, 3)],
+        ),
+    ),
+    "orthonormal frame": (
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A - 2 * eye(n)]),
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A + eye(n)]),
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, w, n: w * A.T @ A - w * eye(n)]),
+        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, B, n: B @ A - eye(n)]),
+        Unproved(lambda A, C: N(C), lambda C: 1 + 0 * F(C), zero=[lambda A, n: A.T @ A - eye(n)]),
+    ),
+    "multiple of the identity": (
+        Unproved(
+            lambda G, T: F(G @ T), lambda G, w, n: sqrt(n) * w**2, zero=[lambda G, T, w, n: w * (G @ T) - w**3 * eye(n)]
+        ),
+        Unproved(lambda G: F(G @ G), lambda G: 0 * F(G), zero=[lambda G, w: w * (G @ G)]),
+        Unproved(lambda G: F(G @ G @ G), lambda G: 0 * F(G), zero=[lambda G, T: G @ T]),
+        Unproved(lambda G, T: F(T @ T), lambda G: 0 * F(G), zero=[lambda G: G @ G]),
+        Unproved(lambda G: F(G @ G.T), lambda G: 0 * F(G), zero=[lambda G: G @ G]),
+    ),
+    "root of squares": (
+        Unproved(lambda A, B: F(A), lambda A, B: sqrt(F(A) ** 2 - F(B) ** 2)),
+        Unproved(lambda A, B: N(A), lambda A, B: sqrt(F(A) ** 2 - F(B) ** 2 / 10**6)),
+        Unproved(lambda A, B: F(A), lambda A, B: sqrt(F(A) ** 2 / 2 + F(B) ** 2)),
+    ),
+    "case of the largest": (
+        Unproved(lambda A, B: maximum([F(A), F(B)]), lambda A, B: F(A)),
+        Unproved(lambda A, B, w: w * maximum([F(A), F(B)]), lambda A, B, w: w * F(A)),
+        Unproved(lambda A: maximum([A[0, 0], A[0, 1]]), lambda A: F(A) / 2),
+    ),
+    "entries in pairs": (
+        Unproved(lambda A: maximum(absolute(A)), lambda A: absolute(A)),
+        Unproved(lambda A: maximum(row_norms(A)), lambda A: row_norms(A)),
+        Unproved(lambda A: maximum(1 / row_norms(A)), lambda A: 1 / row_norms(A)),
+        Unproved(lambda e: maximum(absolute(e)), lambda e: absolute(e)),
+        Unproved(lambda A: maximum(absolute(singular_values(A))), lambda A: absolute(singular_values(A))),
+        Unproved(lambda A: [F(A[:1]), F(A)], lambda A: [F(A), F(A[:1])]),
+        Unproved(lambda X, L: each(L, lambda i: F(X[i])), lambda X, L: each(L, lambda i: F(X[0]))),
+        Unproved(lambda e: row_norms(e), lambda e: row_norms(e).T),
+    ),
+    "numbers of symbols": (
+        Unproved(lambda A, n: F(A) * (2 if n % 6 == 0 else 1), lambda A: F(A)),
+        Unproved(lambda A, n: F(A) * (2 if n == 7 else 1), lambda A: F(A)),
+        Unproved(lambda A: F(A) * (1 if A.shape[0] != A.shape[1] else 2), lambda A: F(A)),
+        Unproved(lambda A: F(A) * (2 if F(A) == 1 else 1), lambda A: F(A)),
+        Unproved(lambda A: F(A) * (2 if A.shape[1] in (7, 9) else 1), lambda A: F(A)),
+        Unproved(lambda A: F(A[2:4]), lambda A: F(A)),
+        Unproved(lambda A: A[-1:].shape[0] + 0 * F(A), lambda A, m: m + 1 + 0 * F(A)),
+        Unproved(lambda A, n: F(A.reshape(n, n)), lambda A: F(A)),
+        Unproved(lambda A: F(A.sum(axis=-1).reshape(1, -1)), lambda A, m: F(ones(1, m) @ A)),
+        Unproved(lambda A: F(A.reshape(-1) * A.reshape(-1, 1)), lambda A: F(A * A)),
+    ),
+}
+
+
+def weights(name: str) -> Any:
+    """softmax of an input row."""
+    return softmax(input_matrix(name, *SHAPES[name]))
+
+
+def numbers() -> tuple[Any, Any, Any]:
+    """||A||_F, ||B||_F and ||A B||_F."""
+    A, B = (input_matrix(name, *SHAPES[name]) for name in "AB")
+    return F(A), F(B), F(A @ B)
+
+
+def block_of(A: Any, factor: int = 1) -> Any:
+    """blockdiag(diag(p_i) - f p_i p_i^T) for the rows p_i of the softmax of n logits, shape (n^2, n^2)."""
+    T = nodes.of("softmax", input_matrix("G", n, n).node)
+    shape = (n * n, n * n)
+    diagonals, products = (nodes.of(kind, T, shape=shape) for kind in ("rows as diagonals", "rows as outer products"))
+    return of(nodes.sum_of([(1, diagonals), (-factor, products)], shape))
+
+
+def minor(M: Any, i: int, j: int) -> Any:
+    """M without row i and column j."""
+    return without_column(without_column(M, j).T, i)
+
+
+def third_moment(v: Any, x: Any, y: Any, z: Any, sign: int = -1) -> Any:
+    """z^T (diag(u) - u p^T + sign p u^T) x for u = (diag(p) - p p^T) y."""
+    p = softmax(v).T
+    u = (diag(p) - p @ p.T) @ y
+    return z.T @ (diag(u) - u @ p.T + sign * p @ u.T) @ x
+
+
+def gram_of_rotation(A: Any, R: Any, sign: int = 1) -> Any:
+    """D + D^T + sign D^T D for D = A R A^T."""
+    D = A @ R @ A.T
+    return D + D.T + sign * D.T @ D
+
+
+def raises_at_offset(offset: int) -> bool:
+    """Whether no differential of M / (||M||_F + e) is found for this e."""
+
+    def normalised(A: Any) -> Any:
+        return A / (F(A) + offset)
+
+    A = input_matrix("A", m, n)
+    (symbol,) = (
+        s for s in norm(SPECTRAL, jacobian(normalised, "A", COLUMN)(A).node).free_symbols if s in world().atoms
+    )
+    return not any("derivative along" in name for name, _ in candidates(symbol))
