@@ -260,6 +260,35 @@ def test_a_structure_whose_defect_overflows_is_decided_in_balls() -> None:
     assert record.outcome == VIOLATED and "for certain (ball)" in record.message
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("wrong", [math.inf, -math.inf, math.nan])
+def test_a_mutant_that_overflows_is_not_detected_by_that(dtype: str, wrong: float) -> None:
+    """It is the formula itself wherever it has a value."""
+    claim = pair("overflowing-mutant", lambda t: t * 1, lambda t: t + 0 * t, Equal(), domains=["generic"])
+    claim.mutant("somewhere", lambda value: value.where(value > 0, wrong) if is_tensor(value) else value)
+    claim.mutant("everywhere", lambda value: value * 0 + wrong if is_tensor(value) else value)
+    record = record_of(claim, f"sampled {dtype}", BRIEF)
+    assert record.outcome == UPHELD and set(record.surviving) == {"somewhere", "everywhere"}
+    assert record.mutants["somewhere"]["residual"] < 1.0 and record.mutants["far above"]["killed"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_mutant_that_is_wrong_at_one_seed_and_overflows_at_others_is_detected(dtype: str) -> None:
+    """What is measured is the largest finite difference, at the seed where it is relatively farthest."""
+    claim = pair(
+        "seldom-wrong", lambda t: t * 1, lambda t: t + 0 * t, Equal(), domains=["generic"], sizes={"n": (1, 1)}
+    )
+
+    def seldom(value: Any) -> Any:
+        if not is_tensor(value):
+            return value
+        return (value * 2).where(value > 0.7, value.where(value > -0.7, math.inf))
+
+    claim.mutant("seldom", seldom)
+    record = record_of(claim, f"sampled {dtype}", BRIEF)
+    assert record.outcome == UPHELD and record.surviving == []
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 

@@ -88,7 +88,14 @@ HOLDS = claim("held")
 def test_words_that_sentences_are_made_of() -> None:
     nameless = Claim(toy.PAPER, "toy.bare", label="bare", statement="bare", relation=Equal())
     assert titled(HOLDS) == "held: toy held" and titled(nameless) == "bare"
-    assert [sentence(text) for text in ("a", "a. ", "a..", "a!", "a? ", "a…")] == ["a.", "a.", "a.", "a!", "a?", "a…"]
+    assert [sentence(text) for text in ("a X", "a. ", "a..", "a!", "a? ", "a…")] == [
+        "a X.",
+        "a.",
+        "a.",
+        "a!",
+        "a?",
+        "a…",
+    ]
     assert (capital("ab c"), capital("")) == ("Ab c", "")
     assert [counted(n, "claim") for n in (0, 1, 2, 2054)] == ["0 claims", "1 claim", "2 claims", "2,054 claims"]
     assert (counted(1, "claim has", "claims have"), counted(2, "claim has", "claims have")) == (
