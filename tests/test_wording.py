@@ -39,7 +39,18 @@ from verify.report.wording import (
     sentence,
     titled,
 )
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, OrderOfGrowth, Paper, PowerRate, QuadraticRate, TendsTo
+from verify.vocabulary import (
+    AtMost,
+    Claim,
+    Doubt,
+    Equal,
+    FollowsLaw,
+    OrderOfGrowth,
+    Paper,
+    PowerRate,
+    QuadraticRate,
+    TendsTo,
+)
 
 OTHER = Paper("other", "Another paper that does not exist", "no one, never", "row-major")
 MUTANTS = ("one", "two")
@@ -309,10 +320,13 @@ def test_an_erratum_shows_the_counterexamples_of_all_that_it_rests_on() -> None:
     (gap,) = [item for item in errata(report) if item.claim is GAP]
     assert names(gap.witnesses) == ["presumed", "step"]
     assert [witness.certificate["title"] for witness in witnesses_of(report, WRONG)] == ["wrong"]
-    assert witnesses_of(report, TRUE) == []
+    assert witnesses_of(report_of(TRUE, records=(evidence(TRUE),)), TRUE) == []
     kept = {item.claim.id: item for item in without_repeats(errata(report))}
     assert names(kept["toy.presumed"].witnesses) == ["presumed"] and kept["toy.presumed"].elsewhere == ()
     assert kept["toy.gapped"].witnesses == [] and kept["toy.gapped"].elsewhere == ("toy.presumed", "toy.step")
+    third = replace(gap, claim=TRUE, witnesses=gap.witnesses[:1])
+    only = without_repeats([*(replace(gap, witnesses=[witness]) for witness in gap.witnesses), third])
+    assert [names(item.witnesses) for item in only] == [["presumed"], ["step"], []], "what was shown stays shown"
     only = without_repeats([gap, replace(gap, claim=TRUE)])
     assert names(only[0].witnesses) == ["presumed", "step"] and only[0].elsewhere == ()
     assert only[1].witnesses == [] and only[1].elsewhere == ("toy.presumed", "toy.step")
@@ -345,7 +359,7 @@ def test_an_erratum_as_markdown() -> None:
         0,
         [Witness(WRONG, certificate())],
         [(TRUE, verdict(TRUE))],
-        ("toy.step",),
+        ("toy.step", "toy.user"),
     )
     assert erratum_markdown(item) == [
         "### wrong: toy wrong (`toy.wrong`): refuted (error)", "", "$$wrong$$", "", "why.", "",
@@ -353,7 +367,7 @@ def test_an_erratum_as_markdown() -> None:
         "Counterexample to `toy.wrong`, exact arithmetic: two by two", "",
         "Violated: as printed = 3 ≠ 2 = in truth", "",
         "```python", item.witnesses[0].snippet, "# as printed: 3", "# in truth: 2", "# difference: 1", "```", "",
-        "Counterexamples that it shares: see `toy.step`.", "",
+        "Counterexamples that it shares: see `toy.step`, `toy.user`.", "",
         "Correction `toy.true-statement` (holds):", "", "$$true-statement$$", "",
     ]  # fmt: skip
     assert erratum_markdown(item, 2)[0].startswith("## wrong")
@@ -376,6 +390,8 @@ def test_an_erratum_as_markdown() -> None:
 
 
 def test_remarks_stand_under_their_heading() -> None:
+    doubt = Doubt("t", "a dot may be lost")
+    assert remarks_of(claim("doubted", doubt=doubt)) == [("Doubt about the text", str(doubt))]
     noted = claim("noted", note="A note", presumes=["toy.step"], expects="gap", missing="t > 0")
     assert remarks_of(noted) == [("Missing hypothesis", "t > 0"), ("Note", "A note")] and remarks_of(TRUE) == []
     lines = erratum_markdown(Erratum(noted, verdict(noted, "gap"), "text", 0, [], []))
