@@ -98,11 +98,11 @@ class Scores:
 
     @property
     def telling(self) -> list[int]:
-        """The seeds to look at: the highest scores, the bound that is broken by most, and one of which floats say nothing."""
+        """The seeds to look at: the highest scores, the bounds that are broken by most, and one of which floats say nothing."""
         broken = _largest(self.excess, self.usable & (self.excess > 0), 1)
-        return list(
-            dict.fromkeys([*_largest(self.score, self.usable), *broken, *_largest(self.score, self.unclear, 1)])
-        )
+        beyond = _largest(self.excess, self.usable & self.score.isposinf(), 1)
+        finite = _largest(self.score, self.usable & self.score.isfinite())
+        return list(dict.fromkeys([*finite, *broken, *beyond, *_largest(self.score, self.unclear, 1)]))
 
 
 class BoundAttack(Attack[AtMost]):
@@ -161,8 +161,10 @@ class BoundAttack(Attack[AtMost]):
             alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < CLEARLY_DEAD]
             sides = all_in_batch(claim, [mutant.function for mutant in alive], raw)
             for mutant, side in zip(alive, sides, strict=True):
-                wrong = self._score(found.left, side).nan_to_num(-math.inf, BEYOND, -math.inf)
-                for index in _largest(wrong, found.usable):
+                wrong = self._score(found.left, side)
+                beyond = _largest((found.left - side).amax(1), found.usable & wrong.isposinf(), 1)
+                # where both sides nearly vanish an infinite ratio may be rounding, which must not crowd out others
+                for index in [*_largest(wrong.nan_to_num(-math.inf, -math.inf, -math.inf), found.usable), *beyond]:
                     mutants[mutant.name] = max(mutants[mutant.name], at(index).excess(mutant.function))
             found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
             if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
