@@ -93,6 +93,7 @@ def test_accuracy_says_units_ulps_and_where() -> None:
         finding(residual=3.5, ulps=2.0, at="ties").accuracy()
         == "3.5 units, 2 ulps of the largest entry, at 'ties' inputs"
     )
+    assert finding(residual=1.5, at="ties").accuracy() == "1.5 units, at 'ties' inputs"
     assert finding(residual=3.5, why="it is off").accuracy() == "3.5 units; it is off"
     assert finding(ulps=0.25).accuracy() == "0.25 ulps of the largest entry" and finding(at="ties").accuracy() == ""
     assert finding(residual=3.5).accuracy() == "3.5 units"
@@ -156,6 +157,14 @@ def test_a_claim_is_satisfied_where_it_is_in_every_dtype() -> None:
     )  # fmt: skip
     assert found.satisfied == ["b"] and found.broken == ["c"] and found.accuracy == {"float64": 1.0, "float32": 2.0}
     assert [item.check for item in found.with_status(UNREACHED)] == ["d"]
+
+
+def test_a_report_names_no_status_that_nothing_has_and_breaks_long_lists() -> None:
+    names = [f"claim-{number:03}" for number in range(9)] + ["claim-00009", "claim-010"]  # ten are 111 characters
+    text = str(report(*(finding(name, UNCHECKABLE, "too small") for name in names)))
+    first = "  " + ", ".join(names[:9]) + ","
+    assert text.splitlines()[1:] == ["", "not checkable: 11, too small", first, "  " + ", ".join(names[9:])]
+    assert len(", ".join(names[:10]) + ",") == 111
 
 
 def test_a_report_in_full() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from verify.report.errata import (
     witnesses_of,
 )
 from verify.report.model import Report, build, counts, kinds, nonzero, quality, restricted, status_of
-from verify.report.sides import Sides, Violation, number, short
+from verify.report.sides import Sides, Violation, described, number, short, sides_of
 from verify.report.wording import (
     KIND_NAMES,
     capital,
@@ -53,6 +54,7 @@ from verify.vocabulary import (
 )
 
 OTHER = Paper("other", "Another paper that does not exist", "no one, never", "row-major")
+OURS = Paper("ours", "Claims of this project", "", "row-major", of_project=True)
 MUTANTS = ("one", "two")
 
 
@@ -399,6 +401,88 @@ def test_remarks_stand_under_their_heading() -> None:
 
 
 # -- the two sides -----------------------------------------------------------------------------------------------------
+
+
+def documented(text: str | None, name: str = "_norm_of_it_") -> Any:
+    """A function with this docstring and name."""
+
+    def function(A: toy.A_mn) -> Any:
+        return A
+
+    function.__doc__, function.__name__ = text, name
+    return function
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("The norm of A.", "the norm of A"),
+        ("The norm of A, shape (m, n) (Lemma 2).", "the norm of A"),
+        ("Both norms, each of shape (m,).", "both norms"),
+        ("The norm, a scalar.", "the norm"),
+        ("The norm, an entry.", "the norm, an entry"),
+        ("Norm of A (Eq. (3)).  It is large.", "norm of A"),
+        ("Norm of A (Section 4, Table (2)).", "norm of A"),
+        ("Norm of A (of the paper).", "norm of A (of the paper)"),
+        ("Norm\n  of A\n\nMore text.", "norm of A"),
+        ("Norm of A; and more.", "norm of A"),
+        ("Norm of A: and more.", "norm of A"),
+        (
+            "Norm by Eq. (3) and Fig. 4, cf. others, i.e. e.g. such.",
+            "norm by Eq. (3) and Fig. 4, cf. others, i.e. e.g. such",
+        ),
+        ("F of A.", "F of A"),
+        ("||A||_2 of A.", "||A||_2 of A"),
+        ("DE/dt of A.", "DE/dt of A"),
+        ("x" * 72, "x" * 72),
+        ("x" * 73, "x" * 71 + "…"),
+        ("A" + "b" * 39 + ", " + "c" * 40, "a" + "b" * 39),
+        ("A" + "b" * 19 + ", " + "c" * 60, ("a" + "b" * 19 + ", " + "c" * 60)[:71] + "…"),
+        ("A" + "b" * 29 + " (c, d" + "e" * 60, ("a" + "b" * 29 + " (c, d" + "e" * 60)[:71] + "…"),
+        ("A" + "b" * 29 + " for c with [d of " + "e" * 60, "a" + "b" * 29 + " for c"),
+        ("A" + "b" * 29 + " at {c} of " + "e" * 60, "a" + "b" * 29 + " at {c}"),
+        (None, "norm of it"),
+    ],
+)
+def test_a_function_is_called_by_the_first_words_of_its_docstring(text: str | None, said: str) -> None:
+    assert described(documented(text)) == said
+
+
+def test_a_function_without_words_is_called_by_its_name_or_expression() -> None:
+    twice = lambda A: 2 * A  # noqa: E731
+    nothing = lambda A: zeros(A)  # noqa: E731, F821, PLW0108
+    long = lambda A: A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + A  # noqa: E731
+    pair = (lambda A: A, lambda A: 2 * A)
+    assert described(twice) == "`2 * A`" and described(nothing) == "0"
+    assert described(long) == "" and described(pair[0]) == "", "too long, or one of several"
+    assert described(eval("lambda A: 2 * A")) == "", "no source"
+
+    @functools.wraps(documented("The inner one."))
+    def outer(A: toy.A_mn) -> Any:
+        return A
+
+    assert described(outer) == "the inner one"
+
+
+def test_sides_have_the_names_that_the_claim_gives_or_those_of_its_functions() -> None:
+    def of(relation: Any, left: str = "The norm.", right: str = "The bound.", oracle: bool = True) -> Sides:
+        found = toy.toy("sided", relation)
+        found.formula(documented(right))
+        if oracle:
+            found.oracle(documented(left))
+        return sides_of(found)
+
+    assert of(AtMost()) == Sides("the norm", "the bound", "≤")
+    assert of(AtMost(left="a", right="b")) == Sides("a", "b", "≤")
+    assert of(AtMost(), "Same.", "Same.") == Sides("same, left", "same, right", "≤")
+    assert of(AtMost(), oracle=False) == Sides("left side", "the bound", "≤")
+    assert of(AtMost(), " ", " ") == Sides("left side", "right side", "≤")
+    assert of(Equal()) == Sides("as printed", "in truth", "=") and of(Equal(left="a", right="b")) == Sides(
+        "a", "b", "="
+    )
+    own = Claim(OURS, "ours.a", label="a", name="a", statement="a", relation=Equal())
+    own.formula(toy.product_transposed)
+    assert sides_of(own) == Sides("as stated", "in truth", "=")
 
 
 def test_numbers_of_enclosures_and_rationals() -> None:
