@@ -96,14 +96,18 @@ def test_balls_differ_for_certain_or_are_told_how_closely_they_agree() -> None:
         assert _object_residual(balls(0, 0), balls(0, 0), "ball") == (0.0, -math.inf)
         assert _object_residual(balls(), balls(), "ball") == (0.0, -math.inf), "nothing differs from nothing"
         assert _object_residual(balls(radius=1.0), balls(), "ball") == (0.0, -math.inf)
-        wide = np.array([flint.arb(0, 1e308) * flint.arb(2) ** 5000], dtype=object)
-        assert _object_residual(wide, balls(0), "ball") == (0.0, -math.inf), "the scale holds 0"
+        nearly = _object_residual(balls(0, radius=2.0**-60), balls(0), "ball")
+        assert nearly == (0.0, -math.inf), "both sides vanish, as far as a narrow enclosure tells"
 
 
 def test_balls_too_wide_to_decide_are_refused_unless_they_differ_for_certain() -> None:
     with precision(200):
         with pytest.raises(ArithmeticUnsupported, match=r"^the enclosure is too wide to decide$"):
             _object_residual(balls(1, radius=0.01), balls(1), "ball")
+        wide = np.array([flint.arb(0, 1e308) * flint.arb(2) ** 5000], dtype=object)
+        for around_zero in (wide, balls(0, radius=1.0), balls(0, radius=2.0**-49)):
+            with pytest.raises(ArithmeticUnsupported, match=r"^the enclosure is too wide to decide$"):
+                _object_residual(around_zero, balls(0), "ball")
         residual, digits = _object_residual(balls(3, radius=0.01), balls(1), "ball")
         assert residual > 2.0**190 and digits == pytest.approx(math.log10(0.5), abs=0.01)
         with pytest.raises(ArithmeticUnsupported):
@@ -283,6 +287,8 @@ def test_of_a_bound_an_excess_above_zero_is_excluded() -> None:
 def test_scores_are_ratios_or_relative_excesses() -> None:
     left, right = torch.tensor([[1.0, 0.0], [3.0, 1.0]]), torch.tensor([[2.0, 0.0], [2.0, 4.0]])
     assert BoundAttack(AtMost())._score(left, right).tolist() == [0.5, 1.5]
+    one_bound = BoundAttack(AtMost())._score(torch.tensor([[1.0, 3.0], [-1.0, -3.0]]), torch.tensor([[2.0], [-2.0]]))
+    assert one_bound.tolist() == [1.5, 2.0]
     signed = BoundAttack(AtMost(signed=True))._score(left, right)
     assert signed.tolist() == pytest.approx([0.0, 1 / 5])
 

@@ -367,6 +367,13 @@ def test_a_derivation_by_a_fact_that_does_not_stand_proves_nothing(fact: Claim, 
     assert why in found["toy.lemma"].why and "toy.lemma is not proved" in found["toy.theorem"].why
 
 
+def test_a_reading_that_is_derived_stands_with_its_facts_and_all_that_do_not_stand_are_named() -> None:
+    read = claim("read", reading=Reading("large", "above 1"), expects="reading")
+    found = judge_all({read.id: read}, derived_from(read, "toy.thm-2.1", "toy.eq-3.4"))["toy.read"]
+    wrong = "toy.thm-2.1 is no claim; toy.eq-3.4 is no claim"
+    assert found.why == f"not proved, its derivation uses what does not stand: {wrong}" and found.status == "open"
+
+
 def test_a_derivation_stands_with_its_facts_and_where_nothing_is_known_of_them() -> None:
     lemma, fact = claim("lemma"), claim("fact")
     read = claim("read", reading=Reading("large", "above 1"), expects="reading")

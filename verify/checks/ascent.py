@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from verify.vocabulary.shapes import Real, Spec
@@ -26,10 +26,11 @@ Score = Callable[[Mapping[str, Any]], Any]
 
 @dataclass
 class Ascent:
-    """Where the ascent from one batch of inputs ended, and how many inputs it saw."""
+    """Where the ascent from one batch of inputs ended, how many inputs it saw, and where its score was infinite on the way."""
 
     raw: Tensors
     seen: int = 0
+    crossed: list[Tensors] = field(default_factory=list)
 
 
 class _Adam:
@@ -95,16 +96,31 @@ def _ascend(specs: Mapping[str, Spec], group: Sequence[Ascent], score: Score, st
     lengths = [len(next(value for value in ascent.raw.values() if not isinstance(value, int))) for ascent in group]
     stops, adam = [_Stop(max(steps // 4, PATIENCE)) for _ in group], _Adam(list(free.values()))
     rising = list(range(len(group)))
+    crossed = torch.zeros(sum(lengths), dtype=torch.bool)
+
+    def rows(place: int) -> slice:
+        return slice(sum(lengths[:place]), sum(lengths[: place + 1]))
 
     def settle(places: Sequence[int]) -> None:
         for place in places:
-            own = slice(sum(lengths[:place]), sum(lengths[: place + 1]))
+            own = rows(place)
             group[place].raw = {**static, **{name: value.detach()[own].clone() for name, value in free.items()}}
+
+    def keep_crossings(scores: torch.Tensor) -> None:
+        """Keep the inputs at which the score of a seed is infinite for the first time: no slope leads further, or back."""
+        new = scores.isposinf().cpu() & ~crossed
+        for place in rising if bool(new.any()) else ():
+            here = new[rows(place)]
+            if bool(here.any()):
+                kept = {name: value.detach()[rows(place)][here.to(value.device)] for name, value in free.items()}
+                group[place].crossed.append({**static, **kept})
+        crossed.logical_or_(new)
 
     for _ in range(steps):
         scores = score({**static, **free})
         for place in rising:
             group[place].seen += lengths[place]
+        keep_crossings(scores.detach())
         each = scores.detach().split(lengths)
         stopped = (
             rising if not scores.requires_grad else [place for place in rising if stops[place].reached(each[place])]

@@ -221,8 +221,11 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
         scale = max(abs(one), abs(other), 1e-300)
         computed = values.number(entry.bound, at)
         gaps = values.number(entry.left, at) - one, values.number(entry.right, at) - other
-        worst = max(worst, *(abs(gap) / scale for gap in gaps))
-        above = max(above, (one - computed) / scale, (computed - other) / scale)
+        found = [abs(gap) / scale for gap in gaps], [(one - computed) / scale, (computed - other) / scale]
+        if not np.isfinite(found).all():  # what is no number compares with nothing
+            worst = above = np.inf
+            break
+        worst, above = max(worst, *found[0]), max(above, *found[1])
     if max(worst, above) > AGREEMENT and _blurred(claim, proof, raw, sizes, values):
         return None
     return Spot(sizes, float(worst), float(above))

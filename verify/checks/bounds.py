@@ -32,6 +32,8 @@ KEPT = 6
 RISES = 48
 #: A mutant whose bound is broken by this many units is not attacked further.
 CLEARLY_DEAD = 1e6
+#: The score of a bound that is broken by more than a ratio can say.
+BEYOND = 1e300
 
 
 @dataclass(order=True)
@@ -47,7 +49,8 @@ class Candidate:
 class Hall:
     """The candidates with the highest scores, and how the highest came about as more inputs were seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "ratio") -> None:
+        self.of = of
         self._heap: list[Candidate] = []
         self._counter = itertools.count()
         self.seen = 0
@@ -66,16 +69,40 @@ class Hall:
     def best_first(self) -> list[Candidate]:
         return sorted(self._heap, reverse=True)
 
-    def history(self, signed: bool) -> dict[str, Any]:
+    def history(self) -> dict[str, Any]:
         """The highest score so far over the number of inputs seen, in at most `RISES` points, first and last included."""
         last = len(self._rises) - 1
         kept = {round(last * k / (RISES - 1)) for k in range(RISES)} if last >= RISES else range(last + 1)
         return {
-            "of": "relative excess" if signed else "ratio",
+            "of": self.of,
             "inputs": self.seen,
             "ascent from": self.climbing_from,
             "rises": [[self._rises[k][0], float(f"{self._rises[k][1]:.9g}")] for k in sorted(kept)],
         }
+
+
+@dataclass
+class Scores:
+    """What floats say of a batch: per seed the score, by how much the bound is broken, and what may be believed of that.
+
+    `usable`: both sides are finite and the assumptions hold.  `unclear`: something overflowed or is no number, so that balls
+    have to be asked.
+    """
+
+    left: Any
+    score: Any
+    excess: Any
+    usable: Any
+    unclear: Any
+    undefined: int
+
+    @property
+    def telling(self) -> list[int]:
+        """The seeds to look at: the highest scores, the bounds that are broken by most, and one of which floats say nothing."""
+        broken = _largest(self.excess, self.usable & (self.excess > 0), 1)
+        beyond = _largest(self.excess, self.usable & self.score.isposinf(), 1)
+        finite = _largest(self.score, self.usable & self.score.isfinite())
+        return list(dict.fromkeys([*finite, *broken, *beyond, *_largest(self.score, self.unclear, 1)]))
 
 
 class BoundAttack(Attack[AtMost]):
@@ -101,7 +128,7 @@ class BoundAttack(Attack[AtMost]):
         """Search for a violation; whatever comes closest is decided in balls, and shrunk if it breaks the bound."""
         import hypothesis
 
-        tally, hall = Tally(), Hall()
+        tally, hall = Tally(), Hall("relative excess" if self.relation.signed else "ratio")
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
@@ -114,28 +141,30 @@ class BoundAttack(Attack[AtMost]):
             before, seeds = dict(mutants), draw.seeds or settings.effort.batch
             arrays = draw.arrays(claim, seeds)
             raw = raw_tensors(claim, arrays, settings, "float64")
-            left, score, usable, undefined = self._scores(claim, raw)
-            tally.count(draw, len(usable), int(usable.sum()), undefined)
+            found = self._scores(claim, raw)
+            tally.count(draw, len(found.usable), int(found.usable.sum()), found.undefined)
             hall.seen = tally.examples
-            if not bool(usable.any()):
-                return
             best = -math.inf
             places: dict[int, Place] = {}
 
             def at(index: int) -> Place:
                 return places.setdefault(index, Place(claim, one_of(claim, arrays, index)))
 
-            for index in _largest(score, usable):
-                value = self._settled(float(score[index]), at(index))
+            for index in found.telling:
+                value = self._settled(float(found.score[index]), at(index))
                 hall.offer(value, at(index), dict(draw.sizes))
                 best = max(best, value)
             refuted = claim.expects == "refuted" and best > (0.0 if self.relation.signed else 1.0)
+            if not bool(found.usable.any()):
+                return
             starts.append((best, draw))
             alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < CLEARLY_DEAD]
             sides = all_in_batch(claim, [mutant.function for mutant in alive], raw)
             for mutant, side in zip(alive, sides, strict=True):
-                wrong = self._score(left, side).nan_to_num(-math.inf, -math.inf, -math.inf)
-                for index in _largest(wrong, usable):
+                wrong = self._score(found.left, side)
+                beyond = _largest((found.left - side).amax(1), found.usable & wrong.isposinf(), 1)
+                # where both sides nearly vanish an infinite ratio may be rounding, which must not crowd out others
+                for index in [*_largest(wrong.nan_to_num(-math.inf, -math.inf, -math.inf), found.usable), *beyond]:
                     mutants[mutant.name] = max(mutants[mutant.name], at(index).excess(mutant.function))
             found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
             if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
@@ -161,23 +190,37 @@ class BoundAttack(Attack[AtMost]):
         record.details["witnesses"] = found_now.data()
         return record
 
-    def _scores(self, claim: Claim, raw: dict[str, Any]) -> tuple[Any, Any, Any, int]:
-        """The left side, and per seed: the score, whether it counts; and how many seeds leave the bound undefined."""
+    def _scores(self, claim: Claim, raw: dict[str, Any]) -> Scores:
+        """What floats say of the claim at every seed of a batch."""
+        import torch
+
         functions = [claim.the_formula, claim.the_oracle, *float_tests(claim)]
         right, left, *tests = all_in_batch(claim, functions, raw)
-        score = self._score(left, right)
         defined = right.isfinite().all(1) & left.isfinite().all(1)
-        usable = floats_meet(claim, tests, defined) & score.isfinite()
-        return left, score, usable, int((~defined).sum())
+        usable = floats_meet(claim, tests, defined)
+        finite = torch.stack([defined, *(test.isfinite().all(1) for test in tests)]).all(0)
+        unclear = ~finite & ~usable
+        score = self._score(left, right).masked_fill(unclear, math.nan)
+        return Scores(left, score, (left - right).amax(1), usable, unclear, int((~defined).sum()))
 
     def _score(self, left: Any, right: Any) -> Any:
-        if self.relation.signed:
-            return ((left - right) / (1e-300 + left.abs() + right.abs()).amax(1, keepdim=True)).amax(1)
-        ratio = left / right
-        return ratio.where((left != 0) | (right != 0), 0.0).amax(1)  # 0 <= 0 holds, and is not tight
+        """Per seed how near the entry that is nearest to its bound comes to it, shape (batch,).
+
+        By ratio: left / right, and right / left where the right side is below -left, so that the score grows with the way to a
+        broken bound through every sign of the sides.  It is above 1 if and only if a bound is broken, infinite where the
+        right side is not positive and the left not negative; 0 <= 0 holds, and is not tight.
+        """
+        if self.relation.signed:  # halves, of which no sum overflows
+            scale = (5e-301 + left.abs() / 2 + right.abs() / 2).amax(1, keepdim=True)
+            return ((left / 2 - right / 2) / scale).amax(1)
+        below = (left < 0) & (right < -left)
+        ratio = (right / left.where(below, -1.0)).where(below, left / right.masked_fill(right <= 0, 1.0))
+        ratio = ratio.masked_fill((right <= 0) & (left >= 0), math.inf)
+        return ratio.masked_fill((right == 0) & (left == 0), 0.0).amax(1)
 
     def _settled(self, score: float, place: Place) -> float:
-        """The score of one seed, taken from balls where floats see a violation: rounding must not crowd out tight inputs.
+        """The score of one seed, taken from balls where floats see a violation or nothing: rounding must not crowd out tight
+        inputs, and what overflows may be broken.
 
         Where both sides nearly vanish, the ratio of their float values is noise and may be anything.
         """
@@ -187,7 +230,7 @@ class BoundAttack(Attack[AtMost]):
         if decision is None:
             return -math.inf
         if decision.certain:
-            return score
+            return min(BEYOND, score)  # which is no number where floats say nothing
         if self.relation.signed:
             return 0.0
         return -math.inf if decision.ratio is None else min(decision.ratio, 1.0)
@@ -203,14 +246,14 @@ class BoundAttack(Attack[AtMost]):
 
         for draw, ascent in zip(starts, ascents(claim.parameters, raws, score, steps), strict=True):
             hall.seen += ascent.seen
-            _, scores, usable, _ = self._scores(claim, ascent.raw)
-            for index in _largest(scores, usable) if bool(usable.any()) else []:
-                found = {
-                    name: value if isinstance(value, int) else value[index].cpu().numpy()
-                    for name, value in ascent.raw.items()
-                }
-                place = Place(claim, found)
-                hall.offer(self._settled(float(scores[index]), place), place, dict(draw.sizes))
+            for raw in (ascent.raw, *ascent.crossed):
+                found = self._scores(claim, raw)
+                for index in found.telling:
+                    place = Place(claim, {
+                        name: value if isinstance(value, int) else value[index].cpu().numpy()
+                        for name, value in raw.items()
+                    })  # fmt: skip
+                    hall.offer(self._settled(float(found.score[index]), place), place, dict(draw.sizes))
 
     def _judged(
         self,
@@ -254,7 +297,7 @@ class BoundAttack(Attack[AtMost]):
             separation=separation_of(mutants, 1.0),
             mutants={name: scored(value) for name, value in mutants.items()},
             message=message,
-            details={"search": hall.history(self.relation.signed), **details},
+            details={"search": hall.history(), **details},
         )
 
     def _shrunk_violation(self, claim: Claim, candidate: Candidate) -> tuple[str, dict[str, Any]]:
@@ -294,7 +337,7 @@ class BoundAttack(Attack[AtMost]):
             if decision is None:
                 continue
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
-            hall.offer(min(score, 1e300), place, dict(draw.sizes))
+            hall.offer(min(score, BEYOND), place, dict(draw.sizes))
             for mutant in claim.mutants:
                 mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)

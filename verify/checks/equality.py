@@ -127,7 +127,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 if not right.shape[1]:
                     continue
                 gaps = (wrong - right).abs().nan_to_num(0.0, 0.0, 0.0).amax(1)
-                index = int((gaps / size.clamp(min=1e-300)).masked_fill(~usable, -1.0).argmax())
+                index = int(_relative(gaps, size).masked_fill(~usable, -1.0).argmax())
                 unit = self._unit(claim, arrays, index, dtype)
                 if unit.usable and unit.value > 0.0:
                     mutants[mutant.name] = max(mutants[mutant.name], _in_units(float(gaps[index]), unit.value))
@@ -153,13 +153,22 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             finite = (left.isfinite() & right.isfinite()).all(1)
             usable = floats_meet(claim, values[len(sides) :], finite)
             undefined = int((~finite).sum())
+            one_sided = (left.isfinite() != right.isfinite()).any(1) if len(sides) == 2 else ~finite
+            if bool(one_sided.any()):  # at one of these seeds balls say whether the sides differ or floats overflow
+                seed = one_of(claim, arrays, int(one_sided.nonzero()[0, 0]))
+                if found := self._differing(claim, seed, draw):
+                    worst = math.inf
+                    if claim.expects != "refuted":
+                        tally.count(draw, len(finite), int(usable.sum()), undefined)
+                        raise found
             if not bool(usable.any()):
                 tally.count(draw, len(finite), 0, undefined)
                 return
             difference = (left - right).abs().amax(1) if left.shape[1] else left.sum(1)
-            size = (left.abs() + right.abs()).amax(1) if left.shape[1] else left.sum(1)
+            # halves, of which no sum overflows
+            size = (left.abs() / 2 + right.abs() / 2).amax(1) if left.shape[1] else left.sum(1)
             while True:
-                relative = (difference / size.clamp(min=1e-300)).masked_fill(~usable, -1.0)
+                relative = _relative(difference, size).masked_fill(~usable, -1.0)
                 index = int(relative.argmax())
                 unit = self._unit(claim, arrays, index, dtype)
                 if not (unit.usable and bool(usable.any())):
@@ -202,8 +211,32 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         record.details["witnesses"] = found_now.data()
         return record
 
+    def _differing(self, claim: Claim, seed: dict[str, Any], draw: Draw | Given) -> Violated | None:
+        """What balls find at one seed: that both sides differ for certain, or None."""
+        try:
+            inputs = claim.prepare(as_balls(seed))
+            if satisfies(claim, inputs) is not True:
+                return None
+            left, right, problem = self._both(claim, inputs)
+            residual = math.inf if problem else _object_residual(left, right, "ball")[0]
+        except UNDEFINED:
+            return None
+        if residual <= 1.0:
+            return None
+        described = _described(draw, seed, midpoints(left), midpoints(right), residual)
+        return Violated("the two sides differ for certain (ball), where floats overflow", described)
+
     def _unit(self, claim: Claim, arrays: dict[str, Any], index: int, dtype: str) -> Unit:
         return unit_at(claim, self._functions(claim), one_of(claim, arrays, index), BITS[dtype])
+
+    def _both(self, claim: Claim, inputs: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, str | None]:
+        """Both sides at prepared inputs of one seed, in ball or exact arithmetic, and how their shapes differ."""
+        value, oracle = claim.evaluate(self.left(claim), inputs), self.right(claim)
+        left = flat_objects(value)
+        if oracle is None:
+            return left, np.zeros(left.shape, dtype=object), None
+        other = claim.evaluate(oracle, inputs)
+        return left, flat_objects(other), shapes_differ(value, other)
 
     def _functions(self, claim: Claim) -> list[Callable[..., Any]]:
         right = self.right(claim)
@@ -245,7 +278,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
     ) -> Record:
         details = dict(found.details) if found else {}
         violated = found is not None or worst > limit
-        message = "no example satisfied the assumptions" if tally.satisfied == 0 else str(found) if found else ""
+        message = str(found) if found else "no example satisfied the assumptions" if tally.satisfied == 0 else ""
         return blank(
             claim,
             check,
@@ -316,12 +349,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 if met is not True:
                     tally.count(draw, 1, 0, 0)
                     continue
-                value, oracle, problem = claim.evaluate(self.left(claim), inputs), self.right(claim), None
-                left = flat_objects(value)
-                right = np.zeros(left.shape, dtype=object)
-                if oracle is not None:
-                    other = claim.evaluate(oracle, inputs)
-                    right, problem = flat_objects(other), shapes_differ(value, other)
+                left, right, problem = self._both(claim, inputs)
                 residual, digits = (math.inf, -math.inf) if problem else _object_residual(left, right, arithmetic)
                 for mutant in tried:
                     wrong = flat_objects(claim.evaluate(self.mutated(claim, mutant.function), inputs))
@@ -378,6 +406,11 @@ def _underflows(claim: Claim, functions: Sequence[Callable[..., Any]], raw: dict
     return underflows(claim, functions, raw, index)
 
 
+def _relative(difference: Any, size: Any) -> Any:
+    """Differences in sizes of what they are of, shape (batch,); 0 where both sides vanish."""
+    return difference / size.where(size > 0, 1.0)
+
+
 def _in_units(difference: float, unit: float) -> float:
     if difference == 0.0:
         return 0.0
@@ -407,7 +440,9 @@ def _object_residual(left: np.ndarray, right: np.ndarray, arithmetic: str) -> tu
     scale = magnitude(left) + magnitude(right)
     gap = max((flint.arb(entry).abs_lower() for entry in difference), key=float, default=flint.arb(0))
     spread = max((flint.arb(entry).abs_upper() for entry in difference), key=float, default=flint.arb(0))
-    if scale.contains(0) or not scale.is_finite():
+    if scale.contains(0):  # both sides vanish, as far as enclosures tell that are narrow
+        if gap == 0 and not float(spread) <= 2.0 ** (-flint.ctx.prec / 4):
+            raise ArithmeticUnsupported("the enclosure is too wide to decide")
         return (0.0 if gap == 0 else math.inf), -math.inf
     relative = float((spread / scale).mid())
     if relative > 2.0 ** (-flint.ctx.prec / 4):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from verify.checks.attack import Attack, Check
@@ -36,18 +36,19 @@ class LawAttack(Attack[FollowsLaw]):
             tally.count(draw, self.relation.samples, self.relation.samples, 0)
             sizes = in_words(dict(draw.sizes))
             found += [(sizes, test) for test in self._run(claim, claim.the_formula, draw, settings)]
-        p_true = min(1.0, min(test.p for _, test in found) * len(found))
+        p_true = _smallest_p([test for _, test in found])
         budget = FALSE_ALARM * len(found)
         p_mutants = {}
         for mutant in claim.mutants:
             tests: list[LawTest] = []
             for draw in draws:  # until it is dead
                 tests += self._run(claim, mutant.function, draw, settings)
-                p_mutants[mutant.name] = min(1.0, min(test.p for test in tests) * len(tests))
+                p_mutants[mutant.name] = _smallest_p([test for test in tests if not math.isnan(test.p)])
                 if p_mutants[mutant.name] < min(budget, p_true / SEPARATION):
                     break
         gaps = {name: p_true / p for name, p in p_mutants.items()}
-        lowest = min(found, key=lambda pair: pair[1].p)
+        sizes, lowest = min(found, key=lambda pair: -1.0 if math.isnan(pair[1].p) else pair[1].p)
+        said = "a sample is no number" if math.isnan(lowest.p) else f"p = {lowest.p:.3g}"
         return blank(
             claim,
             "law",
@@ -61,12 +62,12 @@ class LawAttack(Attack[FollowsLaw]):
                 name: {"residual": value, "killed": value >= SEPARATION and p_mutants[name] < budget}
                 for name, value in gaps.items()
             },
-            message="" if p_true >= budget else f"{lowest[1].name} at {lowest[0]}: p = {lowest[1].p:.3g}",
+            message="" if p_true >= budget else f"{lowest.name} at {sizes}: {said}",
             details={
                 "tests": [
-                    {"sizes": sizes, "name": t.name, "p": t.p, "samples": t.samples}
+                    {"sizes": at, "name": t.name, "p": t.p, "samples": t.samples}
                     | ({"observed": t.observed} if t.observed and place < KEPT else {})
-                    for place, (sizes, t) in enumerate(found)
+                    for place, (at, t) in enumerate(found)
                 ],
                 "samples": self.relation.samples,
                 "false alarm": budget,
@@ -77,6 +78,12 @@ class LawAttack(Attack[FollowsLaw]):
         arrays = draw.arrays(claim, 1)
         raw = {name: value if isinstance(value, int) else value[0] for name, value in arrays.items()}
         return law_tests(claim, formula, raw, draw.seed, settings, self.relation.samples)
+
+
+def _smallest_p(tests: Sequence[LawTest]) -> float:
+    """The smallest p-value times the number of tests, at most 1; NaN where one of them has none."""
+    found = [test.p for test in tests]
+    return math.nan if any(map(math.isnan, found)) else min([1.0, *(p * len(found) for p in found)])
 
 
 def law_tests(

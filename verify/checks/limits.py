@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from typing import Any
@@ -76,11 +77,13 @@ class LimitAttack(Attack[TendsTo]):
                 worst_final = max(worst_final, logs[-1])
                 orders.append(self._observed(logs))
                 for mutant in claim.mutants:
-                    wrong = _log_errors(values, at_objects(claim, mutant.function, as_balls(seed)))
-                    finals[mutant.name] = max(finals[mutant.name], wrong[-1])
+                    with contextlib.suppress(*UNDEFINED):  # a limit without a value is no measured mismatch
+                        _require_finite(wrong := at_objects(claim, mutant.function, as_balls(seed)))
+                        finals[mutant.name] = max(finals[mutant.name], _log_errors(values, wrong)[-1])
         fitted = [order for order in orders if order is not None]
         if isinstance(self.relation.rate, QuadraticRate):
-            converged = worst_final < REACHED and bool(fitted) and min(fitted) >= self.relation.rate.order
+            order = self.relation.rate.order
+            converged = worst_final < REACHED and bool(fitted) and all(found >= order for found in fitted)
         else:
             converged = all(order >= self.relation.rate.exponent - self.relation.rate.slack for order in fitted)
         gaps = {name: 10.0 ** min(final - worst_final, 300.0) for name, final in finals.items()}
@@ -90,7 +93,7 @@ class LimitAttack(Attack[TendsTo]):
             "ball",
             UPHELD if converged and tally.satisfied else VIOLATED,
             **tally.values(),
-            worst_residual=10.0**worst_final if math.isfinite(worst_final) else worst_final,
+            worst_residual=10.0 ** min(worst_final, 300.0) if math.isfinite(worst_final) else worst_final,
             separation=min(gaps.values(), default=None),
             mutants={name: scored(value) for name, value in gaps.items()},
             message="" if converged else f"final log10 error {worst_final:.3g}, orders {fitted}",
@@ -101,9 +104,12 @@ class LimitAttack(Attack[TendsTo]):
         """The order, or under a power rate the exponent, at which errors fall; None where none can be fitted."""
         if isinstance(self.relation.rate, QuadraticRate):
             return _order(logs)
-        if logs[-1] < -self.relation.bits * DIGITS_LEFT:
+        rounding = -self.relation.bits * DIGITS_LEFT
+        # an error may vanish at a scale by chance, which says nothing of how errors fall
+        left = [(math.log10(at), log) for at, log in zip(self.relation.scales, logs, strict=True) if log >= rounding]
+        if logs[-1] < rounding or len(left) < 2:
             return None
-        return -float(np.polyfit([math.log10(scale) for scale in self.relation.scales], logs, 1)[0])
+        return -float(np.polyfit(*zip(*left, strict=True), 1)[0])
 
     def _values(self, claim: Claim, sequence: Any, inputs: dict[str, Any]) -> list[np.ndarray]:
         """The sequence at every scale, flattened."""
@@ -152,6 +158,9 @@ class LimitAttack(Attack[TendsTo]):
                 samples = torch.stack(values)
                 at_scale.append(samples)
                 squares.append((samples - limit).square().mean(1).cpu().numpy())
+            if not np.isfinite(squares).all():
+                tally.count(draw, settings.effort.trials, 0, settings.effort.trials)
+                continue
             tally.count(draw, settings.effort.trials, settings.effort.trials, 0)
             rms = [math.sqrt(seen.mean()) for seen in squares]
             if rms[-1] > EXACT * (1 + float(limit.abs().max())):
@@ -176,7 +185,7 @@ class LimitAttack(Attack[TendsTo]):
         spread = math.sqrt(sum(variances)) / max(len(slopes), 1)
         beyond = abs(observed + self.relation.rate.exponent) - self.relation.rate.slack
         degrees = len(slopes) * (settings.effort.trials - 1)
-        p_rate = two_sided_p(beyond / spread, degrees) if beyond > 0 and spread > 0 else float(not beyond > 0)
+        p_rate = two_sided_p(beyond / spread, degrees) if beyond > 0 and spread > 0 else float(beyond <= 0)
         good = bool(slopes) and min(p_rate, p_true) >= FALSE_ALARM
         gaps = {name: p_true / max(p, 1e-300) for name, p in p_mutants.items()}
         return blank(
@@ -258,7 +267,12 @@ def _slope_variance(scales: tuple[int, ...], squares: np.ndarray) -> float:
 
 
 def _mean_p(samples: Any, limit: Any) -> float:
-    """p-value, Bonferroni over entries, that the mean over seeds (rows) differs from `limit` by chance (Student's t)."""
+    """p-value, Bonferroni over entries, that the mean over seeds (rows) differs from `limit` by chance (Student's t).
+
+    1 where the limit, as of a mutant, is not finite: nothing was measured.
+    """
+    if not bool(limit.isfinite().all()):
+        return 1.0
     n = samples.shape[0]
     errors = samples.mean(0) - limit
     spread = samples.std(0) / math.sqrt(n)

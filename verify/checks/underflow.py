@@ -38,12 +38,17 @@ class UnderflowWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _lost(self, func: Any, result: torch.Tensor, args: Any) -> bool:
-        if func not in _PRODUCTS and not (func is _aten.mul.Tensor and all(map(torch.is_tensor, args))):
+        if func not in _PRODUCTS and not (func is _aten.mul.Tensor and all(map(_is_real, args))):
             return False
         tiny = torch.finfo(result.dtype).tiny
         sizes = [value.abs() * (value.abs() >= tiny) for value in args]  # what was lost before is not lost here
         present = func(*((size > 0).to(size.dtype) for size in sizes)) > 0
         return bool((present & (func(*sizes) < tiny)).any())
+
+
+def _is_real(value: Any) -> bool:
+    """Whether an operand is a tensor of floats; a product with a mask or an integer does not underflow."""
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def underflows(claim: Claim, functions: Sequence[Callable[..., Any]], raw: Mapping[str, Any], index: int) -> bool:

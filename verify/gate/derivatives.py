@@ -199,7 +199,9 @@ def gap_at(
         got = yours[name].detach().cpu().double()
         if expected.ndim == 0 and name != VALUE and not bool(got.any()):
             continue
-        distance = float((got - expected).abs().nan_to_num(nan=math.inf).max()) if expected.numel() else 0.0
+        distance = (
+            float((got - expected).abs().nan_to_num(nan=math.inf, posinf=math.inf).max()) if expected.numel() else 0.0
+        )
         gaps.append(Gap(name, got, expected, distance, truth, eps, slack))
     if all(gap.roundings <= enough for gap in gaps):
         worst = max(gaps, key=lambda gap: gap.roundings, default=None)

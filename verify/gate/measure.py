@@ -240,8 +240,8 @@ def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, 
         return None
     fits = right.shape == left.shape or right.numel() == 1
     gap = math.inf
-    if fits:
-        gap = float(sides.excess(left, right).nan_to_num(nan=math.inf).max()) if left.numel() else 0.0
+    if fits and bool(left.isfinite().all()):  # what is not finite is infinitely far, also below a bound
+        gap = float(sides.excess(left, right).max()) if left.numel() else 0.0
     sample = Sample(left, right, math.inf, arrays=arrays, gap=gap)
     if fits and left.numel() and sides.right is not None and not sides.bound:
         largest = float(left.abs().max() + right.abs().max())
@@ -380,14 +380,15 @@ def _test_laws(claim: Claim, finding: Finding, settings: Settings) -> None:
 
 def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
     """Broken if one of the tests, each of which rejects a right law with probability `FALSE_ALARM`, rejects this one."""
-    rejected = sorted((test for test in tests if test.p < FALSE_ALARM), key=lambda test: test.p)
+    rejected = sorted((test for test in tests if not test.p >= FALSE_ALARM), key=lambda test: test.p)
     finding.examples = sum(test.samples for test in tests)
     finding.status = BROKEN if rejected else SATISFIED
     finding.why = (
         f"none of {len(tests)} statistical tests rejects it (false alarm below {len(tests) * FALSE_ALARM:.1g})"
     )
     if rejected:
-        names = "; ".join(dict.fromkeys(f"{test.name}, p = {test.p:.2g}" for test in rejected[:3]))
+        told = (f"p = {test.p:.2g}" if test.p == test.p else "a sample is no number" for test in rejected[:3])
+        names = "; ".join(dict.fromkeys(f"{test.name}, {why}" for test, why in zip(rejected, told, strict=False)))
         finding.why = f"{len(rejected)} of {len(tests)} statistical tests reject it: {names}"
 
 

@@ -25,6 +25,7 @@ CURVE = 33
 class LawTest:
     """The result of one test: its name, p-value and sample size, and what was observed beside what the law states.
 
+    The p-value is NaN where a sample, or the average of a moment, is no number.
     `observed` holds a few numbers to plot: ``{"at", "found", "stated"}`` are values of two distribution functions along
     the sample, ``{"mean", "error", "stated"}`` an average with its standard error.
     """
@@ -68,7 +69,8 @@ def same_law(name: str, a: Any, b: Any) -> LawTest:
     x, y = (np.sort(np.asarray(s, dtype=np.float64).reshape(-1)) for s in (a, b))
     grid = np.concatenate([x, y])
     of_x, of_y = (np.searchsorted(sample, grid, "right") / len(sample) for sample in (x, y))
-    distance = np.max(np.abs(of_x - of_y))
+    # sorting puts what is no number last, where it would count as large
+    distance = np.max(np.abs(of_x - of_y)) if not np.isnan(grid).any() else math.nan
     effective = len(x) * len(y) / (len(x) + len(y))
     at = np.argsort(grid)[np.linspace(0, len(grid) - 1, min(len(grid), CURVE)).round().astype(int)]
     p = _clip(2 * math.exp(-2 * effective * distance**2))
@@ -155,4 +157,5 @@ class Moments:
 
 
 def _clip(p: float) -> float:
-    return min(1.0, max(p, SMALLEST_P))
+    """A p-value that can be told from 0; none where a sample is no number."""
+    return p if math.isnan(p) else min(1.0, max(p, SMALLEST_P))

@@ -218,7 +218,7 @@ class Report:
         elsewhere = frozenset(record.claim for record in self.records if record.device != "cpu")
         on_cpu = in_floats - elsewhere
         if on_cpu:
-            which = "Floating-point" if on_cpu == in_floats else f"For {len(on_cpu)} claims, floating-point"
+            which = "Floating-point" if on_cpu == in_floats else f"For {counted(len(on_cpu), 'claim')}, floating-point"
             found.append(Shortfall(f"{which} checks ran on the CPU only.", on_cpu, once=True))
         return found
 

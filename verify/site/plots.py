@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from verify.checks.bounds import BEYOND
 from verify.checks.equality import ROUNDING_LIMIT
 from verify.checks.record import SEPARATION, Record
 from verify.report.sides import Violation, violation
@@ -144,12 +145,15 @@ def _caption(refuted: bool, in_units: bool) -> str:
 
 def _search(record: Record, refuted: list[Violation]) -> Chart | None:
     search = record.details.get("search")
-    if not search or len(search["rises"]) < 3:
+    rises = [point for point in search["rises"] if float(point[1]) < BEYOND] if search else []
+    if len(rises) < 3:
         return None
     caption = f"The largest {search['of']} found so far, over the number of inputs that the search has evaluated"
     caption += ", gradient ascent from the dotted line on." if search["ascent from"] else "."
-    seen = [max(float(point[0]), 1.0) for point in search["rises"]] + [max(float(search["inputs"]), 1.0)]
-    best = [float(point[1]) for point in search["rises"]] + [float(search["rises"][-1][1])]
+    if len(rises) < len(search["rises"]):
+        caption += " Inputs at which the bound is broken by no finite ratio are left out."
+    seen = [max(float(point[0]), 1.0) for point in rises] + [max(float(search["inputs"]), 1.0)]
+    best = [float(point[1]) for point in rises] + [float(rises[-1][1])]
     limit = 1.0 if search["of"] == "ratio" else 0.0
     ratios = [found.ratio for found in refuted if found.ratio is not None and search["of"] == "ratio"]
     if ratios:

@@ -1,0 +1,594 @@
+"""The gate piece by piece: what findings say, what is accepted of an implementation, how far it may be off, what is undecided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Annotated, Any
+
+import flint
+import numpy as np
+import pytest
+import torch
+
+from verify.checks.settings import settings_for
+from verify.gate import measure
+from verify.gate.comparison import PATIENCE, Comparison
+from verify.gate.derivatives import VALUE, Gap, Point, gap_at
+from verify.gate.errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
+from verify.gate.findings import (
+    BROKEN,
+    DEFINITION,
+    FIRST,
+    LAW,
+    LONG,
+    NOT_DIFFERENTIABLE,
+    SATISFIED,
+    SECOND,
+    SIZES,
+    UNCHECKABLE,
+    UNREACHED,
+    Finding,
+    SubjectReport,
+)
+from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, Sides, allowed, examine, judge_laws, sample_at
+from verify.gate.profiles import profile_of
+from verify.gate.rounding import BLURRED, SPREADS, UNDERFLOW, Reference, Rounded, reference, too_large
+from verify.gate.standing import Standing, title_of
+from verify.oracles import LawTest
+from verify.vocabulary import AtMost, Claim, Paper, Shape
+from verify.vocabulary.registry import load
+from verify.vocabulary.subjects import replaced
+
+QUICK = settings_for("quick")
+SOFTMAX = "hessian.softmax"
+
+
+def softmax(T: Any) -> Any:
+    return torch.softmax(T, -1)
+
+
+def standing(function: Any = softmax) -> Standing:
+    load("theorems")
+    return Standing(SOFTMAX, function)
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+
+
+def finding(
+    check: str = "toy.claim", status: str = SATISFIED, why: str = "", dtype: str = "float64", **values: Any
+) -> Finding:
+    return Finding(check, f"label of {check}", dtype, status, why, **values)
+
+
+REFUSED = f"{NOT_DIFFERENTIABLE}: no"
+
+
+@pytest.mark.parametrize(
+    ("status", "why", "undecided"),
+    [
+        (SATISFIED, "", False), (SATISFIED, f"values alone, {REFUSED}", True), (SATISFIED, "something else", False),
+        (UNCHECKABLE, "", True), (UNCHECKABLE, REFUSED, True), (BROKEN, REFUSED, False), (UNREACHED, "", False),
+    ],
+)  # fmt: skip
+def test_a_finding_is_undecided_where_a_check_or_its_derivatives_were_not_made(
+    status: str, why: str, undecided: bool
+) -> None:
+    assert finding(status=status, why=why).is_undecided == undecided
+
+
+def test_what_is_required_is_named_by_globs_or_as_derivatives() -> None:
+    refused, plain = finding("a.one", UNCHECKABLE, REFUSED), finding("a.one", UNCHECKABLE, "too small")
+    assert refused.is_required(("derivatives",)) and not plain.is_required(("derivatives",))
+    assert plain.is_required(("b.*", "a.*")) and not plain.is_required(("b.*",)) and not plain.is_required(())
+    assert not finding("a.ONE").is_required(("a.one",))
+
+
+def test_accuracy_says_units_ulps_and_where() -> None:
+    assert finding().accuracy() == "" and finding(why="no value").accuracy() == "no value"
+    assert finding(residual=0.51234, at="ties").accuracy() == "0.512 units"
+    assert finding(residual=1.0, at="ties").accuracy() == "1 units"
+    assert (
+        finding(residual=3.5, ulps=2.0, at="ties").accuracy()
+        == "3.5 units, 2 ulps of the largest entry, at 'ties' inputs"
+    )
+    assert finding(residual=1.5, at="ties").accuracy() == "1.5 units, at 'ties' inputs"
+    assert finding(residual=3.5, why="it is off").accuracy() == "3.5 units; it is off"
+    assert finding(ulps=0.25).accuracy() == "0.25 ulps of the largest entry" and finding(at="ties").accuracy() == ""
+    assert finding(residual=3.5).accuracy() == "3.5 units"
+
+
+def test_an_example_can_be_pasted() -> None:
+    inputs = {"X": [[1.0, 2.0]], "n": 3, "t": 0.5, "mask": [[True, False]], "empty": []}
+    broken = finding(DEFINITION, BROKEN, "off", inputs=inputs, yours=[1.0], expected=[True], residual=20.0)
+    assert broken.example() == (
+        "at\n  X = torch.tensor([[1.0, 2.0]], dtype=torch.float64)\n  n = 3\n  t = 0.5\n"
+        "  mask = torch.tensor([[True, False]], dtype=torch.bool)\n  empty = torch.tensor([], dtype=torch.float64)\n"
+        "yours       [1.0]\ndefinition  [True]"
+    )
+    for own in (FIRST, SECOND, SIZES, LONG, LAW):
+        assert "yours       [1.0]\ndefinition  " in replace(broken, check=own).example()
+    assert replace(broken, check="a.b").example().endswith("one side    [1.0]\nother side  [True]")
+    text = broken.describe()
+    assert text.startswith("broken: definition in float64 (label of definition): 20 units; off\n  at\n    X = ")
+    assert finding(why="so").describe() == "satisfied: toy.claim in float64 (label of toy.claim): so"
+    long = replace(broken, yours=[1.0] * 200).example()
+    assert long.splitlines()[-2].endswith(" ...") and len(long.splitlines()[-2]) == len("yours       ") + 404
+    exactly = replace(broken, yours="a" * 398).example().splitlines()[-2]
+    assert exactly == f'yours       "{"a" * 398}"'
+
+
+def report(*findings: Finding, **values: Any) -> SubjectReport:
+    return SubjectReport("toy.subject", "mine", list(findings), **values)
+
+
+def test_a_report_is_ok_only_where_something_was_decided_and_nothing_broken_or_required_is_missing() -> None:
+    good, bad = finding("a"), finding("b", BROKEN)
+    left, refused = finding("c", UNCHECKABLE, "small"), finding(FIRST, UNCHECKABLE, REFUSED)
+    assert report(good).ok and report(good).verdict == "ok"
+    for wrong in (report(), report(good, bad), report(left), report(refused, finding("d", UNREACHED))):
+        assert not wrong.ok and wrong.verdict == "NOT the definition"
+        with pytest.raises(SubjectFailure, match=r"^toy.subject implemented by mine: NOT the definition"):
+            wrong.raise_if_broken()
+    partly = report(good, left, refused, replace(left, dtype="float32"))
+    assert partly.ok and partly.undecided == ["c", FIRST] and partly.missing == []
+    assert partly.verdict == f"ok as far as decided; 2 not decided: c, {FIRST}"
+    partly.raise_if_broken()
+    strict = replace(partly, required=("derivatives",))
+    assert not strict.ok and strict.missing == [FIRST] and strict.verdict == f"NOT decided, though required: {FIRST}"
+    with pytest.raises(SubjectFailure):
+        strict.raise_if_broken()
+    every = replace(partly, required=("*",))
+    assert every.missing == ["c", FIRST]
+    many = report(good, *(finding(name, UNCHECKABLE) for name in "vwxyz"))
+    assert many.verdict == "ok as far as decided; 5 not decided: v, w, x and 2 more"
+    assert (
+        report(good, *(finding(name, UNCHECKABLE) for name in "xyz")).verdict
+        == "ok as far as decided; 3 not decided: x, y, z"
+    )
+
+
+def test_a_claim_is_satisfied_where_it_is_in_every_dtype() -> None:
+    found = report(
+        finding(DEFINITION, ulps=1.0), finding(DEFINITION, dtype="float32", ulps=2.0), finding(FIRST), finding("a"),
+        finding("a", UNCHECKABLE, dtype="float32"), finding("b"), finding("b", dtype="float32"),
+        finding("c", BROKEN), finding("c", BROKEN, dtype="float32"), finding("d", UNREACHED),
+    )  # fmt: skip
+    assert found.satisfied == ["b"] and found.broken == ["c"] and found.accuracy == {"float64": 1.0, "float32": 2.0}
+    assert [item.check for item in found.with_status(UNREACHED)] == ["d"]
+
+
+def test_a_report_names_no_status_that_nothing_has_and_breaks_long_lists() -> None:
+    names = [f"claim-{number:03}" for number in range(9)] + ["claim-00009", "claim-010"]  # ten are 111 characters
+    text = str(report(*(finding(name, UNCHECKABLE, "too small") for name in names)))
+    first = "  " + ", ".join(names[:9]) + ","
+    assert text.splitlines()[1:] == ["", "not checkable: 11, too small", first, "  " + ", ".join(names[9:])]
+    assert len(", ".join(names[:10]) + ",") == 111
+
+
+def test_a_report_in_full() -> None:
+    inputs = {"n": 2}
+    found = report(
+        finding(DEFINITION, BROKEN, residual=20.0, inputs=inputs, yours=[1.0], expected=[2.0]),
+        finding(DEFINITION, BROKEN, dtype="float32", residual=30.0, inputs={"n": 7}),
+        finding("a", BROKEN, "off", inputs={"n": 3}, yours=[1.0], expected=[2.0]),
+        finding("b", BROKEN, "off", inputs={"n": 4}, yours=[1.0], expected=[2.0]),
+        finding("c", residual=0.5), finding("d", UNCHECKABLE, "too small"), finding("e", UNCHECKABLE, "too small"),
+        finding("f", UNREACHED, "not called"), causes=["a factor 2"],
+    )  # fmt: skip
+    assert str(found) == (
+        "toy.subject implemented by mine: NOT the definition\n"
+        "  likely cause: a factor 2\n"
+        "\n"
+        "broken: 3\n"
+        "  definition  (label of definition)  float64 20 units, float32 30 units\n"
+        "  at\n    n = 2\n  yours       [1.0]\n  definition  [2.0]\n"
+        "  a  (label of a)  float64 off\n"
+        "  at\n    n = 3\n  one side    [1.0]\n  other side  [2.0]\n"
+        "  b  (label of b)  float64 off\n"
+        "\n"
+        "satisfied: 1\n"
+        "  c  (label of c)  float64 0.5 units\n"
+        "\n"
+        "not checkable: 2, too small\n"
+        "  d, e\n"
+        "\n"
+        "not reached: 1, not called\n"
+        "  f"
+    )
+
+
+# -- what stands in the place of a definition --------------------------------------------------------------------------
+
+
+def test_tensors_go_to_the_implementation_and_all_else_to_the_definition() -> None:
+    called: list[Any] = []
+    mine = standing(lambda T: called.append(T) or softmax(T))
+    T = torch.zeros(2, 2, dtype=torch.float64)
+    assert torch.equal(mine(T), softmax(T)) and mine.calls == 1 and len(called) == 1 and not mine.differentiated
+    assert torch.equal(mine(T=T), softmax(T)) and mine.calls == 2
+    ball = np.array([[flint.arb(0), flint.arb(0)]], dtype=object)
+    assert float(mine(ball)[0, 0].mid()) == 0.5 and mine.calls == 2
+    mine(T.requires_grad_())
+    assert mine.differentiated and mine.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (lambda T: 0.5, "result: expected a torch tensor; got float"),
+        (lambda T: softmax(T)[None], r"result: expected shape \(2, 2\); got shape \(1, 2, 2\)"),
+        (
+            lambda T: softmax(T).float(),
+            r"result: expected the dtype of the arguments, torch.float64; got torch.float32",
+        ),
+        (lambda T: softmax(T).to("meta"), "result: expected the device of the arguments, cpu; got meta"),
+        (lambda T: softmax(T).to_sparse(), "result: expected a dense tensor; got layout torch.sparse_coo"),
+        (lambda T: T.mul_(2), "T: expected an argument left as it was; got an argument changed in place"),
+        (lambda T: T.data.mul_(2) * 1, "T: expected an argument left as it was; got an argument changed in place"),
+    ],
+)
+def test_what_no_check_can_use_is_named(result: Any, said: str) -> None:
+    with pytest.raises(WrongResult, match=said):
+        standing(result)(torch.ones(2, 2, dtype=torch.float64))
+
+
+def test_what_an_implementation_raises_is_told_from_a_derivative_that_it_refuses() -> None:
+    def failing(T: Any) -> Any:
+        raise KeyError("a\nb")
+
+    T = torch.ones(1, 2)
+    with pytest.raises(Raised, match=r"^KeyError: 'a\\nb'$"):
+        standing(failing)(T)
+    with pytest.raises(NotDifferentiable, match=r"^KeyError: "):
+        standing(failing)(T.requires_grad_())
+    with pytest.raises(Raised, match="^RuntimeError: " + "x" * 200 + "$"):
+        standing(lambda T: (_ for _ in ()).throw(RuntimeError("x" * 300 + "\nmore")))(torch.ones(1, 2))
+    with pytest.raises(Raised, match=r"^RuntimeError: first$"):
+        standing(lambda T: (_ for _ in ()).throw(RuntimeError("first\nsecond")))(torch.ones(1, 2))
+    with pytest.raises(Raised, match=r"^ValueError: $"):
+        standing(lambda T: (_ for _ in ()).throw(ValueError))(torch.ones(1, 2))
+
+
+def test_an_argument_that_is_no_number_is_left_as_it_was_too() -> None:
+    T = torch.tensor([[math.nan, 1.0]])
+    assert standing()(T).shape == (1, 2)
+
+
+def test_implementations_are_named_by_module_and_name() -> None:
+    assert title_of(softmax) == f"{softmax.__module__}.softmax"
+    assert title_of(torch.nn.Linear(1, 1)) == "Linear"
+    bare = type("Bare", (), {"__qualname__": "named", "__module__": None, "__call__": lambda self: 0})()
+    bare.__qualname__, bare.__module__ = "named", None
+    assert title_of(bare) == "named"
+
+
+# -- rounding units ----------------------------------------------------------------------------------------------------
+
+EPS = torch.finfo(torch.float64).eps
+
+
+def known(
+    *spreads: float, values: tuple[float, ...] = (2.0, 1.0), apart: float = 0.0, exponent: float = 0.0
+) -> Reference:
+    """What a definition gives, and the spread that random rounding is said to have shown."""
+    results = {name: torch.tensor([value], dtype=torch.float64) for name, value in zip("ab", values, strict=True)}
+    found = Reference(results, {}, lambda arguments: results)
+    found.rounded = Rounded(dict(zip("ab", spreads, strict=True)), exponent=exponent, apart=apart, largest=8.0)
+    return found
+
+
+def test_a_unit_is_four_spreads_and_as_many_roundings_of_the_largest_entry() -> None:
+    truth = known(3.0, 0.0)
+    assert SPREADS == 4.0
+    assert truth.unit("a", EPS) == 4.0 * EPS * (3.0 + 2.0) + UNDERFLOW[EPS]
+    assert truth.unit("b", EPS) == 4.0 * EPS * 1.0 + UNDERFLOW[EPS]
+    assert truth.roundings("a", EPS, 0.0) == 0.0 and truth.roundings("a", EPS, 8.0 * EPS) == 1.0
+    assert known(0.0, 0.0, values=(0.0, 1.0)).roundings("a", EPS, 1.0) == math.inf
+    half = torch.finfo(torch.float16).eps
+    assert truth.roundings("a", half, 2.0 * half) == 1.0, "in half precision one rounding is the measure"
+
+
+def test_a_result_that_is_zero_has_the_unit_of_the_largest_beside_it() -> None:
+    assert known(0.0, 0.0, values=(0.0, 1.0)).unit("a", EPS) == 4.0 * EPS + UNDERFLOW[EPS]
+
+
+def test_where_a_unit_is_a_large_part_of_the_largest_entry_nothing_is_decided() -> None:
+    most = BLURRED * 2.0 / (4.0 * EPS) - 2.0
+    assert known(most, 0.0).unit("a", EPS) == BLURRED * 2.0 + UNDERFLOW[EPS]
+    assert known(most * (1 + 1e-9), 0.0).unit("a", EPS) == math.inf
+
+
+def test_weights_found_from_a_logarithm_of_a_sum_have_as_many_roundings_as_their_exponents() -> None:
+    assert known(0.0, 0.0, apart=1024.0).unit("a", EPS) == 8.0 * EPS + UNDERFLOW[EPS]
+    assert known(0.0, 0.0, apart=2048.0).unit("a", EPS) == pytest.approx(8.0 * EPS * 2049.0 + UNDERFLOW[EPS])
+
+
+def test_what_overflows_is_told_by_the_largest_numbers() -> None:
+    limit = torch.finfo(torch.float16).max
+    assert too_large(limit / 4 * 1.01, torch.float16) and not too_large(limit / 4, torch.float16)
+    assert known(0.0, 0.0).overflows(torch.float16) is False
+    at_most = math.log(torch.finfo(torch.float64).max) / (8.0 * EPS)
+    assert known(0.0, 0.0, exponent=at_most * 1.01).may_overflow(torch.float64)
+    assert not known(0.0, 0.0, exponent=at_most * 0.99).may_overflow(torch.float64)
+
+
+def test_a_kink_is_no_place_to_compare_derivatives() -> None:
+    def slope(arguments: Any) -> dict[str, torch.Tensor]:
+        return {"d": (arguments["x"] > 0).double() + 1}
+
+    for x, smooth in ((1.0, True), (0.0, False), (-1.0, True)):
+        found = reference(slope, {"x": torch.tensor([x], dtype=torch.float64)})
+        assert found is not None and found.smooth == smooth
+    assert reference(lambda arguments: {"d": torch.tensor([math.nan])}, {}) is None
+    assert reference(lambda arguments: {"d": torch.tensor([math.inf]), "e": torch.zeros(1)}, {}) is None
+
+
+def test_random_rounding_shows_how_an_expression_is_conditioned() -> None:
+    def cancelling(arguments: Any) -> dict[str, torch.Tensor]:
+        return {"a": (arguments["x"] + 1e6) - 1e6}
+
+    found = reference(cancelling, {"x": torch.tensor([1.0], dtype=torch.float64)})
+    assert found is not None and 1e5 < found.rounded.spreads["a"] < 1e7 and found.rounded.largest > 1e6
+    assert found.jumps(cancelling, "float64", "a") is False
+
+
+def test_a_gap_is_counted_in_units() -> None:
+    truth = known(3.0, 0.0)
+    unit = truth.unit("a", EPS)
+    value = truth.results["a"]
+    gap = Gap("a", value, value, 3 * unit, truth, EPS, 1.0)
+    assert (
+        gap.residual == 3.0
+        and replace(gap, slack=2.0).residual == 1.5
+        and gap.roundings == truth.roundings("a", EPS, 3 * unit)
+    )
+    assert replace(gap, distance=0.0).residual == 0.0 and replace(gap, distance=math.inf).residual == math.inf
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def of_values(function: Any, dtype: str = "float64", settings: Any = QUICK) -> Finding:
+    mine = standing(function)
+    with replaced(SOFTMAX, mine):
+        return examine(profile_of(SOFTMAX).claim(), mine, settings, dtype, DEFINITION)
+
+
+def test_values_are_satisfied_within_the_units_that_are_allowed() -> None:
+    found = of_values(softmax)
+    assert (
+        found.status == SATISFIED
+        and found.residual is not None
+        and found.residual <= allowed("float64") == ALLOWED == 16.0
+    )
+    assert found.ulps is not None and found.examples > 0 and found.calls >= found.examples
+    assert allowed("float16") == allowed("bfloat16") == ALLOWED_IN_HALF == 2.0 and allowed("float32") == 16.0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_value_that_is_no_number_is_broken_wherever_it_comes(dtype: str) -> None:
+    """Also where balls of this precision cannot say how accurate a value has to be."""
+    for wrong in (math.nan, math.inf, -math.inf):
+
+        def sometimes(T: Any, wrong: float = wrong) -> Any:
+            return softmax(T) + (wrong if T.shape[0] == 2 else 0.0)
+
+        found = of_values(sometimes, dtype)
+        assert found.status == BROKEN and found.residual == math.inf and found.entries >= 2
+
+
+def test_a_value_that_is_no_number_is_measured_where_no_unit_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from verify.checks.units import Unit
+
+    monkeypatch.setattr(measure, "unit_at", lambda *_: Unit(math.inf))
+    claim, mine = profile_of(SOFTMAX).claim(), standing(lambda T: T / 0)
+    claim.batched = False
+    with replaced(SOFTMAX, mine):
+        sides = Sides.of(claim)
+        assert sides is not None
+        arrays = {name: np.ones((1, 2, 2)) for name in claim.parameters}
+        found = sample_at(claim, sides, arrays, QUICK, "float64", of_values=True)
+        assert found is not None and found.residual == math.inf
+        assert sample_at(claim, sides, arrays, QUICK, "float64", of_values=False) is None
+
+
+@pytest.mark.parametrize("size", [1e-13, 1e-10, 1e-7, 1e-3])
+def test_randomness_of_every_size_that_is_not_rounding_is_named(size: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def noisy(T: Any) -> Any:
+        return softmax(T) * (1 + size * torch.randn((), generator=generator, dtype=torch.float64).to(T))
+
+    found = of_values(noisy)
+    assert (found.status, found.why, found.residual) == (BROKEN, TWICE, math.inf)
+
+
+def test_a_state_that_keeps_within_what_is_allowed_is_named_as_well() -> None:
+    count = iter(range(10**6))
+    found = of_values(lambda T: softmax(T) + (1e-12 if next(count) % 2 else 0.0))
+    assert (found.status, found.why) == (BROKEN, TWICE)
+
+
+def test_a_wrong_value_is_shown_at_a_small_example() -> None:
+    found = of_values(lambda T: softmax(T) * (1 + 1e-9))
+    assert found.status == BROKEN and found.entries == 1 and found.why == "" and found.inputs.keys() == {"T"}
+    assert found.yours[0] == pytest.approx(1 + 1e-9, rel=1e-12) and found.expected == [1.0]
+    assert found.residual is not None and ALLOWED < found.residual < math.inf
+
+
+def test_what_no_check_calls_is_not_reached() -> None:
+    mine = standing()
+    claim = profile_of(SOFTMAX).claim()
+    found = examine(claim, mine, QUICK, "float64", DEFINITION)  # the standing is not active, so that nothing calls it
+    assert found.status == UNREACHED and found.calls == 0
+
+
+def test_laws_are_judged_by_tests_that_reject_and_by_samples_that_are_no_numbers() -> None:
+    def judged(*p: float) -> Finding:
+        found = finding(LAW, UNCHECKABLE)
+        judge_laws(found, [LawTest(f"test {number}", value, 100) for number, value in enumerate(p)])
+        return found
+
+    assert judged(0.5, 1e-8).status == SATISFIED and judged(0.5, 1e-8).examples == 200
+    assert judged(0.5, 1e-8).why == "none of 2 statistical tests rejects it (false alarm below 2e-09)"
+    assert judged(0.5, 1e-10).status == BROKEN
+    assert judged(1e-10, 0.5, 1e-12).why == "2 of 3 statistical tests reject it: test 2, p = 1e-12; test 0, p = 1e-10"
+    assert judged(0.5, math.nan).status == BROKEN
+    assert judged(0.5, math.nan).why == "1 of 2 statistical tests reject it: test 1, a sample is no number"
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------------
+
+
+def compared(function: Any, check: str = FIRST, dtype: str = "float64") -> Finding:
+    mine = standing(function)
+    with replaced(SOFTMAX, mine):
+        return Comparison(profile_of(SOFTMAX), mine, QUICK).run(check, dtype)
+
+
+def test_right_derivatives_are_satisfied_at_as_many_points_as_are_asked_for() -> None:
+    found = compared(softmax)
+    assert (found.status, found.why) == (SATISFIED, "") and found.examples >= 12 and (found.residual or 0.0) < 1.0
+    assert compared(softmax, SECOND).status == SATISFIED
+
+
+class OnceOnly(torch.autograd.Function):
+    """A softmax whose backward pass is refused where the first logit is above zero, and every time after `limit` points."""
+
+    @staticmethod
+    def forward(ctx: Any, T: Any) -> Any:
+        A = torch.softmax(T, -1)
+        ctx.save_for_backward(A, T)
+        return A
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        A, T = ctx.saved_tensors
+        if bool(T[0, 0] > 0):
+            raise RuntimeError("no derivative for positive numbers")
+        return A * (g - (g * A).sum(-1, keepdim=True))
+
+
+def test_a_derivative_that_is_refused_at_some_points_is_undecided() -> None:
+    found = compared(OnceOnly.apply)
+    assert found.status == UNCHECKABLE and found.is_undecided
+    assert found.why == f"{NOT_DIFFERENTIABLE}: RuntimeError: no derivative for positive numbers"
+    refusals = iter([True] + [False] * 10**4)
+
+    def once(T: Any) -> Any:
+        if T.requires_grad and next(refusals):
+            raise RuntimeError("not now")
+        return softmax(T)
+
+    single = compared(once)
+    assert single.status == UNCHECKABLE and single.examples > 0, "one refusal is enough, however many points agree"
+    assert PATIENCE == 3
+
+
+def test_a_derivative_that_is_refused_always_is_asked_for_a_few_times_only() -> None:
+    calls: list[int] = []
+
+    def never(T: Any) -> Any:
+        if T.requires_grad:
+            calls.append(1)
+            raise RuntimeError("never")
+        return softmax(T)
+
+    found = compared(never)
+    assert found.status == UNCHECKABLE and len(calls) == PATIENCE and found.examples == 0
+    sizes = compared(never, SIZES)
+    assert sizes.status == SATISFIED and sizes.why == f"values alone, {NOT_DIFFERENTIABLE}: RuntimeError: never"
+    assert sizes.is_undecided
+
+
+class WrongSlope(OnceOnly):
+    factor = 1 + 1e-9
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        A, _ = ctx.saved_tensors
+        return A * (g - (g * A).sum(-1, keepdim=True)) * WrongSlope.factor
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-9, math.nan, math.inf])
+def test_a_wrong_derivative_is_broken_and_shown_at_a_small_example(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WrongSlope, "factor", factor)
+    found = compared(WrongSlope.apply)
+    assert found.status == BROKEN and found.why == "d/dT is wrong" and 1 <= found.entries <= 4
+    assert found.residual is not None and found.residual > ALLOWED
+    assert found.inputs.keys() == {"T"} and found.yours is not None and found.expected is not None
+
+
+@pytest.mark.parametrize("check", [FIRST, SIZES])
+def test_what_raises_or_has_another_shape_is_broken_with_the_place(check: str) -> None:
+    def raising(T: Any) -> Any:
+        raise WrongResult("result", "a softmax", "nothing")
+
+    found = compared(raising, check)
+    assert (
+        found.status == BROKEN and found.why == f"result: expected a softmax; got nothing, at {found.at}" and found.at
+    )
+
+
+def test_a_gap_at_a_point_is_infinite_where_a_value_is_no_number() -> None:
+    load("theorems")
+    T = torch.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=torch.float64)
+    point = Point({"T": T}, 0, 0)
+    mine = standing(lambda T: softmax(T) * math.nan)
+    truth = point.reference(mine.definition)
+    assert truth is not None
+    gap = gap_at(point, mine, truth, torch.float64, "cpu", 16.0)
+    assert gap is not None and gap.name == VALUE and gap.distance == gap.residual == math.inf and not gap.agrees
+    right = gap_at(point, standing(), truth, torch.float64, "cpu", 16.0)
+    assert right is not None and right.agrees and right.roundings < 1.0
+    off = gap_at(point, standing(lambda T: softmax(T) * (1 + 1e-9)), truth, torch.float64, "cpu", 16.0)
+    assert off is not None and not off.agrees and 1e4 < off.residual < 1e7
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_measured_where_no_unit_is(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    load("theorems")
+    point = Point({"T": torch.zeros(1, 2, dtype=torch.float64)}, 0, 0)
+    mine = standing(lambda T: softmax(T) + wrong)
+    truth = point.reference(mine.definition)
+    assert truth is not None
+    monkeypatch.setattr(Reference, "unit", lambda *_: math.inf)
+    gap = gap_at(point, mine, truth, torch.float64, "cpu", 16.0)
+    assert gap is not None and gap.residual == math.inf
+    off = standing(lambda T: softmax(T) + 1.0)
+    assert gap_at(point, off, truth, torch.float64, "cpu", 16.0) is None, "what is finite needs a unit"
+
+
+def test_below_a_bound_without_end_is_no_better_than_above_it() -> None:
+    for wrong in (-math.inf, math.nan, math.inf):
+        claim = bound_on_softmax(wrong)
+        sides = Sides.of(claim)
+        assert sides is not None and sides.bound
+        found = sample_at(claim, sides, {"T": np.zeros((1, 2, 2))}, QUICK, "float64")
+        assert found is not None and found.residual == math.inf
+
+
+def bound_on_softmax(wrong: float) -> Claim:
+    claim = Claim(
+        Paper("units", "t", "", "row-major"),
+        f"units.{wrong}",
+        label="l",
+        statement="s",
+        relation=AtMost(),
+        sizes={"n": (2, 2)},
+    )
+
+    @claim.formula
+    def one(T: Annotated[Any, Shape("n", "n")]) -> Any:
+        return 1 + 0 * T
+
+    @claim.oracle
+    def entries(T: Annotated[Any, Shape("n", "n")]) -> Any:
+        return 0 * T + (wrong if isinstance(T, torch.Tensor) else 0)
+
+    claim.batched = False
+    return claim
