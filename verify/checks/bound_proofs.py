@@ -44,8 +44,11 @@ SPOTS = 12
 NUDGE = 2.0**-42
 
 
-def prove_bound_claim(claim: Claim) -> BoundProof:
-    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs."""
+def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
+    """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs.
+
+    And, `with_mutants`, its wrong variants: where one of them can be proved nothing is.
+    """
     if claim.relation.kind != AtMost.kind:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
     with derivation() as known:
@@ -54,7 +57,7 @@ def prove_bound_claim(claim: Claim) -> BoundProof:
         def side(function: Any) -> Any:
             return lambda prepared: claim.evaluate(function, prepared)
 
-        mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants}
+        mutants = {mutant.name: side(mutant.function) for mutant in claim.mutants if with_mutants}
         signs = [side(item.positive) for item in claim.tested_assumptions if item.positive]
         signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
@@ -246,8 +249,11 @@ def _flat(value: Any) -> np.ndarray:
 
 
 def proved_bound(claim: Claim, settings: Settings) -> Record:
-    """Every entry derived, for all inputs and sizes; only the evaluation in floats depends on the seed."""
-    proof = prove_bound_claim(claim)
+    """Every entry derived, for all inputs and sizes; only the evaluation in floats depends on the seed.
+
+    That no wrong variant can be derived too is tried at effort deep, and takes most of the time.
+    """
+    proof = prove_bound_claim(claim, settings.effort.anew)
     spots = spots_of(claim, proof, settings) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest

@@ -15,7 +15,7 @@ from verify.checks.assumptions import float_tests, floats_meet, satisfies
 from verify.checks.attack import Attack, Check
 from verify.checks.evaluation import UNDEFINED, all_in_batch, as_balls, as_rationals, defect_of, flat_objects, one_of
 from verify.checks.fixed_sizes import proved_at_sizes
-from verify.checks.foresight import Ahead, evaluated, foreseen
+from verify.checks.foresight import Ahead, evaluated, foreseen, in_float32
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
@@ -71,6 +71,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
         try:
             draws = foreseen(claim, settings, examples)
+            draws = in_float32(claim, settings, draws) if dtype == "float32" else draws
             functions = [*self._functions(claim), *float_tests(claim)]
             return self._sampled(claim, settings, dtype, Ahead(claim, functions, draws, settings, dtype), draws)
         except Violated as found:  # a search draw by draw finds it again, and shrinks it

@@ -150,7 +150,7 @@ def _seeds(text: str) -> range:
 
 
 def _witnesses(options: argparse.Namespace) -> int:
-    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.fingerprints import code_of, fingerprint
     from verify.evidence.store import current, read
     from verify.inputs.witnesses import keep
 
@@ -166,7 +166,11 @@ def _witnesses(options: argparse.Namespace) -> int:
             "claims", "claims with evidence about this code, from verify run", repr(" ".join(options.claims))
         )
     try:
-        kept = keep(registry.values(), {place: record.details["witnesses"] for place, record in best.items()})
+        found = {
+            place: {**record.details["witnesses"], "code": code_of(registry[place[0]])}
+            for place, record in best.items()
+        }
+        kept = keep(registry.values(), found)
     except OSError as problem:
         got = f"{problem.filename!r} ({problem.strerror})"
         raise InputError("--package", "a package whose folders can be written to", got) from None
