@@ -133,3 +133,23 @@ def test_a_worker_killed_in_mid_run_loses_nothing_that_was_finished(project: pyt
 def test_the_header_is_printed_without_a_marker_in_a_project_of_claims(project: pytest.Pytester) -> None:
     result = run_pytest(project, "--collect-only", "-W", "error")
     result.stdout.fnmatch_lines(["theorems: torch *"])
+
+
+def test_what_has_evidence_about_this_code_passes_without_being_run(project: pytest.Pytester) -> None:
+    def said(*arguments: str) -> tuple[int, str, int]:
+        result = run(project, *arguments)
+        (verdicts,) = [line for line in result.outlines if line.endswith((" holds", " open"))] or [""]
+        lines = sum(len(path.read_text().splitlines()) for path in (project.path / ".verify/evidence").glob("*.jsonl"))
+        told = [line.partition(" from evidence")[0] for line in result.outlines if "--again repeats them" in line]
+        return lines, "; ".join([verdicts, *told]), result.ret
+
+    assert said() == (4, "1 holds", 0)
+    assert said() == (4, "1 holds; 4 of 4 checks", 0)
+    assert said("--again") == (8, "1 holds", 0)
+    assert said("--hypothesis-seed=3") == (12, "1 holds", 0)
+    write_claim(project.path / "demo_claims", "sound", formula="B.T @ A.T + 1")
+    assert said()[0] == said()[0] - 4, "what failed runs again"
+    write_claim(project.path / "demo_claims", "sound", formula="1 * (B.T @ A.T)")
+    write_claim(project.path / "demo_claims", "other")
+    assert said("--claims", "demo.other")[1] == "1 holds"
+    assert said()[1:] == ("2 holds; 4 of 8 checks", 0)

@@ -31,6 +31,14 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--json", action="store_true", help="what was found as JSON")
     running.set_defaults(command=_run)
 
+    auditing = commands.add_parser(
+        "audit", help="run again every check that has evidence about this code, and name what differs from it"
+    )
+    add_globs(auditing)
+    auditing.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
+    auditing.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    auditing.set_defaults(command=_audit)
+
     soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
     add_globs(soaking)
     soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
@@ -47,9 +55,8 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from verify.checks.settings import settings_for
-    from verify.evidence.fingerprints import fingerprint
-    from verify.evidence.parallel import already_found, run_tasks, tasks_of
-    from verify.evidence.store import Recorder, current, read, standing
+    from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
+    from verify.evidence.store import Recorder, read
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, summary_json
 
@@ -62,8 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     records, _ = read(options.evidence)
     tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
     if not options.again:
-        present = standing(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
-        found = already_found(chosen, present, settings)
+        found = kept_evidence(chosen, records, settings)
         if kept := sum(task in found for task in tasks):
             print(
                 f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
@@ -98,6 +104,31 @@ def _run(options: argparse.Namespace) -> int:
     for line in wrong:
         print(f"{painted('DISAGREES', 'alarm')}  {line}")
     return status
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from verify.checks.settings import settings_for
+    from verify.evidence.audit import differences
+    from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
+    from verify.evidence.store import Recorder, read
+
+    chosen = load(options.package).matching(*options.claims)
+    _require_jobs(options.jobs)
+    settings = settings_for(options.effort)
+    records, _ = read(options.evidence)
+    kept = kept_evidence(chosen, records, settings)
+    seconds = {task: record.duration for task, record in kept.items()}
+    tasks = [task for task in tasks_of(chosen, settings, seconds) if task in kept]
+    recorder = Recorder(options.evidence)
+    run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr)
+    again = {(record.claim, record.check): record for record in read(options.evidence)[0] if record.run == recorder.run}
+    found = {task: list(differences(kept[task], again[task])) for task in tasks}
+    for (claim_id, check), wrong in found.items():
+        for text in wrong:
+            print(f"{claim_id} {check}: {text}")
+    number = sum(map(bool, found.values()))
+    print(f"{number} of {len(tasks)} checks found something else than what was kept of them")
+    return 1 if number else 0
 
 
 def _soak(options: argparse.Namespace) -> int:
