@@ -1,5 +1,8 @@
 # make report   the environment and the theorem report, report/index.html
 # make test     the environment with the libraries whose layers are tested, then style, types and every test
+#               (a check that has evidence about the code as it is passes by it; PYTEST_ARGS=--again runs all)
+# make audit    every check with evidence again, and what differs from the evidence: for the night
+# make elsewhere  checks and tests with the kernels that other processors have, and with two threads; SAMPLE_ONLY=1: a few of them
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make release  check every claim anew and keep the evidence in theorems/released.jsonl.xz, which a fresh install shows
 # make sdist    the source distribution, and tests run from it in an environment of its own
@@ -16,7 +19,7 @@ SAMPLE ?= '*.thm-*' 'hessian.fig*'
 TORCH ?= -c constraints.txt torch
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test lint release sdist mutants benchmark oldest newest clean
+.PHONY: report docs test audit elsewhere lint release sdist mutants benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -26,7 +29,30 @@ docs: $(VENV)/ready
 	$(if $(wildcard report/index.html),-$(BIN)/verify report)
 
 test: $(VENV)/libraries lint
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.absent
+	$(BIN)/python -m pytest -n $(WORKERS) --no-long-tests $(PYTEST_ARGS)
+
+audit: $(VENV)/ready
+	$(BIN)/verify audit --jobs $(WORKERS)
+
+#: Kernels that torch, MKL and OpenBLAS choose on other processors, and sums in another order; each in an environment of its own.
+PLAIN := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott
+AVX2 := ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
+THREADS := OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2
+ELSEWHERE := --evidence $(abspath $(VENV))-elsewhere/evidence -p no:cacheprovider
+ROUNDING_TESTS := tests/test_arithmetic.py tests/test_attacks.py tests/test_bound_proofs.py tests/test_engine_catches.py \
+  tests/test_matrix.py tests/test_spectral.py tests/test_whole_records.py
+
+elsewhere: $(if $(SAMPLE_ONLY),$(VENV)/ready,$(VENV)/libraries)
+	set -e; for kernels in '$(PLAIN)' '$(AVX2)' '$(THREADS)'; do \
+	  echo "$$kernels"; rm -rf $(VENV)-elsewhere; \
+	  if [ -n '$(SAMPLE_ONLY)' ]; then \
+	    env $$kernels $(BIN)/verify --evidence $(VENV)-elsewhere/evidence run '*.thm-*' --effort quick --jobs $(WORKERS); \
+	    env $$kernels $(BIN)/python -m pytest -q -n $(WORKERS) $(ELSEWHERE) $(ROUNDING_TESTS); \
+	  else \
+	    env $$kernels $(BIN)/python -m pytest -q -n $(WORKERS) $(ELSEWHERE) $(PYTEST_ARGS); \
+	  fi; \
+	done; rm -rf $(VENV)-elsewhere
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -80,4 +106,4 @@ $(VENV)/libraries: $(VENV)/ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest mutants .verify report build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest $(VENV)-elsewhere mutants .verify report build dist *.egg-info

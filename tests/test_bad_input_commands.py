@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import loaded
 from tests.bad_input import calls, functions
 from tests.bad_input.commands import BROKEN, COMMANDS, write_files
 from tests.bad_input.tables import BASELINES, TABLES
@@ -107,11 +106,8 @@ def test_calls(name: str) -> None:
     ],
 )
 def test_in_a_shell(folder: Path, arguments: list[str], status: int, message: str) -> None:
-    command = [sys.executable, "-m", "verify.cli", *arguments]
     path = os.pathsep.join([str(ROOT), str(folder)])
-    ran = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
-    )
+    ran = loaded.run("verify.cli", arguments, folder, {**os.environ, "PYTHONPATH": path})
     assert ran.returncode == status and message in ran.stdout + ran.stderr
     assert "Traceback" not in ran.stdout + ran.stderr
 

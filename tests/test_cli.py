@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from tests import loaded
 from tests.conftest import write_claim
 from verify.report import SCHEMA_PATH
 
@@ -25,6 +26,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def verify(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return loaded.run("verify.cli", ["--package", "demo_claims", *arguments], folder, {**os.environ, **environment})
+
+
+def verify_anew(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """As `verify`, in an interpreter that is started for it and reads its environment."""
     command = [sys.executable, "-m", "verify.cli", "--package", "demo_claims", *arguments]
     settings = {**os.environ, **environment}
     return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300, check=False)
@@ -131,7 +137,7 @@ def test_a_changed_verdict_fails_against_a_baseline(folder: Path) -> None:
 def test_without_its_libraries_the_site_names_the_extra_and_nothing_is_written(folder: Path) -> None:
     (folder / "sitecustomize.py").write_text("import verify.site\nverify.site.LIBRARIES = ('no_such_library',)\n")
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    result = verify(folder, "report", PYTHONPATH=path)
+    result = verify_anew(folder, "report", PYTHONPATH=path)
     assert result.returncode == 2 and "the extra 'report'" in result.stderr and "--no-site" in result.stderr
     assert not (folder / "report").exists()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import verify
+from tests.loaded import run_pytest
 from verify.cli import main
 from verify.gate.table import entries_of, entry_of_text
 from verify.vocabulary import InputError
@@ -57,13 +58,13 @@ def table(fresh: pytest.Pytester, entry: str) -> None:
 
 def test_ten_lines_pass_for_a_right_implementation(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="attention")))
-    fresh.runpytest_subprocess("-W", "error").assert_outcomes(passed=12)
+    run_pytest(fresh, "-W", "error").assert_outcomes(passed=12)
 
 
 def test_ten_lines_fail_for_a_broken_one_and_say_why(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="unscaled")))
-    result = fresh.runpytest_subprocess()
-    result.assert_outcomes(failed=12)
+    result = run_pytest(fresh, "-k", "float64")
+    result.assert_outcomes(failed=6, deselected=6)
     result.stdout.fnmatch_lines(
         [
             "*broken: definition in float64*",
@@ -78,7 +79,7 @@ def test_ten_lines_fail_for_a_broken_one_and_say_why(fresh):
 def test_the_table_is_ignored_unless_asked_for(fresh):
     table(fresh, '{implementation = "fresh_layers:unscaled"}')
     fresh.makepyfile("def test_one():\n    pass\n")
-    silent = fresh.runpytest_subprocess()
+    silent = run_pytest(fresh)
     silent.assert_outcomes(passed=1)
     assert "subjects" not in silent.stdout.str() and "verdict" not in silent.stdout.str()
 
@@ -86,20 +87,26 @@ def test_the_table_is_ignored_unless_asked_for(fresh):
 def test_implementations_named_in_the_table_and_on_the_command_line(fresh):
     table(fresh, '{implementation = "fresh_layers:unscaled", claims = "hessian.*jac*"}')
     fresh.makepyfile("def test_one():\n    pass\n")
-    result = fresh.runpytest_subprocess(
-        "--subjects", "--subject", "hessian.softmax=fresh_layers:softmax", "-k", "definition or jacobian-key-float64"
+    result = run_pytest(
+        fresh,
+        "--subjects",
+        "--subject",
+        "hessian.softmax=fresh_layers:softmax",
+        "-k",
+        "definition or jacobian-key-float64",
     )
     result.assert_outcomes(failed=3, passed=3)
     result.stdout.fnmatch_lines(["*likely cause: the scale 1/sqrt(d_K) is missing*"])
     result.stdout.fnmatch_lines(["FAILED subjects::hessian.attention::hessian.jacobian-key-float64*"])
 
 
+@pytest.mark.long("a worker of pytest-xdist imports torch")
 def test_a_wrong_option_is_a_usage_error(fresh):
     fresh.makepyfile("def test_one():\n    pass\n")
-    result = fresh.runpytest_subprocess("--subject", "hessian.attention=fresh_layers:nothing")
+    result = run_pytest(fresh, "--subject", "hessian.attention=fresh_layers:nothing")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*implementation: expected a callable*"])
-    shared = fresh.runpytest_subprocess("--subject", "hessian.attention=fresh_layers:nothing", "-n", "1")
+    shared = run_pytest(fresh, "--subject", "hessian.attention=fresh_layers:nothing", "-n", "1")
     shared.assert_outcomes(failed=1)
     shared.stdout.fnmatch_lines(["*implementation: expected a callable*"])
 

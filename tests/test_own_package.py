@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import loaded
 from verify.cli import main
 from verify.cli.project import Project, project_of
 from verify.vocabulary import InputError
@@ -32,10 +33,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     """As the command `pytest` in a folder: the current directory is not on the path, this checkout is."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(
-        command, check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
+    return loaded.run("pytest", ["-p", "no:cacheprovider", *arguments], folder, environment)
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conftest import write_claim
+from tests.loaded import run_pytest
 
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return project.runpytest_subprocess("-m", "theorem", "--effort", "quick", "-p", "no:cacheprovider", *arguments)
+    return run_pytest(project, "-m", "theorem", "--effort", "quick", "-p", "no:cacheprovider", *arguments)
 
 
 def test_claims_are_native_items_with_readable_ids(project: pytest.Pytester) -> None:
@@ -51,6 +52,7 @@ def test_selection_by_glob_and_by_keyword(project: pytest.Pytester) -> None:
     run(project, "-k", "sound and enclosed").assert_outcomes(passed=1, deselected=7)
 
 
+@pytest.mark.long("two workers of pytest-xdist import torch")
 def test_two_workers_give_the_same_verdicts_and_one_run(project: pytest.Pytester) -> None:
     write_claim(project.path / "demo_claims", "false", formula="B.T @ A.T + 1")
     alone, together = run(project), run(project, "-n", "2")
@@ -98,21 +100,22 @@ def test_absent_device_and_unknown_effort_are_usage_errors(project: pytest.Pytes
         result.stderr.fnmatch_lines(["*device: expected cpu, or an accelerator*got 'cuda'*"])
     result = run(project, "--device", "abacus")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert project.runpytest_subprocess("--effort", "heroic").ret == pytest.ExitCode.USAGE_ERROR
+    assert run_pytest(project, "--effort", "heroic").ret == pytest.ExitCode.USAGE_ERROR
 
 
 def test_the_plugin_is_silent_in_projects_without_claims(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_one():\n    assert True\n")
-    result = pytester.runpytest_subprocess()
+    result = run_pytest(pytester)
     result.assert_outcomes(passed=1)
     assert "theorems" not in result.stdout.str().replace("attention-theorems", "")
     assert "verdicts" not in result.stdout.str() and not (pytester.path / ".verify").exists()
 
 
+@pytest.mark.long("two workers of pytest-xdist import torch, and one that takes the place of the killed one")
 def test_a_worker_killed_in_mid_run_loses_nothing_that_was_finished(project: pytest.Pytester) -> None:
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     write_claim(project.path / "demo_claims", "suicidal", before=kill)
-    result = run(project, "-n", "2", "-k", "float64 or float32 or exact")
+    result = run(project, "-n", "2", "-k", "suicidal and float64 or sound and (float64 or float32 or exact)")
     assert result.ret != 0
     records = [
         json.loads(line)
@@ -128,5 +131,25 @@ def test_a_worker_killed_in_mid_run_loses_nothing_that_was_finished(project: pyt
 
 
 def test_the_header_is_printed_without_a_marker_in_a_project_of_claims(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("--collect-only", "-W", "error")
+    result = run_pytest(project, "--collect-only", "-W", "error")
     result.stdout.fnmatch_lines(["theorems: torch *"])
+
+
+def test_what_has_evidence_about_this_code_passes_without_being_run(project: pytest.Pytester) -> None:
+    def said(*arguments: str) -> tuple[int, str, int]:
+        result = run(project, *arguments)
+        (verdicts,) = [line for line in result.outlines if line.endswith((" holds", " open"))] or [""]
+        lines = sum(len(path.read_text().splitlines()) for path in (project.path / ".verify/evidence").glob("*.jsonl"))
+        told = [line.partition(" from evidence")[0] for line in result.outlines if "--again repeats them" in line]
+        return lines, "; ".join([verdicts, *told]), result.ret
+
+    assert said() == (4, "1 holds", 0)
+    assert said() == (4, "1 holds; 4 of 4 checks", 0)
+    assert said("--again") == (8, "1 holds", 0)
+    assert said("--hypothesis-seed=3") == (12, "1 holds", 0)
+    write_claim(project.path / "demo_claims", "sound", formula="B.T @ A.T + 1")
+    assert said()[0] == said()[0] - 4, "what failed runs again"
+    write_claim(project.path / "demo_claims", "sound", formula="1 * (B.T @ A.T)")
+    write_claim(project.path / "demo_claims", "other")
+    assert said("--claims", "demo.other")[1] == "1 holds"
+    assert said()[1:] == ("2 holds; 4 of 8 checks", 0)

@@ -17,8 +17,9 @@ from verify.checks.ascent import _Stop, ascents
 from verify.checks.decisions import Place
 from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import one_of
+from verify.checks.foresight import foreseen, in_float32
 from verify.checks.record import UPHELD, VIOLATED
-from verify.checks.search import Violated, search
+from verify.checks.search import Violated, one_of_each_domain, search
 from verify.checks.settings import settings_for
 from verify.evidence.parallel import tasks_of
 from verify.inputs.generators import Draw, systematic
@@ -200,3 +201,15 @@ def test_an_ascent_goes_on_while_the_score_rises() -> None:
     assert not any(stop.reached(score) for score in rising)
     level = [stop.reached(rising[-1]) for _ in range(5)]
     assert level == [False, False, False, True, True]
+
+
+def test_in_float32_every_domain_and_a_quarter_of_the_other_draws_are_examined() -> None:
+    claim = toy.TRUE_IDENTITY
+    usual = settings_for("ci")
+    draws = foreseen(claim, usual, usual.effort.examples)
+    fewer = in_float32(claim, usual, draws)
+    assert fewer == draws[: len(fewer)] and {draw.domain for draw in fewer} == {draw.domain for draw in draws}
+    first = len(one_of_each_domain(claim, usual))
+    assert first < len(fewer) <= first + len(draws) // 4
+    for other in (settings_for("deep"), settings_for("ci", dtypes=("float32",))):
+        assert in_float32(claim, other, draws) == draws

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from tests.conftest import write_claim
-from tests.test_cli import verify
+from tests.loaded import run_pytest
+from tests.test_cli import verify_anew
 from verify.evidence.runner import warnings_only_warn
 from verify.gate.checking import gate
 from verify.gate.findings import SATISFIED
@@ -24,14 +25,14 @@ def test_a_claim_whose_libraries_warn_holds_under_pytest_that_takes_warnings_for
 ) -> None:
     write_claim(project.path / "demo_claims", "warned", before=WARN)
     options = ["-m", "theorem", "--effort", "quick", "-k", "warned", "-W", "error", "-p", "no:cacheprovider"]
-    result = project.runpytest_subprocess(*options)
+    result = run_pytest(project, *options)
     result.assert_outcomes(passed=4, deselected=4)
     result.stdout.fnmatch_lines(["*1 holds*"])
 
 
 def test_a_claim_whose_libraries_warn_holds_on_a_command_line_that_takes_warnings_for_errors(tmp_path: Path) -> None:
     write_claim(tmp_path / "demo_claims", "warned", before=WARN)
-    ran = verify(tmp_path, "run", "--effort", "quick", "--jobs", "1", PYTHONWARNINGS="error::FutureWarning")
+    ran = verify_anew(tmp_path, "run", "--effort", "quick", "--jobs", "1", PYTHONWARNINGS="error::FutureWarning")
     assert ran.returncode == 0 and "1 holds" in ran.stdout
 
 

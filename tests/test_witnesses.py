@@ -15,6 +15,7 @@ from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.cli.running import _tells_more
+from verify.evidence.fingerprints import code_of
 from verify.evidence.runner import run_check
 from verify.inputs import witnesses
 from verify.inputs.generators import Draw
@@ -136,6 +137,28 @@ def test_a_bound_is_at_least_as_tight_as_it_was_found_once(kept: Path) -> None:
     assert first(toy.TRUE_BOUND).tightest_ratio == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "tight", "effort", "climbs"),
+    [
+        ("that of the claim", [1.0, 0.0], "quick", False),
+        ("that of the claim", [1.0, 0.0], "deep", True),
+        ("that of another formula", [1.0, 0.0], "quick", True),
+        ("", [1.0, 0.0], "quick", True),
+        ("that of the claim", [1e-9, 1.0], "quick", True),  # draws come closer
+    ],
+)
+def test_ascents_start_again_where_the_code_changed_or_a_draw_beats_what_is_kept(
+    kept: Path, code: str, tight: list[float], effort: str, climbs: bool
+) -> None:
+    own = code_of(toy.TRUE_BOUND) if code == "that of the claim" else code
+    found = {"points": [{"inputs": {"A": [tight], "B": [[1.0], [0.0]]}}], "dead": {}, "code": own}
+    kept.write_text(json.dumps({toy.TRUE_BOUND.id: {"attacked float64": found}}))
+    witnesses._read.cache_clear()
+    settings = replace(QUICK, effort=replace(QUICK.effort, anew=effort == "deep"))
+    record = run_check(toy.TRUE_BOUND, checks_of(toy.TRUE_BOUND, settings)[0], settings)
+    assert record.outcome == UPHELD and (record.details["search"]["ascent from"] is not None) == climbs
+
+
 def test_the_command_keeps_what_runs_found_and_later_runs_use_it(tmp_path: Path) -> None:
     from tests.conftest import write_claim
 
@@ -147,6 +170,7 @@ def test_the_command_keeps_what_runs_found_and_later_runs_use_it(tmp_path: Path)
     assert "1 claims" in verify(tmp_path, "witnesses", "demo.sound").stdout
     path = tmp_path / "demo_claims/witnesses.json"
     found = json.loads(path.read_text())
+    assert len(found["demo.sound"]["sampled float64"]["code"]) == 16
     assert list(found) == ["demo.sound"] and {"sampled float64", "sampled float32"} <= set(found["demo.sound"])
     assert "2 claims" in verify(tmp_path, "witnesses").stdout
     assert json.loads(path.read_text())["demo.sound"] == found["demo.sound"]

@@ -5,8 +5,9 @@
     pytest -m theorem --effort deep --device cuda --dtype float64
 
 Each check of each claim is a `pytest.Function` below a node for its claim, so -k, -x, -n, node ids, --hypothesis-seed
-and JUnit XML work as for any test.  Evidence goes to the folder of --evidence.  After the run, verdicts are computed
-from the evidence it gathered; one that disagrees with its source fails the run.
+and JUnit XML work as for any test.  Evidence goes to the folder of --evidence.  A check that has evidence there about the
+present code passes without being run, unless --again is given.  After the run, verdicts are computed from the evidence of
+its checks; one that disagrees with its source fails the run.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from typing import Any
 import pytest
 
 from verify.checks import Check, checks_of
+from verify.checks.record import Record
 from verify.checks.settings import EFFORTS, Settings, settings_for
-from verify.evidence.cluster import BETWEEN_LOOKS
+from verify.evidence.cluster import BETWEEN_LOOKS, Task
 from verify.evidence.failure import describe_failure
+from verify.evidence.parallel import kept_evidence
 from verify.evidence.runner import judge, run_check
 from verify.evidence.store import Recorder, read, standing
 from verify.evidence.verdicts import disagreements, judge_all
@@ -36,7 +39,12 @@ from verify.vocabulary.registry import Registry, claims_in, load
 
 _SETTINGS = pytest.StashKey[Settings]()
 _RECORDER = pytest.StashKey[Recorder]()
-_PLANNED = pytest.StashKey[set[tuple[str, str]]]()
+_PLANNED = pytest.StashKey[set[Task]]()
+_KEPT = pytest.StashKey[dict[Task, Record]]()
+#: Checks that passed by the evidence that was kept of them, where reports come together.
+_REUSED = pytest.StashKey[set[Task]]()
+#: What a report of such a check says, and the names of its claim and itself.
+FROM_EVIDENCE = "from evidence"
 
 #: The gate for other people's implementations, silent until --subject or --subjects asks for it.
 pytest_plugins = ["verify.gate.plugin"]
@@ -58,6 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--evidence", default=EVIDENCE, metavar="DIR", help=f"folder of evidence files (default: {EVIDENCE})"
     )
+    group.addoption("--again", action="store_true", help="run checks too that have evidence about this code")
     parser.addini(
         "verify_packages", "packages whose modules declare claims (default: theorems)", type="args", default=[]
     )
@@ -83,6 +92,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SETTINGS] = settings
     config.stash[_RECORDER] = Recorder(config.rootpath / config.option.evidence, worker.get("verify_run"))
     config.stash[_PLANNED] = set()
+    config.stash[_KEPT] = {}
+    config.stash[_REUSED] = set()
+    config.pluginmanager.register(_Reports(config.stash[_REUSED]), "theorem-reports")
+
+
+class _Reports:
+    """Reads in the reports of all workers which checks were not run."""
+
+    def __init__(self, reused: set[Task]) -> None:
+        self.reused = reused
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        said = dict(report.user_properties)
+        if report.when == "call" and FROM_EVIDENCE in said:
+            self.reused.add((str(said["claim"]), str(said[FROM_EVIDENCE])))
 
 
 def _can_be_found(package: str) -> bool:
@@ -197,8 +221,12 @@ def _item(node: ClaimNode, check: Check, settings: Settings) -> pytest.Item:
     claim = node.claim
 
     def attempt() -> None:
-        record = run_check(claim, check, settings)
-        node.config.stash[_RECORDER].append(record)
+        kept = node.config.stash[_KEPT].get((claim.id, check.name))
+        record = kept or run_check(claim, check, settings)
+        if kept is None:
+            node.config.stash[_RECORDER].append(record)
+        else:
+            item.user_properties.append((FROM_EVIDENCE, check.name))
         for name in ("outcome", "satisfied", "worst_residual", "separation", "tightest_ratio"):
             item.user_properties.append((name, str(getattr(record, name))))
         judgement = judge(claim, record)
@@ -243,6 +271,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         _require_package(package)
     planned = session.config.stash[_PLANNED]
     planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
+    if planned and not (session.config.option.again or session.config.option.collectonly):
+        claims = {item.claim.id: item.claim for item in session.items if isinstance(item, CheckItem)}
+        records = read(session.config.stash[_RECORDER].folder)[0]
+        session.config.stash[_KEPT] = kept_evidence(claims.values(), records, session.config.stash[_SETTINGS])
     if planned:  # what is collected lasts, and is not looked through for cycles
         gc.collect()
         gc.freeze()
@@ -266,8 +298,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 class _Outcome:
     """Verdicts that this run's evidence decides."""
 
-    def __init__(self, counts: dict[str, int], wrong: list[str], partial: int) -> None:
-        self.counts, self.wrong, self.partial = counts, wrong, partial
+    def __init__(self, counts: dict[str, int], wrong: list[str], partial: int, checks: int) -> None:
+        self.counts, self.wrong, self.partial, self.checks = counts, wrong, partial, checks
 
 
 _OUTCOME = pytest.StashKey[_Outcome]()
@@ -275,11 +307,14 @@ _OUTCOME = pytest.StashKey[_Outcome]()
 
 def _verdicts_of_run(config: pytest.Config) -> _Outcome:
     recorder = config.stash[_RECORDER]
-    records = [record for record in read(recorder.folder)[0] if record.run == recorder.run]
-    if not records:
-        return _Outcome({}, [], 0)
+    written, reused = read(recorder.folder)[0], config.stash[_REUSED]
+    records = [record for record in written if record.run == recorder.run]
+    if not (records or reused):
+        return _Outcome({}, [], 0, 0)
     registry = Registry(claim for package in _packages(config) for claim in load(package).values())
     settings = config.stash[_SETTINGS]
+    earlier = [record for record in written if record.run != recorder.run and (record.claim, record.check) in reused]
+    records = [*kept_evidence(registry.values(), earlier, settings).values(), *records]
     found = {(record.claim, record.check) for record in records}
     complete = {
         claim_id
@@ -297,9 +332,8 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
     for verdict in judged.values():
         counts[verdict.status] = counts.get(verdict.status, 0) + 1
     seen = {claim_id for claim_id, _ in found}
-    return _Outcome(
-        counts, disagreements({claim_id: registry[claim_id] for claim_id in judged}, judged), len(seen - set(judged))
-    )
+    wrong = disagreements({claim_id: registry[claim_id] for claim_id in judged}, judged)
+    return _Outcome(counts, wrong, len(seen - set(judged)), len(found))
 
 
 def _why_empty(config: pytest.Config) -> str:
@@ -328,4 +362,7 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
         terminalreporter.line(f"{outcome.partial} claims were checked in part and not judged")
     for line in outcome.wrong:
         terminalreporter.line(f"DISAGREES  {line}", red=True)
+    if reused := config.stash[_REUSED]:
+        said = f"{len(reused):,} of {outcome.checks:,} checks from evidence about this code, --again repeats them"
+        terminalreporter.line(said)
     terminalreporter.line(f"evidence: {config.stash[_RECORDER].folder}")

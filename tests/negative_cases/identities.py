@@ -6,8 +6,6 @@ is not whole.  Every expression is evaluated in floats too, so that a rule that 
 X, Y (n, d), W (d, k), G, H (d, d), T (n, n), t (1, n), V (d + k, n), P (d k, n), c a real scalar.
 """
 
-# ruff: noqa: PLW0108  (the names of the parameters are those of the inputs)
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -353,4 +351,3 @@ MUST_NOT_FIRE_THOUGH_GIVEN: dict[tuple[str, str], tuple[Expression, ...]] = {
         lambda X, Y: row_sums(X * Y),
     ),
 }
-

@@ -172,10 +172,13 @@ class BoundAttack(Attack[AtMost]):
 
         for start in kept.starts:
             examine(start)
+        known = max((score for score, _ in starts), default=-math.inf)
         if not refuted:
             kept.require_dead(claim, mutants, SEPARATION)
         search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
-        if self.relation.ascent and starts and not refuted:
+        # from a kept witness that no draw beats, for the same code, an ascent has nothing to gain
+        climbed = kept.code == settings.code != "" and known >= max((score for score, _ in starts), default=-math.inf)
+        if self.relation.ascent and starts and not refuted and (settings.effort.anew or not climbed):
             hall.climbing_from = hall.seen
             best_draws = [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])]
             self._climb(claim, settings, best_draws, hall)
@@ -306,7 +309,7 @@ class BoundAttack(Attack[AtMost]):
             return decision is not None and decision.certain
 
         # a claim expected to be refuted has its readable counterexample already
-        small = shrunk(claim, candidate.place.raw, breaks, tries=40 if claim.expects == "refuted" else 400)
+        small = candidate.place.raw if claim.expects == "refuted" else shrunk(claim, candidate.place.raw, breaks)
         lifted = as_balls(small)
         right, left = at_objects(claim, claim.the_formula, lifted), at_objects(claim, claim.the_oracle, lifted)
         entry = max(range(len(left)), key=lambda i: float((left[i] - right[i if len(right) > 1 else 0]).mid()))

@@ -25,7 +25,7 @@ from verify.checks.evaluation import (
     shapes_differ,
 )
 from verify.checks.fixed_sizes import proved_at_sizes
-from verify.checks.foresight import Ahead, evaluated, foreseen
+from verify.checks.foresight import Ahead, evaluated, foreseen, in_float32
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
@@ -81,6 +81,7 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
         try:
             draws = foreseen(claim, settings, examples)
+            draws = in_float32(claim, settings, draws) if dtype == "float32" else draws
             functions = [*self._compared(claim), *float_tests(claim)]
             return self._sampled(claim, settings, dtype, Ahead(claim, functions, draws, settings, dtype), draws)
         except Violated as found:  # a search draw by draw finds it again, and shrinks it

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verify.checks.evaluation import all_in_batch, raw_tensors
-from verify.checks.search import search
+from verify.checks.search import one_of_each_domain, search
 from verify.checks.settings import Settings
 from verify.inputs.generators import Arrays, Draw
 from verify.inputs.witnesses import Given
@@ -42,10 +42,21 @@ def evaluated(
 
 @functools.lru_cache(maxsize=1024)
 def foreseen(claim: Claim, settings: Settings, examples: int) -> tuple[Draw, ...]:
-    """The draws that a search of a claim examines which finds nothing; the same in all arithmetics."""
+    """The draws that a search of a claim examines which finds nothing, one of every domain first; the same in all arithmetics."""
     seen: list[Draw] = []
     search(claim, settings, seen.append, examples)  # type: ignore[arg-type]
     return tuple(seen)
+
+
+def in_float32(claim: Claim, settings: Settings, draws: Sequence[Draw]) -> Sequence[Draw]:
+    """The draws that are examined in float32 beside float64: one of every domain and a quarter of the others.
+
+    Both precisions run the same functions; at effort deep all are examined in both.
+    """
+    if settings.effort.anew or "float64" not in settings.dtypes:
+        return draws
+    first = len(one_of_each_domain(claim, settings))
+    return draws[: first + settings.effort.tying(len(draws) - first, proved=True)]
 
 
 class Ahead:

@@ -47,6 +47,11 @@ class Violated(AssertionError):
         self.details = details
 
 
+def one_of_each_domain(claim: Claim, settings: Settings) -> list[Draw]:
+    """The draws with which every search begins."""
+    return systematic(claim, max(4, len(applicable_domains(claim))), settings.seed)
+
+
 def search(
     claim: Claim,
     settings: Settings,
@@ -65,7 +70,7 @@ def search(
             examine(draw)
     except Violated as found:
         return found
-    everywhere = systematic(claim, max(4, len(applicable_domains(claim))), settings.seed)
+    everywhere = one_of_each_domain(claim, settings)
 
     configured = hypothesis.settings(
         max_examples=examples,

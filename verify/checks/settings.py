@@ -29,6 +29,7 @@ class Effort:
     ascent: int  #: gradient ascent steps on a bound
     trials: int  #: independent repetitions in statistical limits
     scaled: int  #: examples at each size that a source names
+    anew: bool = False  #: whether what a search found once, and is kept, is sought again
 
     def tying(self, examples: int, proved: bool) -> int:
         """How many of the examples are drawn: a quarter where a proof leaves only to tie the functions to the formula."""
@@ -38,7 +39,7 @@ class Effort:
 EFFORTS = {
     "quick": Effort("quick", examples=8, batch=16, enclosed=3, exact=2, ascent=40, trials=12, scaled=1),
     "ci": Effort("ci", examples=20, batch=64, enclosed=6, exact=3, ascent=120, trials=24, scaled=1),
-    "deep": Effort("deep", examples=300, batch=64, enclosed=60, exact=12, ascent=1500, trials=96, scaled=3),
+    "deep": Effort("deep", examples=300, batch=64, enclosed=60, exact=12, ascent=1500, trials=96, scaled=3, anew=True),
 }
 
 
@@ -51,6 +52,7 @@ class Settings:
     seeded: bool = False  #: whether the seed was asked for, which makes Hypothesis use it
     device: str = "cpu"
     dtypes: tuple[str, ...] = ("float64", "float32")
+    code: str = ""  #: of the claim that is checked (verify.evidence.fingerprints.code_of)
 
 
 def settings_for(

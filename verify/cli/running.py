@@ -32,6 +32,14 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--json", action="store_true", help="what was found as JSON")
     running.set_defaults(command=_run)
 
+    auditing = commands.add_parser(
+        "audit", help="run again every check that has evidence about this code, and name what differs from it"
+    )
+    add_globs(auditing)
+    auditing.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
+    auditing.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    auditing.set_defaults(command=_audit)
+
     soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
     add_globs(soaking)
     soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
@@ -48,9 +56,8 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from verify.checks.settings import settings_for
-    from verify.evidence.fingerprints import fingerprint
-    from verify.evidence.parallel import already_found, run_tasks, tasks_of
-    from verify.evidence.store import Recorder, current, read, standing
+    from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
+    from verify.evidence.store import Recorder, read
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, summary_json
 
@@ -67,8 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     if below:
         print(f"with {len(below)} claims on which the verdicts of those chosen rest", file=sys.stderr)
     if not options.again:
-        present = standing(current(records, {claim.id: fingerprint(claim) for claim in every}))
-        found = already_found(every, present, settings)
+        found = kept_evidence(every, records, settings)
         if kept := sum(task in found for task in tasks):
             print(
                 f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
@@ -108,6 +114,31 @@ def _rested_on(registry: Registry, chosen: list[Claim]) -> list[Claim]:
     names = dict.fromkeys(name for claim in chosen for name in (*claim.presumes, *claim.proof))
     own = {claim.id for claim in chosen}
     return [registry[name] for name in names if name not in own]
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from verify.checks.settings import settings_for
+    from verify.evidence.audit import differences
+    from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
+    from verify.evidence.store import Recorder, read
+
+    chosen = load(options.package).matching(*options.claims)
+    _require_jobs(options.jobs)
+    settings = settings_for(options.effort)
+    records, _ = read(options.evidence)
+    kept = kept_evidence(chosen, records, settings)
+    seconds = {task: record.duration for task, record in kept.items()}
+    tasks = [task for task in tasks_of(chosen, settings, seconds) if task in kept]
+    recorder = Recorder(options.evidence)
+    run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr)
+    again = {(record.claim, record.check): record for record in read(options.evidence)[0] if record.run == recorder.run}
+    found = {task: list(differences(kept[task], again[task])) for task in tasks}
+    for (claim_id, check), wrong in found.items():
+        for text in wrong:
+            print(f"{claim_id} {check}: {text}")
+    number = sum(map(bool, found.values()))
+    print(f"{number} of {len(tasks)} checks found something else than what was kept of them")
+    return 1 if number else 0
 
 
 def _soak(options: argparse.Namespace) -> int:
@@ -160,7 +191,7 @@ def _seeds(text: str) -> range:
 
 
 def _witnesses(options: argparse.Namespace) -> int:
-    from verify.evidence.fingerprints import fingerprint
+    from verify.evidence.fingerprints import code_of, fingerprint
     from verify.evidence.store import current, read
     from verify.inputs.witnesses import keep
 
@@ -176,7 +207,11 @@ def _witnesses(options: argparse.Namespace) -> int:
             "claims", "claims with evidence about this code, from verify run", repr(" ".join(options.claims))
         )
     try:
-        kept = keep(registry.values(), {place: record.details["witnesses"] for place, record in best.items()})
+        found = {
+            place: {**record.details["witnesses"], "code": code_of(registry[place[0]])}
+            for place, record in best.items()
+        }
+        kept = keep(registry.values(), found)
     except OSError as problem:
         got = f"{problem.filename!r} ({problem.strerror})"
         raise InputError("--package", "a package whose folders can be written to", got) from None

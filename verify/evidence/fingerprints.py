@@ -48,6 +48,14 @@ def fingerprint(claim: Claim) -> str:
     return digest_of([claim.id, _engine(ATTACKS[type(claim.relation)].__module__, proofs), _versions(), *reached])[:16]
 
 
+def code_of(claim: Claim) -> str:
+    """A hash of what the claim itself consists of and calls, the engine and the libraries left out.
+
+    What a search found about this code is kept with it (verify.inputs.witnesses).
+    """
+    return digest_of(sorted(f"{module} {statement.digest}" for module, statement in reached_by(claim)))[:16]
+
+
 def forget() -> None:
     """Read all sources again, after files have changed."""
     for cached in (_source, _engine, _of_engine, _versions, _reached, _names_of_claims):

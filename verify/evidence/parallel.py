@@ -21,7 +21,7 @@ from verify.evidence.cluster import Finish, Task, attempt, connected, run_on_clu
 from verify.evidence.failure import describe_failure
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.runner import Judgement, judge
-from verify.evidence.store import Recorder, rank_of
+from verify.evidence.store import Recorder, current, rank_of, standing
 from verify.vocabulary.claims import Claim
 
 #: The checks that may take long, longest first.
@@ -75,6 +75,15 @@ def already_found(claims: Iterable[Claim], records: Iterable[Record], settings: 
         and (not settings.seeded or record.seed == settings.seed or (record.claim, record.check) not in drawn)
         and judge(by_id[record.claim], record).ok
     }
+
+
+def kept_evidence(claims: Iterable[Claim], records: Iterable[Record], settings: Settings) -> dict[Task, Record]:
+    """The records that stand in the place of checks which need not run again, of all that were ever written."""
+    chosen = list(claims)
+    present = standing(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
+    found = already_found(chosen, present, settings)
+    own = [record for record in present if record.device == settings.device]
+    return {(record.claim, record.check): record for record in own if (record.claim, record.check) in found}
 
 
 def tasks_of(claims: Iterable[Claim], settings: Settings, seconds: Mapping[Task, float]) -> list[Task]:

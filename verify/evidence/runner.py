@@ -7,14 +7,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from verify.checks.attack import Check
 from verify.checks.independence import shared_code
 from verify.checks.record import CERTIFIED, ERROR, UPHELD, Record, blank
 from verify.checks.settings import Settings
-from verify.evidence.fingerprints import fingerprint
+from verify.evidence.fingerprints import code_of, fingerprint
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.shapes import parameter_names
@@ -81,7 +81,7 @@ def run_check(claim: Claim, check: Check, settings: Settings) -> Record:
             record = blank(claim, check.name, check.arithmetic, ERROR, message="; ".join(problems))
         else:
             with warnings_only_warn():
-                record = check.run(claim, settings)
+                record = check.run(claim, replace(settings, code=code_of(claim)))
     except KeyboardInterrupt:
         raise
     except BaseException as problem:  # a crash of any claim's code, or its exit, must become a failing record

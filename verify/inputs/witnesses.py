@@ -57,6 +57,7 @@ class Witnesses:
 
     dead: dict[str, Data] = field(default_factory=dict)
     points: list[Data] = field(default_factory=list)
+    code: str = ""  #: of the claim that was searched
 
     @property
     def starts(self) -> list[Draw | Given]:
@@ -111,7 +112,7 @@ def witnesses_of(claim: Claim, check: str) -> Witnesses:
     kept = _read(file_of(claim.module)).get(claim.id, {}).get(check, {})
     points, names = kept.get("points", []), {mutant.name for mutant in claim.mutants}
     dead = {name: points[place] for name, place in kept.get("dead", {}).items() if name in names}
-    return Witnesses(dead, list(points))
+    return Witnesses(dead, list(points), kept.get("code", ""))
 
 
 def file_of(module: str) -> Path:

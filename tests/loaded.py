@@ -1,0 +1,167 @@
+"""Commands in forks of one process that has loaded everything: to import torch and sympy anew takes seconds for each.
+
+The process is a fresh interpreter, started when the first command asks for it.  It imports and does nothing else, so that a
+fork of it has neither the caches nor the settings of the tests; its folder, its environment, what it prints and its exit
+status are its own.  What an interpreter reads when it starts (`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has
+from that process: tests of these start an interpreter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+#: What the commands import sooner or later.
+MODULES = (
+    "torch.func", "torch.nn.functional", "sympy", "flint", "mpmath", "hypothesis", "jinja2", "pygments", "markdown_it",
+    "latex2mathml.converter", "verify.cli", "verify.checks.bound_proofs", "verify.checks.proofs", "verify.evidence.parallel",
+    "verify.gate", "verify.report", "verify.site",
+)  # fmt: skip
+
+
+class Loaded:
+    """The process, and what its forks have used."""
+
+    def __init__(self) -> None:
+        self.requests, theirs = Pipe()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        command = [sys.executable, "-m", "tests.loaded", str(theirs.fileno())]
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self.seconds = 0.0  #: of processor time
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """Let the process go, which ends when nobody can ask it for anything."""
+        self.requests.close()
+        self.process.wait()
+
+    def run(
+        self, module: str, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], timeout: float
+    ) -> int:
+        """`python -m module arguments` in a fork, its output in the files `out` and `err` of a folder of its own."""
+        self.requests.send((module, list(arguments), str(cwd), dict(environment)))
+        pid = self.requests.recv()
+        late = not self.requests.poll(timeout)
+        if late:
+            os.kill(pid, signal.SIGKILL)
+        status, seconds = self.requests.recv()
+        self.seconds += seconds
+        if late:
+            raise subprocess.TimeoutExpired([module, *arguments], timeout)
+        return int(status)
+
+
+_LOADED: list[Loaded] = []
+
+
+def processor_seconds() -> float:
+    """What all forks have used."""
+    return sum(loaded.seconds for loaded in _LOADED)
+
+
+def run(
+    module: str, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """`python -m module arguments` in a folder; the environment is this one's unless another is given."""
+    if not _LOADED:
+        _LOADED.append(Loaded())
+    with tempfile.TemporaryDirectory() as folder:
+        paths = Path(folder, "out"), Path(folder, "err")
+        given = {**(os.environ if environment is None else environment)}
+        status = _LOADED[0].run(module, [*map(str, paths), *arguments], cwd, given, timeout)
+        out, err = (path.read_text(encoding="utf-8", errors="replace") for path in paths)
+    return subprocess.CompletedProcess([module, *arguments], status, out, err)
+
+
+def run_pytest(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """As `project.runpytest_subprocess`."""
+    started = time.perf_counter()
+    known = os.pathsep.join([str(project.path), os.environ.get("PYTHONPATH", "")])
+    options = [f"--basetemp={project.path.parent / 'forked'}", *arguments]
+    ended = run("pytest", options, project.path, {**os.environ, "PYTHONPATH": known})
+    out, err = ended.stdout.splitlines(), ended.stderr.splitlines()
+    return pytest.RunResult(ended.returncode, out, err, time.perf_counter() - started)
+
+
+# -- the process -------------------------------------------------------------------------------------------------------
+
+
+def _serve(requests: Connection) -> None:
+    """Load, then fork for each request, one at a time."""
+    _load()
+    while True:
+        try:
+            request = requests.recv()
+        except EOFError:
+            return
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            _become(*request)
+        requests.send(child)
+        _, status, used = os.wait4(child, 0)
+        requests.send((os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
+
+
+def _load() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # pytest imports its plugins in its own way
+        os.chdir(folder)
+        pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", folder, "--rootdir", folder])
+        os.chdir(ROOT)
+    for name in MODULES:
+        with contextlib.suppress(ImportError):  # of an extra that is not installed
+            importlib.import_module(name)
+
+
+def _become(module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:
+    """In the fork: the command, from here to its end."""
+    status = 1
+    try:
+        out, err, *arguments = arguments
+        for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
+            opened = os.open(path, os.O_RDWR | os.O_CREAT)
+            os.dup2(opened, descriptor)
+            os.close(opened)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(environment)
+        own = {str(ROOT), ""}
+        known = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+        here = [] if environment.get("PYTHONSAFEPATH") else [cwd]
+        sys.path[:] = [*here, *known, *(path for path in sys.path if path not in own)]
+        importlib.import_module("xdist.workermanage")._sys_path = list(sys.path)  # which it keeps for its workers
+        importlib.invalidate_caches()
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    with Connection(int(sys.argv[1])) as connection:
+        _serve(connection)
