@@ -9,8 +9,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from verify.gate.findings import NOT_OK, UNDECIDED
 from verify.vocabulary.errors import InputError
 
+#: The exit status where an implementation is broken, and where none is but something is undecided.
+BROKEN_STATUS, UNDECIDED_STATUS = 1, 3
 #: Seconds for all checks of one implementation, which take a few at effort quick.
 TIMEOUT, DEEP_TIMEOUT = 600.0, 6000.0
 
@@ -28,6 +31,9 @@ def add_gate_commands(commands: Any) -> None:
     checking.add_argument("--claims", default="*", metavar="GLOB", help="only claims whose id matches")
     checking.add_argument(
         "--require", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: undecided ones fail"
+    )
+    checking.add_argument(
+        "--accept", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: these may stay undecided"
     )
     checking.add_argument(
         "--sizes",
@@ -74,18 +80,18 @@ def _check(options: argparse.Namespace) -> int:
     else:
         given = {
             name: getattr(options, name)
-            for name in ("implementation", "adapter", "claims", "effort", "device", "require", "where")
+            for name in ("implementation", "adapter", "claims", "effort", "device", "require", "accept", "where")
         }
         sizes = dict(map(_range, options.sizes)) or None
         entries = [(options.subject, {**given, "dtypes": options.dtype, "sizes": sizes})]
     deep = any(entry.get("effort") == "deep" for _, entry in entries)
     timeout = options.timeout or (DEEP_TIMEOUT if deep else TIMEOUT)
     tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries]
-    ok = True
+    outcomes = set()
     reports = each_apart(_checked, tasks, timeout)
     for subject, _ in entries:
         try:
-            report, passed = next(reports)
+            report, outcome = next(reports)
         except InputError as problem:
             if options.subject is None:
                 problem = InputError(
@@ -93,8 +99,8 @@ def _check(options: argparse.Namespace) -> int:
                 )
             raise problem from None
         print(report, end="\n\n")
-        ok = ok and passed
-    return 0 if ok else 1
+        outcomes.add(outcome)
+    return BROKEN_STATUS if NOT_OK in outcomes else UNDECIDED_STATUS if UNDECIDED in outcomes else 0
 
 
 def _range(text: str) -> tuple[str, tuple[int, int]]:
@@ -106,12 +112,12 @@ def _range(text: str) -> tuple[str, tuple[int, int]]:
     return name, (int(low), int(high or low))
 
 
-def _checked(task: tuple[str, dict[str, Any]]) -> tuple[str, bool]:
-    """The report of one implementation as text, and whether it is ok."""
+def _checked(task: tuple[str, dict[str, Any]]) -> tuple[str, str]:
+    """The report of one implementation as text, and what it comes to."""
     from verify.gate.checking import check
     from verify.gate.table import importable
 
     subject, arguments = task
     with importable(Path.cwd()):
         report = check(subject, **arguments)
-    return str(report), report.ok
+    return str(report), report.outcome

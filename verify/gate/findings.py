@@ -12,12 +12,14 @@ from typing import Any
 from verify.gate.errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
-DEFINITION, FIRST, SECOND, SIZES, LONG, BIAS, LAW = (
-    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences", "bias", "law",
+DEFINITION, FIRST, SECOND, FORWARD, SIZES, LONG, BIAS, LAW = (
+    "definition", "first-derivatives", "second-derivatives", "forward-derivatives", "sizes", "long-sequences", "bias",
+    "law",
 )  # fmt: skip
 COMPARISONS = {
-    FIRST: "derivatives in every tensor argument, beside those of the definition",
+    FIRST: "derivatives in every tensor argument, and where some need none, beside those of the definition",
     SECOND: "second derivatives in every tensor argument, beside those of the definition",
+    FORWARD: "derivatives in forward mode along drawn directions, beside those of the definition",
     SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
     LONG: "a few rows and their derivatives at many tokens",
     BIAS: "in half precision, the mean of the signed error of values and first derivatives",
@@ -26,7 +28,11 @@ COMPARISONS = {
 #: How the reasons begin why derivatives are undecided.
 NOT_DIFFERENTIABLE = "not differentiable"
 
-SATISFIED, BROKEN, UNCHECKABLE, UNREACHED = "satisfied", "broken", "not checkable", "not reached"
+SATISFIED, BROKEN, UNCHECKABLE, UNREACHED, LEFT_OUT = (
+    "satisfied", "broken", "not checkable", "not reached", "left out",
+)  # fmt: skip
+#: What a whole report comes to.
+OK, NOT_OK, UNDECIDED = "ok", "broken", "undecided"
 
 
 @dataclass
@@ -55,14 +61,17 @@ class Finding:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the check could not be made, or derivatives were left out of it."""
+        """Whether the check could not be made, or derivatives were left out of it.
+
+        What was left out by choice, of sizes or of an effort, was not asked, and is not undecided.
+        """
         return self.status == UNCHECKABLE or (self.status == SATISFIED and NOT_DIFFERENTIABLE in self.why)
 
-    def is_required(self, required: tuple[str, ...]) -> bool:
-        """Whether it has to be decided: "derivatives" stands for all that need one, other words are globs of checks."""
+    def is_among(self, globs: tuple[str, ...]) -> bool:
+        """Whether it is meant: "derivatives" stands for all that need one, other words are globs of checks."""
         return any(
             NOT_DIFFERENTIABLE in self.why if glob == "derivatives" else fnmatch.fnmatchcase(self.check, glob)
-            for glob in required
+            for glob in globs
         )
 
     def accuracy(self) -> str:
@@ -113,14 +122,22 @@ class SubjectReport:
     findings: list[Finding] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     required: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
 
     def with_status(self, status: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.status == status]
 
     @property
+    def outcome(self) -> str:
+        """ "ok", "broken" (also where something required is undecided), or "undecided", which is neither."""
+        if self.with_status(BROKEN) or self.missing:
+            return NOT_OK
+        return OK if self.with_status(SATISFIED) and not self.open else UNDECIDED
+
+    @property
     def ok(self) -> bool:
-        """Nothing is broken, something was decided, and so was everything that is required."""
-        return not self.with_status(BROKEN) and bool(self.with_status(SATISFIED)) and not self.missing
+        """Nothing is broken, and everything was decided but for what may stay undecided."""
+        return self.outcome == OK
 
     @property
     def undecided(self) -> list[str]:
@@ -130,18 +147,30 @@ class SubjectReport:
     @property
     def missing(self) -> list[str]:
         """Names of the checks that were required and could not be decided."""
-        missing = (finding for finding in self.findings if finding.is_undecided and finding.is_required(self.required))
+        missing = (finding for finding in self.findings if finding.is_undecided and finding.is_among(self.required))
         return list(dict.fromkeys(finding.check for finding in missing))
 
     @property
+    def open(self) -> list[str]:
+        """Names of the checks that could not be decided, and may not stay so."""
+        found = (finding for finding in self.findings if finding.is_undecided and not finding.is_among(self.accepted))
+        return list(dict.fromkeys(finding.check for finding in found))
+
+    @property
     def verdict(self) -> str:
-        """In a few words: "ok" alone only where everything was decided."""
-        if self.with_status(BROKEN) or not self.with_status(SATISFIED):
+        """In a few words; "ok" alone only where everything was decided."""
+        if self.with_status(BROKEN):
             return "NOT the definition"
         if self.missing:
             return f"NOT decided, though required: {_some(self.missing)}"
+        if self.outcome == UNDECIDED:
+            return (
+                f"UNDECIDED: {len(self.open)} not decided, {_some(self.open)}; nothing is broken"
+                if self.open
+                else ("UNDECIDED: no check was made")
+            )
         if self.undecided:
-            return f"ok as far as decided; {len(self.undecided)} not decided: {_some(self.undecided)}"
+            return f"ok, with {len(self.undecided)} accepted as undecided: {_some(self.undecided)}"
         return "ok"
 
     @property
@@ -167,7 +196,12 @@ class SubjectReport:
         return list(dict.fromkeys(finding.check for finding in self.with_status(BROKEN)))
 
     def raise_if_broken(self) -> None:
-        """Raise `SubjectFailure` with the report as its message unless it is ok."""
+        """Raise `SubjectFailure` with the report as its message if it is broken, or nothing at all was decided."""
+        if self.outcome == NOT_OK or not self.with_status(SATISFIED):
+            raise SubjectFailure(str(self))
+
+    def raise_unless_ok(self) -> None:
+        """Raise `SubjectFailure` with the report as its message unless it is ok: undecided is not ok."""
         if not self.ok:
             raise SubjectFailure(str(self))
 
@@ -186,7 +220,7 @@ class SubjectReport:
                 if same[0].inputs and (name == DEFINITION) not in shown:
                     shown.add(name == DEFINITION)
                     lines.append(textwrap.indent(same[0].example(), "  "))
-        for status in (UNCHECKABLE, UNREACHED):
+        for status in (UNCHECKABLE, UNREACHED, LEFT_OUT):
             found = self.with_status(status)
             for why in dict.fromkeys(finding.why for finding in found):
                 names = dict.fromkeys(finding.check for finding in found if finding.why == why)

@@ -31,7 +31,16 @@ from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, unit_at
 from verify.gate.choice import sizes_of, square_draws
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.gate.findings import BROKEN, DEFINITION, NOT_DIFFERENTIABLE, SATISFIED, UNCHECKABLE, UNREACHED, Finding
+from verify.gate.findings import (
+    BROKEN,
+    DEFINITION,
+    LEFT_OUT,
+    NOT_DIFFERENTIABLE,
+    SATISFIED,
+    UNCHECKABLE,
+    UNREACHED,
+    Finding,
+)
 from verify.gate.places import place, places
 from verify.gate.standing import Standing
 from verify.inputs.generators import Draw, applicable_domains, systematic
@@ -157,6 +166,7 @@ def examine(
 def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool) -> None:
     sides = Sides.of(claim)
     if sides is None:
+        finding.status = LEFT_OUT
         finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
         return
     claim.batched = False
@@ -394,7 +404,7 @@ def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
 def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:
     """A random limit, by the relation's own check; it draws thousands of networks, so not at effort quick."""
     if settings.effort.name == "quick":
-        finding.why = "a limit over growing widths: checked from effort ci on"
+        finding.status, finding.why = LEFT_OUT, "a limit over growing widths: checked from effort ci on"
         return
     record = LimitAttack(relation).random(claim, settings)
     finding.examples = record.examples

@@ -27,6 +27,10 @@ RUNS = 3
 NUDGE = 2.0**-40
 #: A derivative that a nudge changes by more than this part of itself is not compared.
 JUMP = 2.0**-10
+#: What rounding in float64 moves of a result that is zero, as a part of the largest entry of all results.
+STILL = 2.0**-48
+#: By what a nudge is multiplied to see whether what it moves goes with it.
+FARTHER = 2.0**8
 #: Balls bound what random errors only sample: so many spreads make one rounding unit.
 SPREADS = 4.0
 #: Errors of so many roundings, so often, show whether a wrong derivative may be one on the other side of a kink.
@@ -130,13 +134,29 @@ class Reference:
                 nudged = self.evaluate(
                     {name: x + sign * nudge[name] if name in nudge else x for name, x in self.arguments.items()}
                 )
-                for name, value in self.results.items():
-                    if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
-                        return False
+                grains = STILL * max(map(_largest, self.results.values()), default=0.0)
+                moved = {
+                    name: change
+                    for name, value in self.results.items()
+                    if value.numel()
+                    and not (change := _largest(nudged[name] - value)) <= max(JUMP * _largest(value), grains)
+                }
+                if moved and not self._follows(moved, nudge, sign):
+                    return False
             _ = self.rounded  # raises where the definition cannot be evaluated so
         except (NotDifferentiable, RuntimeError, ValueError):
             return False
         return True
+
+    def _follows(self, moved: Mapping[str, float], nudge: Mapping[str, torch.Tensor], sign: int) -> bool:
+        """Whether results that a nudge moved far, for their size, move farther by a larger one, as they do across no kink.
+
+        A result that is zero, as of attention to tokens that are zero or equal, is moved far by every nudge.
+        """
+        farther = self.evaluate(
+            {name: x + sign * FARTHER * nudge[name] if name in nudge else x for name, x in self.arguments.items()}
+        )
+        return all(4 * change <= _largest(farther[name] - self.results[name]) for name, change in moved.items())
 
     @functools.cached_property
     def rounded(self) -> Rounded:
