@@ -29,6 +29,25 @@ def far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> Non
 FAR_BELOW = "logits of allowed keys far below those of masked ones"
 
 
+def before_the_scale(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    """Products of queries and keys of up to 80000, which is beyond float16, and within it once they are divided by sqrt(d_K)."""
+    Q, K = arrays["Q"], arrays["K"]
+    width = Q.shape[-1]
+    size = float(round((80000 / width if width > 1 else 40000) ** 0.5))
+    Q[...] = size
+    for place in range(K.shape[-2]):
+        K[..., place, :] = size - 16 * place
+
+
+BEFORE_THE_SCALE = "logits beyond float16 before they are scaled"
+
+
+def extreme_domains(profile: Profile) -> None:
+    """Declare the domains of logits far from zero."""
+    profile.domain(FAR_BELOW, far_below)
+    profile.domain(BEFORE_THE_SCALE, before_the_scale, in_half=True)
+
+
 def nothing_masked(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     arrays["S"] = np.abs(arrays["S"]) + 1
 
@@ -83,7 +102,7 @@ ATTENTION = Profile(
 )  # fmt: skip
 
 
-ATTENTION.domain(FAR_BELOW, far_below)
+extreme_domains(ATTENTION)
 ATTENTION.domain("no key masked", nothing_masked)
 ATTENTION.domain("a causal mask", causal_mask)
 
@@ -134,7 +153,7 @@ CAUSAL = Profile(
 )  # fmt: skip
 
 
-CAUSAL.domain(FAR_BELOW, far_below)
+extreme_domains(CAUSAL)
 
 
 @CAUSAL.rows()
@@ -181,9 +200,14 @@ BATCHED = Profile(
 )  # fmt: skip
 
 
-BATCHED.domain(FAR_BELOW, far_below)
+extreme_domains(BATCHED)
 BATCHED.domain("no key masked", nothing_masked)
 BATCHED.domain("a causal mask", causal_mask)
+
+
+@BATCHED.rows("m", "n", axis=2)
+def batched_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q[:, :, list(rows)], K, V, M[list(rows)])
 
 
 @BATCHED.inputs

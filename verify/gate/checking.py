@@ -274,6 +274,7 @@ def check(
         shown = min(theorems, key=lambda finding: finding.entries * finding.calls)
         briefly = any(finding.check in (DEFINITION, *COMPARISONS) for finding in broken)
         report.findings[report.findings.index(shown)] = made.run(shown.check, shown.dtype, briefly)
+    report.kernels = dict(made.comparison.kernels) if made.comparison else {}
     if broken:
         report.causes = made.causes_of(broken[0])
     return report

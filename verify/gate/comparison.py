@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ from verify.gate.findings import (
     UNCHECKABLE,
     Finding,
 )
+from verify.gate.kernels import counted
 from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
@@ -72,6 +74,7 @@ class Comparison:
         self.profile, self.standing, self.settings = profile, standing, settings
         self.claim = profile.claim()
         self.claim.batched = False
+        self.kernels: Counter[str] = Counter()  #: how often which kernel ran
         self._prepared: dict[str, list[Prepared]] = {}
         self._pending: dict[str, Iterator[Prepared]] = {}
 
@@ -229,7 +232,8 @@ class Comparison:
 
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
         asked = dataclasses.replace(point, order=0) if values else point
-        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
+        with counted(self.kernels):
+            gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
         if gap is None or gap.agrees or gap.residual <= allowed(dtype):
             return gap
         definition = point.of or self.standing.definition

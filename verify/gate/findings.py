@@ -123,6 +123,7 @@ class SubjectReport:
     causes: list[str] = field(default_factory=list)
     required: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    kernels: Mapping[str, int] = field(default_factory=dict)
 
     def with_status(self, status: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.status == status]
@@ -220,6 +221,9 @@ class SubjectReport:
                 if same[0].inputs and (name == DEFINITION) not in shown:
                     shown.add(name == DEFINITION)
                     lines.append(textwrap.indent(same[0].example(), "  "))
+        if self.kernels:
+            calls = ", ".join(f"{name} {count} times" for name, count in sorted(self.kernels.items()))
+            lines += ["", f"kernels that ran: {calls}"]
         for status in (UNCHECKABLE, UNREACHED, LEFT_OUT):
             found = self.with_status(status)
             for why in dict.fromkeys(finding.why for finding in found):

@@ -28,7 +28,7 @@ from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
 from verify.checks.settings import HALVES, Settings, torch_dtype
-from verify.checks.units import BITS, unit_at
+from verify.checks.units import BITS, Unit, unit_at
 from verify.gate.choice import sizes_of, square_draws
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
@@ -42,6 +42,7 @@ from verify.gate.findings import (
     Finding,
 )
 from verify.gate.places import place, places
+from verify.gate.profiles import WITHIN_HALF
 from verify.gate.standing import Standing
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
@@ -185,7 +186,9 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
         found: list[tuple[Sample, Draw, int]] = []
         for number, draw in taken:
             with place(number + number // ROUND):
-                sample = _at(claim, sides, draw.arrays(claim, 1), settings, finding.dtype)
+                sample = _at(
+                    claim, sides, draw.arrays(claim, 1), settings, finding.dtype, draw.domain not in WITHIN_HALF
+                )
             found += [(sample, draw, number)] if sample is not None else []
         exhausted = not taken
         measured = False
@@ -230,8 +233,10 @@ def sample_at(
     return sample if sample is not None and _measured(claim, sides, sample, dtype, of_values) else None
 
 
-def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str) -> Sample | None:
-    """Both sides at a batch of one seed, not yet in rounding units."""
+def _at(
+    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, may_overflow: bool = True
+) -> Sample | None:
+    """Both sides at a batch of one seed, not yet in rounding units; None where both `may_overflow` in half precision, and do."""
     raw = exact = raw_tensors(claim, arrays, settings, dtype)
     if dtype in HALVES:  # the definition is evaluated in float64 at the numbers of half precision
         exact = {name: value if isinstance(value, int) else value.double() for name, value in raw.items()}
@@ -243,7 +248,7 @@ def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, 
     left = in_batch(claim, sides.left, raw)[0]
     right = in_batch(claim, sides.right, exact)[0] if sides.right is not None else left * 0
     if dtype in HALVES and sides.right is not None:
-        if not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
+        if may_overflow and not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
             return None
         left = left.double()
     if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
@@ -263,12 +268,28 @@ def _measured(claim: Claim, sides: Sides, sample: Sample, dtype: str, of_values:
     """Measure a sample in rounding units; whether balls can decide there."""
     seed = one_of(claim, sample.arrays, 0)
     unit = unit_at(claim, sides.functions, seed, BITS[dtype])
+    if not unit.usable and dtype in HALVES and sides.right is not None and math.isfinite(sample.gap):
+        # balls around logits of thousands say nothing, though their largest may be far above the others
+        unit = Unit(_spread_of(claim, sides.right, sample.arrays, dtype))
+        sample.residual = _in_units(sample.gap, unit.value)
+        return unit.usable
     if not unit.usable:
         return of_values and not bool(sample.left.isfinite().all())
     sample.residual, sample.unit = _in_units(sample.gap, unit.value), unit.value
     if of_values and math.isfinite(sample.gap):
         _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
     return True
+
+
+def _spread_of(claim: Claim, definition: Callable[..., Any], arrays: dict[str, Any], dtype: str) -> float:
+    """One rounding unit of half precision as the spread of the definition under roundings; infinite where it has none."""
+    import torch
+
+    from verify.gate.rounding import reference
+
+    drawn = {name: torch.as_tensor(x[0]) if isinstance(x, np.ndarray) else x for name, x in arrays.items()}
+    truth = reference(lambda at: {"": definition(**at)}, dict(claim.prepare(drawn)))
+    return truth.unit("", torch.finfo(torch_dtype(dtype)).eps) if truth is not None and truth.smooth else math.inf
 
 
 def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, Any], dtype: str) -> bool:
