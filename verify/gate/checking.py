@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from verify.checks.settings import HALVES, Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
-from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text, texts
+from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_known, require_text, texts
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
@@ -31,7 +32,7 @@ from verify.gate.findings import (
 from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
-from verify.gate.recognised import recognised
+from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
@@ -136,7 +137,7 @@ class Gate:
         return self._causes
 
     def _search(self, finding: Finding) -> list[str]:
-        at = finding.inputs if finding.check == DEFINITION else {}
+        at = finding.drawn if finding.check == DEFINITION else {}
         dtype = "float32" if finding.dtype in HALVES else finding.dtype  # where wrong formulas are told apart
         found = causes(self.profile, self.standing, self.settings, dtype, at)
         if found or finding.check == DEFINITION:
@@ -177,7 +178,9 @@ def gate(
     function = named(implementation)
     title = title_of(function)
     turning = recognised(subject, function) if adapter is None else adapter_of(adapter)
-    if turning is not None:
+    if turning is None:
+        require_known(subject, function, list(inspect.signature(definition_of(subject)).parameters), known_as(subject))
+    else:
         function, title = adapted(function, turning), f"{title} through {title_of(turning)}"
     known = claims_by_subject(package).get(subject, [])
     profile, choice = profile_of(subject), Choice.of(sizes, where)

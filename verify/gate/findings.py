@@ -41,7 +41,7 @@ class Finding:
 
     `residual` is in rounding units of the evaluation, `ulps` in eps times the largest entry (against an enclosure;
     of the definition only).  `inputs`, `yours` and `expected` belong to the shrunk input at which it broke,
-    which has so many `entries`; `calls` counts those of the implementation.
+    which has so many `entries`, and was prepared from what was `drawn`; `calls` counts those of the implementation.
     """
 
     check: str
@@ -56,6 +56,7 @@ class Finding:
     entries: int = 0
     calls: int = 0
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Mapping[str, Any] = field(default_factory=dict, repr=False)
     yours: Any = None
     expected: Any = None
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetics import midpoints
+from verify.arithmetics import is_tensor, midpoints
 from verify.checks import attack_on
 from verify.checks.assumptions import float_satisfies
 from verify.checks.bounds import BoundAttack
@@ -363,11 +363,21 @@ def _describe_break(
     sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
     finding.status, finding.residual = BROKEN, sample.residual
-    finding.inputs = {
+    finding.drawn = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
     }
+    finding.inputs = _as_called(claim, small, settings, finding.dtype) if of_values else finding.drawn
     finding.entries = _entries(small)
     finding.yours, finding.expected = sample.left.detach().tolist()[:64], sample.right.detach().tolist()[:64]
+
+
+def _as_called(claim: Claim, seed: dict[str, Any], settings: Settings, dtype: str) -> dict[str, Any]:
+    """The arguments of the definition, and of the implementation, at a seed: a mask M, and not what it was drawn from."""
+    raw = raw_tensors(claim, batch_of_one(seed), settings, dtype)
+    prepared = claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
+    return {
+        name: (x + 0 if x.is_floating_point() else x).tolist() if is_tensor(x) else x for name, x in prepared.items()
+    }
 
 
 def _entries(seed: dict[str, Any]) -> int:
