@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +17,19 @@ from verify.vocabulary.errors import InputError, in_one_line, shown
 
 
 def named(implementation: Callable[..., Any] | str, argument: str = "implementation") -> Callable[..., Any]:
-    """A callable, given itself or as "package.module:function".
+    """A callable, given itself, as "package.module:function", or as "$NAME", an environment variable that says so.
 
     Raises `InputError` when the text does not lead to a callable, whatever its module does when it is imported.
     """
     if callable(implementation):
         return implementation
+    if isinstance(implementation, str) and implementation.startswith("$"):
+        found_in = os.environ.get(implementation[1:])
+        if not found_in:
+            raise InputError(
+                argument, f"the environment variable {implementation[1:]} with 'package.module:function'", "none"
+            )
+        implementation = found_in
     expected = "a callable, or text 'package.module:function' that leads to one"
     module_name, colon, path = implementation.partition(":") if isinstance(implementation, str) else ("", "", "")
     if not colon or not module_name or not path:

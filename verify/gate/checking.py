@@ -123,6 +123,19 @@ class Gate:
     def _claim(self, claim_id: str) -> Claim:
         return next(claim for claim in self.claims if claim.id == claim_id)
 
+    def not_exercised(self, kernels: Mapping[str, int]) -> list[str]:
+        """What a report says nothing about: precisions, devices, lengths, kernels."""
+        others = [dtype for dtype in ("float64", "float32", *HALVES) if dtype not in self.settings.dtypes]
+        found = [f"precision {' and '.join(others)}"] if others else []
+        found += [f"devices other than {self.settings.device}"]
+        if self.comparison:
+            found += self.comparison.not_exercised
+        if kernels and not any("math" not in name for name in kernels):
+            found += ["fused kernels: none ran"]
+        if self.profile.choice.ranges or self.profile.choice.condition:
+            found += ["sizes that were not chosen"]
+        return found
+
     def causes_of(self, finding: Finding) -> list[str]:
         """Named mistakes that explain a broken check; none where the implementation fails in the search for them."""
         if finding.why == TWICE:
@@ -278,6 +291,7 @@ def check(
         briefly = any(finding.check in (DEFINITION, *COMPARISONS) for finding in broken)
         report.findings[report.findings.index(shown)] = made.run(shown.check, shown.dtype, briefly)
     report.kernels = dict(made.comparison.kernels) if made.comparison else {}
+    report.not_exercised = tuple(made.not_exercised(report.kernels))
     if broken:
         report.causes = made.causes_of(broken[0])
     return report

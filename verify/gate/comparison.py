@@ -45,6 +45,7 @@ from verify.gate.probes import (
     small_points,
     smaller_sizes,
 )
+from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
@@ -85,6 +86,13 @@ class Comparison:
         found += [FORWARD] * (self.profile.derivatives >= 1)
         found += [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
         return found + [BIAS] * bool(self.profile.largest and self.profile.derivatives)
+
+    @property
+    def not_exercised(self) -> list[str]:
+        """Lengths beyond those that are drawn at this effort."""
+        found = [f"widths beyond {self.profile.largest}"] if self.profile.largest else ["large sizes"]
+        longest = max(LENGTHS_OF_ROWS[self.settings.effort.name])
+        return [*found, f"more than {longest} tokens" if self.profile.few_rows is not None else "long sequences"]
 
     def prepared(self, check: str) -> Iterator[Prepared]:
         """The points of a comparison at which the definition has a value, each made when it is asked for."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from verify.gate.errors import SubjectFailure
@@ -109,6 +110,15 @@ def _as_python(name: str, value: Any, dtype: str) -> str:
     return f"{name} = torch.tensor({_short(value)}, dtype=torch.{'bool' if isinstance(first, bool) else dtype})"
 
 
+def _finite(value: Any) -> Any:
+    """A value in which numbers that JSON does not know are text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def _short(value: Any, limit: int = 400) -> str:
     text = json.dumps(value).replace("true", "True").replace("false", "False")
     return text if len(text) <= limit else text[:limit] + " ..."
@@ -125,6 +135,7 @@ class SubjectReport:
     required: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
     kernels: Mapping[str, int] = field(default_factory=dict)
+    not_exercised: tuple[str, ...] = ()
 
     def with_status(self, status: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.status == status]
@@ -207,6 +218,21 @@ class SubjectReport:
         if not self.ok:
             raise SubjectFailure(str(self))
 
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON has it; numbers that are not finite are text."""
+        return {
+            "subject": self.subject,
+            "implementation": self.implementation,
+            "outcome": self.outcome,
+            "verdict": self.verdict,
+            "causes": self.causes,
+            "broken": self.broken,
+            "undecided": self.undecided,
+            "kernels": dict(self.kernels),
+            "not_exercised": list(self.not_exercised),
+            "findings": [_finite(asdict(finding)) for finding in self.findings],
+        }
+
     def __str__(self) -> str:
         lines = [f"{self.subject} implemented by {self.implementation}: {self.verdict}"]
         lines += [f"  likely cause: {cause}" for cause in self.causes]
@@ -234,4 +260,6 @@ class SubjectReport:
                     f"{status}: {len(names)}, {why}",
                     textwrap.indent(textwrap.fill(", ".join(names), 110), "  "),
                 ]
+        if self.not_exercised:
+            lines += ["", f"not exercised: {'; '.join(self.not_exercised)}"]
         return "\n".join(lines)
