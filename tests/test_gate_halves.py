@@ -71,6 +71,51 @@ def test_sums_in_bfloat16_are_found_where_they_are_long() -> None:
     assert made.run("long-sequences", "bfloat16").status == BROKEN
 
 
+def in_turn(logits: Any) -> Any:
+    """Weights of which the sums are accumulated key by key in the precision of the logits."""
+    weights = (logits - logits.amax(-1, keepdim=True)).exp()
+    total = torch.zeros_like(weights[..., :1])
+    for key in range(weights.shape[-1]):
+        total = total + weights[..., key : key + 1]
+    return weights / total
+
+
+def masked_in_turn(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    repeated = [x.repeat_interleave(Q.shape[1] // K.shape[1], 1) if Q.ndim > 2 else x for x in (K, V)]
+    logits = Q @ repeated[0].mT / Q.shape[-1] ** 0.5
+    return in_turn(logits.masked_fill(~M, -torch.inf)) @ repeated[1]
+
+
+def causal_in_turn(Q: Any, K: Any, V: Any) -> Any:
+    return masked_in_turn(Q, K, V, torch.ones(len(Q), len(Q), dtype=torch.bool).tril())
+
+
+@pytest.mark.parametrize(
+    ("subject", "layer"),
+    [("masked_attention", masked_in_turn), ("causal_attention", causal_in_turn), ("batched_attention", masked_in_turn)],
+)
+def test_sums_in_bfloat16_are_found_under_masks_and_in_batches(subject: str, layer: Any) -> None:
+    for kernel, status in ((layer, BROKEN), (scaled_dot_product_attention, SATISFIED)):
+        made = gate(f"transformer.{subject}", kernel, dtypes=["bfloat16"])
+        finding = made.run("long-sequences", "bfloat16", shrinking=False)
+        assert finding.status == status
+        assert finding.residual is not None and (finding.residual > 8 if status == BROKEN else finding.residual < 0.5)
+
+
+def test_logits_that_overflow_before_they_are_scaled_and_masks_of_1e4_are_found_in_float16() -> None:
+    def scaled_late(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        return torch.softmax((Q @ K.mT / Q.shape[-1] ** 0.5).masked_fill(~M, -torch.inf), -1) @ V
+
+    def masked_with(depth: float) -> Any:
+        return lambda Q, K, V, M: torch.softmax((Q * Q.shape[-1] ** -0.5 @ K.mT).masked_fill(~M, depth), -1) @ V
+
+    for layer, status in ((scaled_late, BROKEN), (masked_with(-1e4), BROKEN), (masked_with(-torch.inf), SATISFIED)):
+        assert (
+            gate("transformer.masked_attention", layer, dtypes=["float16"]).run("definition", "float16").status
+            == status
+        )
+
+
 def test_the_unit_of_half_precision_is_that_of_inputs_and_result_rounded_once() -> None:
     verify.subjects()
     claim = profile_of("hessian.softmax").claim()

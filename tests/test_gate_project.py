@@ -49,7 +49,7 @@ TABLE = """
         {implementation = "mylib.layers:narrow", sizes = {d_K = [1, 8]}, claims = "hessian.jacobian-key"},
         {implementation = "mylib.layers:attention", claims = ["hessian.jacobian-key", "hessian.lem-B.1"], adapter = KERNEL},
     ]
-    "transformer.causal_attention" = {implementation = "mylib.layers:attention", dtypes = ["float64"], effort = "quick"}
+    "transformer.causal_attention" = {implementation = "mylib.layers:attention", dtypes = ["float64"], accept = "derivatives"}
 """
 
 

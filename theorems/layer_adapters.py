@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verify.gate.adapters import call_module, from_jax
+from verify.gate.adapters import call_module, from_jax, stacked, unstacked
 from verify.gate.recognised import recognise
 
 Function = Callable[..., Any]
@@ -32,6 +32,16 @@ def _repeated(W: Any, G: int, H: int) -> Any:
     return W.unflatten(1, (G, -1)).repeat_interleave(H // G, dim=1).flatten(1)
 
 
+def _of_one(kernel: Function, *operands: Any, **options: Any) -> Any:
+    """The value of a kernel with axes of samples and heads at one of their entries, shape (m, d_V).
+
+    With fewer axes torch runs no fused kernel.  Operands that are not contiguous stay so, and are a batch of one.
+    """
+    if all(x.is_contiguous() for x in operands):
+        return unstacked(kernel(*(stacked(x, 2) for x in operands), **options), 2)
+    return kernel(*(x[None, None] for x in operands), **options)[0, 0]
+
+
 # -- torch -------------------------------------------------------------------------------------------------------------
 
 
@@ -47,20 +57,20 @@ def batched_kernel(kernel: Function) -> Function:
 
 @recognise("transformer.masked_attention", "torch._C._nn.scaled_dot_product_attention")
 def masked_kernel(kernel: Function) -> Function:
-    """scaled_dot_product_attention of one head and sample, with `attn_mask`."""
+    """scaled_dot_product_attention of heads and samples, of which one is compared, with `attn_mask`."""
 
     def adapted(Q: Any, K: Any, V: Any, M: Any) -> Any:
-        return kernel(Q[None], K[None], V[None], attn_mask=M)[0]
+        return _of_one(kernel, Q, K, V, attn_mask=M)
 
     return _titled(adapted, kernel)
 
 
 @recognise("transformer.causal_attention", "torch._C._nn.scaled_dot_product_attention")
 def causal_kernel(kernel: Function) -> Function:
-    """scaled_dot_product_attention of one head and sample, with `is_causal`."""
+    """scaled_dot_product_attention of heads and samples, of which one is compared, with `is_causal`."""
 
     def adapted(Q: Any, K: Any, V: Any) -> Any:
-        return kernel(Q[None], K[None], V[None], is_causal=True)[0]
+        return _of_one(kernel, Q, K, V, is_causal=True)
 
     return _titled(adapted, kernel)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,12 +29,46 @@ def far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> Non
 FAR_BELOW = "logits of allowed keys far below those of masked ones"
 
 
+def before_the_scale(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    """Products of queries and keys of up to 80000, which is beyond float16, and within it once they are divided by sqrt(d_K)."""
+    Q, K = arrays["Q"], arrays["K"]
+    width = Q.shape[-1]
+    size = float(round((80000 / width if width > 1 else 40000) ** 0.5))
+    Q[...] = size
+    for place in range(K.shape[-2]):
+        K[..., place, :] = size - 16 * place
+
+
+BEFORE_THE_SCALE = "logits beyond float16 before they are scaled"
+
+
+def extreme_domains(profile: Profile) -> None:
+    """Declare the domains of logits far from zero."""
+    profile.domain(FAR_BELOW, far_below)
+    profile.domain(BEFORE_THE_SCALE, before_the_scale, in_half=True)
+
+
 def nothing_masked(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     arrays["S"] = np.abs(arrays["S"]) + 1
 
 
 def causal_mask(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     arrays["S"] = np.where(np.tri(*arrays["S"].shape[-2:]) > 0, 1.0, -1.0) * np.ones_like(arrays["S"])
+
+
+def wrong_scales(profile: Profile, definition: Callable[..., Any]) -> None:
+    """Declare the usual mistakes in the scale of Q K^T, of a function of queries, keys, values and whatever follows."""
+
+    def declare(name: str, factor: Callable[[Any, Any], Any]) -> None:
+        profile.variant(name)(lambda Q, K, V, *M, **rest: definition(Q * factor(Q, V), K, V, *M, **rest))
+
+    declare("the scale 1/sqrt(d_K) is missing", lambda Q, V: sqrt(Q.shape[-1]))
+    declare("the logits are divided by d_K instead of sqrt(d_K)", lambda Q, V: 1 / sqrt(Q.shape[-1]))
+    declare("the logits are multiplied by sqrt(d_K), not divided", lambda Q, V: Q.shape[-1])
+    declare(
+        "the logits are divided by sqrt(d_V), of the width of the values, not of the keys",
+        lambda Q, V: sqrt(Q.shape[-1]) / sqrt(V.shape[-1]),
+    )
 
 
 # -- under a mask ------------------------------------------------------------------------------------------------------
@@ -83,7 +117,7 @@ ATTENTION = Profile(
 )  # fmt: skip
 
 
-ATTENTION.domain(FAR_BELOW, far_below)
+extreme_domains(ATTENTION)
 ATTENTION.domain("no key masked", nothing_masked)
 ATTENTION.domain("a causal mask", causal_mask)
 
@@ -123,9 +157,7 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
     return softmax(Q @ K.T / sqrt(Q.shape[1]) + M) @ V
 
 
-@ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q * sqrt(Q.shape[1]), K, V, M)
+wrong_scales(ATTENTION, layers.masked_attention)
 
 
 CAUSAL = Profile(
@@ -134,7 +166,7 @@ CAUSAL = Profile(
 )  # fmt: skip
 
 
-CAUSAL.domain(FAR_BELOW, far_below)
+extreme_domains(CAUSAL)
 
 
 @CAUSAL.rows()
@@ -165,9 +197,7 @@ def _(Q: Any, K: Any, V: Any) -> Any:
     return layers.masked_attention(Q, K, V, wider)
 
 
-@CAUSAL.variant("the scale 1/sqrt(d_K) is missing")
-def _(Q: Any, K: Any, V: Any) -> Any:
-    return layers.causal_attention(Q * sqrt(Q.shape[1]), K, V)
+wrong_scales(CAUSAL, layers.causal_attention)
 
 
 # -- batches and heads -------------------------------------------------------------------------------------------------
@@ -181,9 +211,14 @@ BATCHED = Profile(
 )  # fmt: skip
 
 
-BATCHED.domain(FAR_BELOW, far_below)
+extreme_domains(BATCHED)
 BATCHED.domain("no key masked", nothing_masked)
 BATCHED.domain("a causal mask", causal_mask)
+
+
+@BATCHED.rows("m", "n", axis=2)
+def batched_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any) -> Any:
+    return layers.batched_attention(Q[:, :, list(rows)], K, V, M[list(rows)])
 
 
 @BATCHED.inputs
@@ -223,9 +258,12 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
     return layers.batched_attention(Q, keys, values, M)
 
 
-@BATCHED.variant("the scale 1/sqrt(d_K) is missing")
+wrong_scales(BATCHED, layers.batched_attention)
+
+
+@BATCHED.variant("the logits are divided by sqrt(H d_K), the width of all heads")
 def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q * sqrt(Q.shape[3]), K, V, M)
+    return layers.batched_attention(Q / sqrt(Q.shape[1]), K, V, M)
 
 
 LAYER = Profile(
@@ -275,6 +313,20 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) ->
 @LAYER.variant("heads are concatenated in the opposite order")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
     return layers.attention_layer(X, W_Q, W_K, W_V, W_O.unflatten(0, (H, -1)).flip(0).flatten(0, 1), M, H, G)
+
+
+def _with_queries(scale: Callable[[int, int], Any]) -> Callable[..., Any]:
+    """The layer with queries multiplied by a function of the width d of the model and the number H of heads."""
+    return lambda X, W_Q, W_K, W_V, W_O, M, H, G: layers.attention_layer(
+        X, W_Q * scale(X.shape[2], H), W_K, W_V, W_O, M, H, G
+    )
+
+
+LAYER.variant("the scale 1/sqrt(e) of heads of width e = d / H is missing")(_with_queries(lambda d, H: sqrt(d // H)))
+LAYER.variant("the logits are divided by e = d / H instead of sqrt(e)")(_with_queries(lambda d, H: 1 / sqrt(d // H)))
+LAYER.variant("the logits are divided by sqrt(d), of the width of the model, not of a head")(
+    _with_queries(lambda d, H: 1 / sqrt(H))
+)
 
 
 @LAYER.variant("the output projection W_O is missing")

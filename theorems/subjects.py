@@ -97,7 +97,7 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return softmax(X @ W_Q @ W_K.T @ X.T / W_Q.shape[1]) @ X @ W_V
 
 
-@ATTENTION.variant("the scale is that of the values, 1/sqrt(d_V), not of the keys")
+@ATTENTION.variant("the logits are divided by sqrt(d_V), of the width of the tokens X, not by sqrt(d_K)")
 def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_V.shape[1])) @ X @ W_V
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import inspect
+import os
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +17,19 @@ from verify.vocabulary.errors import InputError, in_one_line, shown
 
 
 def named(implementation: Callable[..., Any] | str, argument: str = "implementation") -> Callable[..., Any]:
-    """A callable, given itself or as "package.module:function".
+    """A callable, given itself, as "package.module:function", or as "$NAME", an environment variable that says so.
 
     Raises `InputError` when the text does not lead to a callable, whatever its module does when it is imported.
     """
     if callable(implementation):
         return implementation
+    if isinstance(implementation, str) and implementation.startswith("$"):
+        found_in = os.environ.get(implementation[1:])
+        if not found_in:
+            raise InputError(
+                argument, f"the environment variable {implementation[1:]} with 'package.module:function'", "none"
+            )
+        implementation = found_in
     expected = "a callable, or text 'package.module:function' that leads to one"
     module_name, colon, path = implementation.partition(":") if isinstance(implementation, str) else ("", "", "")
     if not colon or not module_name or not path:
@@ -88,6 +97,32 @@ def adapted(function: Callable[..., Any], adapter: Callable[..., Any] | str) -> 
     if not callable(result):
         raise InputError("adapter", expected, f"one that returns {shown(result)}")
     return result  # type: ignore[no-any-return]
+
+
+def require_known(subject: str, function: Callable[..., Any], parameters: Sequence[str], known: Sequence[str]) -> None:
+    """Raise `InputError` for a class, or a module with weights of its own, that nobody has named an adapter for.
+
+    Called as it is it would fail somewhere inside, or be tested with weights that nobody chose.
+    """
+    weights = getattr(function, "parameters", None)
+    is_module = callable(weights) and hasattr(function, "forward")
+    if not inspect.isclass(function) and not (is_module and any(True for _ in weights())):  # type: ignore[misc]
+        return
+    name = (function if inspect.isclass(function) else type(function)).__qualname__
+    given = ", ".join(parameters)
+    sketch = (
+        f"def adapter(module):\n"
+        f"    def adapted({given}):\n"
+        f"        made = module(...)  # of the sizes of these arguments\n"
+        f"        return call_module(made, {{...: ...}}, {parameters[0]})  # its weights by name, then what it is called with\n"
+        f"    return adapted"
+    )
+    raise InputError(
+        "implementation",
+        f"a function of ({given}), one of the classes that are recognised as {subject}"
+        + (f" ({', '.join(known)})" if known else ""),
+        f"{name}, which is not recognised; give adapter=, with `from verify.gate.adapters import call_module`:\n\n{sketch}\n",
+    )
 
 
 def contained(function: Callable[..., Any]) -> Callable[..., Any]:

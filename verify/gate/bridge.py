@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from verify.arithmetics import is_tensor
-from verify.gate.errors import NotDifferentiable
+from verify.gate.errors import NotDifferentiable, OnceDifferentiable
 
 
 class Plain(Protocol):
@@ -46,7 +46,7 @@ def bridged(plain: Callable[..., Plain], *args: Any) -> Any:
 
 
 def require_differentiable(values: Iterable[Any]) -> None:
-    """Raise `NotDifferentiable` where torch would leave out, in silence, what was marked as differentiable only once."""
+    """Raise `OnceDifferentiable` where torch would leave out, in silence, what was marked as differentiable only once."""
     seen: set[Any] = set()
     nodes = [value.grad_fn for value in values if value.grad_fn is not None]
     while nodes:
@@ -55,7 +55,7 @@ def require_differentiable(values: Iterable[Any]) -> None:
             continue
         seen.add(node)
         if "Error" in node.name():
-            raise NotDifferentiable("it is marked as differentiable once only")
+            raise OnceDifferentiable("it is marked as differentiable once only")
         nodes += [upper for upper, _ in node.next_functions if upper is not None]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,16 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 from verify.checks.settings import HALVES, Settings, settings_for
 from verify.evidence.runner import warnings_only_warn
-from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_text, texts
+from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_known, require_text, texts
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
 from verify.gate.errors import Raised, WrongResult
-from verify.gate.findings import BIAS, BROKEN, COMPARISONS, DEFINITION, LAW, SECOND, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.findings import (
+    BIAS,
+    BROKEN,
+    COMPARISONS,
+    DEFINITION,
+    FORWARD,
+    LAW,
+    LEFT_OUT,
+    SECOND,
+    UNCHECKABLE,
+    Finding,
+    SubjectReport,
+)  # fmt: skip
 from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
-from verify.gate.recognised import recognised
-from verify.gate.standing import Standing, title_of
+from verify.gate.recognised import known_as, recognised
+from verify.gate.standing import CHANGED, Standing, title_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
@@ -47,6 +60,7 @@ class Gate:
     claims: list[Claim]
     settings: Settings
     required: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
     narrowed: dict[str, Claim | None] = field(default_factory=dict)
     comparison: Comparison | None = field(default=None, repr=False)
     _causes: list[str] | None = field(default=None, repr=False)
@@ -65,7 +79,7 @@ class Gate:
             (c, dtype)
             for c in own
             for dtype in self.settings.dtypes
-            if c not in (SECOND, BIAS) or (dtype in HALVES) == (c == BIAS)
+            if c not in (SECOND, FORWARD, BIAS) or (dtype in HALVES) == (c == BIAS)
         ]
         full = tuple(dtype for dtype in self.settings.dtypes if dtype not in HALVES)
         for claim in self.claims:
@@ -99,17 +113,36 @@ class Gate:
             if check != DEFINITION:
                 claim = self.narrowed.get(check, self._claim(check))
                 if claim is None:
-                    return Finding(check, self._claim(check).label, dtype, UNCHECKABLE, OTHER_SIZES)
+                    return Finding(check, self._claim(check).label, dtype, LEFT_OUT, OTHER_SIZES)
+                if self.comparison and not self.standing.bridged:
+                    # torch.func takes what is marked as differentiable once for a constant, and says nothing
+                    self.standing.bridged = self.comparison.is_differentiable_once
                 return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION, shrinking=shrinking)
 
     def _claim(self, claim_id: str) -> Claim:
         return next(claim for claim in self.claims if claim.id == claim_id)
 
+    def not_exercised(self, kernels: Mapping[str, int]) -> list[str]:
+        """What a report says nothing about: precisions, devices, lengths, kernels."""
+        others = [dtype for dtype in ("float64", "float32", *HALVES) if dtype not in self.settings.dtypes]
+        found = [f"precision {' and '.join(others)}"] if others else []
+        found += [f"devices other than {self.settings.device}"]
+        if self.comparison:
+            found += self.comparison.not_exercised
+        if kernels and not any("math" not in name for name in kernels):
+            found += ["fused kernels: none ran"]
+        if self.profile.choice.ranges or self.profile.choice.condition:
+            found += ["sizes that were not chosen"]
+        return found
+
     def causes_of(self, finding: Finding) -> list[str]:
         """Named mistakes that explain a broken check; none where the implementation fails in the search for them."""
         if finding.why == TWICE:
             return [TWICE]
+        if CHANGED in finding.why:
+            name, _, rest = finding.why.partition(": ")
+            return [f"it changes {name} in place{rest.partition(CHANGED)[2].partition(',')[0]}"]
         if self._causes is None:
             self._causes = []
             with contextlib.suppress(Exception):  # the finding stands, whatever other people's code raises now
@@ -117,7 +150,7 @@ class Gate:
         return self._causes
 
     def _search(self, finding: Finding) -> list[str]:
-        at = finding.inputs if finding.check == DEFINITION else {}
+        at = finding.drawn if finding.check == DEFINITION else {}
         dtype = "float32" if finding.dtype in HALVES else finding.dtype  # where wrong formulas are told apart
         found = causes(self.profile, self.standing, self.settings, dtype, at)
         if found or finding.check == DEFINITION:
@@ -143,11 +176,12 @@ def gate(
     require: str | Sequence[str] = (),
     sizes: Mapping[str, Any] | None = None,
     where: Callable[[Mapping[str, int]], Any] | str | None = None,
+    accept: str | Sequence[str] = (),
     package: str = "theorems",
 ) -> Gate:
     """The checks of an implementation; arguments and errors as for `check`."""
     require_text(subject=subject)
-    globs, required = texts(claims=claims), texts(require=require)
+    globs, required, accepted = texts(claims=claims), texts(require=require), texts(accept=accept)
     asked = dtypes_of(dtypes)
     settings = settings_for(effort, None, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
     if asked:
@@ -157,7 +191,9 @@ def gate(
     function = named(implementation)
     title = title_of(function)
     turning = recognised(subject, function) if adapter is None else adapter_of(adapter)
-    if turning is not None:
+    if turning is None:
+        require_known(subject, function, list(inspect.signature(definition_of(subject)).parameters), known_as(subject))
+    else:
         function, title = adapted(function, turning), f"{title} through {title_of(turning)}"
     known = claims_by_subject(package).get(subject, [])
     profile, choice = profile_of(subject), Choice.of(sizes, where)
@@ -174,11 +210,12 @@ def gate(
     ]
     standing = Standing(subject, contained(function))
     narrowed = {claim.id: choice.narrowed(claim) for claim in chosen}
-    made = Gate(subject, standing, title, profile, chosen, settings, required, narrowed)
-    for glob in required:
-        if glob != "derivatives" and not fnmatch.filter([check for check, _ in made.checks], glob):
-            checks = list(dict.fromkeys(check for check, _ in made.checks))
-            raise InputError("require", f"derivatives, or a glob that matches one of {checks}", repr(glob))
+    made = Gate(subject, standing, title, profile, chosen, settings, required, accepted, narrowed)
+    checks = list(dict.fromkeys(check for check, _ in made.checks))
+    for argument, chosen_globs in (("require", required), ("accept", accepted)):
+        for glob in chosen_globs:
+            if glob != "derivatives" and not fnmatch.filter(checks, glob):
+                raise InputError(argument, f"derivatives, or a glob that matches one of {checks}", repr(glob))
     if not made.checks:
         raise InputError("subject", f"one about which {package!r} has a claim that holds", repr(subject))
     return made
@@ -196,6 +233,7 @@ def check(
     require: str | Sequence[str] = (),
     sizes: Mapping[str, Any] | None = None,
     where: Callable[[Mapping[str, int]], Any] | str | None = None,
+    accept: str | Sequence[str] = (),
     package: str = "theorems",
 ) -> SubjectReport:
     """Let `implementation` stand in for a subject, and report which theorems it satisfies and which it breaks.
@@ -209,7 +247,8 @@ def check(
         kernels that are known by name (`verify.gate.recognised`) need none.
     claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
         out unless the subject itself draws samples: they take long.
-    require: "derivatives", or globs of checks: what cannot be decided of these counts as failed.
+    require: "derivatives", or globs of checks: what cannot be decided of these counts as broken.  accept: the same words
+        for what may stay undecided; the report is not ok where anything else does.
     sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
         function of a mapping or as text "package.module:function".  Claims that have none of these sizes are undecided.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
@@ -231,9 +270,10 @@ def check(
         require=require,
         sizes=sizes,
         where=where,
+        accept=accept,
         package=package,
     )
-    report = SubjectReport(subject, made.title, required=made.required)
+    report = SubjectReport(subject, made.title, required=made.required, accepted=made.accepted)
     for name, dtype in made.checks:
         broken = report.with_status(BROKEN)
         of_definition = {finding.check for finding in broken} & {DEFINITION, *COMPARISONS}
@@ -250,6 +290,8 @@ def check(
         shown = min(theorems, key=lambda finding: finding.entries * finding.calls)
         briefly = any(finding.check in (DEFINITION, *COMPARISONS) for finding in broken)
         report.findings[report.findings.index(shown)] = made.run(shown.check, shown.dtype, briefly)
+    report.kernels = dict(made.comparison.kernels) if made.comparison else {}
+    report.not_exercised = tuple(made.not_exercised(report.kernels))
     if broken:
         report.causes = made.causes_of(broken[0])
     return report

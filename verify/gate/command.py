@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import json
 import math
 import re
 from pathlib import Path
 from typing import Any
 
+from verify.gate.expected import Expected
+from verify.gate.findings import NOT_OK, UNDECIDED, SubjectReport
 from verify.vocabulary.errors import InputError
 
+#: The exit status where an implementation is broken, and where none is but something is undecided.
+BROKEN_STATUS, UNDECIDED_STATUS = 1, 3
 #: Seconds for all checks of one implementation, which take a few at effort quick.
 TIMEOUT, DEEP_TIMEOUT = 600.0, 6000.0
 
@@ -23,11 +28,16 @@ def add_gate_commands(commands: Any) -> None:
 
     checking = commands.add_parser("check", help="which theorems an implementation satisfies, and which it breaks")
     checking.add_argument("subject", nargs="?", help="a subject (default: all of [tool.verify.subjects])")
-    checking.add_argument("implementation", nargs="?", metavar="MODULE:FUNCTION")
+    checking.add_argument(
+        "implementation", nargs="?", metavar="MODULE:FUNCTION", help="or '$NAME', an environment variable that says so"
+    )
     checking.add_argument("--adapter", metavar="MODULE:FUNCTION", help="what gives it the parameters of the subject")
     checking.add_argument("--claims", default="*", metavar="GLOB", help="only claims whose id matches")
     checking.add_argument(
         "--require", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: undecided ones fail"
+    )
+    checking.add_argument(
+        "--accept", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: these may stay undecided"
     )
     checking.add_argument(
         "--sizes",
@@ -40,6 +50,13 @@ def add_gate_commands(commands: Any) -> None:
     checking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
     checking.add_argument("--dtype", action="append", help="float64, float32 (default: both), bfloat16, float16")
     checking.add_argument("--device", default="cpu", help="torch device (default: cpu)")
+    checking.add_argument("--json", action="store_true", help="print the reports as a list in JSON")
+    checking.add_argument(
+        "--expected-failures",
+        type=Path,
+        metavar="FILE",
+        help="lines of a subject and a check that break; what is expected to break and does not is a failure",
+    )
     checking.add_argument(
         "--timeout",
         type=float,
@@ -74,27 +91,33 @@ def _check(options: argparse.Namespace) -> int:
     else:
         given = {
             name: getattr(options, name)
-            for name in ("implementation", "adapter", "claims", "effort", "device", "require", "where")
+            for name in ("implementation", "adapter", "claims", "effort", "device", "require", "accept", "where")
         }
         sizes = dict(map(_range, options.sizes)) or None
         entries = [(options.subject, {**given, "dtypes": options.dtype, "sizes": sizes})]
     deep = any(entry.get("effort") == "deep" for _, entry in entries)
     timeout = options.timeout or (DEEP_TIMEOUT if deep else TIMEOUT)
     tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries]
-    ok = True
+    outcomes, printed = set(), []
+    expected = Expected.of(options.expected_failures)
     reports = each_apart(_checked, tasks, timeout)
     for subject, _ in entries:
         try:
-            report, passed = next(reports)
+            report = next(reports)
         except InputError as problem:
             if options.subject is None:
                 problem = InputError(
                     f"tool.verify.subjects.{subject}: {problem.argument}", problem.expected, problem.got
                 )
             raise problem from None
-        print(report, end="\n\n")
-        ok = ok and passed
-    return 0 if ok else 1
+        outcome, told = expected.judge(report)
+        outcomes.add(outcome)
+        printed.append({**report.as_dict(), "outcome": outcome, "expected": told})
+        if not options.json:
+            print("\n".join([str(report), *([""] if told else []), *told]), end="\n\n")
+    if options.json:
+        print(json.dumps(printed, indent=1))
+    return BROKEN_STATUS if NOT_OK in outcomes else UNDECIDED_STATUS if UNDECIDED in outcomes else 0
 
 
 def _range(text: str) -> tuple[str, tuple[int, int]]:
@@ -106,12 +129,11 @@ def _range(text: str) -> tuple[str, tuple[int, int]]:
     return name, (int(low), int(high or low))
 
 
-def _checked(task: tuple[str, dict[str, Any]]) -> tuple[str, bool]:
-    """The report of one implementation as text, and whether it is ok."""
+def _checked(task: tuple[str, dict[str, Any]]) -> SubjectReport:
+    """The report of one implementation."""
     from verify.gate.checking import check
     from verify.gate.table import importable
 
     subject, arguments = task
     with importable(Path.cwd()):
-        report = check(subject, **arguments)
-    return str(report), report.ok
+        return check(subject, **arguments)

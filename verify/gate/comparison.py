@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,12 +15,14 @@ from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.gate.bias import biases, relative_errors
 from verify.gate.derivatives import Gap, Point, gap_at
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
     BROKEN,
     COMPARISONS,
     FIRST,
+    FORWARD,
+    LEFT_OUT,
     LONG,
     NOT_DIFFERENTIABLE,
     SATISFIED,
@@ -27,6 +31,7 @@ from verify.gate.findings import (
     UNCHECKABLE,
     Finding,
 )
+from verify.gate.kernels import counted
 from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one
 from verify.gate.places import place
 from verify.gate.probes import (
@@ -40,6 +45,7 @@ from verify.gate.probes import (
     small_points,
     smaller_sizes,
 )
+from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
@@ -49,6 +55,8 @@ from verify.inputs.shrinking import shrunk
 PATIENCE = 3
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
+#: Comparisons at small sizes, in which a derivative that is refused leaves nothing to compare.
+SMALL = (FIRST, SECOND, FORWARD)
 
 
 @dataclasses.dataclass
@@ -67,6 +75,7 @@ class Comparison:
         self.profile, self.standing, self.settings = profile, standing, settings
         self.claim = profile.claim()
         self.claim.batched = False
+        self.kernels: Counter[str] = Counter()  #: how often which kernel ran
         self._prepared: dict[str, list[Prepared]] = {}
         self._pending: dict[str, Iterator[Prepared]] = {}
 
@@ -74,8 +83,16 @@ class Comparison:
     def checks(self) -> list[str]:
         """Names of the comparisons that this subject admits."""
         found = [FIRST] * (self.profile.derivatives >= 1) + [SECOND] * (self.profile.derivatives >= 2)
+        found += [FORWARD] * (self.profile.derivatives >= 1)
         found += [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
         return found + [BIAS] * bool(self.profile.largest and self.profile.derivatives)
+
+    @property
+    def not_exercised(self) -> list[str]:
+        """Lengths beyond those that are drawn at this effort."""
+        found = [f"widths beyond {self.profile.largest}"] if self.profile.largest else ["large sizes"]
+        longest = max(LENGTHS_OF_ROWS[self.settings.effort.name])
+        return [*found, f"more than {longest} tokens" if self.profile.few_rows is not None else "long sequences"]
 
     def prepared(self, check: str) -> Iterator[Prepared]:
         """The points of a comparison at which the definition has a value, each made when it is asked for."""
@@ -97,11 +114,14 @@ class Comparison:
     def _count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""
         effort = self.settings.effort.name
-        return DRAWS_OF_FIRST[effort] if check == FIRST else DRAWS_OF_SECOND[effort] if check == SECOND else None
+        return {FIRST: DRAWS_OF_FIRST[effort], SECOND: DRAWS_OF_SECOND[effort], FORWARD: DRAWS_OF_SECOND[effort]}.get(
+            check
+        )
 
     def _points(self, check: str) -> Iterable[tuple[Point, dict[str, Any] | None]]:
-        if check in (FIRST, SECOND):
-            return small_points(self.claim, 1 if check == FIRST else 2, self._count(check) or 0, self.settings)
+        if check in SMALL:
+            points = small_points(self.claim, 2 if check == SECOND else 1, self._count(check) or 0, self.settings)
+            return ((dataclasses.replace(point, forward=check == FORWARD), arrays) for point, arrays in points)
         if check == SIZES:
             return ((point, None) for point in large_points(self.profile, self.settings))
         return ((point, None) for point in long_points(self.profile, self.settings))
@@ -121,7 +141,7 @@ class Comparison:
                     gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
                 except NotDifferentiable as problem:
                     refused, times = f"{NOT_DIFFERENTIABLE}: {problem}", times + 1
-                    if check in (FIRST, SECOND):
+                    if check in SMALL:
                         if times >= PATIENCE:
                             break
                         continue
@@ -136,6 +156,8 @@ class Comparison:
                 finding.examples += 1
                 if gap.agrees:
                     agreeing.append((gap, prepared.point.title))
+                    if check == FIRST and self._is_wrong_in_part(finding, prepared, number):
+                        return finding
                     continue
                 if gap.residual >= (finding.residual or 0.0):
                     finding.residual, finding.at = gap.residual, prepared.point.title
@@ -147,12 +169,49 @@ class Comparison:
             if gap.residual >= (finding.residual or 0.0):
                 finding.residual, finding.at = gap.residual, title
         finding.residual = finding.residual or 0.0
-        if finding.examples and not (refused and check in (FIRST, SECOND)):
+        if finding.examples and not (refused and check in SMALL):
             finding.status = SATISFIED
             finding.why = f"values alone, {refused}" if refused else ""
+        elif check == FORWARD and refused:  # whoever asks for it gets an error, and no wrong number
+            finding.status, finding.why = LEFT_OUT, f"it has no forward mode ({refused.partition(': ')[2]})"
         else:
             finding.why = refused or "rounding leaves nothing to compare"
         return finding
+
+    @functools.cached_property
+    def is_differentiable_once(self) -> bool:
+        """Whether the implementation is marked as differentiable once only, so that second derivatives are refused."""
+        for prepared in itertools.islice(self.prepared(SECOND) if self.profile.derivatives >= 2 else (), 2):
+            try:
+                prepared.point.evaluate(self.standing, prepared.point.in_dtype(torch.float64, self.settings.device))
+            except OnceDifferentiable:
+                return True
+            except Exception:  # said where second derivatives are compared
+                continue
+        return False
+
+    def _is_wrong_in_part(self, finding: Finding, prepared: Prepared, number: int) -> bool:
+        """Whether derivatives are wrong where only some arguments need one, as of frozen keys: one of them, or all but one.
+
+        At each point another argument is taken.
+        """
+        names = prepared.point.moving
+        if len(names) < 2:
+            return False
+        one = names[number // 2 % len(names)]
+        chosen = [one] if number % 2 else [name for name in names if name != one]
+        where = f"where only {' and '.join(chosen)} need{'s' * (len(chosen) == 1)} a gradient"
+        point = prepared.point.only(chosen)
+        try:
+            gap = self._gap(point, prepared.truth, finding.dtype)
+        except (NotDifferentiable, Raised, WrongResult) as problem:
+            finding.status, finding.at, finding.why = BROKEN, point.title, f"{problem}, {where}"
+            return True
+        if gap is None or gap.agrees or gap.residual <= allowed(finding.dtype):
+            return False
+        self._describe(finding, dataclasses.replace(prepared, point=point), gap, shrinking=False)
+        finding.why += f" {where}"
+        return True
 
     def _bias(self, dtype: str) -> Finding:
         """Whether errors in half precision have a mean, in values and, where there are such, in first derivatives."""
@@ -181,7 +240,8 @@ class Comparison:
 
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
         asked = dataclasses.replace(point, order=0) if values else point
-        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
+        with counted(self.kernels):
+            gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
         if gap is None or gap.agrees or gap.residual <= allowed(dtype):
             return gap
         definition = point.of or self.standing.definition

@@ -2,7 +2,8 @@
 
 First derivatives are those of the sum of G * F for a drawn matrix G of the shape of the value F; second derivatives are
 those of the sum of D * dF over all arguments for drawn directions D, where dF are the first.  Both are taken by
-torch.autograd, as in training, so that implementations which torch.func refuses are compared as well.
+torch.autograd, as in training, so that implementations which torch.func refuses are compared as well.  The forward
+derivative is that along D in all arguments at once, by torch.autograd.forward_ad.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ import torch
 from verify.gate.bridge import require_differentiable
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.rounding import Reference, Results, is_real, reference
-from verify.gate.standing import Standing
+from verify.gate.standing import Standing, require_unchanged
 
 #: Names of results: the value itself, and derivatives by an argument.
 VALUE = "the value"
+FORWARD_DERIVATIVE = "the forward derivative"
+#: How it is said that an implementation has no derivative by an argument that asks for one.
+CUT = "its result is cut from"
 
 Layout = Callable[[torch.Tensor], torch.Tensor]
 
@@ -40,11 +44,10 @@ def column_major(x: torch.Tensor) -> torch.Tensor:
 
 def every_other(x: torch.Tensor) -> torch.Tensor:
     """The same tensor as every other entry of a longer one, whose other entries are no numbers."""
-    wide = torch.full((*x.shape[:-1], 2 * x.shape[-1]), math.nan, dtype=x.dtype, device=x.device) if x.ndim else x
     if not x.ndim:
         return x.contiguous()
-    wide[..., ::2] = x
-    return wide[..., ::2]
+    beside = ~x if x.dtype == torch.bool else torch.full_like(x, math.nan)
+    return torch.stack([x, beside], -1).flatten(-2)[..., ::2]
 
 
 def one_row(x: torch.Tensor) -> torch.Tensor:
@@ -61,8 +64,10 @@ LAYOUTS: tuple[Layout, ...] = (as_it_is, column_major, every_other)
 class Point:
     """Arguments of a definition in float64, and what is asked there.
 
-    `order` 1 asks for the value and its first derivatives, 2 for second derivatives, 0 for the value alone.  `rows`
-    restricts the value to some of its rows, which `of` computes.  `remade` makes the same point at other sizes.
+    `order` 1 asks for the value and its first derivatives, 2 for second derivatives, 0 for the value alone, and `forward`
+    for the forward derivative instead.  `rows` restricts the value to some of its rows, along the axis `axis`, which `of`
+    computes; each of them is a result of its own, since rows of few keys are larger than those of many.  `remade` makes
+    the same point at other sizes.  Arguments that are not among `moving` need no gradient.
     """
 
     arguments: Mapping[str, Any]
@@ -75,36 +80,81 @@ class Point:
     sizes: Mapping[str, int] = field(default_factory=dict)
     remade: Callable[[Mapping[str, int]], Point] | None = None
     moving: list[str] = field(default_factory=list)
+    forward: bool = False
+    axis: int = 0
 
     def __post_init__(self) -> None:
         self.moving = [name for name, x in self.arguments.items() if is_real(x)]
 
-    def evaluate(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Results:
-        """The results of `function` at `arguments`, tensors of the dtype of the arguments."""
+    def only(self, names: Sequence[str]) -> Point:
+        """The same point, at which `names` alone need a gradient."""
+        found = copy.copy(self)
+        found.moving = [name for name in self.moving if name in names]
+        return found
+
+    def evaluate(self, function: Callable[..., Any], arguments: Mapping[str, Any], yours: bool = False) -> Results:
+        """The results of `function` at `arguments`, tensors of the dtype of the arguments.
+
+        `yours`: whether it is the implementation.  Its backward pass may not change the cotangent, for which `WrongResult`
+        is raised, and its forward derivative is taken in forward mode, that of a definition by reverse mode twice.
+        """
+        if self.forward:
+            return (self._forward if yours else self._twice_in_reverse)(function, arguments)
         given = dict(arguments)
         if self.order:
             given.update({name: given[name].detach().requires_grad_() for name in self.moving})
         value = function(**given)
-        if self.rows is not None and len(value) != len(self.rows):
-            value = value[list(self.rows)]
+        if self.rows is not None and value.shape[self.axis] != len(self.rows):
+            value = value.index_select(self.axis, torch.tensor(list(self.rows), device=value.device))
         if not self.order:
-            return {VALUE: value.detach()}
+            return self._values(value.detach())
         if not value.requires_grad:
-            raise NotDifferentiable("its result is cut from all arguments (detach, no_grad, or torch is left)")
+            raise NotDifferentiable(f"{CUT} all arguments (detach, no_grad, or torch is left)")
         by = [given[name] for name in self.moving]
         # of a cotangent that needs no gradient, torch treats what is differentiable once as a constant
         cotangent = self.cotangent(value).requires_grad_(self.order == 2)
+        kept = {"the cotangent of its backward pass": cotangent.detach().clone()} if yours else {}
         first = torch.autograd.grad(
             value, by, cotangent, create_graph=self.order == 2, allow_unused=True, materialize_grads=True
         )
+        require_unchanged(dict.fromkeys(kept, cotangent), kept)
         if self.order == 1:
-            return {VALUE: value.detach(), **{f"d/d{name}": x for name, x in zip(self.moving, first, strict=True)}}
+            return {
+                **self._values(value.detach()),
+                **{f"d/d{name}": x for name, x in zip(self.moving, first, strict=True)},
+            }
         parts = [(x * self.drawn(x, n + 1)).sum() for n, x in enumerate(first) if x.requires_grad]
         if not parts:
             raise NotDifferentiable("its first derivatives are cut from all arguments")
         require_differentiable(parts)
         second = torch.autograd.grad(sum(parts[1:], parts[0]), by, allow_unused=True, materialize_grads=True)
         return {f"d2/d{name}": x.detach() for name, x in zip(self.moving, second, strict=True)}
+
+    def _values(self, value: torch.Tensor) -> Results:
+        if self.rows is None:
+            return {VALUE: value}
+        return {f"{VALUE} in row {row}": value.select(self.axis, at) for at, row in enumerate(self.rows)}
+
+    def _forward(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Results:
+        with torch.autograd.forward_ad.dual_level():
+            moved = {
+                name: torch.autograd.forward_ad.make_dual(arguments[name], self.drawn(arguments[name], n + 1))
+                for n, name in enumerate(self.moving)
+            }
+            value = function(**{**arguments, **moved})
+            tangent = torch.autograd.forward_ad.unpack_dual(value).tangent
+            if tangent is None:
+                raise NotDifferentiable(f"{CUT} all arguments in forward mode")
+            return {FORWARD_DERIVATIVE: tangent.detach().clone()}
+
+    def _twice_in_reverse(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Results:
+        by = {name: arguments[name].detach().requires_grad_() for name in self.moving}
+        value = function(**{**arguments, **by})
+        cotangent = torch.zeros_like(value).requires_grad_()
+        first = torch.autograd.grad(value, list(by.values()), cotangent, create_graph=True, materialize_grads=True)
+        parts = [(x * self.drawn(x, n + 1)).sum() for n, x in enumerate(first) if x.requires_grad]
+        (found,) = torch.autograd.grad(sum(parts[1:], parts[0]), cotangent)
+        return {FORWARD_DERIVATIVE: found}
 
     def drawn(self, like: torch.Tensor, stream: int) -> torch.Tensor:
         """Halves from -2 to 2, of the shape of `like`; the same in every precision."""
@@ -119,9 +169,11 @@ class Point:
         return column_major(drawn) if self.seed % 3 else drawn
 
     def in_dtype(self, dtype: torch.dtype, device: str) -> dict[str, Any]:
-        """The arguments in another precision, laid out in memory as asked."""
+        """Copies of the arguments, reals in another precision, laid out in memory as asked, masks too."""
         return {
-            name: self.layout(x.to(device=device, dtype=dtype)) if is_real(x) else x
+            name: self.layout(x.to(device=device, dtype=dtype if is_real(x) else x.dtype, copy=True))
+            if isinstance(x, torch.Tensor)
+            else x
             for name, x in self.arguments.items()
         }
 
@@ -184,20 +236,24 @@ def gap_at(
         if found is None:
             return None
         truth = found
+    before = {name: x.detach().clone() for name, x in arguments.items() if isinstance(x, torch.Tensor)}
     try:
-        yours = point.evaluate(standing, arguments)
+        yours = point.evaluate(standing, arguments, yours=True)
+        require_unchanged(arguments, before, " in its backward pass")
     except (NotDifferentiable, Raised, WrongResult):
         raise
     except Exception as problem:  # what its backward pass raises
         raise NotDifferentiable(
             f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
         ) from problem
-    eps, slack = torch.finfo(dtype).eps, math.sqrt(max(1.0, max(_lengths(point)) / 16))
+    # sums of many terms may lose digits, but not where they are accumulated in more bits
+    half = dtype in (torch.float16, torch.bfloat16)
+    eps, slack = torch.finfo(dtype).eps, 1.0 if half else math.sqrt(max(1.0, max(_lengths(point)) / 16))
     gaps = []
     for name in yours:
         expected = truth.results[name]
         got = yours[name].detach().cpu().double()
-        if expected.ndim == 0 and name != VALUE and not bool(got.any()):
+        if expected.ndim == 0 and name.startswith("d") and not bool(got.any()):
             continue
         distance = (
             float((got - expected).abs().nan_to_num(nan=math.inf, posinf=math.inf).max()) if expected.numel() else 0.0
@@ -212,7 +268,7 @@ def gap_at(
         gap
         for gap in gaps
         if not (math.isinf(gap.unit) and math.isfinite(gap.distance))
-        and not (gap.name != VALUE and not bool(gap.yours.isfinite().all()) and truth.may_overflow(dtype))
+        and not (not gap.name.startswith(VALUE) and not bool(gap.yours.isfinite().all()) and truth.may_overflow(dtype))
     ]
     return max(decided, key=lambda gap: gap.residual, default=None)
 

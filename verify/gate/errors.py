@@ -9,6 +9,10 @@ class NotDifferentiable(ArithmeticError):
     """An implementation was asked for a derivative that it cannot give; the claim is not decided, and not passed."""
 
 
+class OnceDifferentiable(NotDifferentiable):
+    """A second derivative was asked of what is marked as differentiable once only."""
+
+
 class Raised(RuntimeError):
     """An implementation raised at arguments for which the definition has a value."""
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from verify.gate.errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
-DEFINITION, FIRST, SECOND, SIZES, LONG, BIAS, LAW = (
-    "definition", "first-derivatives", "second-derivatives", "sizes", "long-sequences", "bias", "law",
+DEFINITION, FIRST, SECOND, FORWARD, SIZES, LONG, BIAS, LAW = (
+    "definition", "first-derivatives", "second-derivatives", "forward-derivatives", "sizes", "long-sequences", "bias",
+    "law",
 )  # fmt: skip
 COMPARISONS = {
-    FIRST: "derivatives in every tensor argument, beside those of the definition",
+    FIRST: "derivatives in every tensor argument, and where some need none, beside those of the definition",
     SECOND: "second derivatives in every tensor argument, beside those of the definition",
+    FORWARD: "derivatives in forward mode along drawn directions, beside those of the definition",
     SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
     LONG: "a few rows and their derivatives at many tokens",
     BIAS: "in half precision, the mean of the signed error of values and first derivatives",
@@ -26,7 +29,11 @@ COMPARISONS = {
 #: How the reasons begin why derivatives are undecided.
 NOT_DIFFERENTIABLE = "not differentiable"
 
-SATISFIED, BROKEN, UNCHECKABLE, UNREACHED = "satisfied", "broken", "not checkable", "not reached"
+SATISFIED, BROKEN, UNCHECKABLE, UNREACHED, LEFT_OUT = (
+    "satisfied", "broken", "not checkable", "not reached", "left out",
+)  # fmt: skip
+#: What a whole report comes to.
+OK, NOT_OK, UNDECIDED = "ok", "broken", "undecided"
 
 
 @dataclass
@@ -35,7 +42,7 @@ class Finding:
 
     `residual` is in rounding units of the evaluation, `ulps` in eps times the largest entry (against an enclosure;
     of the definition only).  `inputs`, `yours` and `expected` belong to the shrunk input at which it broke,
-    which has so many `entries`; `calls` counts those of the implementation.
+    which has so many `entries`, and was prepared from what was `drawn`; `calls` counts those of the implementation.
     """
 
     check: str
@@ -50,19 +57,23 @@ class Finding:
     entries: int = 0
     calls: int = 0
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Mapping[str, Any] = field(default_factory=dict, repr=False)
     yours: Any = None
     expected: Any = None
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the check could not be made, or derivatives were left out of it."""
+        """Whether the check could not be made, or derivatives were left out of it.
+
+        What was left out by choice, of sizes or of an effort, was not asked, and is not undecided.
+        """
         return self.status == UNCHECKABLE or (self.status == SATISFIED and NOT_DIFFERENTIABLE in self.why)
 
-    def is_required(self, required: tuple[str, ...]) -> bool:
-        """Whether it has to be decided: "derivatives" stands for all that need one, other words are globs of checks."""
+    def is_among(self, globs: tuple[str, ...]) -> bool:
+        """Whether it is meant: "derivatives" stands for all that need one, other words are globs of checks."""
         return any(
             NOT_DIFFERENTIABLE in self.why if glob == "derivatives" else fnmatch.fnmatchcase(self.check, glob)
-            for glob in required
+            for glob in globs
         )
 
     def accuracy(self) -> str:
@@ -99,6 +110,15 @@ def _as_python(name: str, value: Any, dtype: str) -> str:
     return f"{name} = torch.tensor({_short(value)}, dtype=torch.{'bool' if isinstance(first, bool) else dtype})"
 
 
+def _finite(value: Any) -> Any:
+    """A value in which numbers that JSON does not know are text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def _short(value: Any, limit: int = 400) -> str:
     text = json.dumps(value).replace("true", "True").replace("false", "False")
     return text if len(text) <= limit else text[:limit] + " ..."
@@ -113,14 +133,24 @@ class SubjectReport:
     findings: list[Finding] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     required: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    kernels: Mapping[str, int] = field(default_factory=dict)
+    not_exercised: tuple[str, ...] = ()
 
     def with_status(self, status: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.status == status]
 
     @property
+    def outcome(self) -> str:
+        """ "ok", "broken" (also where something required is undecided), or "undecided", which is neither."""
+        if self.with_status(BROKEN) or self.missing:
+            return NOT_OK
+        return OK if self.with_status(SATISFIED) and not self.open else UNDECIDED
+
+    @property
     def ok(self) -> bool:
-        """Nothing is broken, something was decided, and so was everything that is required."""
-        return not self.with_status(BROKEN) and bool(self.with_status(SATISFIED)) and not self.missing
+        """Nothing is broken, and everything was decided but for what may stay undecided."""
+        return self.outcome == OK
 
     @property
     def undecided(self) -> list[str]:
@@ -130,18 +160,30 @@ class SubjectReport:
     @property
     def missing(self) -> list[str]:
         """Names of the checks that were required and could not be decided."""
-        missing = (finding for finding in self.findings if finding.is_undecided and finding.is_required(self.required))
+        missing = (finding for finding in self.findings if finding.is_undecided and finding.is_among(self.required))
         return list(dict.fromkeys(finding.check for finding in missing))
 
     @property
+    def open(self) -> list[str]:
+        """Names of the checks that could not be decided, and may not stay so."""
+        found = (finding for finding in self.findings if finding.is_undecided and not finding.is_among(self.accepted))
+        return list(dict.fromkeys(finding.check for finding in found))
+
+    @property
     def verdict(self) -> str:
-        """In a few words: "ok" alone only where everything was decided."""
-        if self.with_status(BROKEN) or not self.with_status(SATISFIED):
+        """In a few words; "ok" alone only where everything was decided."""
+        if self.with_status(BROKEN):
             return "NOT the definition"
         if self.missing:
             return f"NOT decided, though required: {_some(self.missing)}"
+        if self.outcome == UNDECIDED:
+            return (
+                f"UNDECIDED: {len(self.open)} not decided, {_some(self.open)}; nothing is broken"
+                if self.open
+                else ("UNDECIDED: no check was made")
+            )
         if self.undecided:
-            return f"ok as far as decided; {len(self.undecided)} not decided: {_some(self.undecided)}"
+            return f"ok, with {len(self.undecided)} accepted as undecided: {_some(self.undecided)}"
         return "ok"
 
     @property
@@ -167,9 +209,29 @@ class SubjectReport:
         return list(dict.fromkeys(finding.check for finding in self.with_status(BROKEN)))
 
     def raise_if_broken(self) -> None:
-        """Raise `SubjectFailure` with the report as its message unless it is ok."""
+        """Raise `SubjectFailure` with the report as its message if it is broken, or nothing at all was decided."""
+        if self.outcome == NOT_OK or not self.with_status(SATISFIED):
+            raise SubjectFailure(str(self))
+
+    def raise_unless_ok(self) -> None:
+        """Raise `SubjectFailure` with the report as its message unless it is ok: undecided is not ok."""
         if not self.ok:
             raise SubjectFailure(str(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON has it; numbers that are not finite are text."""
+        return {
+            "subject": self.subject,
+            "implementation": self.implementation,
+            "outcome": self.outcome,
+            "verdict": self.verdict,
+            "causes": self.causes,
+            "broken": self.broken,
+            "undecided": self.undecided,
+            "kernels": dict(self.kernels),
+            "not_exercised": list(self.not_exercised),
+            "findings": [_finite(asdict(finding)) for finding in self.findings],
+        }
 
     def __str__(self) -> str:
         lines = [f"{self.subject} implemented by {self.implementation}: {self.verdict}"]
@@ -186,7 +248,10 @@ class SubjectReport:
                 if same[0].inputs and (name == DEFINITION) not in shown:
                     shown.add(name == DEFINITION)
                     lines.append(textwrap.indent(same[0].example(), "  "))
-        for status in (UNCHECKABLE, UNREACHED):
+        if self.kernels:
+            calls = ", ".join(f"{name} {count} times" for name, count in sorted(self.kernels.items()))
+            lines += ["", f"kernels that ran: {calls}"]
+        for status in (UNCHECKABLE, UNREACHED, LEFT_OUT):
             found = self.with_status(status)
             for why in dict.fromkeys(finding.why for finding in found):
                 names = dict.fromkeys(finding.check for finding in found if finding.why == why)
@@ -195,4 +260,6 @@ class SubjectReport:
                     f"{status}: {len(names)}, {why}",
                     textwrap.indent(textwrap.fill(", ".join(names), 110), "  "),
                 ]
+        if self.not_exercised:
+            lines += ["", f"not exercised: {'; '.join(self.not_exercised)}"]
         return "\n".join(lines)

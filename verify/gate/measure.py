@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.arithmetics import midpoints
+from verify.arithmetics import is_tensor, midpoints
 from verify.checks import attack_on
 from verify.checks.assumptions import float_satisfies
 from verify.checks.bounds import BoundAttack
@@ -28,11 +28,21 @@ from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
 from verify.checks.settings import HALVES, Settings, torch_dtype
-from verify.checks.units import BITS, unit_at
+from verify.checks.units import BITS, Unit, unit_at
 from verify.gate.choice import sizes_of, square_draws
 from verify.gate.errors import NotDifferentiable, Raised, WrongResult
-from verify.gate.findings import BROKEN, DEFINITION, NOT_DIFFERENTIABLE, SATISFIED, UNCHECKABLE, UNREACHED, Finding
+from verify.gate.findings import (
+    BROKEN,
+    DEFINITION,
+    LEFT_OUT,
+    NOT_DIFFERENTIABLE,
+    SATISFIED,
+    UNCHECKABLE,
+    UNREACHED,
+    Finding,
+)
 from verify.gate.places import place, places
+from verify.gate.profiles import WITHIN_HALF
 from verify.gate.standing import Standing
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
@@ -157,6 +167,7 @@ def examine(
 def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool) -> None:
     sides = Sides.of(claim)
     if sides is None:
+        finding.status = LEFT_OUT
         finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
         return
     claim.batched = False
@@ -175,7 +186,9 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
         found: list[tuple[Sample, Draw, int]] = []
         for number, draw in taken:
             with place(number + number // ROUND):
-                sample = _at(claim, sides, draw.arrays(claim, 1), settings, finding.dtype)
+                sample = _at(
+                    claim, sides, draw.arrays(claim, 1), settings, finding.dtype, draw.domain not in WITHIN_HALF
+                )
             found += [(sample, draw, number)] if sample is not None else []
         exhausted = not taken
         measured = False
@@ -220,8 +233,10 @@ def sample_at(
     return sample if sample is not None and _measured(claim, sides, sample, dtype, of_values) else None
 
 
-def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str) -> Sample | None:
-    """Both sides at a batch of one seed, not yet in rounding units."""
+def _at(
+    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, may_overflow: bool = True
+) -> Sample | None:
+    """Both sides at a batch of one seed, not yet in rounding units; None where both `may_overflow` in half precision, and do."""
     raw = exact = raw_tensors(claim, arrays, settings, dtype)
     if dtype in HALVES:  # the definition is evaluated in float64 at the numbers of half precision
         exact = {name: value if isinstance(value, int) else value.double() for name, value in raw.items()}
@@ -233,7 +248,7 @@ def _at(claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, 
     left = in_batch(claim, sides.left, raw)[0]
     right = in_batch(claim, sides.right, exact)[0] if sides.right is not None else left * 0
     if dtype in HALVES and sides.right is not None:
-        if not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
+        if may_overflow and not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
             return None
         left = left.double()
     if not bool(right.isfinite().all()) or (sides.right is None and not bool(left.isfinite().all())):
@@ -253,12 +268,28 @@ def _measured(claim: Claim, sides: Sides, sample: Sample, dtype: str, of_values:
     """Measure a sample in rounding units; whether balls can decide there."""
     seed = one_of(claim, sample.arrays, 0)
     unit = unit_at(claim, sides.functions, seed, BITS[dtype])
+    if not unit.usable and dtype in HALVES and sides.right is not None and math.isfinite(sample.gap):
+        # balls around logits of thousands say nothing, though their largest may be far above the others
+        unit = Unit(_spread_of(claim, sides.right, sample.arrays, dtype))
+        sample.residual = _in_units(sample.gap, unit.value)
+        return unit.usable
     if not unit.usable:
         return of_values and not bool(sample.left.isfinite().all())
     sample.residual, sample.unit = _in_units(sample.gap, unit.value), unit.value
     if of_values and math.isfinite(sample.gap):
         _compare_with_enclosure(claim, sample, seed, unit.value, dtype)
     return True
+
+
+def _spread_of(claim: Claim, definition: Callable[..., Any], arrays: dict[str, Any], dtype: str) -> float:
+    """One rounding unit of half precision as the spread of the definition under roundings; infinite where it has none."""
+    import torch
+
+    from verify.gate.rounding import reference
+
+    drawn = {name: torch.as_tensor(x[0]) if isinstance(x, np.ndarray) else x for name, x in arrays.items()}
+    truth = reference(lambda at: {"": definition(**at)}, dict(claim.prepare(drawn)))
+    return truth.unit("", torch.finfo(torch_dtype(dtype)).eps) if truth is not None and truth.smooth else math.inf
 
 
 def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, Any], dtype: str) -> bool:
@@ -332,11 +363,21 @@ def _describe_break(
     sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
     assert sample is not None
     finding.status, finding.residual = BROKEN, sample.residual
-    finding.inputs = {
+    finding.drawn = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
     }
+    finding.inputs = _as_called(claim, small, settings, finding.dtype) if of_values else finding.drawn
     finding.entries = _entries(small)
     finding.yours, finding.expected = sample.left.detach().tolist()[:64], sample.right.detach().tolist()[:64]
+
+
+def _as_called(claim: Claim, seed: dict[str, Any], settings: Settings, dtype: str) -> dict[str, Any]:
+    """The arguments of the definition, and of the implementation, at a seed: a mask M, and not what it was drawn from."""
+    raw = raw_tensors(claim, batch_of_one(seed), settings, dtype)
+    prepared = claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
+    return {
+        name: (x + 0 if x.is_floating_point() else x).tolist() if is_tensor(x) else x for name, x in prepared.items()
+    }
 
 
 def _entries(seed: dict[str, Any]) -> int:
@@ -395,7 +436,7 @@ def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
 def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:
     """A random limit, by the relation's own check; it draws thousands of networks, so not at effort quick."""
     if settings.effort.name == "quick":
-        finding.why = "a limit over growing widths: checked from effort ci on"
+        finding.status, finding.why = LEFT_OUT, "a limit over growing widths: checked from effort ci on"
         return
     record = LimitAttack(relation).random(claim, settings)
     finding.examples = record.examples

@@ -34,7 +34,7 @@ class SubjectCheck:
             lines = [f"{self.made.subject} implemented by {self.made.title}", finding.describe()]
             lines += [f"likely cause: {cause}" for cause in self.made.causes_of(finding)]
             raise SubjectFailure("\n".join(lines))
-        if finding.is_undecided and finding.is_required(self.made.required):
+        if finding.is_undecided and finding.is_among(self.made.required):
             raise SubjectFailure(f"{self.made.subject} implemented by {self.made.title}\n{finding.describe()}")
         if finding.status != SATISFIED:
             pytest.skip(f"{self.check}: {finding.status}: {finding.why}")

@@ -57,9 +57,11 @@ def arguments_of(claim: Claim, arrays: Mapping[str, Any], settings: Settings) ->
 def small_points(claim: Claim, order: int, count: int, settings: Settings) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Three times `count` points at small sizes in every domain, for derivatives of one order, with their arrays."""
     draws = systematic(claim, 3 * count, settings.seed)
-    for number, draw in enumerate([*draws[: count - 2], *square_draws(claim, settings.seed)[:2], *draws[count - 2 :]]):
+    square = square_draws(claim, settings.seed)[:2]
+    for number, draw in enumerate([*draws[: count - 2], *square, *draws[count - 2 :]]):
         arrays = draw.arrays(claim, 1)
-        layout = LAYOUTS[number % len(LAYOUTS)]
+        # fused kernels take keys as wide as values, stored by rows
+        layout = as_it_is if draw in square else LAYOUTS[number % len(LAYOUTS)]
         yield Point(arguments_of(claim, arrays, settings), order, draw.seed, layout, title=draw.domain), arrays
 
 
@@ -92,6 +94,8 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
     found: list[dict[str, int]] = []
     while wanted:
         dim, length = wanted[0]
+        # fused kernels take only values that are as wide as keys: every other assignment is such
+        equal = len(found) % 2 == 0 and {"d_K", "d_V"} <= lengths
         best: dict[str, int] = {}
         missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
         for attempt in range(TRIES):
@@ -99,6 +103,8 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
             options = {name: attempt % 2 * missing[name] or choices[name] for name in claim.sizes}
             drawn = {name: numbers[int(rng.integers(len(numbers)))] for name, numbers in options.items()}
             candidate = {**drawn, dim: length}
+            if equal:
+                candidate["d_K" if dim == "d_V" else "d_V"] = candidate["d_V" if dim == "d_V" else "d_K"]
             candidate |= {name: of(candidate) for name, of in derived.items()}
             if (
                 candidate[dim] == length
@@ -208,24 +214,26 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     first = claim.parameters[_first_matrix(claim)]
     assert isinstance(first, Shape)
     tokens, dims = profile.tokens or (first.dims[-2],), dimensions(claim)
+    counts = set(profile.large.counts) if profile.large else set()
     for most in LONG[settings.effort.name]:
         length = min(most, *(profile.choice.ranges.get(name, (1, most))[1] for name in tokens))
         rows = sorted({0, min(1, length - 1), length // 2, max(length - 2, 0), length - 1})
         widths = (
             {
-                name: _within(width if name in dims else low, name, profile.choice)
+                name: _within(count if name in counts else width if name in dims else low, name, profile.choice)
                 for name, (low, _) in claim.sizes.items()
             }
             | dict.fromkeys(tokens, length)
             for width in (WIDTH, *reversed(BESIDE))
+            for count in (2, 1)
         )
-        sizes = next((candidate for candidate in widths if claim.where(candidate)), None)
+        sizes = next((candidate for candidate in widths if admissible(profile, claim, candidate)), None)
         if sizes is None or _entries(claim, sizes) > MANY:
             continue
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
             point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)
             point.of = functools.partial(_of_definition, profile, rows)
-            point.rows, point.remade = rows, None
+            point.rows, point.axis, point.remade = rows, profile.row_axis, None
             yield point
 
 

@@ -37,6 +37,10 @@ _profiles: dict[str, Profile] = {}
 FAR_BELOW = "logits far below zero"
 
 
+#: Domains in which whatever has to be kept is within the range of float16.
+WITHIN_HALF: set[str] = set()
+
+
 def _far_below(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     """Tokens near a common one, queries near (36, ..., 36), and keys that are the queries with the opposite sign."""
     X, W_Q = arrays["X"], arrays["W_Q"]
@@ -86,6 +90,7 @@ class Profile:
         self.largest, self.large, self.derivatives = largest, large, derivatives
         self.few_rows: Callable[..., Any] | None = None
         self.tokens: tuple[str, ...] = ()
+        self.row_axis = 0
         self.law: LawTests | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
@@ -102,14 +107,15 @@ class Profile:
         self._inputs = function
         return function
 
-    def rows(self, *tokens: str) -> Callable[[F], F]:
+    def rows(self, *tokens: str, axis: int = 0) -> Callable[[F], F]:
         """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``.
 
-        `tokens` are the sizes that are large then, without which it is the number of rows of the first matrix.
+        `tokens` are the sizes that are large then, without which it is the number of rows of the first matrix, and `axis`
+        is that of the rows in the value.
         """
 
         def declare(function: F) -> F:
-            self.few_rows, self.tokens = function, tokens
+            self.few_rows, self.tokens, self.row_axis = function, tokens, axis
             return function
 
         return declare
@@ -119,9 +125,15 @@ class Profile:
         self.law = function
         return function
 
-    def domain(self, name: str, edit: Callable[..., None]) -> None:
-        """Add a generator domain in which ``edit(arrays, sizes, rng)`` changes generic drawn arrays in place."""
+    def domain(self, name: str, edit: Callable[..., None], in_half: bool = False) -> None:
+        """Add a generator domain in which ``edit(arrays, sizes, rng)`` changes generic drawn arrays in place.
+
+        `in_half`: all that a right implementation keeps there is within the range of float16, so that nothing excuses
+        values that are not finite.
+        """
         self._domains[name] = edit
+        if in_half:
+            WITHIN_HALF.add(name)
 
     def variant(self, name: str) -> Callable[[F], F]:
         """Declare a mistake that people make, with the parameters of the definition; `name` finishes "likely cause:"."""

@@ -34,6 +34,11 @@ def names_of(implementation: Any) -> list[str]:
     return [f"{base.__module__}.{base.__qualname__}" for base in own.__mro__]
 
 
+def known_as(subject: str) -> list[str]:
+    """The names that are known as a subject, without their modules."""
+    return sorted({name.rpartition(".")[2] for known, name in _known if known == subject})
+
+
 def recognised(subject: str, implementation: Any) -> Adapter | None:
     """The adapter for an implementation of `subject` that is known by name; None for others."""
     return next((_known[subject, name] for name in names_of(implementation) if (subject, name) in _known), None)

@@ -27,10 +27,16 @@ RUNS = 3
 NUDGE = 2.0**-40
 #: A derivative that a nudge changes by more than this part of itself is not compared.
 JUMP = 2.0**-10
+#: What rounding in float64 moves of a result that is zero, as a part of the largest entry of all results.
+STILL = 2.0**-48
+#: By what a nudge is multiplied to see whether what it moves goes with it.
+FARTHER = 2.0**8
 #: Balls bound what random errors only sample: so many spreads make one rounding unit.
 SPREADS = 4.0
 #: Errors of so many roundings, so often, show whether a wrong derivative may be one on the other side of a kink.
 FEW, RUNS_AT_A_JUMP = 8.0, 12
+#: As many roundings of half precision as change smooth results by less than that.
+FEW_IN_HALF = 2.0
 #: Exponents beyond which a logarithm of a sum of exponentials has lost digits.
 STEEP = 2.0**10
 #: Where a unit is more than this part of the largest entry nothing can be decided.
@@ -55,11 +61,15 @@ _SUMS = {_aten.sum.default, _aten.sum.dim_IntList, _aten.mean.default, _aten.mea
 
 
 class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Inside the block every result of a torch operation carries a random error of relative size `grain`."""
+    """Inside the block every result of a torch operation carries a random error of relative size `grain`.
 
-    def __init__(self, grain: float, seed: int) -> None:
+    `wide_sums`: sums and products of matrices are accumulated exactly, and their results rounded once.
+    """
+
+    def __init__(self, grain: float, seed: int, wide_sums: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.grain, self.generator = grain, torch.Generator().manual_seed(seed)
+        self.wide_sums = wide_sums
         self.largest = 0.0  #: the largest number that occurred
         self.exponent = 0.0  #: the largest number of which an exponential was taken
         self.apart = 0.0  #: the same of exponentials that are no softmax of torch's
@@ -86,6 +96,8 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             largest = _largest(args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0))
             self.exponent = max(self.exponent, largest)
             self.apart = max(self.apart, 0.0 if func is _aten._softmax.default else largest)
+        if self.wide_sums and (func in _PRODUCTS or func in _SUMS or func is _aten.addmm.default):
+            return result + self.error(result)
         if func in _PRODUCTS:
             return result + self.error(func(*(value.abs() for value in args)))
         if func is _aten.addmm.default:
@@ -130,13 +142,29 @@ class Reference:
                 nudged = self.evaluate(
                     {name: x + sign * nudge[name] if name in nudge else x for name, x in self.arguments.items()}
                 )
-                for name, value in self.results.items():
-                    if value.numel() and not bool((nudged[name] - value).abs().max() <= JUMP * value.abs().max()):
-                        return False
+                grains = STILL * max(map(_largest, self.results.values()), default=0.0)
+                moved = {
+                    name: change
+                    for name, value in self.results.items()
+                    if value.numel()
+                    and not (change := _largest(nudged[name] - value)) <= max(JUMP * _largest(value), grains)
+                }
+                if moved and not self._follows(moved, nudge, sign):
+                    return False
             _ = self.rounded  # raises where the definition cannot be evaluated so
         except (NotDifferentiable, RuntimeError, ValueError):
             return False
         return True
+
+    def _follows(self, moved: Mapping[str, float], nudge: Mapping[str, torch.Tensor], sign: int) -> bool:
+        """Whether results that a nudge moved far, for their size, move farther by a larger one, as they do across no kink.
+
+        A result that is zero, as of attention to tokens that are zero or equal, is moved far by every nudge.
+        """
+        farther = self.evaluate(
+            {name: x + sign * FARTHER * nudge[name] if name in nudge else x for name, x in self.arguments.items()}
+        )
+        return all(4 * change <= _largest(farther[name] - self.results[name]) for name, change in moved.items())
 
     @functools.cached_property
     def rounded(self) -> Rounded:
@@ -203,13 +231,16 @@ class Reference:
         return 1.0 + self.rounded.apart if self.rounded.apart > STEEP else 1.0
 
     def _spread_in_half(self, name: str, eps: float) -> float:
-        """The spread under roundings as large as those of half precision, which are too large to be linear."""
+        """The spread under roundings as large as those of half precision, which are too large to be linear.
+
+        Sums are accumulated in more bits, as every kernel has to: sums in half precision are what long rows have to show.
+        """
         if eps not in self._in_half:
             generator = torch.Generator().manual_seed(2)
             self._in_half[eps] = dict.fromkeys(self.results, 0.0)
             for run in range(RUNS_IN_HALF):
                 rounded = _rounded(self.arguments, eps, generator)
-                with RandomRounding(eps, run):
+                with RandomRounding(eps, run, wide_sums=True):
                     noisy = self.evaluate(rounded)
                 for each, value in self.results.items():
                     spread = _largest(noisy[each] - value)
@@ -219,11 +250,12 @@ class Reference:
     def jumps(self, evaluate: Callable[[Mapping[str, Any]], Results], dtype: str, name: str) -> bool:
         """Whether errors of a few roundings change a result of the definition by more than they can where it is smooth."""
         eps = torch.finfo(getattr(torch, dtype)).eps
-        bound = FEW * self.unit(name, eps)
+        half = eps > torch.finfo(torch.float32).eps
+        bound, few = FEW * self.unit(name, eps), FEW_IN_HALF if half else FEW
         generator = torch.Generator().manual_seed(1)
         for run in range(RUNS_AT_A_JUMP):
-            rounded = _rounded(self.arguments, FEW * eps, generator)
-            with RandomRounding(FEW * eps, run):
+            rounded = _rounded(self.arguments, few * eps, generator)
+            with RandomRounding(few * eps, run, wide_sums=half):
                 if bound < _largest(evaluate(rounded)[name] - self.results[name]) < math.inf:
                     return True
         return False

@@ -23,6 +23,9 @@ from verify.vocabulary.subjects import definition_of, replaced
 #: Operands that no implementation in floats can take.
 _OTHER_ARITHMETICS = (np.ndarray, Constant, Surd, flint.arb, flint.fmpq, Jet)
 
+#: How a report says that an argument is no longer what it was.
+CHANGED = "changed in place"
+
 
 class Standing:
     """Calls `implementation` with the parameters of the subject `name`, by position, and checks what it returns.
@@ -55,13 +58,15 @@ class Standing:
                 name: value.adapt(like) if isinstance(value, (Constant, Surd)) else value
                 for name, value in arguments.items()
             }
-        masks = {name: arguments[name] != 0 for name in self.masks if is_tensor(arguments[name])}
-        arguments = {**arguments, **masks}
+        for name in self.masks:
+            if is_tensor(mask := arguments[name]):
+                tensors[name] = mask if mask.dtype == torch.bool else mask != 0
+        arguments = {**arguments, **tensors}
         self.calls += 1
         traced = under_torch_func()
-        differentiated = traced or any(value.requires_grad for value in tensors.values())
+        differentiated = traced or any(value.requires_grad or _is_dual(value) for value in tensors.values())
         self.differentiated = self.differentiated or differentiated
-        before = {} if differentiated else {name: value.clone() for name, value in tensors.items()}
+        before = {} if traced else {name: value.detach().clone() for name, value in tensors.items()}
         try:
             # an implementation that builds on the public name means the definition, not itself
             with replaced(self.name, self.definition):
@@ -73,10 +78,8 @@ class Standing:
             if differentiated:
                 raise NotDifferentiable(text) from problem
             raise Raised(text) from problem
-        for name, copy in before.items():
-            # copies: changes through .data or .numpy() leave the version of a tensor as it was
-            if not torch.equal(tensors[name].nan_to_num(), copy.nan_to_num()):
-                raise WrongResult(name, "an argument left as it was", "an argument changed in place")
+        # copies: changes through .data or .numpy() leave the version of a tensor as it was
+        require_unchanged(tensors, before)
         return self._accepted(result, arguments, tensors)
 
     def _through_torch_func(self, *args: Any) -> Any:
@@ -124,6 +127,22 @@ class Standing:
             }
             self._shapes[key] = tuple(self.definition(**plain).shape)
         return self._shapes[key]
+
+
+def require_unchanged(tensors: Mapping[str, Any], before: Mapping[str, Any], when: str = "") -> None:
+    """Raise `WrongResult` for a tensor of `tensors` that is no longer its copy in `before`."""
+    import torch
+
+    for name, copy in before.items():
+        if not torch.equal(tensors[name].detach().nan_to_num(), copy.nan_to_num()):
+            raise WrongResult(name, "an argument left as it was", f"an argument {CHANGED}{when}")
+
+
+def _is_dual(value: Any) -> bool:
+    """Whether a tensor carries a forward derivative."""
+    from torch.autograd import forward_ad
+
+    return forward_ad.unpack_dual(value).tangent is not None if value.is_floating_point() else False
 
 
 def _first_line(problem: BaseException) -> str:

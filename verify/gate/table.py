@@ -18,7 +18,7 @@ from typing import Any
 from verify.vocabulary.errors import InputError, shown
 
 #: What an entry of the table may say besides the implementation.
-OPTIONS = ("adapter", "claims", "effort", "dtypes", "device", "require", "sizes", "where")
+OPTIONS = ("adapter", "claims", "effort", "dtypes", "device", "require", "sizes", "where", "accept")
 
 
 def entries_of(folder: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -62,7 +62,7 @@ def _entry(name: str, value: Any) -> dict[str, Any]:
         if option == "dtypes":
             if not isinstance(given, list) or not given or not all(isinstance(dtype, str) for dtype in given):
                 raise InputError(f"{place}.dtypes", "a list of precisions by name", shown(given))
-        elif option == "sizes" or (option in ("claims", "require") and isinstance(given, list)):
+        elif option == "sizes" or (option in ("claims", "require", "accept") and isinstance(given, list)):
             continue  # looked at with the other arguments
         elif not isinstance(given, str) and not (option == "adapter" and isinstance(given, dict)):
             raise InputError(

@@ -1,0 +1,308 @@
+"""Undecided is not ok; and every kind of point at which the gate looks decides: an error planted there is seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import verify
+from tests.wrong_layers.backward import attend, right
+from verify.cli import main
+from verify.gate.checking import gate
+from verify.gate.derivatives import every_other
+from verify.gate.findings import BROKEN, LEFT_OUT, OK, SATISFIED, UNCHECKABLE, UNDECIDED, Finding, SubjectReport
+from verify.gate.measure import allowed
+from verify.gate.rounding import reference
+from verify.vocabulary import InputError
+from verify.vocabulary.subjects import definition_of
+
+
+def plain(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return attend(X @ W_Q, X @ W_K, X @ W_V)
+
+
+# -- undecided is not ok -----------------------------------------------------------------------------------------------
+
+
+def finding(check: str, status: str, why: str = "") -> Finding:
+    return Finding(check, "", "float64", status, why)
+
+
+def test_a_report_is_ok_only_where_everything_was_decided_or_accepted() -> None:
+    right, undecided = (
+        finding("definition", SATISFIED),
+        finding("first-derivatives", UNCHECKABLE, "not differentiable: x"),
+    )
+    assert SubjectReport("s", "f").outcome == UNDECIDED
+    assert SubjectReport("s", "f", [right]).outcome == OK
+    assert SubjectReport("s", "f", [undecided]).outcome == UNDECIDED
+    report = SubjectReport("s", "f", [right, undecided])
+    assert report.outcome == UNDECIDED and not report.ok and report.verdict.startswith("UNDECIDED: 1 not decided")
+    values_alone = finding("sizes", SATISFIED, "values alone, not differentiable: x")
+    assert SubjectReport("s", "f", [right, values_alone]).outcome == UNDECIDED
+    for accepted in ("derivatives", "first-*"):
+        report = SubjectReport("s", "f", [right, undecided], accepted=(accepted,))
+        assert report.ok and report.verdict == "ok, with 1 accepted as undecided: first-derivatives"
+    assert not SubjectReport("s", "f", [right, undecided], accepted=("second-*",)).ok
+    assert SubjectReport("s", "f", [right, undecided], required=("derivatives",)).outcome == "broken"
+    assert SubjectReport("s", "f", [right, finding("a", LEFT_OUT)]).ok
+
+
+def test_the_exit_status_tells_undecided_from_ok_and_from_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "of_numpy.py").write_text(
+        "import numpy as np\ndef softmax(T):\n    E = np.exp(T - T.max(1, keepdims=True))\n"
+        "    return E / E.sum(1, keepdims=True)\ndef wrong(T):\n    return 2 * softmax(T)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    few = ["--adapter", "verify.gate.adapters:from_numpy", "--claims", "hessian.lem-B.1", "--dtype", "float64"]
+    assert main(["check", "hessian.softmax", "of_numpy:softmax", *few]) == 3
+    assert ": UNDECIDED: " in capsys.readouterr().out
+    assert main(["check", "hessian.softmax", "of_numpy:softmax", *few, "--accept", "derivatives"]) == 0
+    assert ": ok, with " in capsys.readouterr().out
+    assert main(["check", "hessian.softmax", "of_numpy:softmax", *few, "--require", "derivatives"]) == 1
+    assert main(["check", "hessian.softmax", "of_numpy:wrong", *few]) == 1
+
+
+def test_what_is_accepted_has_to_be_a_check() -> None:
+    with pytest.raises(InputError, match="accept: expected derivatives, or a glob that matches one of"):
+        verify.check("hessian.softmax", lambda T: T, accept="third-derivatives")
+
+
+def once(products: Callable[..., Any]) -> Callable[..., Any]:
+    """Attention as an autograd.Function of the new style, whose backward pass is marked as differentiable once."""
+
+    def backward(ctx: Any, g: Any) -> Any:
+        Q, K, V = ctx.saved_tensors
+        return products(Q, K, V, torch.softmax(Q @ K.T / math.sqrt(Q.shape[1]), -1), g)
+
+    class Kernel(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(Q: Any, K: Any, V: Any) -> Any:
+            return attend(Q, K, V)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+    Kernel.backward = staticmethod(torch.autograd.function.once_differentiable(backward))  # type: ignore[assignment]
+    return lambda X, W_Q, W_K, W_V: Kernel.apply(X @ W_Q, X @ W_K, X @ W_V)
+
+
+def test_what_is_marked_as_differentiable_once_breaks_no_theorem_on_second_derivatives() -> None:
+    claims = ["hessian.thm-3.2-qk", "hessian.jacobian-key"]
+    report = verify.check("hessian.attention", once(right), claims=claims, dtypes=["float64"])
+    assert report.broken == [] and report.outcome == UNDECIDED
+    assert {"second-derivatives", "hessian.thm-3.2-qk"} == set(report.undecided)
+    assert report.satisfied == ["hessian.jacobian-key"]
+    accepted = verify.check("hessian.attention", once(right), claims=claims, dtypes=["float64"], accept="derivatives")
+    assert accepted.ok
+
+
+# -- every kind of point decides ---------------------------------------------------------------------------------------
+
+SUBJECTS = ["hessian.softmax", "hessian.attention", "transformer.masked_attention", "transformer.layer_norm"]
+
+
+def never_decided(made: Any, check: str) -> list[str]:
+    """The kinds of points of a comparison at none of which an implementation, wrong everywhere, is seen to be wrong."""
+    decided: dict[str, list[bool]] = {}
+    for point, _ in made.comparison._points(check):
+        truth = point.reference(made.standing.definition)
+        kind = point.title.partition(",")[0]
+        if truth is not None and not any(decided.setdefault(kind, [])):
+            gap = made.comparison._gap(point, truth, "float64")
+            decided[kind].append(gap is not None and not gap.agrees and gap.residual > allowed("float64"))
+    assert len(decided) >= 6
+    return [kind for kind, found in decided.items() if not any(found)]
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_an_error_planted_at_any_kind_of_large_point_is_seen(subject: str) -> None:
+    made = gate(subject, lambda *given: definition_of(subject)(*given) + 1.0, dtypes=["float64"])
+    assert never_decided(made, "sizes") == []
+
+
+@pytest.mark.parametrize("check", ["first-derivatives", "second-derivatives", "forward-derivatives"])
+@pytest.mark.parametrize("subject", ["hessian.softmax", "transformer.masked_attention"])
+def test_an_error_planted_in_any_domain_of_small_points_is_seen(subject: str, check: str) -> None:
+    def wrong(first: Any, *given: Any) -> Any:
+        return definition_of(subject)(first, *given) + (first**3).sum() + (first**2).sum() + first.sum()
+
+    never = never_decided(gate(subject, wrong, dtypes=["float64"]), check)
+    assert set(never) <= (set() if check == "first-derivatives" else STEEPEST)
+
+
+#: Logits so large that their rounding is all that higher derivatives consist of.
+STEEPEST = {"huge", "logits of allowed keys far below those of masked ones"}
+
+
+def test_a_layer_that_is_wrong_at_zero_alone_is_caught() -> None:
+    def wrong(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return plain(X, W_Q, W_K, W_V) + (0.0 if X.any() else 1.0)
+
+    found = gate("hessian.attention", wrong, dtypes=["float64"]).run("sizes", "float64")
+    assert found.status == BROKEN and found.at.startswith("zero")
+
+
+def test_a_kink_is_still_excused() -> None:
+    """A maximum has several derivatives where two entries are equal: a layer may have either."""
+
+    def function(arguments: Any) -> Any:
+        x = arguments["x"].detach().requires_grad_()
+        value = x.amax(1).sum()
+        return {"the value": value.detach(), "d/dx": torch.autograd.grad(value, x)[0]}
+
+    for entries, smooth in (([[1.0, 1.0]], False), ([[1.0, 0.5]], True), ([[0.0, 0.0]], False)):
+        truth = reference(function, {"x": torch.tensor(entries, dtype=torch.float64)})
+        assert truth is not None and truth.smooth is smooth
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+def inverting(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    M.logical_not_()
+    return torch.softmax((Q @ K.T / Q.shape[1] ** 0.5).masked_fill(M, -math.inf), -1) @ V
+
+
+def changing_large_values(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    value = plain(X, W_Q, W_K, W_V)
+    if len(X) > 16:
+        W_V.data.mul_(2)
+    return value
+
+
+class Doubling(torch.autograd.Function):
+    """The identity, which doubles its cotangent in place after it has used it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        found = g.clone()
+        g.mul_(2)
+        return found
+
+
+class Emptying(torch.autograd.Function):
+    """The identity, which sets what it was given to zero in its backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.x = x
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        ctx.x.data.zero_()
+        return g
+
+
+@pytest.mark.parametrize(
+    ("subject", "layer", "check", "cause"),
+    [
+        ("transformer.masked_attention", inverting, "definition", "it changes M in place"),
+        ("hessian.attention", changing_large_values, "sizes", "it changes W_V in place"),
+        (
+            "hessian.attention", lambda *given: Doubling.apply(plain(*given)), "first-derivatives",
+            "it changes the cotangent of its backward pass in place",
+        ),
+        (
+            "hessian.attention", lambda X, Q, K, V: plain(X, Q, Emptying.apply(K), V), "first-derivatives",
+            "it changes W_K in place in its backward pass",
+        ),
+    ],
+    ids=["mask", "large", "cotangent", "in the backward pass"],
+)  # fmt: skip
+def test_what_is_changed_in_place_is_named(subject: str, layer: Any, check: str, cause: str) -> None:
+    made = gate(subject, layer, dtypes=["float64"])
+    found = made.run(check, "float64")
+    assert found.status == BROKEN and made.causes_of(found) == [cause]
+
+
+# -- forward mode, layouts of masks, gradients in part -------------------------------------------------------------------
+
+
+class Weights(torch.autograd.Function):
+    """The softmax of rows, with a derivative in forward mode that is a multiple of the right one."""
+
+    @staticmethod
+    def forward(T: Any, factor: float) -> Any:
+        return torch.softmax(T, -1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.factor = inputs[1]
+        ctx.save_for_backward(output)
+        ctx.save_for_forward(output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (A,) = ctx.saved_tensors
+        return A * (g - (g * A).sum(-1, keepdim=True)), None
+
+    @staticmethod
+    def jvp(ctx: Any, dT: Any, _: Any) -> Any:
+        (A,) = ctx.saved_tensors
+        return ctx.factor * A * (dT - (dT * A).sum(-1, keepdim=True))
+
+
+def test_a_wrong_derivative_in_forward_mode_is_caught() -> None:
+    for factor, status in ((1.0, SATISFIED), (1.01, BROKEN)):
+        made = gate("hessian.softmax", lambda T, factor=factor: Weights.apply(T, factor), dtypes=["float64"])
+        assert made.run("first-derivatives", "float64").status == SATISFIED
+        assert made.run("forward-derivatives", "float64").status == status
+
+
+def test_what_has_no_forward_mode_is_left_out_and_said() -> None:
+    made = gate("hessian.attention", once(right), dtypes=["float64"])
+    found = made.run("forward-derivatives", "float64")
+    assert found.status == LEFT_OUT and found.why.startswith("it has no forward mode")
+
+
+def test_masks_come_in_every_layout_of_memory() -> None:
+    def row_major_alone(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        """Reads the memory of the mask as if it were stored by rows."""
+        memory = torch.as_strided(M, M.shape, (M.shape[1], 1)) if M.numel() > 1 else M
+        return torch.softmax((Q @ K.T / Q.shape[1] ** 0.5).masked_fill(~memory, -math.inf), -1) @ V
+
+    made = gate("transformer.masked_attention", row_major_alone, dtypes=["float64"])
+    assert made.run("first-derivatives", "float64").status == BROKEN
+    M = torch.tensor([[True, False], [True, True]])
+    assert torch.equal(every_other(M), M) and not every_other(M).is_contiguous()
+
+
+def test_gradients_are_asked_for_in_part() -> None:
+    class Frozen(torch.autograd.Function):
+        """Attention whose gradient in the values is zero where the keys need none."""
+
+        @staticmethod
+        def forward(ctx: Any, Q: Any, K: Any, V: Any) -> Any:
+            ctx.save_for_backward(Q, K, V)
+            return attend(Q, K, V)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            Q, K, V = ctx.saved_tensors
+            dQ, dK, dV = right(Q, K, V, torch.softmax(Q @ K.T / math.sqrt(Q.shape[1]), -1), g)
+            return dQ, dK, dV * ctx.needs_input_grad[1]
+
+    def keys_alone(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        values = X @ W_V if W_K.requires_grad else (X @ W_V).detach()
+        return attend(X @ W_Q, X @ W_K, values)
+
+    for wrong in (lambda X, Q, K, V: Frozen.apply(X.detach() @ Q + 0 * X @ Q, X.detach() @ K, X @ V), keys_alone):
+        found = gate("hessian.attention", wrong, dtypes=["float64"]).run("first-derivatives", "float64")
+        assert found.status == BROKEN
+    assert "where only" in found.why

@@ -1,0 +1,99 @@
+"""For maintainers: reports in JSON, failures that are expected, implementations by the environment, what was not exercised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import verify
+from verify.cli import main
+from verify.gate.expected import Expected
+from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, Finding, SubjectReport
+from verify.vocabulary import InputError
+
+LAYERS = "import torch\ndef softmax(T):\n    return torch.softmax(T, -1)\ndef wrong(T):\n    return 2 * torch.softmax(T, -1)\n"
+FEW = ["--claims", "hessian.lem-B.1", "--dtype", "float64"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own_softmax.py").write_text(LAYERS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_reports_in_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "hessian.softmax", "own_softmax:wrong", *FEW, "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["outcome"] == "broken" and report["broken"][0] == "definition"
+    assert report["causes"] == ["the result has a constant factor 2"]
+    assert {"check", "dtype", "status", "residual", "inputs"} <= set(report["findings"][0])
+    assert "devices other than cpu" in report["not_exercised"]
+
+
+def test_numbers_that_json_does_not_know_are_text() -> None:
+    finding = Finding("definition", "", "float64", BROKEN, residual=float("inf"), yours=[float("nan"), 1.0])
+    found = json.loads(json.dumps(SubjectReport("s", "f", [finding]).as_dict(), allow_nan=False))
+    assert found["findings"][0]["residual"] == "inf" and found["findings"][0]["yours"] == ["nan", 1.0]
+
+
+def test_expected_failures_are_held_strictly(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = here / "expected.txt"
+    listed.write_text("# known\nhessian.softmax  definition  twice as large\nhessian.softmax  hessian.*\n")
+    options = [*FEW, "--expected-failures", str(listed)]
+    assert main(["check", "hessian.softmax", "own_softmax:wrong", *options]) in (0, 1)
+    assert "definition is broken, as expected" in capsys.readouterr().out
+    listed.write_text("hessian.softmax definition\n")
+    assert main(["check", "hessian.softmax", "own_softmax:softmax", *options]) == 1
+    assert "was expected to break, and is satisfied: take it from the list" in capsys.readouterr().out
+    listed.write_text("hessian.softmax\n")
+    assert main(["check", "hessian.softmax", "own_softmax:softmax", *options]) == 2
+
+
+def finding(check: str, status: str) -> Finding:
+    return Finding(check, "", "float64", status)
+
+
+@pytest.mark.parametrize(
+    ("findings", "pairs", "outcome"),
+    [
+        ([finding("a", BROKEN)], [("s", "a")], "ok"),
+        ([finding("a", BROKEN), finding("b", BROKEN)], [("s", "a")], "broken"),
+        ([finding("a", SATISFIED)], [("s", "a")], "broken"),
+        ([finding("a", BROKEN), finding("b", UNCHECKABLE)], [("s", "a")], "undecided"),
+        ([finding("a", UNCHECKABLE)], [("s", "a")], "undecided"),
+        ([finding("a", SATISFIED)], [("other", "a")], "ok"),
+        ([finding("a", BROKEN)], [], "broken"),
+    ],
+)
+def test_what_a_report_comes_to_with_failures_that_are_expected(
+    findings: list[Finding], pairs: list[tuple[str, str]], outcome: str
+) -> None:
+    assert Expected(tuple(pairs)).judge(SubjectReport("s", "f", findings))[0] == outcome
+
+
+def test_a_file_of_expected_failures_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--expected-failures: expected a file that can be read"):
+        Expected.of(tmp_path / "nothing")
+
+
+def test_the_implementation_may_stand_in_the_environment(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OWN_SOFTMAX", "own_softmax:wrong")
+    assert main(["check", "hessian.softmax", "$OWN_SOFTMAX", *FEW]) == 1
+    monkeypatch.delenv("OWN_SOFTMAX")
+    assert main(["check", "hessian.softmax", "$OWN_SOFTMAX", *FEW]) == 2
+    assert "the environment variable OWN_SOFTMAX" in capsys.readouterr().err
+
+
+def test_a_report_says_what_was_not_exercised() -> None:
+    report = verify.check("hessian.softmax", lambda T: torch.softmax(T, -1), claims="hessian.lem-B.1", dtypes=["float64"],
+                          sizes={"L": (1, 20)} if "(L" in verify.subjects()["hessian.softmax"].shapes["T"] else None)  # fmt: skip
+    told = "; ".join(report.not_exercised)
+    for part in ("precision float32 and float16", "devices other than cpu", "widths beyond 129", "long sequences"):
+        assert part in told.replace("bfloat16 and float16", "float16").replace("float32 and bfloat16", "float32"), told
+    assert f"not exercised: {told}" in str(report)
