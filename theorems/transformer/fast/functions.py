@@ -176,7 +176,7 @@ class Second(torch.autograd.Function):
 
 def values(Q: Any, K: Any, V: Any, bias: Any, excluded: Any, options: Options) -> tuple[Any, Any]:
     """F and the logarithms of the row sums, by torch's kernel where there is one that gives both."""
-    if not _fused(Q, K, V, bias, excluded):
+    if not fused(Q, K, V, bias, excluded):
         return _by_blocks(blocks.forward, (Q, K, V), bias, excluded, options), Q.new_empty(*Q.shape[:-1], 0)
     mask = _additive(Q, bias, excluded)
     F, sums = _forward(*(_four(X) for X in (Q, K, V)), 0.0, options.causal, attn_mask=mask, scale=options.scale)
@@ -241,7 +241,7 @@ def _zeros(bias: Any) -> Any:
 # -- torch's kernel for processors -------------------------------------------------------------------------------------
 
 
-def _fused(Q: Any, K: Any, V: Any, bias: Any, excluded: Any) -> bool:
+def fused(Q: Any, K: Any, V: Any, bias: Any, excluded: Any) -> bool:
     """Whether torch's kernel takes these operands: of one width, with a mask whose leading axes are two or of size one."""
     on_processor = Q.device.type == "cpu" and Q.shape[-1] == V.shape[-1]
     masks = [M for M in (bias, excluded) if M is not None]
