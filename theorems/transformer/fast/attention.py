@@ -37,7 +37,8 @@ def attention(
 
     Raises InputError, naming the argument, for shapes, dtypes, devices and options that do not fit.
 
-    Certified by transformer.weighted-gradient, transformer.weighted-differential, transformer.second-differential.
+    Certified by transformer.gradient-query, -key, -value and -bias, transformer.differential, and
+    transformer.second-differential-query, -key, -value and -bias.
 
     Example
     -------
@@ -59,7 +60,7 @@ def attention(
     bias = excluded = None
     if attn_mask is not None:
         mask = _require_mask(attn_mask, query, key)
-        bias, excluded = (None, mask.logical_not()) if mask.dtype.is_floating_point is False else (mask, None)
+        bias, excluded = (mask, None) if mask.is_floating_point() else (None, mask.logical_not())
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
     return attend(query, key, value, bias, excluded, Options(float(scale), bool(is_causal)))

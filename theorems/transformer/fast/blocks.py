@@ -7,6 +7,8 @@ transposed, (Z, d, n): products of that shape are twice as fast in float64.
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -100,18 +102,25 @@ def cuts(Z: int, m: int, n: int, causal: bool, device: Any) -> Iterator[Cut]:
 
 
 class Room:
-    """Memory for arrays of a block, used again by the next one."""
+    """Memory for arrays of a block, used again by the next one, and on processors by the next call of the thread.
+
+    What is kept is at most a few blocks; asking the system for them anew would cost a short call as much as its products.
+    """
+
+    _of_thread = threading.local()
 
     def __init__(self, like: Any) -> None:
         self._like, self._held = like, dict[str, Any]()
+        if type(like) is torch.Tensor and like.device.type == "cpu" and not torch.is_inference_mode_enabled():
+            self._held = self._of_thread.__dict__.setdefault(str(like.dtype), self._held)
 
     def __call__(self, name: str, *shape: int) -> Any:
-        size = 1
-        for length in shape:
-            size *= length
+        size = math.prod(shape)
         held = self._held.get(name)
         if held is None or held.numel() < size:
             held = self._held[name] = self._like.new_empty(size)
+            if type(held) is not torch.Tensor:  # of a mode that traces: nothing for others
+                del self._held[name]
         return held[:size].view(shape)
 
 

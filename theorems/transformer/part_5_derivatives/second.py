@@ -26,7 +26,7 @@ def direction(
 
 SECOND = Setting(
     TRANSFORMER, "Weighted sums of attention along a direction", assumptions=[SOME_KEY, ANY_SCALE],
-    inputs=direction, exact=True, sizes={**SIZES, "m": (1, 2), "n": (1, 3), "d_K": (1, 2)},
+    inputs=direction, exact=True, sizes={**SIZES, "n": (1, 5)},
 )  # fmt: skip
 
 NOTE = (
