@@ -127,5 +127,7 @@ def topic(device: str, quick: bool) -> Topic:
         goals.append(Goal(f"peak memory over inputs and outputs, {way}, N = {longest}", 6.0,
                           memory(longest, attention, way, device), least=False))  # fmt: skip
         ratio = memory(for_peers, math_path, way, device)
-        notes.append(f"Peak memory of the math path, {way}, N = {for_peers}: {ratio:.0f} times inputs and outputs; it grows as N.")
+        notes.append(
+            f"Peak memory of the math path, {way}, N = {for_peers}: {ratio:.0f} times inputs and outputs; it grows as N."
+        )
     return Topic("Derivatives of attention", cases, [], goals, notes)

@@ -84,9 +84,13 @@ def _require_tensors(query: Any, key: Any, value: Any) -> None:
         if X.device != query.device:
             raise InputError(name, f"the device of query, {query.device}", str(X.device))
     if key.shape[-1] != query.shape[-1]:
-        raise InputError("key", f"shape (..., S, d_K) with d_K = {query.shape[-1]}, from query", f"shape {tuple(key.shape)}")
+        raise InputError(
+            "key", f"shape (..., S, d_K) with d_K = {query.shape[-1]}, from query", f"shape {tuple(key.shape)}"
+        )
     if value.shape[-2] != key.shape[-2]:
-        raise InputError("value", f"shape (..., S, d_V) with S = {key.shape[-2]}, from key", f"shape {tuple(value.shape)}")
+        raise InputError(
+            "value", f"shape (..., S, d_V) with S = {key.shape[-2]}, from key", f"shape {tuple(value.shape)}"
+        )
 
 
 def _require_options(query: Any, attn_mask: Any, dropout_p: Any, is_causal: Any, scale: Any) -> None:

@@ -181,7 +181,9 @@ def forward(Q: Any, K: Any, V: Any, bias: Any, excluded: Any, options: Options) 
     return F
 
 
-def gradient(W: Any, Q: Any, K: Any, V: Any, bias: Any, excluded: Any, G_B: Any, options: Options) -> tuple[Any, Any, Any]:
+def gradient(
+    W: Any, Q: Any, K: Any, V: Any, bias: Any, excluded: Any, G_B: Any, options: Options
+) -> tuple[Any, Any, Any]:
     """G_Q, G_K, G_V; G_B is added to what is given for it, if any."""
     G_Q, room = Q.new_zeros(Q.shape), Room(Q)
     G_K, G_V = (X.new_zeros(X.shape[0], X.shape[2], X.shape[1]) for X in (K, V))

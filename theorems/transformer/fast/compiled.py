@@ -50,7 +50,17 @@ def gradient(
 
 @gradient.register_fake
 def _(
-    W: Any, Q: Any, K: Any, V: Any, bias: Any, excluded: Any, F: Any, sums: Any, scale: float, causal: bool, of_bias: bool
+    W: Any,
+    Q: Any,
+    K: Any,
+    V: Any,
+    bias: Any,
+    excluded: Any,
+    F: Any,
+    sums: Any,
+    scale: float,
+    causal: bool,
+    of_bias: bool,
 ) -> Any:
     return (*(X.new_empty(X.shape) for X in (Q, K, V)), Q.new_empty(bias.shape if of_bias else (0,)))
 

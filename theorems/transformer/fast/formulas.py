@@ -28,7 +28,7 @@ def weights(Q: Any, K: Any, bias: Any, excluded: Any, scale: float) -> Any:
         T = T.masked_fill(excluded, -torch.inf)
     if bias is None and excluded is None:
         return torch.softmax(T, dim=-1)
-    empty = (T == -torch.inf).all(-1, keepdim=True)
+    empty = (-torch.inf == T).all(-1, keepdim=True)
     return torch.softmax(T.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
 
 

@@ -285,7 +285,9 @@ def _folded(
 # -- third derivatives -------------------------------------------------------------------------------------------------
 
 
-def _plain(formula: Callable[..., Any], saved: tuple[Any, ...], options: Options, *flags: bool) -> tuple[Any, list[Any]]:
+def _plain(
+    formula: Callable[..., Any], saved: tuple[Any, ...], options: Options, *flags: bool
+) -> tuple[Any, list[Any]]:
     """`formula` as a function of the tensors that there are, the mask held fixed, and these tensors."""
     *values, excluded = saved
     there = [place for place, value in enumerate(values) if value is not None]

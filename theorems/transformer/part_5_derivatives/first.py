@@ -191,7 +191,11 @@ def products_with_jacobians(
 
 DIFFERENTIAL.mutant("changes of logits not centred", "deviations(P, change_of_logits(Q, K, s, dQ, dK, dB)) -> "
                     "change_of_logits(Q, K, s, dQ, dK, dB)")  # fmt: skip
-DIFFERENTIAL.mutant("keys held fixed", "change_of_logits(Q, K, s, dQ, dK, dB) -> change_of_logits(Q, K, s, dQ, 0 * dK, dB)")
+DIFFERENTIAL.mutant(
+    "keys held fixed", "change_of_logits(Q, K, s, dQ, dK, dB) -> change_of_logits(Q, K, s, dQ, 0 * dK, dB)"
+)
 DIFFERENTIAL.mutant("values held fixed", "P @ dV -> 0 * (P @ dV)")
-DIFFERENTIAL.mutant("bias held fixed", "change_of_logits(Q, K, s, dQ, dK, dB) -> change_of_logits(Q, K, s, dQ, dK, 0 * dB)")
+DIFFERENTIAL.mutant(
+    "bias held fixed", "change_of_logits(Q, K, s, dQ, dK, dB) -> change_of_logits(Q, K, s, dQ, dK, 0 * dB)"
+)
 masks(DIFFERENTIAL)
