@@ -1,6 +1,6 @@
 """Reference functions, peers and floors side by side in one run: ratios, growth, errors against balls, goals.
 
-    python benchmarks/compare.py [--topic osa|hessian|products|ntk|suite] [--quick] [--device cuda]
+    python benchmarks/compare.py [--topic derivatives|osa|hessian|products|ntk|suite] [--quick] [--device cuda]
                                  [--json FILE] [--plot FILE] [--page FILE]
 
 One thread.  Every entry is warmed up, all entries of a case take turns, and medians of processor time are compared.
@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import attention_derivatives
 import dense_hessian
 import hessian_products
 import orthogonal_attention
@@ -25,6 +26,7 @@ import torch
 from measure import FLOOR, OURS, Case, Goal, Topic, growth
 
 TOPICS = {
+    "derivatives": attention_derivatives,
     "osa": orthogonal_attention,
     "hessian": dense_hessian,
     "products": hessian_products,

@@ -1,11 +1,19 @@
-"""Layers for models: orthogonal self-attention, bases of queries and keys, initialisation (OSA paper)."""
+"""Layers for models: attention with derivatives of every order; the OSA paper's attention, bases and initialisation."""
 
 from __future__ import annotations
 
 from theorems.osa.fast import layers as osa
 from theorems.osa.part_d_sampling import algorithm_1 as initialisation
 from theorems.reference import certified, over_batches
+from theorems.transformer.fast import attention as with_derivatives
 
+attention = certified(
+    with_derivatives.attention,
+    "layers", "Attention layers, part 5",
+    ["transformer.gradient-query", "transformer.gradient-key", "transformer.gradient-value", "transformer.gradient-bias",
+     "transformer.differential", "transformer.second-differential-query", "transformer.second-differential-key",
+     "transformer.second-differential-value", "transformer.second-differential-bias"], 1_024, (8, 8),
+)  # fmt: skip
 orthogonal_self_attention = certified(
     osa.orthogonal_self_attention,
     "layers", "Eqs. (3)-(5)",

@@ -52,6 +52,8 @@ class Reference:
         def matrix(*shape: int) -> Any:
             return torch.randn(shape, dtype=dtype, generator=generator)
 
+        if self.name == "attention":
+            return {"query": matrix(8, 4), "key": matrix(8, 4), "value": matrix(8, 4)}
         if self.name == "orthogonal_self_attention":
             weights = {name: matrix(2, 4, 2) for name in ("W_Q", "W_K", "W_V")}
             return {"X": matrix(8, 4), **weights, "W_O": matrix(2, 2, 4)}

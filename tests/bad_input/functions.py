@@ -55,6 +55,12 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a vector too few": (lambda M: M.reshape(-1), "expected "),
 }
 
+#: What `attention` takes as torch's own function does: 16 bits, what is not finite, sizes of zero.
+ACCEPTED = {
+    ("layers.attention", change)
+    for change in ("float16", "bfloat16", "one NaN", "one infinity", "no rows", "no features")
+}
+
 #: Functions beside those that are exported by topic, with arguments that fit.
 _LAYER = {name: value for name, value in references()["layers.orthogonal_self_attention"].example(
     torch.float64, torch.Generator().manual_seed(0)).items()}  # fmt: skip

@@ -51,6 +51,9 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
                 self.operations += _householder(*args[0].shape[-2:])
             elif packet is aten.linalg_matrix_exp:
                 self.operations += 2 * (5 + squarings) * int(args[0].shape[-1]) ** 3
+            elif packet is aten._scaled_dot_product_flash_attention_for_cpu:
+                (*leading, m, d), n = args[0].shape, args[1].shape[-2]
+                self.operations += 2 * math.prod(leading) * m * n * (d + int(args[2].shape[-1]))
             elif packet in flop_registry:
                 self.operations += int(flop_registry[packet](*args, **(kwargs or {}), out_val=out))
             elif "linalg" in str(packet) or "cholesky" in str(packet):

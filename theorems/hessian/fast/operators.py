@@ -15,6 +15,7 @@ from typing import Any
 from theorems.hessian.fast.contracted_moments import chunks, contracted_moments, require_tensors_and_part
 from theorems.hessian.fast.dense import attention_hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.operators import SymmetricOperator
 from verify.vocabulary import InputError, Shape, checked, require_fit
 
 #: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.
@@ -23,7 +24,7 @@ ROWS = 2**18
 CHANGES = 2**17
 
 
-class AttentionCurvature:
+class AttentionCurvature(SymmetricOperator):
     """The curvature of ||A X W_V - Y||^2 / (L d_V) over (W_Q, W_K, W_V) as a symmetric linear operator, shape (n, n).
 
     Parameters
@@ -52,7 +53,8 @@ class AttentionCurvature:
 
         X, W_Q, W_K, W_V, Y = (value.detach() for value in (X, W_Q, W_K, W_V, Y))
         (L, d), k = X.shape, W_Q.shape[1]
-        self.part, self.weights, self._loss = part, (W_Q, W_K, W_V), (X, W_Q, W_K, W_V, Y)
+        super().__init__((W_Q, W_K, W_V))
+        self.part, self._loss = part, (X, W_Q, W_K, W_V, Y)
         moments = contracted_moments(X, W_Q, W_K, W_V, Y, part)
         scale = 2 / (L * d)
         self._means = torch.cat([moments.mean, moments.residual], dim=1)
@@ -61,29 +63,10 @@ class AttentionCurvature:
         self._core = moments.core.mul_(scale / k)
         self._covariance = moments.covariance.mul_(scale / math.sqrt(k))
         self._slope = X.T @ torch.einsum("iab,ib->ia", self._covariance, moments.residual @ W_V.T)
-        self.shape = (2 * d * k + d * d,) * 2
-
-    @property
-    def dtype(self) -> Any:
-        return self._core.dtype
-
-    @property
-    def device(self) -> Any:
-        return self._core.device
-
-    def __matmul__(self, vectors: Any) -> Any:
-        """Products in the form of the vectors: (n,), (n, p), or a list of tensors in the shapes of the weights."""
-        if isinstance(vectors, (list, tuple)):
-            return self._of_lists(list(vectors))
-        self._require_vectors(vectors)
-        return self.matmat(vectors[:, None])[:, 0] if vectors.ndim == 1 else self.matmat(vectors)
-
-    def matvec(self, v: Any) -> Any:
-        return self @ v
 
     def matmat(self, V: Any) -> Any:
         """Products with the columns of V (n, p)."""
-        self._require_vectors(V)
+        self.require_vectors(V)
         import torch
 
         V = V.detach()
@@ -112,19 +95,6 @@ class AttentionCurvature:
             G_V = G_V + of_values[d:].permute(2, 1, 0)
         return torch.cat([G.transpose(1, 2).reshape(-1, p) for G in (G_Q, G_K, G_V)])
 
-    rmatvec, rmatmat = matvec, matmat
-
-    @property
-    def T(self) -> AttentionCurvature:
-        return self
-
-    @property
-    def H(self) -> AttentionCurvature:
-        return self
-
-    def adjoint(self) -> AttentionCurvature:
-        return self
-
     def trace(self) -> Any:
         """The trace, exactly, from L products d_V x d_V: a tensor of shape ()."""
         X, W_Q, W_K, *_ = self._loss
@@ -143,69 +113,6 @@ class AttentionCurvature:
         import torch
 
         return torch.linalg.eigvalsh(self.to_dense())
-
-    def extreme_eigenvalues(self, steps: int = 60, seed: int = 0) -> tuple[float, float]:
-        """Estimates of the smallest and largest eigenvalue from within, by Lanczos with full reorthogonalisation."""
-        import torch
-
-        if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-            raise InputError("steps", "an integer >= 1", repr(steps))
-        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-            raise InputError("seed", "an integer >= 0 below 2^63", repr(seed))
-        steps = min(steps, self.shape[0])
-        generator = torch.Generator().manual_seed(seed)
-        v = torch.randn(self.shape[0], generator=generator, dtype=torch.float64).to(self.device, self.dtype)
-        basis = [v / v.norm()]
-        T = v.new_zeros(steps, steps)
-        for j in range(steps):
-            w, Q = self @ basis[j], torch.stack(basis, dim=1)
-            T[: j + 1, j] = Q.T @ w
-            for _ in range(2):
-                w = w - Q @ (Q.T @ w)
-            size = w.norm()
-            if j + 1 == steps or size <= torch.finfo(self.dtype).eps * T.norm():
-                T = T[: j + 1, : j + 1]
-                break
-            T[j + 1, j] = size
-            basis.append(w / size)
-        ritz = torch.linalg.eigvalsh((T + T.T) / 2)
-        return float(ritz[0]), float(ritz[-1])
-
-    def to_scipy(self) -> Any:
-        """The operator on numpy arrays, a scipy.sparse.linalg.LinearOperator; needs scipy."""
-        import torch
-        from scipy.sparse.linalg import LinearOperator
-
-        def product(V: Any) -> Any:
-            found = self @ torch.as_tensor(V, dtype=self.dtype, device=self.device)
-            return found.detach().cpu().numpy()
-
-        kind = {torch.float64: "float64", torch.float32: "float32"}[self.dtype]
-        return LinearOperator(self.shape, matvec=product, matmat=product, rmatvec=product, rmatmat=product, dtype=kind)
-
-    def _of_lists(self, parts: list[Any]) -> list[Any]:
-        import torch
-
-        shapes = [tuple(W.shape) for W in self.weights]
-        for part in parts:
-            if not isinstance(part, torch.Tensor):
-                raise InputError("vectors", f"a list of tensors of shapes {shapes}", f"one with {type(part).__name__}")
-        if [tuple(part.shape[:2]) for part in parts] != shapes or len({part.ndim for part in parts}) != 1:
-            got = [tuple(part.shape) for part in parts]
-            raise InputError("vectors", f"a list of tensors of shapes {shapes}, or each with a last axis", f"{got}")
-        flat = torch.cat([part.reshape(shape[0] * shape[1], -1) for part, shape in zip(parts, shapes, strict=True)])
-        found = (self @ flat).split([shape[0] * shape[1] for shape in shapes])
-        return [G.reshape(part.shape) for G, part in zip(found, parts, strict=True)]
-
-    def _require_vectors(self, V: Any) -> None:
-        import torch
-
-        if not isinstance(V, torch.Tensor):
-            raise InputError("vectors", "a torch tensor, or a list of tensors", type(V).__name__)
-        if V.ndim not in (1, 2) or V.shape[0] != self.shape[0] or V.dtype != self.dtype or V.device != self.device:
-            expected = f"shape ({self.shape[0]},) or ({self.shape[0]}, p), {self.dtype} on {self.device}"
-            raise InputError("vectors", expected, f"shape {tuple(V.shape)}, {V.dtype} on {V.device}")
-        require_fit({"vectors": Shape("n", "p")} if V.ndim == 2 else {"vectors": Shape("n")}, {"vectors": V})
 
 
 def _product(A: Any, stack: Any) -> Any:
