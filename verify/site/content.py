@@ -192,17 +192,17 @@ class Content:
         papers = len(report.printed_papers)
         what = (
             f"{in_words(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"
-            " about attention: derivatives, identities, bounds, limits, laws. Each is encoded here as printed"
+            " about attention: derivatives, identities, bounds, limits, laws. Each is tested here as printed."
         )
-        what += f", and {counted(len(own), 'claim')} of this project correct, sharpen or add to them." if own else "."
+        what += f" {counted(len(own), 'claim')} of our own correct or sharpen them, or add to them." if own else ""
         proofs = (
             f"; {counted(proved, 'identity or bound', 'identities and bounds')} {'is' if proved == 1 else 'are'} proved for all"
             " sizes" * (proved > 0)
         )
         how = (
-            f"Programs compared each with an independent computation, in floating point, exact rational and interval arithmetic, at"
-            f" {inputs:,} inputs in all{proofs}; planted mistakes had to be detected; and"
-            " whatever is called refuted comes with a counterexample that anyone can recompute."
+            "Programs compared each statement with an independent computation, in floating point, in rational numbers and in"
+            f" intervals, at {inputs:,} inputs in all{proofs}. Every check also had to detect mistakes that we planted."
+            " Whatever is called refuted comes with a counterexample that anyone can compute again."
         )
         return {"what": what, "how": how, "found": self._found()}
 
