@@ -40,7 +40,10 @@ _FILTERS = (
     ("Paper", "paper"), ("Verdict", "verdict"), ("Weight", "weight"), ("Strength", "grade"), ("Kind", "kind"),
     ("Stated by", "origin"),
 )  # fmt: skip
-_IN_WORDS = {"origin": {"project": "this project", "paper": "the paper"}}
+_IN_WORDS = {
+    "verdict": {"refuted": "refuted (error or slip)"},
+    "origin": {"project": "this project", "paper": "the paper"},
+}
 
 
 class Content:
@@ -144,15 +147,12 @@ class Content:
         rows, shown = [], set()
         for name, function in claim.named_functions().items():
             title = {"formula": "The formula", "oracle": "What it is compared with", "inputs": "How inputs are made"}
-            rows.append((title.get(name, name.capitalize()), function, True))
+            rows.append((title.get(name, name.capitalize()), function))
             for helper in code.helpers([function]):
                 if helper not in shown:
                     shown.add(helper)
-                    rows.append((f"{helper.__name__}, used there", helper, False))
-        return [
-            {"title": title, "source": code.source(part), "place": code.place(part), "open": own and position < 1}
-            for position, (title, part, own) in enumerate(rows)
-        ]
+                    rows.append((f"{helper.__name__}, used there", helper))
+        return [{"title": title, "source": code.source(part), "place": code.place(part)} for title, part in rows]
 
     def variants(self, claim: Claim) -> list[dict[str, Any]]:
         """Mutants as code: the replacement where there is one, else the function."""
@@ -253,6 +253,9 @@ class Content:
             number = Counter(value[name] for value in values)
             known = orders.get(name)
             options = sorted(number, key=lambda value: known.index(value) if known else 0)
+            if name == "verdict" and (refuted := [value for value in options if value.startswith("refuted ")]):
+                number["refuted"] = sum(number[value] for value in refuted)  # the word of the command line, for both
+                options.insert(0, "refuted")
             words = _IN_WORDS.get(name, {})
             found.append((label, name, [(value, words.get(value, value), number[value]) for value in options]))
         return found
