@@ -15,7 +15,8 @@ import pytest
 from tests.conftest import write_claim
 from tests.test_cli import verify
 from verify.cli import main, reporting
-from verify.report.unicode import readable
+from verify.cli.shared import fitted
+from verify.report.unicode import readable, readable_words
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
@@ -63,10 +64,31 @@ def test_what_has_no_evidence_is_said_once_and_does_not_disagree(folder: Path, t
     assert set(marks.values()) == {" ", "!"} and told.stdout.count("\n!") + told.stdout.startswith("!") == 1
     assert "2 of 4 claims have no evidence about the present code: run `verify run`" in told.stderr
     write_claim(tmp_path / "demo_claims", "sound")
-    for command in (["list"], ["show", "demo.sound"], ["report", "--no-site"]):
+    for command in (["list"], ["show", "demo.sound"]):
         told = verify(tmp_path, *command)
         assert told.stderr.count("no evidence yet: run `verify run`") == 1 and "DISAGREES" not in told.stdout
-    assert verify(tmp_path, "report", "--no-site").returncode == 1
+    told = verify(tmp_path, "report")
+    assert told.returncode == 2 and "evidence to report, which `verify run` gathers; got none" in told.stderr
+    assert not (tmp_path / "report").exists(), "no page says open a thousand times"
+
+
+def test_formulas_in_running_text_are_readable() -> None:
+    assert readable_words(r"for $W_Q W_K^\top$, \beta > 0 too") == "for W_Q W_Kᵀ, β > 0 too"
+    assert readable_words("plain words, x_1 too") == "plain words, x_1 too"
+
+
+def test_a_list_is_cut_to_the_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fitted("a long line", 4) == "a long line"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "10")
+    assert fitted("a long line", 4) == "a lon…" and fitted("short", 4) == "short"
+
+
+def test_the_command_is_a_module_too(folder: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "verify", "--version"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("verify ")
 
 
 def test_show_as_json_is_the_claim_of_the_report(folder: Path) -> None:

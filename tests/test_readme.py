@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from verify.cli import main
-from verify.report.citations import link, reference
+from verify.report.citations import edition, link, reference
 from verify.report.contents import contents_markdown
 from verify.report.weights import weights_of
 from verify.site.badge import counted_kinds, drawn_badge
@@ -42,6 +42,15 @@ def test_the_papers_are_named_as_their_packages_name_them() -> None:
         assert f"- `{paper.key}`: *{paper.title}*. {named}; [{number}]({link(paper)})" in listed
 
 
+def test_the_page_of_a_paper_begins_with_its_authors_and_the_text_that_was_checked() -> None:
+    for paper in {claim.paper.key: claim.paper for claim in printed_claims()}.values():
+        page = " ".join((ROOT / f"docs/papers/{paper.key}.md").read_text(encoding="utf-8").split())
+        named, _, number = reference(paper).rpartition("; ")
+        assert page.split(") ", 1)[1].startswith(
+            f"*{paper.title}*. {named}; [{number}]({link(paper)}). {edition(paper)}"
+        )
+
+
 def test_the_table_of_papers_is_the_registrys() -> None:
     table = README.split("<!-- papers -->")[1].split("<!-- end -->")[0]
     rows = {
@@ -65,6 +74,7 @@ def test_the_numbers_in_the_text_are_the_registrys() -> None:
     proved = sum(claim.all_sizes for claim in holding), sum(claim.all_sizes for claim in core)
     grave = Counter(claim.severity for claim in printed if claim.severity)
     assert f"state {len(printed)} formulas, bounds" in text
+    assert f"state {len(printed)} formulas, bounds" in (ROOT / "docs/index.md").read_text(encoding="utf-8")
     assert f"{len(holding)} of the {len(printed)} printed claims hold as printed. {proved[0]} of these" in text
     assert f"these {len(holding)} are proved for all sizes, among them {proved[1]} of the {len(core)} core" in text
     assert f"{sum(grave.values())} are refuted" in text

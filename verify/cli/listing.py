@@ -9,7 +9,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from verify.cli.shared import add_globs, ids, one_of, painted, tell_missing, tell_rejected
+from verify.cli.shared import add_globs, fitted, ids, one_of, painted, tell_missing, tell_rejected
 from verify.vocabulary.claims import VERDICTS, Claim
 from verify.vocabulary.registry import Registry, load
 
@@ -78,8 +78,8 @@ def _list(options: argparse.Namespace) -> int:
         verdict = report.verdicts[claim.id]
         mark = painted("!", "alarm") if _disagrees(report, claim) else "~" if claim.id in report.released else " "
         status = painted(f"{verdict.status:9s}", verdict.status)
-        text = f"{verdict.grade or '':10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}"
-        print(f"{mark} {status} {text}".rstrip())
+        text = f"{verdict.grade or '':10s} {claim.id:{width}s}  {titled(claim)}  {report.quality(claim.id)}".rstrip()
+        print(f"{mark} {status} {fitted(text, len('! refuted   '))}".rstrip())
     _tell_marks(report, chosen)
     tell_missing(report)
     return 0
@@ -108,7 +108,7 @@ def _show(options: argparse.Namespace) -> int:
     from verify.checks.record import UPHELD, VIOLATED
     from verify.report import build, claim_json, paste, restricted, status_of
     from verify.report.citations import reference
-    from verify.report.unicode import readable
+    from verify.report.unicode import readable, readable_words
     from verify.report.wording import how_sure, titled
 
     registry = load(options.package)
@@ -123,7 +123,7 @@ def _show(options: argparse.Namespace) -> int:
     print(f"in {place_of(claim)}\n")
     print(textwrap.indent(claim.statement if options.latex else readable(claim.statement), "  "))
     for text in claim.assumption_texts:
-        print(f"  given: {text}")
+        print(f"  given: {text if options.latex else readable_words(text)}")
     if not report.records_of[claim.id] or claim.id in report.released:
         tell_missing(restricted(report, [claim]))
     status = painted(status_of(verdict), verdict.status)
@@ -134,7 +134,8 @@ def _show(options: argparse.Namespace) -> int:
         report.quality(claim.id),
     ]
     print(f"\nverdict: {'; '.join([status, *filter(None, facts)])}")
-    print(f"why:     {verdict.why}")
+    why = verdict.why if options.latex else readable_words(verdict.why)
+    print(f"why:     {why}")
     print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
     for found in report.violations.get(claim.id, []):
         print(f"broken:  {found.in_words}")
@@ -147,7 +148,8 @@ def _show(options: argparse.Namespace) -> int:
     }
     for name, remark in remarks.items():
         if remark:
-            print(textwrap.fill(f"{name + ':':8s} {remark}", 110, subsequent_indent=" " * 9))
+            words = str(remark) if options.latex else readable_words(str(remark))
+            print(textwrap.fill(f"{name + ':':8s} {words}", 110, subsequent_indent=" " * 9))
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:

@@ -49,7 +49,9 @@ def _prove(options: argparse.Namespace) -> int:
     if len(options.claims) == 1 and options.claims[0] in registry:
         claim = registry[options.claims[0]]
         if claim.relation.kind not in PROVABLE:
-            raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
+            refuted = ", which is refuted" if claim.expects == "refuted" else ""
+            got = f"{claim.id}, of kind {claim.relation.kind!r}{refuted}"
+            raise InputError("claims", f"a claim of kind {' or '.join(map(repr, PROVABLE))}", got)
         record = proved(claim, settings)
         print(proof_text(claim, record))
         wrong = _unfounded(registry, record)

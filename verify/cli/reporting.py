@@ -70,6 +70,10 @@ def _report(options: argparse.Namespace) -> int:
         require_libraries()
     _require_folder(options.out)
     everything = build(registry, options.evidence, released=True)
+    if not everything.records:
+        raise InputError(
+            "evidence", "evidence to report, which `verify run` gathers", f"none in {str(options.evidence)!r}"
+        )
     report = restricted(everything, chosen)
     compared, log = None, read_log(options.out)
     if baseline is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,14 @@ def painted(text: str, colour: str) -> str:
     """Text in a colour of `COLOURS`, on a terminal whose user did not set NO_COLOR; as it is elsewhere."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
     return text if plain else f"\x1b[{COLOURS[colour]}m{text}\x1b[0m"
+
+
+def fitted(text: str, taken: int) -> str:
+    """Text cut to what is left of a terminal's line; as it is where the output goes elsewhere."""
+    if not sys.stdout.isatty():
+        return text
+    room = shutil.get_terminal_size().columns - taken
+    return text if len(text) <= room else text[: max(room - 1, 0)] + "…"
 
 
 def tell_missing(report: Report) -> None:

@@ -256,7 +256,8 @@ class Report:
             worst = max(broken, key=lambda item: item.ratio or 0.0)
             if worst.sides.sign == "≤" and worst.ratio is not None:
                 return f"violated: ratio {worst.ratio:.4g}"
-            return f"violated: {short(worst.left, 4)} {worst.sign} {short(worst.right, 4)}"
+            shown = worst.as_printed
+            return f"violated: {short(shown.left, 4)} {shown.sign} {short(shown.right, 4)}"
         return quality(verdict)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from verify.checks.record import UPHELD, Record
 from verify.evidence.verdicts import GRADES, grade_of
+from verify.report.unicode import readable
 from verify.vocabulary.claims import Claim
 
 
@@ -26,12 +27,20 @@ def headline(record: Record) -> str:
     return f"proved for all sizes: both sides reduce to {terms}"
 
 
+def _heading(claim: Claim) -> list[str]:
+    """The claim, its statement as text, and a word on claims that are not true."""
+    lines = [f"{claim.label}  [{claim.id}]", textwrap.indent(readable(claim.statement), "  "), ""]
+    if claim.expects == "refuted":
+        lines += [f"This claim is refuted (verify show {claim.id}), so that no proof of it exists.", ""]
+    return lines
+
+
 def proof_text(claim: Claim, record: Record) -> str:
     """Everything that a record of the check `proved` holds, for the shell."""
     details = record.details
     if "entries" in details:
         return derivation_text(claim, record)
-    lines = [f"{claim.label}  [{claim.id}]", textwrap.indent(claim.statement, "  "), "", headline(record)]
+    lines = [*_heading(claim), headline(record)]
     if record.outcome != UPHELD and details.get("remains"):
         lines.append(f"  first term left: {details['remains'][0]}")
     shown = {"formula read back from the code": "formula", "normal form (repeated indices are summed)": "normal form"}
@@ -88,7 +97,7 @@ def text_at_sizes(record: Record) -> str:
 def derivation_text(claim: Claim, record: Record) -> str:
     """A derivation of a bound: for each inequality both sides, the steps in order, and what they come to."""
     details = record.details
-    lines = [f"{claim.label}  [{claim.id}]", textwrap.indent(claim.statement, "  "), "", headline(record)]
+    lines = [*_heading(claim), headline(record)]
     for number, entry in enumerate(details["entries"], 1):
         lines += [f"\ninequality {number}, {'derived' if entry['proved'] else 'not derived'}:"]
         lines += [f"  to bound: {entry['left']}", f"  by:       {entry['right']}"]

@@ -8,7 +8,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -122,17 +122,25 @@ class Violation:
     @property
     def in_words(self) -> str:
         """One line: "dE/dt here = 0.5 > 0 = the printed bound"."""
-        return f"{self.sides.left} = {short(self.left)} {self.sign} {short(self.right)} = {self.sides.right}"
+        shown = self.as_printed
+        return f"{shown.sides.left} = {short(shown.left)} {self.sign} {short(shown.right)} = {shown.sides.right}"
+
+    @property
+    def as_printed(self) -> Violation:
+        """The same in the sign of the paper: what is encoded as 0 <= -q is printed as q <= 0."""
+        if self.sides.sign != "≤" or not self.sides.right.startswith("-") or number(self.left) != 0.0:
+            return self
+        sides = Sides(self.sides.right[1:], "the claimed bound", "≤")
+        return replace(self, sides=sides, left=negated(self.right), right="0")
 
 
 def violation(claim: Claim, certificate: Mapping[str, Any]) -> Violation:
     """What a certificate of a claim's counterexample shows."""
     formula, oracle = certificate["formula"], certificate["oracle"]
     left, right = (oracle, formula) if claim.relation.kind == "at most" else (formula, oracle)
-    sides = sides_of(claim)
-    if sides.sign == "≤" and sides.right.startswith("-") and number(left) == 0.0:  # 0 <= -q is printed as q <= 0
-        sides, left, right = Sides(sides.right[1:], "the claimed bound", "≤"), negated(right), "0"
-    return Violation(certificate["title"], sides, left, right, certificate["violation"], certificate["arithmetic"])
+    return Violation(
+        certificate["title"], sides_of(claim), left, right, certificate["violation"], certificate["arithmetic"]
+    )
 
 
 def negated(text: str) -> str:

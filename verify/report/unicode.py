@@ -113,6 +113,19 @@ def readable(latex: str) -> str:
     return re.sub(r"[ \n]+", " ", _scripts(text)).replace("❴", "{").replace("❵", "}").strip()
 
 
+def readable_words(words: str) -> str:
+    """Running text in which formulas, between dollars or written with commands, are Unicode."""
+    pieces = words.split("$")
+    return "".join(readable(piece) if place % 2 else _words(piece) for place, piece in enumerate(pieces))
+
+
+def _words(piece: str) -> str:
+    if "\\" not in piece:
+        return piece
+    inner = piece.strip()
+    return piece.replace(inner, readable(inner))
+
+
 def _scripts(text: str) -> str:
     before = None
     while before != text:  # from the inside out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import unicodedata
 from difflib import SequenceMatcher
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -64,9 +65,13 @@ def _alike(x: Element, y: Element) -> bool:
 
 
 def _key(element: Element) -> str:
-    alone = copy.copy(element)
+    """What an element says: neither its font, nor the height of a bracket, nor := for = is a difference."""
+    alone = copy.deepcopy(element)
     alone.tail = None
-    return ElementTree.tostring(alone, encoding="unicode")
+    for part in alone.iter():
+        part.attrib.clear()
+    text = ElementTree.tostring(alone, encoding="unicode")
+    return unicodedata.normalize("NFKC", text.replace("≔", "="))
 
 
 def _share(root: Element) -> float:

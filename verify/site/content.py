@@ -40,7 +40,10 @@ _FILTERS = (
     ("Paper", "paper"), ("Verdict", "verdict"), ("Weight", "weight"), ("Strength", "grade"), ("Kind", "kind"),
     ("Stated by", "origin"),
 )  # fmt: skip
-_IN_WORDS = {"origin": {"project": "this project", "paper": "the paper"}}
+_IN_WORDS = {
+    "verdict": {"refuted": "refuted (error or slip)"},
+    "origin": {"project": "this project", "paper": "the paper"},
+}
 
 
 class Content:
@@ -144,15 +147,12 @@ class Content:
         rows, shown = [], set()
         for name, function in claim.named_functions().items():
             title = {"formula": "The formula", "oracle": "What it is compared with", "inputs": "How inputs are made"}
-            rows.append((title.get(name, name.capitalize()), function, True))
+            rows.append((title.get(name, name.capitalize()), function))
             for helper in code.helpers([function]):
                 if helper not in shown:
                     shown.add(helper)
-                    rows.append((f"{helper.__name__}, used there", helper, False))
-        return [
-            {"title": title, "source": code.source(part), "place": code.place(part), "open": own and position < 1}
-            for position, (title, part, own) in enumerate(rows)
-        ]
+                    rows.append((f"{helper.__name__}, used there", helper))
+        return [{"title": title, "source": code.source(part), "place": code.place(part)} for title, part in rows]
 
     def variants(self, claim: Claim) -> list[dict[str, Any]]:
         """Mutants as code: the replacement where there is one, else the function."""
@@ -192,17 +192,17 @@ class Content:
         papers = len(report.printed_papers)
         what = (
             f"{in_words(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"
-            " about attention: derivatives, identities, bounds, limits, laws. Each is encoded here as printed"
+            " about attention: derivatives, identities, bounds, limits, laws. Each is tested here as printed."
         )
-        what += f", and {counted(len(own), 'claim')} of this project correct, sharpen or add to them." if own else "."
+        what += f" {counted(len(own), 'claim')} of our own correct or sharpen them, or add to them." if own else ""
         proofs = (
             f"; {counted(proved, 'identity or bound', 'identities and bounds')} {'is' if proved == 1 else 'are'} proved for all"
             " sizes" * (proved > 0)
         )
         how = (
-            f"Programs compared each with an independent computation, in floating point, exact rational and interval arithmetic, at"
-            f" {inputs:,} inputs in all{proofs}; planted mistakes had to be detected; and"
-            " whatever is called refuted comes with a counterexample that anyone can recompute."
+            "Programs compared each statement with an independent computation, in floating point, in rational numbers and in"
+            f" intervals, at {inputs:,} inputs in all{proofs}. Every check also had to detect mistakes that we planted."
+            " Whatever is called refuted comes with a counterexample that anyone can compute again."
         )
         return {"what": what, "how": how, "found": self._found()}
 
@@ -253,6 +253,9 @@ class Content:
             number = Counter(value[name] for value in values)
             known = orders.get(name)
             options = sorted(number, key=lambda value: known.index(value) if known else 0)
+            if name == "verdict" and (refuted := [value for value in options if value.startswith("refuted ")]):
+                number["refuted"] = sum(number[value] for value in refuted)  # the word of the command line, for both
+                options.insert(0, "refuted")
             words = _IN_WORDS.get(name, {})
             found.append((label, name, [(value, words.get(value, value), number[value]) for value in options]))
         return found

@@ -38,6 +38,11 @@ class Plot:
     svg: Markup | None
 
     @property
+    def in_units(self) -> bool:
+        """Whether it shows rounding units and no mathematics."""
+        return self.name == "residuals"
+
+    @property
     def drawn(self) -> bool:
         return self.svg is not None
 

@@ -43,12 +43,14 @@ if (form) {
       const left = known.filter((claim, place) => hits[place] && fits(claim, others));
       for (const option of form.elements[name].options) {
         if (!option.value) continue;
-        const number = left.filter((claim) => claim[name] === option.value).length;
+        const number = left.filter((claim) => meant(claim[name], option.value)).length;
         option.textContent = `${option.dataset.words} (${number})`;
       }
     }
   };
-  const fits = (claim, chosen) => chosen.every((name) => !form.elements[name].value || claim[name] === form.elements[name].value);
+  // "refuted" means "refuted (error)" and "refuted (slip)", as on the command line.
+  const meant = (value, wanted) => value === wanted || value.startsWith(`${wanted} (`);
+  const fits = (claim, chosen) => chosen.every((name) => !form.elements[name].value || meant(claim[name], form.elements[name].value));
 
   const apply = () => {
     const wanted = searchable(form.elements.q.value).split(/\s+/).filter(Boolean);
@@ -86,6 +88,18 @@ if (form) {
   recall();
   apply();
 }
+
+// A formula that is wider than its box is set smaller, as long as it can be read; beyond that the box scrolls.
+const SMALLEST = 0.6;
+const fit = (box) => {
+  let size = 1;
+  box.style.setProperty("--fit", size);
+  while (box.scrollWidth > box.clientWidth && size > SMALLEST) box.style.setProperty("--fit", size -= 0.08);
+};
+const fitAll = () => document.querySelectorAll(".formula").forEach((box) => { if (box.clientWidth) fit(box); });
+fitAll();
+window.addEventListener("resize", fitAll);
+document.addEventListener("toggle", fitAll, true);  // what was folded has no width
 
 const copy = async (text) => {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -169,6 +183,18 @@ for (const box of document.querySelectorAll(".mapped")) {
     node.addEventListener("click", (event) => {
       if (node.known === false) { event.preventDefault(); tell(node); }
     });
+  }
+
+  // An address such as #steps?claim=osa.thm-2.1 leads to that claim in its picture.
+  const [section, asking] = location.hash.slice(1).split("?");
+  const wanted = asking && box.closest("section").querySelector(`[id="${section}"]`) && new URLSearchParams(asking).get("claim");
+  const target = nodes.find((node) => node.dataset.id === wanted);
+  if (target) {
+    box.scrollIntoView();
+    const [frame, shown] = [map, target].map((item) => item.getBoundingClientRect());
+    map.scrollBy(shown.left - frame.left - (frame.width - shown.width) / 2, shown.top - frame.top - (frame.height - shown.height) / 2);
+    target.classList.add("chosen");
+    tell(target);
   }
 
   const field = tools.querySelector("input");
