@@ -327,4 +327,4 @@ def _decision(node: ast.expr, scope: Scope) -> ast.expr | None:
 def _less(node: ast.expr, scope: Scope) -> ast.expr | None:
     if not isinstance(node, ast.Call):
         return None
-    return expression(scope.pick([f"{_text(node)} - 10 ** -9", f"1 - {_text(node)}", f"{_text(node)} - 1"]))
+    return expression(scope.pick([f"{_text(node)} - rational(1, 10 ** 9)", f"1 - {_text(node)}", f"{_text(node)} - 1"]))

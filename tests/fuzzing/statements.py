@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -314,7 +315,10 @@ def _every(sizes: Mapping[str, tuple[int, int]]) -> list[dict[str, int]]:
 
 
 def made_up(m: Maker, left: str, right: str, bound: bool, zero: str | None = None) -> Claim:
-    """A claim that left == right, or left <= right, of the maker's operands; `zero` is assumed to vanish."""
+    """A claim that left == right, or left <= right, of the maker's operands; `zero` is assumed to vanish.
+
+    Matrices over which an expectation is taken have normal entries.
+    """
     annotations = formulas.annotations_of(m)
     parameters = ", ".join(annotations)
     preparation = formulas.preparation_of(m)
@@ -323,6 +327,8 @@ def made_up(m: Maker, left: str, right: str, bound: bool, zero: str | None = Non
         for name in m.operands
         if name in formulas.PROPERTIES and (bound or name not in "CM")
     ]
+    for name in sorted(set(re.findall(r"mean\(lambda (\w):", left + right))):
+        given.append(Hypothesis(NORMAL_ENTRIES, name, f"the random {name} has independent normal entries"))
     assumptions: list[Any] = [item.stated for item in given]
     if zero is not None:
         assumed = Assumption(f"{zero} = 0", zero=parsed(f"lambda {parameters}: {zero}", annotations).function)
