@@ -164,7 +164,7 @@ def sides_at(claim: Claim, origin: Claim, example: Example, inputs: dict[str, An
         if shared:
             example.known[function] = side
         found.append(side)
-    if any(side is None or not np.isfinite(side[0]).all() for side in found):
+    if any(side is None or not len(side[0]) or not np.isfinite(side[0]).all() for side in found):
         return None
     formula, shapes = found[0]
     oracle, others = found[1] if len(found) > 1 else (np.zeros_like(formula), shapes)
@@ -197,7 +197,7 @@ def excess(claim: Claim, sides: Sides) -> tuple[float, int]:
         gap = (left - right) / np.maximum(np.maximum(np.abs(left), np.abs(right)), 1e-300)
     else:
         if len(left) != len(right):
-            return np.inf, 0
+            return np.inf, 0  # of different shapes
         scale = max(float(np.abs(left).max(initial=0.0)), float(np.abs(right).max(initial=0.0)))
         gap = np.abs(left - right) / (scale or 1.0)
     k = int(gap.argmax())
