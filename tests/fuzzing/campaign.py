@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzzing.counterexamples import ALONE, Counterexample, certain, defined_somewhere, refuted, tells
+from tests.fuzzing.counterexamples import ALONE, Counterexample, certain, defined_somewhere, holds_somewhere, refuted, tells
 from tests.fuzzing.statements import Statement, statement
-from verify.checks.bound_proofs import prove_bound_claim
-from verify.checks.proofs import prove_claim, spot_check, spot_sizes
+from verify.checks.bound_proofs import prove_bound_claim, proved_bound
+from verify.checks.proofs import prove_claim, proved, size_symbol, spot_check, spot_sizes
+from verify.checks.record import UPHELD
+from verify.checks.settings import Settings
 from verify.vocabulary import AtMost
 
 #: Seconds of processor time after which a statement is given up: by the prover, and by numbers.
@@ -31,7 +33,7 @@ CHUNK = 50
 #: What is counted.
 COUNTS = (
     "offered", "refuted by numbers", "proved", "proved and not refuted", "refuted and proved", "defined nowhere and proved",
-    "normal forms compared", "normal forms that differ", "not expressible to the prover", "neither proved nor refuted", "given up",
+    "upheld by the whole check", "normal forms compared", "normal forms that differ", "not expressible to the prover", "neither proved nor refuted", "given up",
 )  # fmt: skip
 
 
@@ -128,15 +130,15 @@ def asked(made: Statement) -> Outcome:
             proof = prove_bound_claim(made.claim) if _is_bound(made) else prove_claim(made.claim)
     except TooLong:
         outcome.counts.append("given up")
-    proved = proof is not None and proof.proved
-    if proof is not None and not proved and not (proof.reason or "").endswith(("not derived", "remain")) and "remain" not in (proof.reason or ""):
+    derived = proof is not None and proof.proved
+    if proof is not None and not derived and not (proof.reason or "").endswith(("not derived", "remain")) and "remain" not in (proof.reason or ""):
         outcome.counts.append("not expressible to the prover")
-    conditions = getattr(proof, "conditions", ()) if proved else ()
+    conditions = getattr(proof, "conditions", ()) if derived else ()
     level = 0
     try:
         with at_most(NUMBERS):
             found = refuted(made, 0, conditions)
-            if proved and (found is None or found.margin < ALONE):
+            if derived and (found is None or found.margin < ALONE):
                 level = 1
                 found = refuted(made, 1, conditions) or found
             if _is_comparable(made) and proof is not None and proof.left is not None:
@@ -146,19 +148,16 @@ def asked(made: Statement) -> Outcome:
         outcome.counts.append("given up")
     if found is not None:
         outcome.counts.append("refuted by numbers")
-    if proved:
+    if derived:
         outcome.counts.append("proved")
         outcome.proved = made.breaking
     if wrong is not None:
         outcome.counts.append("normal forms that differ")
         outcome.failure = _failure(made, proof, "the normal form is not the formula", wrong)
-    if proved and found is not None:
+    if derived and found is not None:
         _judge(made, proof, found, outcome)
-    elif proved and level == 1 and _defined(made) is False:
-        outcome.counts.append("defined nowhere and proved")
-        outcome.failure = _failure(made, proof, "proved, and defined nowhere", "no generic inputs give both sides a value")
-    elif proved:
-        outcome.counts.append("proved and not refuted")
+    elif derived:
+        _vacuous(made, proof, outcome)
     elif found is None:
         outcome.counts.append("neither proved nor refuted")
     return outcome
@@ -172,18 +171,37 @@ def _judge(made: Statement, proof: Any, found: Counterexample, outcome: Outcome)
     if found.by == "of different shapes":
         sure = True
     if sure is False or (sure is None and found.margin < ALONE):
-        if _defined(made) is False:
-            outcome.counts.append("defined nowhere and proved")
-            outcome.failure = _failure(made, proof, "proved, and defined nowhere", "no generic inputs give both sides a value")
-        else:
-            outcome.counts.append("proved and not refuted")
+        _vacuous(made, proof, outcome)
         return
     found.by += ", certain in balls" if sure and found.by == "in floats" else ""
     outcome.counts.append("refuted and proved")
     outcome.failure = _failure(made, proof, "proved, and false", found.text())
+    if _is_upheld(made):
+        outcome.counts.append("upheld by the whole check")
+        outcome.failure["evidence"] += "\n    the whole check upholds it too"
+
+
+def _vacuous(made: Statement, proof: Any, outcome: Outcome) -> None:
+    """Proved and not refuted; where it is defined nowhere, the check of normal forms in floats must refuse it."""
+    if _defined(made) is not False:
+        outcome.counts.append("proved and not refuted")
+        return
+    outcome.counts.append("defined nowhere and proved")
+    if _is_upheld(made):
+        outcome.counts.append("upheld by the whole check")
+        outcome.failure = _failure(made, proof, "upheld, and defined nowhere", "no generic inputs give both sides a value")
+
+
+def _is_upheld(made: Statement) -> bool:
+    """Whether the check *proved*, which compares a proof with floats, upholds the statement."""
+    with contextlib.suppress(TooLong, Exception), at_most(4 * PROVER):
+        return (proved_bound if _is_bound(made) else proved)(made.claim, Settings()).outcome == UPHELD
+    return False
 
 
 def _defined(made: Statement) -> bool | None:
+    if holds_somewhere(made):
+        return True
     with contextlib.suppress(TooLong), at_most(NUMBERS):
         return defined_somewhere(made.claim)
     return None
@@ -204,6 +222,9 @@ def _wrong_normal_form(made: Statement, proof: Any) -> str | None:
     apart = []
     sizes = spot_sizes(made.claim, 1)
     for k, chosen in enumerate(sizes):
+        values = {size_symbol(name): size for name, size in chosen.items()}
+        if any(condition.holds(values) is False for condition in proof.conditions):
+            continue
         with contextlib.suppress(Exception):
             spot = spot_check(made.claim, proof, chosen, k)
             if spot.worst > FAR and tells(made.claim, chosen):

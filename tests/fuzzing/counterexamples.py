@@ -358,6 +358,16 @@ def defined_somewhere(claim: Claim, tries: int = 6) -> bool | None:
     return False if nowhere else None
 
 
+def holds_somewhere(statement: Statement) -> bool:
+    """Whether floats see the statement, or what it was made from, hold at one of the few examples."""
+    for claim in (statement.claim, statement.origin):
+        for example in examples(_drawn(statement), 0):
+            sides = sides_at(claim, statement.origin, example)
+            if sides is not None and excess(claim, sides)[0] <= EQUAL:
+                return True
+    return False
+
+
 def tells(claim: Claim, sizes: Mapping[str, int]) -> bool:
     """Whether floats are as good as balls at generic inputs of these sizes: no inverse of what is singular, no step of a zero."""
     example = _made(claim, Draw(tuple(sizes.items()), "generic", 5))

@@ -35,6 +35,11 @@ PLAIN = [name for name in OPERANDS if name not in PROPERTIES]
 SIZES = {"n": (1, 4), "d": (1, 3), "k": (1, 3)}
 
 
+def said_of(name: str) -> str:
+    """The assumption that an operand has its property, in words."""
+    return f"{name} {'is dissipative, as it ' if name == 'M' else ''}{PROPERTIES[name][0]}"
+
+
 def dims_of(name: str) -> Dims:
     first, second = (() if letter == "1" else (letter,) for letter in OPERANDS[name])
     return first, second

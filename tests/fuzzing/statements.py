@@ -277,7 +277,10 @@ def _hypothesis_added(claim: Claim, rng: np.random.Generator) -> Statement | Non
         return None
     name = matrices[int(rng.integers(len(matrices)))]
     properties = ["has unit rows", "has orthonormal columns", "has orthonormal rows", "is symmetric", "is skew", "is idempotent"]
-    added = Hypothesis(properties[int(rng.integers(len(properties)))], name, ["", " "][int(rng.integers(2))])
+    words = [" ", ""] + [word for text in claim.assumption_texts for word in text.split()]
+    added = Hypothesis(properties[int(rng.integers(len(properties)))], name, words[int(rng.integers(len(words)))])
+    if added.property in [item.property for item in claim.hypotheses if isinstance(item, Hypothesis) and item.of == name]:
+        return None
     base = _formula_broken(claim, rng)
     if base is None:
         return None
@@ -323,7 +326,7 @@ def made_up(m: Maker, left: str, right: str, bound: bool, zero: str | None = Non
     parameters = ", ".join(annotations)
     preparation = formulas.preparation_of(m)
     given: list[Any] = [
-        Hypothesis(formulas.PROPERTIES[name][0], name, f"{name} {formulas.PROPERTIES[name][0]}")
+        Hypothesis(formulas.PROPERTIES[name][0], name, formulas.said_of(name))
         for name in m.operands
         if name in formulas.PROPERTIES and (bound or name not in "CM")
     ]
@@ -366,7 +369,7 @@ def _stated(m: Maker, source: str, said: str, old: tuple[str, str], new: tuple[s
         origin = made_up(m, *old, bound, zero)
     except SyntaxError:
         return None
-    own = [f"{name} {formulas.PROPERTIES[name][0]}" for name in m.operands if name in formulas.PROPERTIES]
+    own = [formulas.said_of(name) for name in m.operands if name in formulas.PROPERTIES]
     shapes = ", ".join(f"{name} ({', '.join(formulas.OPERANDS[name])})" for name in m.operands)
     text = f"{new[0]}\n    {'<=' if bound else '=='}\n{new[1]}\nfor {shapes}; {'; '.join([*own, *([f'{zero} = 0'] if zero else [])])}"
     return Statement(0, 0, source, said, claim, origin, text.rstrip("; "), from_the_truth=from_the_truth)
