@@ -41,6 +41,10 @@ Way = Callable[[ast.expr, Scope], "ast.expr | None"]
 WAYS: dict[str, Way] = {}
 
 
+#: Ways that are tried less often, since they are seldom near a rule.
+RARE = ("factor below 1", "negative factor", "absolute value", "quotient", "factor of a size", "decision on a size", "a bit less")
+
+
 def way(name: str) -> Callable[[Way], Way]:
     def register(function: Way) -> Way:
         WAYS[name] = function
@@ -52,7 +56,9 @@ def way(name: str) -> Callable[[Way], Way]:
 def broken(formula: Written, scope: Scope, only: str | None = None) -> tuple[str, Written] | None:
     """The formula broken in one place, and which way; None where no way applies."""
     places = _places(formula.tree)
-    for name in [only] if only else scope.rng.permutation(list(WAYS)).tolist():
+    weights = np.array([1.0 if name in RARE else 3.0 for name in WAYS])
+    order = scope.rng.choice(list(WAYS), len(WAYS), replace=False, p=weights / weights.sum()).tolist()
+    for name in [only] if only else order:
         for k in scope.rng.permutation(len(places)).tolist():
             new = WAYS[name](places[k], scope)
             if new is not None and ast.dump(new) != ast.dump(places[k]):
@@ -205,6 +211,12 @@ def _index(node: ast.expr, scope: Scope) -> ast.expr | None:
     else:
         return None
     return ast.Subscript(node.value, new, ast.Load())
+
+
+@way("size")
+def _size(node: ast.expr, scope: Scope) -> ast.expr | None:
+    """A size becomes 1, or half of itself."""
+    return expression(scope.pick(["1", f"{_text(node)} / 2"])) if _is_size(node) else None
 
 
 @way("another row")

@@ -86,6 +86,123 @@ IDENTITIES: list[Law] = [
 ]  # fmt: skip
 
 
+#: False, and near the edge of a rule: an index that is used elsewhere, another row, two matrices in the place of one.
+NEAR: list[Law] = [
+    _of("sqrt({A} * {A}) == {A}", _two),
+    _of("sqrt({A} ** 2) ** 3 == {A} ** 3", _two),
+    _of("(({A} ** 2) * ({B} ** 2)) ** 2 == ({A} * {B}) ** 2", _two),
+    _of("sqrt({A} * {B}) * sqrt({A} * {B}) == {A} * {A}", _two),
+    _of("step({A}) * step({A}.T) == step({A})", _square),
+    _of("step({A}) @ step({A}) == step({A})", _square),
+    _of("step({A}) * step({B}) == step({A})", _two),
+    _of("step(total({B}) * {A}) == step({A})", _two),
+    _of("step(-{A}) == 1 - step({A})", _two),
+    _of("relu(total({B}) * {A}) == total({B}) * relu({A})", _two),
+    _of("relu({A} + {B}) == relu({A}) + relu({B})", _two),
+    _of("absolute({A} * {B}) == absolute({A}) * {B}", _two),
+    _of("softmax({A} + {B}) == softmax({A})", _two),
+    _of("softmax({A} * row_sums({B})) == softmax({A})", _two),
+    _of("row_sums(softmax({A}).T) == ones({A}.shape[1], 1)", _two),
+    _of("row_sums(softmax({A}) * {B}) == row_sums({B})", _two),
+    _of("softmax({A}) * row_sums(exp({B})) == exp({A})", _two),
+    _of("exp({A}) @ exp({A}) == exp(2 * {A})", _square),
+    _of("expm({A} + {B}) == expm({A}) @ expm({B})", lambda m, d: _squares(m, d)),
+    _of("expm({A}) @ expm(-{B}) == eye({A}.shape[0])", lambda m, d: _squares(m, d)),
+    _of("expm({A}) @ {B} == {B} @ expm({A})", lambda m, d: _squares(m, d)),
+    _of("expm({A}).T == expm({A})", _square),
+    _of("expm({A} @ {B}) @ diag(row_sums({A})) @ {A} == {A} @ expm({B} @ {A})", lambda m, d: _there_and_back(m, d)),
+    _of("diag(row_sums({A})) @ expm({A} @ {B}) @ {A} == diag(row_sums({A})) @ {A} @ expm({A}.T @ {B}.T)", lambda m, d: _there_and_back(m, d)),
+    _of("(expm({A} @ {B}) * {A}[:1, :1]) @ ({A} * row_sums({A})) == {A} @ expm({B} @ {A}) * row_sums({A})", lambda m, d: _there_and_back(m, d)),
+    _of("inverse({A} + {B}) @ {A} == eye({A}.shape[0])", lambda m, d: _squares(m, d)),
+    _of("inverse({A} + {B}) == inverse({A}) + inverse({B})", lambda m, d: _squares(m, d)),
+    _of("inverse({A} @ {B}) == inverse({A}) @ inverse({B})", lambda m, d: _squares(m, d)),
+    _of("inverse({A} @ {B}) @ {A} @ diag(row_sums({B})) @ {B} == diag(row_sums({A}))", lambda m, d: _squares(m, d)),
+    _of("inverse({A}) @ diag(row_sums({B})) @ {A} == diag(row_sums({B}))", lambda m, d: _squares(m, d)),
+    _of("inverse({A}) * {A} == eye({A}.shape[0])", _square),
+    _of("inverse({A}) == {A}.T", _square),
+    _of("concatenate([{A}, {B}], axis=1)[:, {A}.shape[1]:] == {A}", _two),
+    _of("concatenate([{A}, {B}], axis=0)[:{A}.shape[0]].T @ {B} == {B}.T @ {B}", _two),
+    _of("eye({A}.shape[0])[:, 1:] @ eye({A}.shape[0])[:, 1:].T @ {A} == {A}", _two),
+    _of("eye(2 * {A}.shape[0])[:, :{A}.shape[0]].T @ eye(2 * {A}.shape[0])[:, {A}.shape[0]:] @ {A} == {A}", _two),
+    _of("[{A}, {B}] == [{A}, {A}]", _two),
+    _of("[{A}, {A}] == [{A}, {B}]", _two),
+    _of("concatenate([{A}, {B}], axis=0) == concatenate([{A}, {A}], axis=0)", _two),
+    _of("trace({A} @ {B}) == trace({A}) * trace({B})", lambda m, d: _squares(m, d)),
+    _of("kron({A}, {B}) == kron({B}, {A})", lambda m, d: _squares(m, d)),
+    _of("vec_r({A}) == vec_c({A})", _square),
+    _of("commutation_matrix({A}.shape[0], {A}.shape[1]) @ vec_r({A}) == vec_r({A})", _square),
+    _of("{A} @ {B} == {B} @ {A}", lambda m, d: _squares(m, d)),
+    _of("({A})[1:2] == ({A})[:1]", _two),
+    _of("summed({A}.shape[0], lambda i: {A}[i:i + 1].T @ {B}[:1]) == {A}.T @ {B}", _two),
+    _of("normalize_rows({A} * row_sums({B})) == normalize_rows({A})", _two),
+    _of("row_sums(normalize_rows({A}) * normalize_rows({B})) == ones({A}.shape[0], 1)", _two),
+]  # fmt: skip
+
+#: The same about a property of an operand Z.
+NEAR_PROPERTIES = {
+    "S": ["{Z} @ {Z} == {Z}", "{Z} @ X.T @ X == X.T @ X @ {Z}", "{Z}.T == -{Z}"],
+    "K": ["{Z}.T == {Z}", "{Z} @ {Z} == {Z}", "expm({Z}).T == expm({Z})", "expm({Z}) @ expm({Z}) == eye({Z}.shape[0])",
+          "inverse({Z}).T == inverse({Z})"],
+    "U": ["{Z} @ {Z}.T == ones({Z}.shape[0], {Z}.shape[0])", "row_sums({Z} * X) == row_sums(X)", "{Z}.T @ {Z} == eye({Z}.shape[1])",
+          "row_sums({Z} * {Z} * X) == ones({Z}.shape[0], 1)", "row_sums({Z} * {Z} * X) == row_sums(X)",
+          "({Z} @ {Z}.T) @ X == ones({Z}.shape[0], 1) @ ones(1, {Z}.shape[0]) @ X",
+          "summed({Z}.shape[0], lambda i: X[i:i + 1] * total({Z}[i:i + 1] * {Z}[:1])) == ones(1, {Z}.shape[0]) @ X"],
+    "P": ["{Z} @ {Z}.T == {Z}", "{Z}.T @ {Z} == {Z}", "{Z} * {Z} == {Z}", "{Z}.T == {Z}", "{Z} @ diag(diag_part(X.T @ X)) @ {Z} == {Z}",
+          "{Z} @ diag(diag_part(X.T @ X)) @ {Z} == {Z} @ diag(diag_part(X.T @ X))", "trace({Z}) * {Z} == {Z}"],
+    "Q": ["{Z} @ {Z}.T == eye({Z}.shape[0])", "{Z}.T @ diag(row_sums(X)) @ {Z} == eye({Z}.shape[1])", "row_sums({Z} * {Z}) == ones({Z}.shape[0], 1)",
+          "{Z}.T @ (X * row_sums({Z})) == {Z}.T @ X", "{Z}.T @ ({Z} * row_sums(X)) == eye({Z}.shape[1]) * total(X)"],
+}  # fmt: skip
+
+
+def near(m: Maker, depth: int) -> tuple[str, str]:
+    """A false statement near the edge of a rule."""
+    own = [name for name in m.operands if name in NEAR_PROPERTIES]
+    if own and m.rng.random() < 0.6:
+        left, right = m.pick(NEAR_PROPERTIES[own[0]]).format(Z=own[0]).split(" == ")
+        return left, right
+    return m.pick(NEAR)(m, depth)  # type: ignore[return-value]
+
+
+def _squares(m: Maker, depth: int) -> tuple[str, str]:
+    dim = m.dim()
+    return m.formula((dim, dim), depth), m.formula((dim, dim), depth)
+
+
+def guess(m: Maker, depth: int) -> tuple[str, str]:
+    """A norm of an expression, and a guess at a bound of it: norms of its parts, a number, roots of sizes."""
+    kinds = ["F({})", "N({})", "maximum(absolute({}))"]
+    norm, one, other = m.pick(kinds), m.pick(kinds), m.pick(kinds)
+    a, b, c = m.dim(), m.dim(), m.dim()
+    A, B, C = m.formula((a, b), depth), m.formula((a, b), depth), m.formula((b, c), depth)
+    G = m.formula((a, a), depth)
+    whole, bound = m.pick(
+        [
+            (f"{A} @ {C}", f"{one.format(A)} * {other.format(C)}"),
+            (f"{A} + {B}", f"{one.format(A)} + {other.format(B)}"),
+            (f"{A} - {B}", f"{one.format(A)} + {other.format(B)}"),
+            (f"hadamard({A}, {B})", f"{one.format(A)} * {other.format(B)}"),
+            (f"kron({A}, {C})", f"{one.format(A)} * {other.format(C)}"),
+            (f"softmax({A})", "1"),
+            (f"softmax({A}) - softmax({B})", one.format(f"{A} - {B}")),
+            (f"softmax({A}) @ {B}.T", one.format(B)),
+            (f"relu({A})", one.format(A)),
+            (f"relu({A}) - relu({B})", one.format(f"{A} - {B}")),
+            (f"normalize_rows({A})", "1"),
+            (f"expm({G})", f"exp({one.format(G)})"),
+            (f"diag(row_sums({A}))", one.format(A)),
+            (f"{A}", one.format(A)),
+            (f"concatenate([{A}, {B}], axis={m.pick([0, 1])})", f"{one.format(A)} + {other.format(B)}"),
+            (f"concatenate([{A}, {B}], axis=0)", f"maximum(column({one.format(A)}, {other.format(B)}))"),
+            (f"step({A})", "1"),
+            (f"{A} @ {C} - {B} @ {C}", f"{one.format(f'{A} - {B}')} * {other.format(C)}"),
+            (f"{A}[:1]", one.format(A)),
+            (f"inverse(eye({G}.shape[0]) + {G} - {G}.T)", "1"),
+        ]
+    )  # fmt: skip
+    factor = m.pick(["1", "1", "1", "rational(1, 2)", "sqrt({0})", "sqrt({1})", "sqrt({0} * {1})", "rational(1, 4)", "2", "sqrt(2)"])
+    return norm.format(whole), f"{factor.format(m.size(a), m.size(b))} * ({bound})"
+
+
 def _square_product(m: Maker, depth: int) -> tuple[str, str]:
     a, b = m.dim(), m.dim() if m.rng.random() < 0.6 else ()
     return m.formula((a, b), depth), m.formula((b, a), depth)

@@ -379,12 +379,15 @@ def _law(rng: np.random.Generator) -> Statement | None:
     m = formulas.maker(rng)
     depth = int(rng.integers(0, 3))
     kind, sides, zero = rng.random(), None, None
-    if kind < 0.25 and any(name in formulas.PROPERTIES for name in m.operands):
+    if kind < 0.35:
+        sides = laws.near(m, int(rng.choice([0, 0, 1])))
+        return _stated(m, "made-up identity", "near a rule", sides, sides, False, from_the_truth=False)
+    if kind < 0.55 and any(name in formulas.PROPERTIES for name in m.operands):
         sides = laws.of_a_property(m, depth)
-    elif kind < 0.35:
+    elif kind < 0.6:
         m = Maker(rng, ["X"])
         sides = laws.expectation_law(m, depth)
-    elif kind < 0.45:
+    elif kind < 0.66:
         m.scalars = ["c", "s"]
         factor = m.pick(["c", "s", "trace(X.T @ X)", "total(X)", "c * s", "(c - 1)"])
         dims = m.any_dims()
@@ -420,7 +423,10 @@ def _inequality(rng: np.random.Generator) -> Statement | None:
     m = formulas.maker(rng, of_norms=True)
     m.operands = [name for name in m.operands if name not in ("Q", "P")]
     depth = int(rng.choice([0, 0, 0, 1, 2]))
-    sides = m.pick(laws.INEQUALITIES)(m, depth)
+    guessed = rng.random() < 0.35
+    sides = laws.guess(m, depth) if guessed else m.pick(laws.INEQUALITIES)(m, depth)
+    if guessed and rng.random() < 0.7:
+        return _stated(m, "made-up inequality", "guessed", sides, sides, True, from_the_truth=False)
     old, said = sides, []
     A = m.pick(m.operands)
     for _ in range(int(rng.choice([0, 1, 1, 1, 2]))):
