@@ -136,17 +136,30 @@ def test_conditions_that_nothing_meets_leave_nothing_compared() -> None:
 # -- sizes -------------------------------------------------------------------------------------------------------------
 
 
+def transposed(A: Annotated[Any, Shape("n", "m")]) -> Any:
+    return A.T
+
+
+def of_two_sizes(assumptions: Any = (), **options: Any) -> Claim:
+    it = claim(Equal(), assumptions, **options)
+    it.formula(transposed)
+    return it
+
+
 def test_sizes_that_are_never_drawn_are_stated() -> None:
-    hidden = claim(Equal(), sizes={"n": (2, 3), "m": (1, 2)})
+    hidden = of_two_sizes(sizes={"n": (2, 3), "m": (1, 2)})
     assert undrawn_sizes(hidden) == [{"n": 1, "m": 1}, {"n": 1, "m": 2}]
-    where = claim(Equal(), sizes={"n": (1, 2), "m": (1, 2)}, where=lambda sizes: sizes["m"] <= sizes["n"])
+    where = of_two_sizes(sizes={"n": (1, 2), "m": (1, 2)}, where=lambda sizes: sizes["m"] <= sizes["n"])
     assert undrawn_sizes(where) == [{"n": 1, "m": 2}]
+    costly = of_two_sizes(sizes={"n": (1, 2), "m": (1, 2)}, where=lambda sizes: sizes["m"] * sizes["n"] < 4)
+    assert undrawn_sizes(costly) == []  # what is left out has nothing larger beside it that is drawn
     at_least_two = Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)
-    assert undrawn_sizes(claim(Equal(), [at_least_two], sizes={"n": (2, 3), "m": (1, 2)})) == []
+    assert undrawn_sizes(of_two_sizes([at_least_two], sizes={"n": (2, 3), "m": (1, 2)})) == []
 
 
 def test_a_condition_on_sizes_holds_of_all_that_are_drawn() -> None:
-    odd = claim(Equal(), [Assumption("n is odd", sizes=lambda sizes: sizes["n"] % 2 == 1)], sizes={"n": (1, 4)})
+    is_odd = Assumption("n is odd", sizes=lambda sizes: sizes["n"] % 2 == 1)
+    odd = of_two_sizes([is_odd], sizes={"n": (1, 4), "m": (1, 1)})
     assert [n for n in range(1, 5) if odd.where({"n": n})] == [1, 3] and undrawn_sizes(odd) == []
 
 
