@@ -46,7 +46,9 @@ def disagreement(case: Callable[..., Any], formal: Any, seed: int) -> float:
     scalar = float(rng.standard_normal())
     with np.errstate(all="ignore"):
         found = float_values(formal, Point({**sizes, c: scalar}, values))
-    tensors = [torch.as_tensor(values[name]) if name in values else torch.tensor(scalar, dtype=torch.float64) for name in names]
+    tensors = [
+        torch.as_tensor(values[name]) if name in values else torch.tensor(scalar, dtype=torch.float64) for name in names
+    ]
     value = case(*tensors)
     floats = np.asarray(midpoints(value.array) if isinstance(value, Constant) else value, dtype=np.float64).reshape(-1)
     both = np.isfinite(floats) & np.isfinite(found)

@@ -353,4 +353,3 @@ MUST_NOT_FIRE_THOUGH_GIVEN: dict[tuple[str, str], tuple[Expression, ...]] = {
         lambda X, Y: row_sums(X * Y),
     ),
 }
-
