@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
+from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.operand import Indexed, named
 from verify.arithmetics.symbols.proof import Side, parts_of
 from verify.checks.evaluation import defect_of
@@ -106,6 +107,7 @@ def _is_as_drawn(value: Any, name: str, raw: Mapping[str, Any]) -> bool:
     """Whether a prepared input is the drawn parameter of its name, a size, or a matrix of given numbers."""
     if name in raw and value is raw[name]:
         return True
+    value = unguarded(value)
     if isinstance(value, sympy.Symbol):
         return bool(value.is_integer)
     return isinstance(value, Indexed) and not any(part.value.heads() for part in parts_of(value))

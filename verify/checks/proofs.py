@@ -118,7 +118,7 @@ def _exception_to(condition: Condition, claim: Claim) -> str | None:
     known = {size_symbol(name): name for name in claim.sizes}
     if not symbols <= known.keys():
         return f"the proof rests on {condition}, in sizes of which the claim says nothing"
-    numbers = [int(number) for number in condition.expression.atoms(sympy.Integer) if number > 0]
+    numbers = [abs(int(number)) for number in condition.expression.atoms(sympy.Integer) if number]
     seen: set[tuple[int, ...]] = set()
     for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers)):
         values = {symbol: sizes[known[symbol]] for symbol in symbols}

@@ -8,9 +8,11 @@ from typing import Any
 
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.heads import delta
 from verify.arithmetics.symbols.operand import Indexed, lifted, named
 from verify.arithmetics.symbols.scalars import Scalar, scalar
+from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Product, Sum, collected, is_rule, note_rule, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
@@ -84,6 +86,8 @@ def expectation_of(f: Callable[..., Any], normals: Mapping[str, Any], arguments:
     for name in normals:
         note_rule(f"{name} {NORMAL_ENTRIES}")
     note_rule(PAIRS)
+    for normal in normals.values():  # in numbers, polynomials in the entries of all normal matrices
+        note_extent((size_of("rows", normal.rows), size_of("columns", normal.columns)) * 6, ())
     return expectation(value, {own[name]: normal.variance for name, normal in normals.items()})
 
 

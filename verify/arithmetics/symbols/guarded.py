@@ -22,9 +22,7 @@ _NUMBERS = (int, float, Fraction, np.integer, np.floating)
 
 
 def guarded(value: Any) -> Any:
-    """A sympy expression as a number that is not silently decided on; an integer as Python's; anything else as it is."""
-    if isinstance(value, sympy.Integer):
-        return int(value)
+    """A sympy expression as a number that is not silently decided on; anything else as it is."""
     return SymbolicNumber(value) if isinstance(value, sympy.Expr) else value
 
 
@@ -142,10 +140,17 @@ class SymbolicNumber:
     def __ge__(self, other: Any) -> bool:
         return _is_above(self.expression, _required(other), strictly=False)
 
-    def _undecided(self, *_: Any) -> Any:
-        raise ArithmeticUnsupported(f"a number in the place of the symbol {self.expression}")
+    def __index__(self) -> int:
+        if not self.expression.is_Integer:
+            raise ArithmeticUnsupported(f"a number in the place of {self.expression}")
+        return int(self.expression)
 
-    __index__ = __int__ = __float__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _undecided
+    __int__ = __index__
+
+    def _undecided(self, *_: Any) -> Any:
+        raise ArithmeticUnsupported(f"a number in the place of {self.expression}")
+
+    __float__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _undecided
 
 
 def _expression(value: Any) -> sympy.Expr | None:

@@ -266,8 +266,6 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
         or len(open_slots) < len(slots)
     ):
         raise ArithmeticUnsupported("an assumption whose longest product is not one of inputs alone")
-    rely_on_nonzero(coefficient.expression, always=True)
-    scale = -coefficient.power(Fraction(-1))
     tied = Sum(others.slots, {k: v for k, v in others.terms.items() if k in leading})
 
     def apply(product: Product, count: int) -> list[Product] | None:
@@ -275,6 +273,9 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
         bound: dict[int, int] = {}
         found = match(key, bound, factors, summed, len(slots), [], slots)
         if found is None:
+            return None
+        scale = value.divided(-coefficient)  # c A = 0 says nothing of A where c = 0, but all of c A
+        if scale is None:
             return None
         used, gone, sign = found
         rest = [factor for k, factor in enumerate(factors) if k not in used]
@@ -284,6 +285,6 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
             before = numbers_of(factors, count)
             if any(numbers_of(grown, count) >= before for _, grown, _ in instance(tied, at, value, rest, kept)):
                 return None
-        return list(instance(others, at, value * sign * scale, rest, kept))
+        return list(instance(others, at, scale * sign, rest, kept))
 
     return apply

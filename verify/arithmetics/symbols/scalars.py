@@ -97,6 +97,14 @@ class Scalar:
             rely_on_nonzero(self.expression)
         return scalar(self.expression ** sympy.Rational(exponent.numerator, exponent.denominator))
 
+    def divided(self, other: Scalar) -> Scalar | None:
+        """The quotient by a scalar of one term, None where it divides by what is not certainly different from zero."""
+        quotient = self * scalar(1 / other.expression)
+        uncertain = {name for monomial in other.terms for name, _ in monomial if not _bases[name].is_nonzero}
+        if any(name in uncertain and exponent < 0 for monomial in quotient.terms for name, exponent in monomial):
+            return None
+        return quotient
+
     @property
     def expression(self) -> sympy.Expr:
         """As a sympy expression."""

@@ -1,0 +1,272 @@
+"""False statements that a prover of identities could take for true: none of them is proved, whoever states it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+
+from tests.claims_that_fail import toy
+from verify.arithmetics.symbols import named
+from verify.arithmetics.symbols.proof import Proof
+from verify.checks import checks_of, spots
+from verify.checks.proofs import _problem, prove_claim, size_symbol
+from verify.checks.record import VIOLATED
+from verify.checks.settings import EFFORTS, Settings
+from verify.evidence.runner import run_check
+from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, sqrt, total, trace, vec_r
+from verify.oracles import Normal, expectation
+from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape
+from verify.vocabulary.hypotheses import normal_entries, symmetric, unit_rows
+
+Square = Annotated[Any, Shape("n", "n")]
+Wide = Annotated[Any, Shape("m", "n")]
+Column = Annotated[Any, Shape("n", "1")]
+Scalar = Annotated[Any, Real()]
+Positive = Annotated[Any, Real(0.5, 2.0)]
+
+
+def claim_of(formula: Callable[..., Any], oracle: Callable[..., Any], **options: Any) -> Claim:
+    claim = toy(formula.__name__, Equal(), all_sizes=True, **options)
+    claim.formula(formula)
+    claim.oracle(oracle)
+    return claim
+
+
+# -- decisions on sizes ------------------------------------------------------------------------------------------------
+
+
+def twice_where_six_divides(A: Square) -> Any:
+    return 2 * A if A.shape[0] % 6 == 0 else A
+
+
+def twice_where_six_is_no_remainder(A: Square) -> Any:
+    return A if A.shape[0] % 6 else 2 * A
+
+
+def twice_at_one_thousand(A: Square) -> Any:
+    return 2 * A if A.shape[0] == 1000 else A
+
+
+def twice_in_a_list(A: Square) -> Any:
+    return 2 * A if A.shape[0] in (40, 50) else A
+
+
+def twice_where_square(A: Wide) -> Any:
+    return 2 * A if A.shape[0] == A.shape[1] else A
+
+
+def twice_where_the_product_is_twelve(A: Wide) -> Any:
+    return 2 * A if A.shape[0] * A.shape[1] == 12 else A
+
+
+def twice_where_large(A: Square) -> Any:
+    return 2 * A if A.shape[0] > 100 else A
+
+
+def twice_where_a_root_is_whole(A: Square) -> Any:
+    return 2 * A if sqrt(A.shape[0]) == 3 else A
+
+
+def twice_where_the_shape_is_known(A: Square) -> Any:
+    return 2 * A if A.shape == (30, 30) else A
+
+
+def half_of_an_even_size(A: Square) -> Any:
+    return A * (2 * (A.shape[0] // 2) / A.shape[0])
+
+
+def by_a_table(A: Square) -> Any:
+    return {60: 2}.get(A.shape[0], 1) * A
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        twice_where_six_divides, twice_where_six_is_no_remainder, twice_at_one_thousand, twice_in_a_list,
+        twice_where_large, twice_where_a_root_is_whole, twice_where_the_shape_is_known, half_of_an_even_size, by_a_table,
+        twice_where_square, twice_where_the_product_is_twelve,
+    ],
+)  # fmt: skip
+def test_a_decision_on_a_size_is_no_proof(formula: Callable[..., Any]) -> None:
+    claim = claim_of(formula, lambda A: A, sizes={"m": (2, 3), "n": (4, 5)})
+    assert not prove_claim(claim).proved
+
+
+def test_a_decision_that_the_claim_grants_is_a_proof() -> None:
+    claim = claim_of(twice_where_square, lambda A: A, where=lambda sizes: sizes["m"] < sizes["n"])
+    assert prove_claim(claim).proved
+    assert [str(condition) for condition in prove_claim(claim).conditions] == ["m - n is not 0"]
+
+
+def twice_where_a_scalar_vanishes(A: Square, c: Scalar) -> Any:
+    return 2 * A if c == 0 else A
+
+
+def twice_where_an_entry_is_another(A: Square) -> Any:
+    return 2 * A if A == A.T else A
+
+
+@pytest.mark.parametrize(
+    ("formula", "oracle"),
+    [(twice_where_a_scalar_vanishes, lambda A, c: A), (twice_where_an_entry_is_another, lambda A: A)],
+)
+def test_a_decision_on_a_scalar_or_on_entries_is_no_proof(formula: Any, oracle: Any) -> None:
+    assert "decision" in (prove_claim(claim_of(formula, oracle)).reason or "") or "comparison" in (
+        prove_claim(claim_of(formula, oracle)).reason or ""
+    )
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+def column_itself(x: Column) -> Any:
+    return x * 1
+
+
+def test_a_column_is_not_its_transpose() -> None:
+    claim = claim_of(column_itself, lambda x: x.T)
+    claim.mutant("doubled", lambda value: 2 * value)
+    claim.mutant("negated", lambda value: -value)
+    assert "shape" in (prove_claim(claim).reason or "")
+    settings = Settings(EFFORTS["quick"])
+    for check in checks_of(claim, settings):
+        record = run_check(claim, check, settings)
+        assert record.outcome == VIOLATED, check.name
+        assert "shape" in record.message
+
+
+# -- assumptions -------------------------------------------------------------------------------------------------------
+
+
+def matrix_itself(A: Square, c: Scalar) -> Any:
+    return A * 1
+
+
+def test_a_multiple_that_vanishes_says_nothing_of_the_matrix() -> None:
+    none = Assumption("c A = 0", zero=lambda A, c: c * A)
+    assert not prove_claim(claim_of(matrix_itself, lambda A, c: 0 * A, assumptions=[none], hypotheses=(none,))).proved
+    skewed = Assumption("c A = c A^T", zero=lambda A, c: c * (A - A.T))
+    assert not prove_claim(claim_of(matrix_itself, lambda A, c: A.T, assumptions=[skewed], hypotheses=(skewed,))).proved
+    times = claim_of(matrix_itself, lambda A, c: A.T, assumptions=[skewed], hypotheses=(skewed,))
+    assert "c is not 0" in (prove_claim(times).reason or "")
+
+
+def multiple(A: Square, c: Scalar) -> Any:
+    return A * c
+
+
+def test_it_says_all_of_the_multiple() -> None:
+    none = Assumption("c A = 0", zero=lambda A, c: c * A)
+    given = {"assumptions": [none], "hypotheses": (none,)}
+    claim = claim_of(multiple, lambda A, c: 0 * A, **given)
+    claim.mutant("the matrix", lambda A, c: A)
+    assert prove_claim(claim).proved
+
+
+@pytest.mark.parametrize(
+    ("assumption", "hypothesis"),
+    [
+        ("A is nice", unit_rows("A", stated="")),
+        ("A is nice", unit_rows("A", stated=" ")),
+        ("A is nice", unit_rows("A", stated="nice")),
+        ("A is anti-symmetric", symmetric("A", stated="symmetric")),
+        ("A is anti-symmetric", symmetric("A", stated="A is anti-symmetric")),
+        ("A is not symmetric", symmetric("A", stated="symmetric")),
+        ("the rows are unitary", unit_rows("A", stated="unit")),
+    ],
+)
+def test_a_quotation_says_what_is_assumed(assumption: str, hypothesis: Any) -> None:
+    with pytest.raises(RegistryError, match="no assumption states"):
+        toy("quoted", Equal(), assumptions=[assumption], hypotheses=(hypothesis,))
+
+
+# -- expectations, inverses, exponentials ------------------------------------------------------------------------------
+
+
+def mean_of_a_product(Y: Square) -> Any:
+    return expectation(lambda Y, A: Y @ A, Y=Normal(Y.shape[0], Y.shape[0]))(A=Y)
+
+
+def mean_of_a_captured_product(Y: Square) -> Any:
+    return expectation(lambda Y, A, other=Y: Y @ other.T + 0 * A, Y=Normal(Y.shape[0], Y.shape[0]))(A=Y)
+
+
+@pytest.mark.parametrize("formula", [mean_of_a_product, mean_of_a_captured_product])
+def test_an_input_with_the_name_of_a_random_matrix_is_not_random(formula: Any) -> None:
+    given = normal_entries("Y", stated="Y has normal entries")
+    options = {"assumptions": ["Y has normal entries"], "hypotheses": (given,)}
+    assert not prove_claim(claim_of(formula, lambda Y: Y.shape[0] * eye(Y.shape[0]), **options)).proved
+
+
+def of_rank_one_times_its_inverse(A: Square) -> Any:
+    u = vec_r(eye(A.shape[0]))
+    return inverse(u @ u.T) @ u @ u.T + 0 * A[0, 0]
+
+
+def exponential_of_different_blocks(A: Wide) -> Any:
+    return expm(block_diag(each(A.shape[0], lambda i: A[i : i + 1].T @ A[i : i + 1])))
+
+
+def in_the_second_block(A: Square, B: Square) -> Any:
+    return concatenate([A, A @ B], axis=0)
+
+
+FALSE = [
+    (of_rank_one_times_its_inverse, lambda A: eye(A.shape[0] ** 2)),
+    (exponential_of_different_blocks, lambda A: expm(
+        block_diag(each(A.shape[0], lambda i: A.T @ A * (1 / A.shape[0])))
+    )),
+    (in_the_second_block, lambda A, B: concatenate([A, B @ A], axis=0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("formula", "oracle"), FALSE)
+def test_it_is_not_proved(formula: Any, oracle: Any) -> None:
+    assert not prove_claim(claim_of(formula, oracle)).proved
+
+
+def test_no_function_at_a_single_row_stands_for_all_rows() -> None:
+    def rows(A: Wide, b: Annotated[Any, Shape("1", "n")]) -> Any:
+        return concatenate(each(A.shape[0], lambda i: A[i : i + 1] + b[i]), axis=0)
+
+    assert "index: expected one of size 1" in (prove_claim(claim_of(rows, lambda A, b: A + b)).reason or "")
+
+
+# -- spot checks -------------------------------------------------------------------------------------------------------
+
+
+def nearly_itself(A: Square) -> Any:
+    n = A.shape[0]
+    return A + A * (n**8 * (1 / 10**20))
+
+
+def test_a_factor_that_shows_at_large_sizes_only_is_seen() -> None:
+    claim = claim_of(nearly_itself, lambda A: 1 * A, sizes={"n": (2, 4)})
+    assert spots.far_spot(claim, {"n": 3}, 0).agrees
+    far = [spots.far_spot(claim, sizes, 0) for sizes in spots.far_sizes(claim, Proof(True, None))]
+    assert [spot.sizes for spot in far] == [{"n": 200}]
+    assert not far[0].agrees
+
+
+def test_sides_that_have_their_own_normal_forms_are_held_against_each_other() -> None:
+    claim = claim_of(trace_of_square, lambda A: total(A * A))
+    A = named("A", size_symbol("n"), size_symbol("n"))
+    believed = Proof(True, None, left=trace(A @ A), right=total(A * A))  # as a wrong rule has it
+    assert not spots.spot_check(claim, believed, {"n": 2}, 0).agrees
+
+
+def trace_of_square(A: Square) -> Any:
+    return trace(A @ A)
+
+
+def test_balls_that_differ_are_no_proof() -> None:
+    spot = spots.SpotCheck({"n": 2}, 0.0, {})
+    assert _problem(Proof(True, None), [spot], [], False) == "both sides differ for certain in balls"
+    assert _problem(Proof(True, None), [spot], [], None) == "balls decide at no draw"
+    assert _problem(Proof(True, None), [spot], [spots.SpotCheck({"n": 200}, 1.0, {})], True) is not None
+    assert _problem(Proof(True, None), [spot], [spot], True) is None
+    claim = claim_of(trace_of_square, lambda A: total(A * A))
+    assert spots.agree_in_balls(claim, {"n": 2}, 0) is False
+    assert spots.agree_in_balls(claim_of(trace_of_square, lambda A: trace(A @ A)), {"n": 2}, 0) is True
