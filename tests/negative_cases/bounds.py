@@ -12,12 +12,13 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
+from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
 from verify.arithmetics.norms.operand import total_of
 from verify.arithmetics.norms.proof import derived, prove_bound
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, entry, mean_exponential, norm
 from verify.arithmetics.norms.rules import candidates
-from verify.arithmetics.norms.world import world
+from verify.arithmetics.norms.world import Index, world
 from verify.matrix import (
     COLUMN,
     ROW,
@@ -193,6 +194,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "sum over an index": (
         Unproved(lambda X, L: summed(L, lambda i: F(X[i])), lambda X, L: maximum(each(L, lambda i: F(X[i])))),
         Unproved(lambda e, n: -summed(n, lambda i: absolute(e[i, 0])), lambda e, n: -sqrt(n) * F(e)),
+        Holds(lambda: not root_of_a_multiple_of_entries(-1) and root_of_a_multiple_of_entries(1)),
         Unproved(
             lambda e, n: summed(n, lambda i: absolute(e[i, 0]) / (1 - absolute(e[i, 0]))),
             lambda e, n: sqrt(n) * F(e) / (1 - maximum(absolute(e))),
@@ -546,6 +548,8 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A, B, w: w * F(A @ B), lambda A, B, w: w * F(A) * F(B)),
         Unproved(lambda A, B: (1 - F(A @ B)) ** 2, lambda A, B: (1 - F(A) * F(B)) ** 2),
         Unproved(lambda A, C: F(C) - F(C) * absolute(A[0, 0]), lambda A, C: F(C) - F(C) * F(A)),
+        Unproved(lambda A, B: (F(A @ B) - 1) ** 2, lambda A, B: (F(A) * F(B) - 1) ** 2),
+        Unproved(lambda A, B: (F(A @ B) - 1) * (F(A @ B) - 2), lambda A, B: (F(A) * F(B) - 1) * (F(A) * F(B) - 2)),
     ),
     "sign of a number": (
         Unproved(lambda A: F(A), lambda A: F(A) * (1 + 1 / (F(A) * sqrt(2) / F(A) - 2))),
@@ -687,6 +691,13 @@ def numbers() -> tuple[Any, Any, Any]:
     """||A||_F, ||B||_F and ||A B||_F."""
     A, B = (input_matrix(name, *SHAPES[name]) for name in "AB")
     return F(A), F(B), F(A @ B)
+
+
+def root_of_a_multiple_of_entries(sign: int) -> bool:
+    """Whether sum_i c ||A||_F |e_i| is bounded through ||e||_F, for a number c of this sign."""
+    index, (A, e) = Index(n, 0), (input_matrix(name, *SHAPES[name]) for name in "Ae")
+    bound = Search(frozenset())._uniform(index, sign * F(A) * abs(entry(e.node, index, 0)))
+    return F(e) in bound.free_symbols
 
 
 def block_of(A: Any, factor: int = 1) -> Any:

@@ -270,8 +270,7 @@ def _with_roots(value: Any) -> Any:
     changes = {}
     for power in value.atoms(sympy.Pow):
         squares = power.base.is_Add and all(
-            is_nonnegative(term)
-            and term.as_coeff_Mul()[1].is_Pow
+            term.as_coeff_Mul()[1].is_Pow
             and term.as_coeff_Mul()[1].exp == 2
             and term.as_coeff_Mul()[1].base in world().atoms
             for term in power.base.args
