@@ -54,8 +54,8 @@ class BoundProof:
     seconds: float = 0.0
     #: What slices, parts and shapes take for granted of sizes.
     conditions: list[Condition] = field(default_factory=list)
-    #: Values of sizes that have a derivation of their own.
-    cases: list[str] = field(default_factory=list)
+    #: Values of sizes, by their names, that have a derivation of their own.
+    cases: dict[tuple[str, int], BoundProof] = field(default_factory=dict)
 
     @property
     def rules(self) -> list[str]:
