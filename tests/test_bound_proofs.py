@@ -49,7 +49,7 @@ from verify.matrix import (
 from verify.oracles import closed_form, closed_forms, jacobian
 from verify.report import attempts
 from verify.report.proofs import headline, proof_text
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, load
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size, load
 from verify.vocabulary.hypotheses import Hypothesis, skew
 
 Left = Annotated[Any, Shape("m", "n")]
@@ -58,6 +58,7 @@ Square = Annotated[Any, Shape("n", "n")]
 Line = Annotated[Any, Shape("1", "n")]
 Frequency = Annotated[Any, Real(0.0, 3.0)]
 Share = Annotated[Any, Real(0.0625, 1.0)]
+Steps = Annotated[int, Size("K")]
 
 REGISTRY = load()
 MARKED = sorted(c.id for c in REGISTRY.values() if c.all_sizes and isinstance(c.relation, AtMost))
@@ -357,7 +358,80 @@ def test_a_planted_unsound_rule_is_caught_by_the_evaluation(monkeypatch: pytest.
     right = rules.RULES["relu"]
     halved = lambda kind, node: ((name, value / 2) for name, value in right(kind, node))  # noqa: E731
     monkeypatch.setitem(rules.RULES, "relu", halved)
-    assert "is not between both sides" in check_of(claim).message
+    assert "the left side is above the right one for certain" in check_of(claim).message
+
+
+def growing_with_size() -> Claim:
+    """1 - 1/(1 + n^8 ||A||_F / 10^15) <= ||A||_F / 100, which only large sizes break."""
+    claim = toy("growing", AtMost(), all_sizes=True)
+
+    @claim.formula
+    def bound(A: Left) -> Any:
+        return frobenius_norm(A) / 100
+
+    claim.oracle(lambda A: 1 - 1 / (1 + A.shape[1] ** 8 * rational(1, 10**15) * frobenius_norm(A)))
+    return claim
+
+
+def test_a_factor_that_small_sizes_do_not_show_is_seen_at_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_of(growing_with_size()).message == "1 of 1 inequalities are not derived"
+    monkeypatch.setattr(norm_proofs, "grows_with", lambda value, part: True)
+    message = check_of(growing_with_size()).message
+    assert "the left side is above the right one" in message and "'n': " in message
+    monkeypatch.setattr(bound_proofs, "far_spots", lambda *given: [])
+    assert check_of(growing_with_size()).outcome == UPHELD, "no small size shows it"
+
+
+def test_large_sizes_are_far_beyond_those_of_the_claim() -> None:
+    record = check_of(product_bound())
+    assert max(record.details["large sizes"][0].values()) >= 100
+    assert not check_of(product_bound(factor=rational(9, 10))).details["large sizes"]
+
+
+def by_size(left: Any, **options: Any) -> Claim:
+    """A multiple of ||A||_F, which may depend on a size, <= ||A||_F."""
+    claim = toy("by-size", AtMost(), all_sizes=True, **options)
+
+    @claim.formula
+    def whole(A: Left) -> Any:
+        return frobenius_norm(A)
+
+    claim.oracle(lambda A: frobenius_norm(A) * left(A.shape[1]))
+    return claim
+
+
+def test_a_formula_does_not_decide_on_a_size_that_is_a_symbol() -> None:
+    assert check_of(by_size(lambda n: 2 if n % 6 == 0 else 1)).outcome == VIOLATED
+    assert check_of(by_size(lambda n: 2 if n == 7 else 1)).outcome == VIOLATED
+    assert check_of(by_size(lambda n: 2 if n == 1 else 1)).outcome == VIOLATED
+    record = check_of(by_size(lambda n: rational(1, 2) if n == 1 else 1))
+    assert record.outcome == UPHELD and record.details["cases"] == ["n = 1"], record.message
+
+
+def test_a_slice_lies_within_its_axis() -> None:
+    def first_two(**options: Any) -> Claim:
+        claim = toy("slice", AtMost(), all_sizes=True, **options)
+
+        @claim.formula
+        def whole(A: Left) -> Any:
+            return frobenius_norm(A)
+
+        claim.oracle(lambda A: frobenius_norm(A[:2]))
+        return claim
+
+    assert "the proof rests on m - 2 >= 0" in check_of(first_two()).message
+    assert check_of(first_two(sizes={"m": (2, 3), "n": (1, 3)})).outcome == UPHELD
+
+
+def test_steps_whose_number_may_be_0_are_not_taken_to_be_some() -> None:
+    claim = toy("steps", AtMost(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "K": (0, 3)})
+
+    @claim.formula
+    def many(A: Left, K: Steps) -> Any:
+        return frobenius_norm(A) * K
+
+    claim.oracle(lambda A, K: frobenius_norm(A) + 0 * K)
+    assert check_of(claim).message == "1 of 1 inequalities are not derived"
 
 
 def test_a_derivation_is_evaluated_where_the_attack_found_the_bound_tightest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,18 +5,39 @@ A rule has matrices whose norm it says nothing of, or statements that are false,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import sympy
 
-from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
+from tests.negative_cases.derivations import (
+    ITERATION,
+    F,
+    Holds,
+    K,
+    N,
+    Silent,
+    Unproved,
+    block_of,
+    corner,
+    differential_of,
+    gram_of_rotation,
+    largest_column_sum,
+    less_a_weight,
+    m,
+    minor,
+    n,
+    newton_schulz,
+    numbers,
+    of,
+    raises,
+    raises_at_offset,
+    root_of_a_multiple_of_entries,
+    third_moment,
+    weights,
+)
+from verify.arithmetics.norms import input_matrix, nodes
 from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
 from verify.arithmetics.norms.operand import total_of
-from verify.arithmetics.norms.proof import derived, prove_bound
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm
-from verify.arithmetics.norms.rules import candidates
+from verify.arithmetics.norms.proof import derived
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.world import world
 from verify.matrix import (
     COLUMN,
@@ -30,7 +51,6 @@ from verify.matrix import (
     exp,
     expm,
     eye,
-    frobenius_norm,
     hadamard,
     inverse,
     iterated,
@@ -43,7 +63,6 @@ from verify.matrix import (
     row_norms,
     singular_values,
     softmax,
-    spectral_norm,
     spectral_radius,
     sqrt,
     stack_rows,
@@ -53,132 +72,8 @@ from verify.matrix import (
     vec_r,
     without_column,
     zeros,
-)  # fmt: skip
+)
 from verify.oracles import jacobian
-from verify.vocabulary.errors import ArithmeticUnsupported, InputError
-
-F, N = frobenius_norm, spectral_norm
-m, n, k, L, K = (sympy.Symbol(name, positive=True, integer=True) for name in ("m", "n", "k", "L", "K"))
-SHAPES = {
-    "A": (m, n), "B": (n, m), "C": (m, n), "D": (n, m), "S": (n, n), "T": (n, n), "G": (n, n), "H": (n, n), "P": (n, n),
-    "Q": (n, m), "U": (m, n), "v": (1, n), "u": (1, n), "e": (n, 1), "x": (n, 1), "X": (L, m, n), "Y": (L, m, n),
-    "small": (m, n), "tall": (2, 6), "wide": (3, 4),
-}  # fmt: skip
-PROPERTIES = {
-    ("is skew", "S"), (rules.DISSIPATIVE, "P"), ("has orthonormal columns", "Q"), ("has unit rows", "U"),
-    ("has singular values at most 1", "small"),
-}  # fmt: skip
-SCALARS = {"w": sympy.Symbol("w", real=True), "m": m, "n": n, "k": k, "L": L}
-
-
-@dataclass(frozen=True)
-class Silent:
-    """Matrices, or a quantity, of which a rule gives no bound; `entrywise`: while largest column sums are spoken of."""
-
-    kind: str
-    made: Callable[..., Any]
-
-    def holds(self, rule: str) -> bool:
-        with derivation() as known:
-            known.properties |= PROPERTIES
-            known.entrywise = self.kind == LARGEST
-            value = self.made(*inputs_of(self.made).values())
-            quantity = norm(self.kind, value.node) if isinstance(value, Bounded) else value
-            symbols = [symbol for symbol in quantity.free_symbols if symbol in world().atoms]
-            found = [name for symbol in symbols for names, _ in candidates(symbol) for name in names.split("; ")]
-            return bool(symbols) and rule not in found
-
-
-@dataclass(frozen=True)
-class Unproved:
-    """left <= right, which is false or says nothing, with what assumptions say is positive, zero, or not negative."""
-
-    left: Callable[..., Any]
-    right: Callable[..., Any]
-    positive: Sequence[Callable[..., Any]] = ()
-    zero: Sequence[Callable[..., Any]] = ()
-    nonnegative: Sequence[Callable[..., Any]] = ()
-
-    def holds(self, rule: str) -> bool:
-        return not is_proved(self)
-
-
-@dataclass(frozen=True)
-class Holds:
-    """Anything else that is true only where a rule does not fire."""
-
-    test: Callable[[], bool]
-
-    def holds(self, rule: str) -> bool:
-        with derivation() as known:
-            known.properties |= PROPERTIES
-            return self.test()
-
-
-def inputs_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The operands that a function names."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    return {name: SCALARS[name] if name in SCALARS else input_matrix(name, *SHAPES[name]) for name in names}
-
-
-def is_proved(statement: Unproved) -> bool:
-    """Whether there is a derivation whose conditions on sizes are none."""
-    functions = [statement.left, statement.right, *statement.positive, *statement.zero, *statement.nonnegative]
-
-    def side(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda prepared: function(**{name: prepared[name] for name in inputs_of(function)})
-
-    with derivation() as known:
-        known.properties |= PROPERTIES
-        proof = prove_bound(
-            side(statement.right), side(statement.left), lambda: {key: v for f in functions for key, v in inputs_of(f).items()}, {},
-            *([side(f) for f in given] for given in (statement.positive, statement.zero, statement.nonnegative)),
-        )  # fmt: skip
-    refused = ("inequalities are not derived", "ArithmeticUnsupported", "InputError")
-    assert proof.proved or any(text in str(proof.reason) for text in refused), proof.reason
-    return proof.proved and not proof.conditions
-
-
-def raises(function: Callable[..., Any]) -> bool:
-    """Whether something has no norm."""
-    try:
-        function(*inputs_of(function).values())
-    except (ArithmeticUnsupported, InputError):
-        return True
-    return False
-
-
-def corner(upper: Any, right: Any, lower: Any) -> Any:
-    """The upper right block of exp [[upper, right], [0, lower]]."""
-    rows = [concatenate([upper, right], axis=1), concatenate([zeros(n, n), lower], axis=1)]
-    return expm(concatenate(rows, axis=0))[:n, n:]
-
-
-def newton_schulz(M: Any) -> Any:
-    """M (3 I - M^T M) / 2."""
-    return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
-
-
-def of(value: Any) -> Any:
-    """A node as an operand."""
-    return Bounded(value)
-
-
-def differential_of(kind: str, *parts: Any, data: tuple[Any, ...] = ()) -> Any:
-    """The differential of a function along a direction, both of them matrices."""
-    return of(nodes.of(f"{kind} differential", *(part.node for part in parts), data=data, shape=parts[0].node.shape))
-
-
-def less_a_weight(p: Any, q: Any) -> Any:
-    """diag(p) - q q^T for rows p and q."""
-    return diag(p.T) - q.T @ q
-
-
-def largest_column_sum(A: Any) -> Any:
-    return maximum(ones(1, A.shape[0]) @ absolute(A))
-
-
-ITERATION = (K, sympy.Rational(3, 2), -sympy.Rational(1, 2))
 
 CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     # -- definitions
@@ -193,6 +88,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "sum over an index": (
         Unproved(lambda X, L: summed(L, lambda i: F(X[i])), lambda X, L: maximum(each(L, lambda i: F(X[i])))),
         Unproved(lambda e, n: -summed(n, lambda i: absolute(e[i, 0])), lambda e, n: -sqrt(n) * F(e)),
+        Holds(lambda: not root_of_a_multiple_of_entries(-1) and root_of_a_multiple_of_entries(1)),
         Unproved(
             lambda e, n: summed(n, lambda i: absolute(e[i, 0]) / (1 - absolute(e[i, 0]))),
             lambda e, n: sqrt(n) * F(e) / (1 - maximum(absolute(e))),
@@ -546,6 +442,8 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A, B, w: w * F(A @ B), lambda A, B, w: w * F(A) * F(B)),
         Unproved(lambda A, B: (1 - F(A @ B)) ** 2, lambda A, B: (1 - F(A) * F(B)) ** 2),
         Unproved(lambda A, C: F(C) - F(C) * absolute(A[0, 0]), lambda A, C: F(C) - F(C) * F(A)),
+        Unproved(lambda A, B: (F(A @ B) - 1) ** 2, lambda A, B: (F(A) * F(B) - 1) ** 2),
+        Unproved(lambda A, B: (F(A @ B) - 1) * (F(A @ B) - 2), lambda A, B: (F(A) * F(B) - 1) * (F(A) * F(B) - 2)),
     ),
     "sign of a number": (
         Unproved(lambda A: F(A), lambda A: F(A) * (1 + 1 / (F(A) * sqrt(2) / F(A) - 2))),
@@ -676,53 +574,3 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A: F(A.reshape(-1) * A.reshape(-1, 1)), lambda A: F(A * A)),
     ),
 }
-
-
-def weights(name: str) -> Any:
-    """softmax of an input row."""
-    return softmax(input_matrix(name, *SHAPES[name]))
-
-
-def numbers() -> tuple[Any, Any, Any]:
-    """||A||_F, ||B||_F and ||A B||_F."""
-    A, B = (input_matrix(name, *SHAPES[name]) for name in "AB")
-    return F(A), F(B), F(A @ B)
-
-
-def block_of(A: Any, factor: int = 1) -> Any:
-    """blockdiag(diag(p_i) - f p_i p_i^T) for the rows p_i of the softmax of n logits, shape (n^2, n^2)."""
-    T = nodes.of("softmax", input_matrix("G", n, n).node)
-    shape = (n * n, n * n)
-    diagonals, products = (nodes.of(kind, T, shape=shape) for kind in ("rows as diagonals", "rows as outer products"))
-    return of(nodes.sum_of([(1, diagonals), (-factor, products)], shape))
-
-
-def minor(M: Any, i: int, j: int) -> Any:
-    """M without row i and column j."""
-    return without_column(without_column(M, j).T, i)
-
-
-def third_moment(v: Any, x: Any, y: Any, z: Any, sign: int = -1) -> Any:
-    """z^T (diag(u) - u p^T + sign p u^T) x for u = (diag(p) - p p^T) y."""
-    p = softmax(v).T
-    u = (diag(p) - p @ p.T) @ y
-    return z.T @ (diag(u) - u @ p.T + sign * p @ u.T) @ x
-
-
-def gram_of_rotation(A: Any, R: Any, sign: int = 1) -> Any:
-    """D + D^T + sign D^T D for D = A R A^T."""
-    D = A @ R @ A.T
-    return D + D.T + sign * D.T @ D
-
-
-def raises_at_offset(offset: int) -> bool:
-    """Whether no differential of M / (||M||_F + e) is found for this e."""
-
-    def normalised(A: Any) -> Any:
-        return A / (F(A) + offset)
-
-    A = input_matrix("A", m, n)
-    (symbol,) = (
-        s for s in norm(SPECTRAL, jacobian(normalised, "A", COLUMN)(A).node).free_symbols if s in world().atoms
-    )
-    return not any("derivative along" in name for name, _ in candidates(symbol))

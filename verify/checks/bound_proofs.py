@@ -70,7 +70,7 @@ def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
             proof.proved, proof.reason = False, unmet
             break
         proof.conditions.remove(condition)
-        proof.cases += [f"{size} = {value}" for size, value in case.items()]
+        proof.cases |= {(str(size), value): other for size, value in case.items()}
     return proof
 
 
@@ -203,6 +203,7 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
     left, right = (_flat(claim.evaluate(f, inputs)) for f in (claim.the_oracle, claim.the_formula))
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
+    proof = next((case for (name, value), case in proof.cases.items() if sizes.get(name) == value), proof)
     balls = _in_balls(claim, raw)
     if balls is None:
         return None
@@ -337,9 +338,6 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
 def _problem(spots: list[Spot], far: list[FarSpot]) -> str | None:
     if not spots:
         return "no inputs that satisfy the assumptions to evaluate the derivation at"
-    for large in far:
-        if large.above > AGREEMENT:
-            return f"the left side is above the right one, by {large.above:.3g}, at {large.sizes}"
     for spot in spots:
         if spot.broken:
             return f"the left side is above the right one for certain at {spot.sizes}"
@@ -347,6 +345,9 @@ def _problem(spots: list[Spot], far: list[FarSpot]) -> str | None:
             return f"the quantities differ from the functions by {spot.worst:.3g} at {spot.sizes}"
         if spot.above > AGREEMENT:
             return f"the computed bound is not between both sides, by {spot.above:.3g}, at {spot.sizes}"
+    for large in far:
+        if large.above > AGREEMENT:
+            return f"the left side is above the right one, by {large.above:.3g}, at {large.sizes}"
     return None
 
 
@@ -364,7 +365,7 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
             *sorted(known.used),
         ],
         "conditions": [str(item) for item in proof.conditions],
-        "cases": proof.cases,
+        "cases": [f"{size} = {value}" for size, value in proof.cases],
         "positive": [name for name, spec in free_parameters(claim).items() if isinstance(spec, Real) and spec.low > 0],
         "mutants": proof.mutants,
         "seconds": proof.seconds,

@@ -266,9 +266,23 @@ def _span(key: Any, size: Any) -> tuple[Any, Any, Any]:
         stop = size + stop
     if not is_nonnegative(sympy.sympify(start)):
         raise ArithmeticUnsupported(f"the slice {start}:{stop} has no norm")
-    for least in (sympy.sympify(stop) - start, size - stop):
-        rely_on_at_least(least, 0)
+    for length in (sympy.sympify(stop) - start, size - stop):
+        if not is_nonnegative(sympy.expand(_at_least(length))):
+            rely_on_at_least(length, 0)
     return sympy.sympify(start), sympy.sympify(stop), sympy.sympify(stop) - start
+
+
+def _at_least(length: Any) -> Any:
+    """What a length is at least, without the floors that are subtracted in it: floor(x) <= x."""
+    terms = sympy.Add.make_args(length)
+    return sympy.Add(
+        *(
+            -term.args[1].args[0]
+            if term.is_Mul and isinstance(term.args[1], sympy.floor) and term.args[0] == -1 and len(term.args) == 2
+            else term
+            for term in terms
+        )
+    )
 
 
 def within(key: Any, size: Any) -> None:

@@ -54,8 +54,8 @@ class BoundProof:
     seconds: float = 0.0
     #: What slices, parts and shapes take for granted of sizes.
     conditions: list[Condition] = field(default_factory=list)
-    #: Values of sizes that have a derivation of their own.
-    cases: list[str] = field(default_factory=list)
+    #: Values of sizes, by their names, that have a derivation of their own.
+    cases: dict[tuple[str, int], BoundProof] = field(default_factory=dict)
 
     @property
     def rules(self) -> list[str]:
@@ -270,8 +270,7 @@ def _with_roots(value: Any) -> Any:
     changes = {}
     for power in value.atoms(sympy.Pow):
         squares = power.base.is_Add and all(
-            is_nonnegative(term)
-            and term.as_coeff_Mul()[1].is_Pow
+            term.as_coeff_Mul()[1].is_Pow
             and term.as_coeff_Mul()[1].exp == 2
             and term.as_coeff_Mul()[1].base in world().atoms
             for term in power.base.args
