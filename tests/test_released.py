@@ -85,7 +85,7 @@ def test_a_release_keeps_what_was_not_run_again_and_refuses_what_disagrees(folde
     (folder / PACKAGE / "other.py").unlink()
     write_claim(folder / PACKAGE, "third")
     verify(folder, "later", "run", "demo.third", "--effort", "quick", "--jobs", "1")
-    assert "1 claims renewed, 1 kept from before, 0 without" in verify(folder, "later", "release").stdout
+    assert "1 claim renewed, 1 kept from before, 0 without" in verify(folder, "later", "release").stdout
     released = read_released(folder / PACKAGE / FILE)
     assert released is not None and set(released.records) == {"demo.sound", "demo.third"}
     before = (folder / PACKAGE / FILE).read_bytes()
@@ -94,7 +94,7 @@ def test_a_release_keeps_what_was_not_run_again_and_refuses_what_disagrees(folde
     write_claim(folder / PACKAGE, "false", formula="B.T @ A.T + 1")
     verify(folder, "later", "run", "demo.false", "--effort", "quick", "--jobs", "1")
     refused = verify(folder, "later", "release")
-    assert refused.returncode == 2 and "1 claims that disagree" in refused.stderr
+    assert refused.returncode == 2 and "1 claim with evidence that disagrees" in refused.stderr
     assert (folder / PACKAGE / FILE).read_bytes() == before
 
 

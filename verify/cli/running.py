@@ -53,6 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     from verify.evidence.store import Recorder, current, read, standing
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, summary_json
+    from verify.report.wording import counted
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
@@ -65,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
     records, _ = read(options.evidence)
     tasks = tasks_of(every, settings, {(record.claim, record.check): record.duration for record in records})
     if below:
-        print(f"with {len(below)} claims on which the verdicts of those chosen rest", file=sys.stderr)
+        print(f"with {counted(len(below), 'claim')} on which the verdicts of those chosen rest", file=sys.stderr)
     if not options.again:
         present = standing(current(records, {claim.id: fingerprint(claim) for claim in every}))
         found = already_found(every, present, settings)
