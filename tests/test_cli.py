@@ -98,7 +98,7 @@ def test_a_claim_runs_with_what_its_verdict_rests_on(folder: Path) -> None:
     source.write_text(source.read_text().replace("exact=True", 'exact=True, proof=["demo.step"]'))
     ran = verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1")
     assert ran.returncode == 0 and "1 holds" in ran.stdout and "not judged" not in ran.stdout
-    assert "with 1 claims on which the verdicts of those chosen rest" in ran.stderr and "[8/8]" in ran.stderr
+    assert "with 1 claim on which the verdicts of those chosen rest" in ran.stderr and "[8/8]" in ran.stderr
 
 
 def test_an_unfinished_proof_is_not_called_a_violation(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.test_released import needs_a_release
 from verify.cli import main
 from verify.report.citations import edition, link, reference
 from verify.report.contents import contents_markdown
@@ -83,6 +84,7 @@ def test_the_numbers_in_the_text_are_the_registrys() -> None:
     assert (ROOT / "docs/verdicts.svg").read_text(encoding="utf-8") == drawn_badge("theorems", counted_kinds(kinds))
 
 
+@needs_a_release
 def test_the_printed_lines_about_a_refutation_are_what_the_command_prints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

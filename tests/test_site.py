@@ -358,6 +358,24 @@ def test_search_words_are_compared_without_dashes_braces_or_scripts() -> None:
     assert searchable("Newton–Schulz") == searchable("newton-schulz")
 
 
+@pytest.mark.parametrize(
+    ("printed", "corrected"),
+    [("a := b + c", "a = b + c"), (r"\mathbf{x} + y = z", "x + y = z"), (r"\left( a + b \right) c", "(a + b) c")],
+)
+def test_neither_fonts_nor_definition_signs_are_differences(printed: str, corrected: str) -> None:
+    assert not any("changed" in side for side in compared(Typesetter(), printed, corrected))
+
+
+def test_a_long_statement_may_break_before_its_relations() -> None:
+    shown = Typesetter().display(r"f(X) := \frac{1}{2} \|A X - B\|_F^2 + \lambda \|X\|_F^2 \le \left(a = b\right) + c")
+    assert shown.count("<math") == 3 and "≔" in shown
+
+
+def test_errata_stand_under_headings_by_gravity(site: Path) -> None:
+    page = (site / "errata/dynamics.html").read_text()
+    assert page.index(">Errors</h2>") < page.index("dynamics.prop-4.1-title") < page.index(">Misprints</h2>")
+
+
 def test_printed_and_corrected_are_compared_element_by_element() -> None:
     left, right = compared(
         Typesetter(), r"x^2 = \frac{a}{b} + c\ \text{for all } x", r"x^2 = \frac{a}{d} + c\ \text{for some } x"

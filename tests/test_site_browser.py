@@ -83,6 +83,23 @@ def test_pages_open_without_errors_or_requests_and_fit_a_phone(browser: Browser,
     page.context.close()
 
 
+#: Of each box for a formula: whether a part of it is cut off, and whether it scrolls and the keyboard reaches it.
+FORMULAS = """[...document.querySelectorAll(".formula")].filter((box) => box.clientWidth).map((box) =>
+    [box.scrollWidth - box.clientWidth > 1, getComputedStyle(box).overflowX === "auto" && box.tabIndex === 0])"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_formula_is_cut_off(browser: Browser, site: Path, width: int) -> None:
+    found = []
+    for page in (page for folder in ("", "claims", "errata", "papers") for page in (site / folder).glob("*.html")):
+        visit = Visit(browser, site, page.relative_to(site).as_posix(), width=width)
+        found += visit.page.evaluate(FORMULAS)
+        visit.page.context.close()
+    wide = [scrolls for too_wide, scrolls in found if too_wide]
+    assert all(wide), "what does not fit can be scrolled to"
+    assert len(wide) <= (len(found) / 4 if width == 390 else 0), "a desktop shows all of every formula, a phone most"
+
+
 @pytest.mark.parametrize(
     "planted", ["<script>document.title = 'taken'</script>", "<img src=x onerror=\"document.title = 'taken'\">"]
 )
@@ -132,6 +149,8 @@ def test_search_and_filters(browser: Browser, site: Path) -> None:
     assert shown(page) == ["dynamics.prop-4.1"]
     assert page.locator("#found").inner_text() == f"1 of {everything} claims"
     assert "paper=dynamics" in page.url
+    page.locator("select[name=verdict]").select_option("refuted")
+    assert shown(page) == ["dynamics.prop-4.1"], "the word of the command line means both kinds"
     page.reload()
     assert shown(page) == ["dynamics.prop-4.1"], "the address remembers the filters"
     page.get_by_role("button", name="Reset").click()
@@ -255,6 +274,17 @@ def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(browser: B
     page.keyboard.press("Enter")
     page.wait_for_url("**/claims/dynamics.prop-4.1.html")
     assert page.locator("h1").inner_text().startswith("Proposition 4.1") and visit.problems == []
+    page.context.close()
+
+
+def test_a_claim_leads_to_its_own_place_on_the_map(browser: Browser, site: Path) -> None:
+    visit = Visit(browser, site, "claims/dynamics.prop-4.1.html")
+    page = visit.page
+    page.get_by_role("link", name="This claim on the map of the paper").click()
+    page.wait_for_selector("#steps-map a.chosen")
+    (node, frame) = (page.locator(name).bounding_box() for name in ("#steps-map a.chosen rect", "#steps-map"))
+    assert node and frame and frame["x"] <= node["x"] and node["x"] + node["width"] <= frame["x"] + frame["width"]
+    assert page.locator("#steps-map a.chosen").get_attribute("data-id") == "dynamics.prop-4.1" and visit.problems == []
     page.context.close()
 
 

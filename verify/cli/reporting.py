@@ -108,6 +108,7 @@ def _release(options: argparse.Namespace) -> int:
     from verify.evidence.verdicts import disagreements, judge_all
     from verify.report.provenance import provenance
     from verify.report.weights import data_file
+    from verify.report.wording import counted
 
     registry = load(options.package)
     found = standing(current(read(options.evidence)[0], {claim.id: fingerprint(claim) for claim in registry.values()}))
@@ -120,13 +121,17 @@ def _release(options: argparse.Namespace) -> int:
                 if claim_id in claims and claim_id not in renewed for record in own]  # fmt: skip
         if wrong := disagreements({name: claims[name] for name in renewed}, judge_all(registry, [*found, *kept])):
             print("\n".join(f"{painted('DISAGREES', 'alarm')}  {line}" for line in wrong))
-            raise InputError("evidence", "evidence that agrees with the source", f"{len(wrong)} claims that disagree")
+            raise InputError(
+                "evidence",
+                "evidence that agrees with the source",
+                f"{counted(len(wrong), 'claim')} with evidence that disagrees",
+            )
         about = provenance(here, package)
         write_released(
             path, {name: about[name] for name in ("version", "commit", "python", "libraries")}, [*here, *kept]
         )
         older, absent = len({record.claim for record in kept}), len(claims) - len(renewed | {r.claim for r in kept})
-        print(f"{path}: {len(renewed)} claims renewed, {older} kept from before, {absent} without evidence")
+        print(f"{path}: {counted(len(renewed), 'claim')} renewed, {older} kept from before, {absent} without evidence")
     return 0
 
 

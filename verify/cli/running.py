@@ -60,6 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     from verify.evidence.store import Recorder, read
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, summary_json
+    from verify.report.wording import counted
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
@@ -72,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     records, _ = read(options.evidence)
     tasks = tasks_of(every, settings, {(record.claim, record.check): record.duration for record in records})
     if below:
-        print(f"with {len(below)} claims on which the verdicts of those chosen rest", file=sys.stderr)
+        print(f"with {counted(len(below), 'claim')} on which the verdicts of those chosen rest", file=sys.stderr)
     if not options.again:
         found = kept_evidence(every, records, settings)
         if kept := sum(task in found for task in tasks):

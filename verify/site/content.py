@@ -208,15 +208,23 @@ class Content:
 
     def _found(self) -> str:
         core, every = self.report.kinds(own=False, weight="core"), self.report.kinds(own=False)
+
+        def verb(kind: str, one: str, several: str) -> str:
+            return one if core[kind] == 1 else several
+
         parts = [
-            f"{core['holds']} hold as printed",
+            f"{core['holds']} {verb('holds', 'holds', 'hold')} as printed",
             f"{core['reading'] + core['empirical']} hold under a stated reading or as an observation"
             if core["reading"] + core["empirical"]
             else "",
-            f"{core['gap']} stand with a gap" if core["gap"] else "",
-            f"{core['refuted (slip)']} are misprinted" if core["refuted (slip)"] else "",
-            f"{core['refuted (error)']} are false" if core["refuted (error)"] else "",
-            f"{core['open']} are undecided" if core["open"] else "",
+            f"{core['gap']} {verb('gap', 'stands', 'stand')} with a gap" if core["gap"] else "",
+            f"{core['refuted (slip)']} {verb('refuted (slip)', 'is', 'are')} misprinted"
+            if core["refuted (slip)"]
+            else "",
+            f"{core['refuted (error)']} {verb('refuted (error)', 'is', 'are')} false"
+            if core["refuted (error)"]
+            else "",
+            f"{core['open']} {verb('open', 'is', 'are')} undecided" if core["open"] else "",
         ]
         text = f"Of {counted(sum(core.values()), 'core statement')}, {listed(part for part in parts if part)}"
         reading = f", {every['reading']} more under a stated reading" if every["reading"] else ""

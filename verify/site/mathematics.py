@@ -67,8 +67,27 @@ _RUN = re.compile(
 )
 #: A formula in running text that is longer than this may break into lines, at these relations.
 LONGEST_IN_LINE = 24
+#: The same of a statement.
+LONGEST_IN_DISPLAY = 40
 _RELATIONS = frozenset(
-    {"=", "<", ">", "\\le", "\\leq", "\\ge", "\\geq", "\\ne", "\\neq", "\\to", "\\in", "\\sim", "\\approx", "\\equiv"}
+    {
+        "=",
+        "<",
+        ">",
+        "\\le",
+        "\\leq",
+        "\\ge",
+        "\\geq",
+        "\\ne",
+        "\\neq",
+        "\\to",
+        "\\in",
+        "\\sim",
+        "\\approx",
+        "\\equiv",
+        "\\coloneqq",
+        "\\triangleq",
+    }
 )
 #: What is still LaTeX after all that, shown as the source it is.
 _LEFT = re.compile(r"([^\s,;]*\\[A-Za-z]+[^\s,;]*)")
@@ -107,8 +126,15 @@ def _statement(latex: str) -> Markup | None:
         elif (typeset := mathml(content)) is None:
             return None
         else:
-            shown.append(typeset)
+            shown.append(_in_rows(content) or typeset)
     return Markup("").join(shown)
+
+
+def _in_rows(latex: str) -> Markup | None:
+    """A long formula in pieces between which a line may break; None for a short one, and where a piece is no formula."""
+    pieces = _pieces(latex) if len(latex) > LONGEST_IN_DISPLAY else []
+    typeset = [mathml(piece) for piece in pieces]
+    return None if len(typeset) < 2 or None in typeset else Markup(" ").join(filter(None, typeset))
 
 
 @cache
@@ -245,8 +271,18 @@ def _in_line(latex: str) -> Markup | None:
     """A formula of running text; a long one in pieces before its relations and after its commas, where lines may break."""
     if len(latex) <= LONGEST_IN_LINE:
         return mathml(latex, inline=True)
+    typeset = [mathml(piece, inline=True) for piece in _pieces(latex)]
+    if None in typeset:
+        typeset = [mathml(latex, inline=True)]
+    if None in typeset:
+        return None
+    return Markup("<wbr>").join(Markup('<span class="piece">{}</span>').format(piece) for piece in typeset)
+
+
+def _pieces(latex: str) -> list[str]:
+    """A formula cut before its relations and after its commas, outside all brackets."""
     pieces, depth = [""], 0
-    for token in _TOKEN.findall(latex):
+    for token in _TOKEN.findall(latex.replace(":=", r"\coloneqq ")):
         depth += bool(_OPENING.match(token)) - bool(_CLOSING.match(token))
         depth += (token in ("(", "[")) - (token in (")", "]"))
         if depth == 0 and token in _RELATIONS and pieces[-1].strip():
@@ -254,12 +290,7 @@ def _in_line(latex: str) -> Markup | None:
         pieces[-1] += token
         if depth == 0 and token == ",":
             pieces.append("")
-    typeset = [mathml(piece, inline=True) for piece in pieces if piece.strip()]
-    if None in typeset:
-        typeset = [mathml(latex, inline=True)]
-    if None in typeset:
-        return None
-    return Markup("<wbr>").join(Markup('<span class="piece">{}</span>').format(piece) for piece in typeset)
+    return [piece for piece in pieces if piece.strip()]
 
 
 def _loose(words: str) -> Markup:

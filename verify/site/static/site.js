@@ -90,7 +90,7 @@ if (form) {
 }
 
 // A formula that is wider than its box is set smaller, as long as it can be read; beyond that the box scrolls.
-const SMALLEST = 0.6;
+const SMALLEST = 0.75;
 const fit = (box) => {
   let size = 1;
   box.style.setProperty("--fit", size);
