@@ -544,6 +544,11 @@ def test_the_quality_of_what_is_refuted_is_its_worst_violation() -> None:
     assert report_of(bound, records=(refuting(bound, third),)).quality(bound.id) == "violated: ratio 1.667"
     no_bound = certificate(formula="[2.00000001 +/- 1e-30]", oracle="[4.00000002 +/- 1e-30]")
     assert report_of(WRONG, records=(refuting(WRONG, no_bound),)).quality(WRONG.id) == "violated: 2 ≠ 4"
+    zero = certificate(formula="3", oracle="0"), certificate(formula="1", oracle="2")
+    assert report_of(WRONG, records=(refuting(WRONG, *zero),)).quality(WRONG.id) == "violated: 1 ≠ 2"
+    undecided = report_of(WRONG, records=(refuting(WRONG, certificate()),))
+    undecided.verdicts[WRONG.id] = verdict(WRONG, "open", separation=2.0)
+    assert undecided.quality(WRONG.id) == "separation 2.0e+00", "a counterexample that decides nothing is not shown"
     plain = report_of(HOLDS)
     plain.verdicts[HOLDS.id] = verdict(HOLDS, tightest_ratio=0.5)
     assert plain.quality(HOLDS.id) == "ratio 0.5"
