@@ -46,7 +46,11 @@ def tests_of(module: str) -> list[str]:
 def configured(module: str, tests: list[str]) -> str:
     """pyproject.toml with one module and its tests in the place of all."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for key, values in (("only_mutate", [module]), ("pytest_add_cli_args_test_selection", tests), ("do_not_mutate", [])):
+    for key, values in (
+        ("only_mutate", [module]),
+        ("pytest_add_cli_args_test_selection", tests),
+        ("do_not_mutate", []),
+    ):
         listed = ", ".join(f'"{value}"' for value in values)
         text, found = re.subn(rf"^{key} = \[.*?\]", f"{key} = [{listed}]", text, flags=re.DOTALL | re.MULTILINE)
         assert found == 1, key
@@ -63,7 +67,11 @@ def tried(module: str, workers: int, names: list[str], folder: Path) -> dict[str
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
     (folder / "mutmut.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     told = subprocess.run(
-        [sys.executable, "-m", "mutmut", "results", "--all", "true"], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mutmut", "results", "--all", "true"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return dict(re.findall(r"^\s*(\S+): (.+)$", told.stdout, flags=re.MULTILINE))
 
@@ -87,7 +95,11 @@ def main() -> None:
             for name, state in found.items():
                 if state not in ("killed", "timeout", "not checked"):
                     shown = subprocess.run(
-                        [sys.executable, "-m", "mutmut", "show", name], cwd=folder, capture_output=True, text=True, check=False
+                        [sys.executable, "-m", "mutmut", "show", name],
+                        cwd=folder,
+                        capture_output=True,
+                        text=True,
+                        check=False,
                     )
                     lines = [line for line in shown.stdout.splitlines() if re.match(r"[-+](?![-+])", line)]
                     print(f"  {name}: {state}", *lines, sep="\n    ", flush=True)

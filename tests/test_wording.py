@@ -28,6 +28,7 @@ from verify.report.errata import (
 )
 from verify.report.model import Report, build, counts, kinds, nonzero, quality, restricted, status_of
 from verify.report.sides import Sides, Violation, described, number, short, sides_of
+from verify.report.weights import weights_of
 from verify.report.wording import (
     KIND_NAMES,
     capital,
@@ -536,6 +537,18 @@ def test_the_quality_of_what_is_refuted_is_its_worst_violation() -> None:
     assert report_of(bound, records=(refuting(bound, bad, mild),)).quality(bound.id) == "violated: ratio 2.5"
     assert report_of(bound, records=(refuting(bound, below),)).quality(bound.id) == "violated: 5 > -2"
     assert report_of(WRONG, records=(refuting(WRONG, certificate()),)).quality(WRONG.id) == "violated: 3 ≠ 2"
+    assert report_of(bound, records=(refuting(bound, below, mild),)).quality(bound.id) == "violated: ratio 1.25"
+    digits = certificate(formula="[-0.123456789 +/- 1e-30]", oracle="[0.987654321 +/- 1e-30]")
+    assert report_of(bound, records=(refuting(bound, digits),)).quality(bound.id) == "violated: 0.9877 > -0.1235"
+    third = certificate(formula="3", oracle="5")
+    assert report_of(bound, records=(refuting(bound, third),)).quality(bound.id) == "violated: ratio 1.667"
+    no_bound = certificate(formula="[2.00000001 +/- 1e-30]", oracle="[4.00000002 +/- 1e-30]")
+    assert report_of(WRONG, records=(refuting(WRONG, no_bound),)).quality(WRONG.id) == "violated: 2 ≠ 4"
+    zero = certificate(formula="3", oracle="0"), certificate(formula="1", oracle="2")
+    assert report_of(WRONG, records=(refuting(WRONG, *zero),)).quality(WRONG.id) == "violated: 1 ≠ 2"
+    undecided = report_of(WRONG, records=(refuting(WRONG, certificate()),))
+    undecided.verdicts[WRONG.id] = verdict(WRONG, "open", separation=2.0)
+    assert undecided.quality(WRONG.id) == "separation 2.0e+00", "a counterexample that decides nothing is not shown"
     plain = report_of(HOLDS)
     plain.verdicts[HOLDS.id] = verdict(HOLDS, tightest_ratio=0.5)
     assert plain.quality(HOLDS.id) == "ratio 0.5"
@@ -572,6 +585,11 @@ def test_claims_are_chosen_by_paper_origin_and_weight() -> None:
     assert [item.id for item in report.chosen(weight="text")] == ["toy.held", "other.x"]
     assert report.chosen(own=True) == [] and len(report.chosen(own=False)) == 3
     assert nonzero(report.kinds(paper="toy")) == {"refuted (error)": 1, "holds": 1}
+    assert nonzero(report.kinds(own=True)) == {} and nonzero(report.kinds(own=False)) == {
+        "refuted (error)": 1,
+        "holds": 2,
+    }
+    assert nonzero(report.kinds(weight="core")) == {"refuted (error)": 1}
     assert [paper.key for paper in report.papers] == ["toy", "other"] == [paper.key for paper in report.printed_papers]
 
 
@@ -616,6 +634,8 @@ def test_what_evidence_does_not_cover_is_said(tmp_path: Path) -> None:
     shown = restricted(report_of(HOLDS, TRUE, records=tuple(whole)), [HOLDS])
     assert shown.left_out == 1 and shown.shortfalls[0].text == "This report shows 1 of 2 claims."
     assert list(shown.claims) == list(shown.verdicts) == [HOLDS.id] and len(shown.records) == 3
+    both = restricted(report_of(HOLDS, TRUE, records=(*whole, evidence(TRUE))), [HOLDS])
+    assert {record.claim for record in both.records} == {HOLDS.id}
     assert restricted(shown, []).left_out == 2 and shown.disagreements == []
 
 
@@ -623,10 +643,14 @@ def test_a_report_is_built_from_the_evidence_about_the_present_code(tmp_path: Pa
     recorder = Recorder(tmp_path)
     old = evidence(TRUE, outcome=VIOLATED)
     new = replace(evidence(HOLDS), fingerprint=fingerprint(HOLDS))
-    for record in (old, new):
+    for record in (old, new, evidence(STEP)):  # and one of a claim that is not asked for
         recorder.append(record)
+    (tmp_path / "torn.jsonl").write_text("no evidence\n", encoding="utf-8")
     report = build({HOLDS.id: HOLDS, TRUE.id: TRUE}, tmp_path)
     assert [record.claim for record in report.records] == [HOLDS.id]
+    assert [item.path.name for item in report.rejected] == ["torn.jsonl"] and report.weights == weights_of(
+        report.claims
+    )
     assert report.outdated == {TRUE.id} and report.verdicts[HOLDS.id].status == "holds"
     assert report.verdicts[TRUE.id].why == "no evidence about the present code"
     assert report.verdicts == judge_all(report.claims, report.records)

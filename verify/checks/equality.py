@@ -157,11 +157,11 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             one_sided = (left.isfinite() != right.isfinite()).any(1) if len(sides) == 2 else ~finite
             if bool(one_sided.any()):  # at one of these seeds balls say whether the sides differ or floats overflow
                 seed = one_of(claim, arrays, int(one_sided.nonzero()[0, 0]))
-                if found := self._differing(claim, seed, draw):
+                if broken := self._differing(claim, seed, draw):
                     worst = math.inf
                     if claim.expects != "refuted":
                         tally.count(draw, len(finite), int(usable.sum()), undefined)
-                        raise found
+                        raise broken
             if not bool(usable.any()):
                 tally.count(draw, len(finite), 0, undefined)
                 return

@@ -109,7 +109,7 @@ class LimitAttack(Attack[TendsTo]):
         left = [(math.log10(at), log) for at, log in zip(self.relation.scales, logs, strict=True) if log >= rounding]
         if logs[-1] < rounding or len(left) < 2:
             return None
-        return -float(np.polyfit(*zip(*left, strict=True), 1)[0])
+        return -float(np.polyfit([scale for scale, _ in left], [log for _, log in left], 1)[0])
 
     def _values(self, claim: Claim, sequence: Any, inputs: dict[str, Any]) -> list[np.ndarray]:
         """The sequence at every scale, flattened."""

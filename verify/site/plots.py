@@ -149,8 +149,8 @@ def _caption(refuted: bool, in_units: bool) -> str:
 
 
 def _search(record: Record, refuted: list[Violation]) -> Chart | None:
-    search = record.details.get("search")
-    rises = [point for point in search["rises"] if float(point[1]) < BEYOND] if search else []
+    search = record.details.get("search") or {}
+    rises = [point for point in search.get("rises", ()) if float(point[1]) < BEYOND]
     if len(rises) < 3:
         return None
     caption = f"The largest {search['of']} found so far, over the number of inputs that the search has evaluated"
