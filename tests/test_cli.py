@@ -73,7 +73,7 @@ def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path:
 
 def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
-    ran = verify(folder, "run", "--effort", "quick", "--jobs", "2")
+    ran = verify(folder, "run", "--effort", "quick", "--jobs", "1")
     assert ran.returncode == 1
     assert "DISAGREES  demo.false" in ran.stdout and "rounding units" in ran.stdout
     assert "evidence says open (refuted by search (" in ran.stdout
@@ -208,6 +208,7 @@ def test_list_and_show_mention_rejected_lines(folder: Path) -> None:
         assert "rejected evidence: .verify/evidence/foreign.jsonl:1: not a record" in verify(folder, *arguments).stderr
 
 
+@pytest.mark.long("two workers import torch, and two more after the first were killed")
 def test_a_killed_worker_is_named_and_the_rest_goes_on(folder: Path) -> None:
     write_claim(folder / "demo_claims", "suicidal", before="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     for number in range(3):
@@ -236,6 +237,7 @@ def processes_of(session: int) -> list[str]:
     return [line for line in listed.stdout.splitlines() if line.strip() and not line.startswith("Z")]
 
 
+@pytest.mark.long("two workers import torch, in a process that is not a fork")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_no_worker_and_resumes(folder: Path, how: signal.Signals) -> None:
     slow = "import os, time; time.sleep(60 if os.path.exists('slow') else 0)"
@@ -257,7 +259,7 @@ def test_a_run_that_is_stopped_leaves_no_worker_and_resumes(folder: Path, how: s
         run.kill()
         run.wait()
     (folder / "slow").unlink()
-    resumed = verify(folder, "run", "--effort", "quick", "--jobs", "2")
+    resumed = verify(folder, "run", "--effort", "quick", "--jobs", "1")
     assert "4 of 20 checks have evidence" in resumed.stderr and "5 holds" in resumed.stdout
 
 

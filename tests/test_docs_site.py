@@ -65,6 +65,7 @@ def pages(built: Path) -> dict[Path, Page]:
     return {path: Page(path) for path in sorted(built.glob("**/*.html"))}
 
 
+@pytest.mark.long("it builds all pages")
 def test_every_markdown_file_is_a_page_and_stands_in_the_contents(built: Path, pages: dict[Path, Page]) -> None:
     assert {path.relative_to(built).with_suffix("") for path in pages} >= set(PAGES)
     listed = {urldefrag(link).url for link in pages[built / "index.html"].links}

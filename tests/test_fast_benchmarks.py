@@ -51,6 +51,7 @@ def test_memory_counts_what_lives_at_once(measuring: Any) -> None:
     assert measuring.peak_memory(lambda: X.view(10, 10)) == 0
 
 
+@pytest.mark.long("it measures")
 def test_the_command_writes_what_it_measured(tmp_path: Path) -> None:
     written, page = tmp_path / "found.json", tmp_path / "page.md"
     page.write_text("before\n<!-- tables -->\nold\n<!-- end -->\nafter\n")

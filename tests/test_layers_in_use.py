@@ -194,6 +194,14 @@ def test_attention_of_transformers_is_recognised(name: str) -> None:
     assert {finding.dtype for finding in eager.findings if finding.status == "broken"} <= {"float64"}
 
 
+#: JAX compiles a function anew at every shape: at any but effort deep few are tried.
+FEW_SIZES = {
+    "transformer.layer_norm": {"n": 3, "d": (3, 4)}, "transformer.rms_norm": {"n": 3, "d": (3, 4)},
+    "transformer.attention_layer": {"B": 2, "n": 3, "e": 2, "H": 2, "G": 2},
+}  # fmt: skip
+
+
+@pytest.mark.long("the first imports JAX and flax, and JAX compiles at every shape")
 @pytest.mark.parametrize(
     ("subject", "name"),
     [
@@ -205,8 +213,8 @@ def test_attention_of_transformers_is_recognised(name: str) -> None:
         ("transformer.attention_layer", "equinox.nn.MultiheadAttention"),
     ],
 )
-def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str) -> None:
-    made = gate(subject, imported(name))
+def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str, pytestconfig: pytest.Config) -> None:
+    made = gate(subject, imported(name), sizes=None if pytestconfig.option.effort == "deep" else FEW_SIZES[subject])
     for check in [DEFINITION] + [FIRST] * ("norm" in subject):
         assert made.run(check, "float32").status == SATISFIED
     if name != "flax.nnx.MultiHeadAttention":

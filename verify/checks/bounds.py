@@ -285,7 +285,7 @@ class BoundAttack(Attack[AtMost]):
         message = ""
         details: dict[str, Any] = {}
         if broken is not None:
-            message, details = self._shrunk_violation(claim, broken)
+            message, details = self._shrunk_violation(claim, broken, settings)
         elif tally.satisfied == 0:
             message = "no example satisfied the assumptions"
         return blank(
@@ -303,13 +303,14 @@ class BoundAttack(Attack[AtMost]):
             details={"search": hall.history(), **details},
         )
 
-    def _shrunk_violation(self, claim: Claim, candidate: Candidate) -> tuple[str, dict[str, Any]]:
+    def _shrunk_violation(self, claim: Claim, candidate: Candidate, settings: Settings) -> tuple[str, dict[str, Any]]:
         def breaks(raw: dict[str, Any]) -> bool:
             decision = Place(claim, raw).decide(claim.the_formula)
             return decision is not None and decision.certain
 
         # a claim expected to be refuted has its readable counterexample already
-        small = candidate.place.raw if claim.expects == "refuted" else shrunk(claim, candidate.place.raw, breaks)
+        tries = 400 if claim.expects != "refuted" else 40 if settings.effort.anew else 0
+        small = shrunk(claim, candidate.place.raw, breaks, tries)
         lifted = as_balls(small)
         right, left = at_objects(claim, claim.the_formula, lifted), at_objects(claim, claim.the_oracle, lifted)
         entry = max(range(len(left)), key=lambda i: float((left[i] - right[i if len(right) > 1 else 0]).mid()))

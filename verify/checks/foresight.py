@@ -48,7 +48,7 @@ def foreseen(claim: Claim, settings: Settings, examples: int) -> tuple[Draw, ...
     return tuple(seen)
 
 
-def in_float32(claim: Claim, settings: Settings, draws: Sequence[Draw]) -> Sequence[Draw]:
+def in_float32(claim: Claim, settings: Settings, draws: tuple[Draw, ...]) -> tuple[Draw, ...]:
     """The draws that are examined in float32 beside float64: one of every domain and a quarter of the others.
 
     Both precisions run the same functions; at effort deep all are examined in both.

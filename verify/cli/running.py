@@ -70,8 +70,10 @@ def _run(options: argparse.Namespace) -> int:
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
     )
+    print(f"reading the evidence about {len(chosen)} claims", file=sys.stderr, flush=True)
     records, _ = read(options.evidence)
     tasks = tasks_of(every, settings, {(record.claim, record.check): record.duration for record in records})
+    seconds = {(r.claim, r.check): r.duration for r in records if r.effort == settings.effort.name}
     if below:
         print(f"with {counted(len(below), 'claim')} on which the verdicts of those chosen rest", file=sys.stderr)
     if not options.again:
@@ -82,7 +84,9 @@ def _run(options: argparse.Namespace) -> int:
             )
         tasks = [task for task in tasks if task not in found]
     recorder = Recorder(options.evidence)
-    failures = run_tasks(options.package, every, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler)
+    failures = run_tasks(
+        options.package, every, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler, seconds
+    )
     report = build(registry, options.evidence)
     verdicts = {claim.id: report.verdicts[claim.id] for claim in chosen}
     judged = {claim.id: claim for claim in chosen if claim.id in report.judged}
@@ -131,7 +135,7 @@ def _audit(options: argparse.Namespace) -> int:
     seconds = {task: record.duration for task, record in kept.items()}
     tasks = [task for task in tasks_of(chosen, settings, seconds) if task in kept]
     recorder = Recorder(options.evidence)
-    run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr)
+    run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr, seconds=seconds)
     again = {(record.claim, record.check): record for record in read(options.evidence)[0] if record.run == recorder.run}
     found = {task: list(differences(kept[task], again[task])) for task in tasks}
     for (claim_id, check), wrong in found.items():

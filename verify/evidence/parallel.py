@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import TextIO
 
@@ -20,6 +20,7 @@ from verify.checks.settings import Settings
 from verify.evidence.cluster import Finish, Task, attempt, connected, run_on_cluster
 from verify.evidence.failure import describe_failure
 from verify.evidence.fingerprints import fingerprint
+from verify.evidence.progress import Progress
 from verify.evidence.runner import Judgement, judge
 from verify.evidence.store import Recorder, current, rank_of, standing
 from verify.vocabulary.claims import Claim
@@ -35,27 +36,6 @@ def _work(package: str, task: Task, settings: Settings, recorder: Recorder) -> t
     task, record, judgement = attempt(package, task, settings)
     Recorder(recorder.folder, recorder.run).append(record)
     return task, record, judgement
-
-
-class Progress:
-    """A counter that rewrites its line on a terminal and prints one line per check elsewhere."""
-
-    def __init__(self, total: int, stream: TextIO) -> None:
-        self.total, self.stream, self.done, self.bad = total, stream, 0, 0
-        self.started = time.perf_counter()
-        self.live = stream.isatty()
-
-    def step(self, record: Record, judgement: Judgement) -> None:
-        self.done += 1
-        self.bad += not judgement.ok
-        elapsed = time.perf_counter() - self.started
-        state = "ok" if judgement.ok else "FAILED"
-        line = f"[{self.done}/{self.total}] {elapsed:5.0f} s  {self.bad} failed  {record.claim} {record.check} {state}"
-        if self.live:
-            self.stream.write("\r\x1b[K" + line[:110] + ("\n" if self.done == self.total else ""))
-        else:
-            self.stream.write(f"{line} ({record.duration:.2f} s)\n")
-        self.stream.flush()
 
 
 def already_found(claims: Iterable[Claim], records: Iterable[Record], settings: Settings) -> set[Task]:
@@ -105,13 +85,29 @@ def run_tasks(
     jobs: int,
     stream: TextIO,
     scheduler: str | None = None,
+    seconds: Mapping[Task, float] | None = None,
 ) -> list[str]:
     """Run checks of `claims`; returns a description of each that failed.  Finished checks are on disk at once.
 
     They run in `jobs` processes of this machine, or on the workers of the dask scheduler at the address `scheduler`.
+    `seconds` is what checks took before, from which the time that is left is estimated.
     """
     by_id = {claim.id: claim for claim in claims}
-    progress = Progress(len(tasks), stream)
+    progress = Progress(tasks, stream, seconds or {}, jobs)
+    with progress:
+        return _run(package, by_id, tasks, settings, recorder, jobs, scheduler, progress)
+
+
+def _run(
+    package: str,
+    by_id: Mapping[str, Claim],
+    tasks: Sequence[Task],
+    settings: Settings,
+    recorder: Recorder,
+    jobs: int,
+    scheduler: str | None,
+    progress: Progress,
+) -> list[str]:
     failures: list[str] = []
 
     def finish(task: Task, record: Record, judgement: Judgement) -> None:
@@ -139,19 +135,26 @@ def run_tasks(
         return failures
     if jobs == 1:
         for task in tasks:
+            progress.begin(task)
             finish(*_work(package, task, settings, recorder))
         return failures
     left = list(tasks)
     while left:
-        suspects, left = _pooled(package, left, settings, recorder, jobs, finish)
+        suspects, left = _pooled(package, left, settings, recorder, jobs, finish, progress.begin)
         for task in suspects:  # a worker died: each check that was under way alone, so that the culprit has a name
-            if any(_pooled(package, [task], settings, recorder, 1, finish)):
+            if any(_pooled(package, [task], settings, recorder, 1, finish, progress.begin)):
                 died(task)
     return failures
 
 
 def _pooled(
-    package: str, tasks: Sequence[Task], settings: Settings, recorder: Recorder, jobs: int, finish: Finish
+    package: str,
+    tasks: Sequence[Task],
+    settings: Settings,
+    recorder: Recorder,
+    jobs: int,
+    finish: Finish,
+    begin: Callable[[Task], None],
 ) -> tuple[list[Task], list[Task]]:
     """Run tasks in a pool of processes; returns those under way when a worker died, and those not begun then."""
     waiting = deque(tasks)
@@ -160,7 +163,7 @@ def _pooled(
         while waiting or under_way:
             while waiting and len(under_way) < jobs:
                 under_way[pool.submit(_work, package, waiting[0], settings, recorder)] = waiting[0]
-                waiting.popleft()
+                begin(waiting.popleft())
             done, _ = concurrent.futures.wait(under_way, return_when=concurrent.futures.FIRST_COMPLETED)
             for future in done:
                 result = future.result()
