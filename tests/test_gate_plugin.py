@@ -57,13 +57,13 @@ def table(fresh: pytest.Pytester, entry: str) -> None:
 
 def test_ten_lines_pass_for_a_right_implementation(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="attention")))
-    fresh.runpytest_subprocess("-W", "error").assert_outcomes(passed=12)
+    fresh.runpytest_subprocess("-W", "error").assert_outcomes(passed=14)
 
 
 def test_ten_lines_fail_for_a_broken_one_and_say_why(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="unscaled")))
     result = fresh.runpytest_subprocess()
-    result.assert_outcomes(failed=12)
+    result.assert_outcomes(failed=14)
     result.stdout.fnmatch_lines(
         [
             "*broken: definition in float64*",
