@@ -599,7 +599,9 @@ def test_the_definition_is_put_under_random_rounding_only_where_an_implementatio
     runs: list[float] = []
     begun = RandomRounding.__init__
     monkeypatch.setattr(
-        RandomRounding, "__init__", lambda self, grain, seed: runs.append(grain) or begun(self, grain, seed)
+        RandomRounding,
+        "__init__",
+        lambda self, grain, seed, **given: runs.append(grain) or begun(self, grain, seed, **given),
     )
     assert gate("hessian.attention", right).run("first-derivatives", "float64").status == SATISFIED
     assert len(runs) == 3  # at the point where it differs most

@@ -58,13 +58,13 @@ def table(fresh: pytest.Pytester, entry: str) -> None:
 
 def test_ten_lines_pass_for_a_right_implementation(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="attention")))
-    run_pytest(fresh, "-W", "error").assert_outcomes(passed=12)
+    run_pytest(fresh, "-W", "error").assert_outcomes(passed=14)
 
 
 def test_ten_lines_fail_for_a_broken_one_and_say_why(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="unscaled")))
     result = run_pytest(fresh, "-k", "float64")
-    result.assert_outcomes(failed=6, deselected=6)
+    result.assert_outcomes(failed=7, deselected=7)
     result.stdout.fnmatch_lines(
         [
             "*broken: definition in float64*",

@@ -129,7 +129,7 @@ def test_the_workflow_runs_as_printed(project: Path) -> None:
 
     entry(project, implementation='"mylib.layers:square"', where='"mylib.sizes:square"')
     assert run() == [0] * len(steps)
-    assert (project / upload["path"]).read_text().count("<testcase") == 6
+    assert (project / upload["path"]).read_text().count("<testcase") == 7
     assert (
         "attention-theorems @ git+https://HOST/OWNER/attention-theorems pytest-xdist"
         in (project / "pip.txt").read_text()

@@ -136,13 +136,14 @@ class Point:
         return {f"{VALUE} in row {row}": value.select(self.axis, at) for at, row in enumerate(self.rows)}
 
     def _forward(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Results:
-        with torch.autograd.forward_ad.dual_level():
+        forward_ad: Any = torch.autograd.forward_ad
+        with forward_ad.dual_level():
             moved = {
-                name: torch.autograd.forward_ad.make_dual(arguments[name], self.drawn(arguments[name], n + 1))
+                name: forward_ad.make_dual(arguments[name], self.drawn(arguments[name], n + 1))
                 for n, name in enumerate(self.moving)
             }
             value = function(**{**arguments, **moved})
-            tangent = torch.autograd.forward_ad.unpack_dual(value).tangent
+            tangent = forward_ad.unpack_dual(value).tangent
             if tangent is None:
                 raise NotDifferentiable(f"{CUT} all arguments in forward mode")
             return {FORWARD_DERIVATIVE: tangent.detach().clone()}

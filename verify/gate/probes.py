@@ -103,8 +103,9 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
             options = {name: attempt % 2 * missing[name] or choices[name] for name in claim.sizes}
             drawn = {name: numbers[int(rng.integers(len(numbers)))] for name, numbers in options.items()}
             candidate = {**drawn, dim: length}
-            if equal:
-                candidate["d_K" if dim == "d_V" else "d_V"] = candidate["d_V" if dim == "d_V" else "d_K"]
+            given, taken = ("d_V", "d_K") if dim == "d_V" else ("d_K", "d_V")
+            if equal and candidate[given] in {*choices[taken], *longs.get(taken, ())}:
+                candidate[taken] = candidate[given]
             candidate |= {name: of(candidate) for name, of in derived.items()}
             if (
                 candidate[dim] == length

@@ -140,8 +140,9 @@ def require_unchanged(tensors: Mapping[str, Any], before: Mapping[str, Any], whe
 
 def _is_dual(value: Any) -> bool:
     """Whether a tensor carries a forward derivative."""
-    from torch.autograd import forward_ad
+    import torch
 
+    forward_ad: Any = torch.autograd.forward_ad
     return forward_ad.unpack_dual(value).tangent is not None if value.is_floating_point() else False
 
 
