@@ -100,9 +100,19 @@ def goal_table(goals: Iterable[Goal]) -> list[str]:
     return ["| goal | | measured | |", "|---|---|---|---|", *rows, ""]
 
 
+def processor() -> str:
+    """The processor's name where the system tells it, and its kind."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return ", ".join([*names[:1], platform.machine()])
+
+
 def as_data(topics: Iterable[Topic], device: str) -> dict[str, Any]:
     return {
-        "machine": {"cpu": platform.machine(), "device": device, "torch": torch.__version__},
+        "machine": {"cpu": processor(), "device": device, "torch": torch.__version__},
         "topics": [
             {
                 "name": topic.name,

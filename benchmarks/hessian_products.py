@@ -110,7 +110,7 @@ def _errors(label: str, change: Any) -> list[Error]:
 
 def topic(device: str, quick: bool) -> Topic:
     """Sequences from 128 to 1024 tokens, heads of 16 and of 64."""
-    points = ((128, 16), (512, 16)) if quick else ((128, 16), (512, 16), (1024, 16), (512, 64))
+    points = ((128, 16), (512, 16)) if quick else ((128, 16), (512, 16), (1024, 16), (128, 32), (512, 64))
     pairs = [_cases(L, d, device) for L, d in points]
     cases = [case for pair in pairs for case in pair]
     measure(cases, device, quick)

@@ -46,7 +46,8 @@ def attention(
     >>> loss = lambda query: attention(query, key, value, is_causal=True).square().sum()
     >>> _, product = jvp(grad(loss), (query,), (direction,))  # the Hessian times a direction
     """
-    from theorems.transformer.fast.compiled import Options, attend
+    from theorems.transformer.fast.blocks import Options
+    from theorems.transformer.fast.compiled import attend
 
     _require_tensors(query, key, value)
     _require_options(query, attn_mask, dropout_p, is_causal, scale)

@@ -19,6 +19,7 @@ import torch
 BLOCK = {"cpu": 2**17, "elsewhere": 2**25}
 #: Rows of a block at most, and at least where a row is long.
 MOST_ROWS, LEAST_ROWS = 128, 32
+MOST_ROWS_ELSEWHERE = 1024
 
 
 class Options(NamedTuple):
@@ -87,12 +88,13 @@ class Masked:
         return self.values.view(self.shape)
 
 
-def cuts(Z: int, m: int, n: int, causal: bool, device: Any) -> Iterator[Cut]:
+def cuts(Q: Any, K: Any, causal: bool) -> Iterator[Cut]:
     """Blocks in the order of rows; none where there are no keys, and all sums are empty."""
+    (Z, m), n, on_processor = Q.shape[:2], K.shape[1], Q.device.type == "cpu"
     if not n:
         return
-    budget = BLOCK["cpu" if device.type == "cpu" else "elsewhere"]
-    most = MOST_ROWS if device.type == "cpu" else 1024
+    budget = BLOCK["cpu" if on_processor else "elsewhere"]
+    most = MOST_ROWS if on_processor else MOST_ROWS_ELSEWHERE
     rows = max(1, min(m, most, max(LEAST_ROWS, budget // n)))
     together = max(1, min(Z, budget // (rows * n)))
     for first in range(0, Z, together):
@@ -175,7 +177,7 @@ def centre(P: Any, X: Any, spare: Any) -> Any:
 def forward(Q: Any, K: Any, V: Any, bias: Any, excluded: Any, options: Options) -> Any:
     """F, shape (Z, m, d_V)."""
     F, room = Q.new_zeros(*Q.shape[:2], V.shape[2]), Room(Q)
-    for cut in cuts(*Q.shape[:2], K.shape[1], options.causal, Q.device):
+    for cut in cuts(Q, K, options.causal):
         rows = Rows(room, cut, Q, K, bias, excluded, options)
         torch.bmm(rows.weights(room("weights", *rows.shape)), cut.tokens(V), out=cut.queries(F))
     return F
@@ -187,7 +189,7 @@ def gradient(
     """G_Q, G_K, G_V; G_B is added to what is given for it, if any."""
     G_Q, room = Q.new_zeros(Q.shape), Room(Q)
     G_K, G_V = (X.new_zeros(X.shape[0], X.shape[2], X.shape[1]) for X in (K, V))
-    for cut in cuts(*Q.shape[:2], K.shape[1], options.causal, Q.device):
+    for cut in cuts(Q, K, options.causal):
         rows = Rows(room, cut, Q, K, bias, excluded, options)
         P, W_rows = rows.weights(room("weights", *rows.shape)), cut.queries(W)
         _keys(G_V, cut).baddbmm_(W_rows.mT, P)
@@ -206,7 +208,7 @@ def differential(
 ) -> Any:
     """dF, shape (Z, m, d_V); directions that are None vanish."""
     dF, room, both = Q.new_zeros(*Q.shape[:2], V.shape[2]), Room(Q), _side_by_side(dQ, K, dK)
-    for cut in cuts(*Q.shape[:2], K.shape[1], options.causal, Q.device):
+    for cut in cuts(Q, K, options.causal):
         rows = Rows(room, cut, Q, K, bias, excluded, options)
         P = rows.weights(room("weights", *rows.shape))
         slope, out = rows.slopes(P, dQ, dK, dB, both, room("spare", *rows.shape)), cut.queries(dF)
@@ -228,7 +230,7 @@ def second_differential(
     dG_Q, room = Q.new_zeros(Q.shape), Room(Q)
     dG_K, dG_V = (X.new_zeros(X.shape[0], X.shape[2], X.shape[1]) for X in (K, V))
     both = _side_by_side(dQ, K, dK)
-    for cut in cuts(*Q.shape[:2], K.shape[1], options.causal, Q.device):
+    for cut in cuts(Q, K, options.causal):
         rows = Rows(room, cut, Q, K, bias, excluded, options)
         z, r, n = rows.shape
         # one above the other, so that sums over queries with two terms are one product: changes on top

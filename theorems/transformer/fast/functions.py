@@ -194,7 +194,7 @@ def gradient(
         return tuple(G.reshape(X.shape) for G, X in zip(found, (Q, K, V), strict=True))
     G_B = _zeros(bias) if of_bias else None
     found = _by_blocks(blocks.gradient, (W, Q, K, V), bias, excluded, G_B, options)
-    return (*found, G_B.to(bias.dtype)) if of_bias else found
+    return found if G_B is None else (*found, G_B.to(bias.dtype))
 
 
 def differential(
@@ -213,7 +213,7 @@ def second(
     operands = (W, Q, K, V, dW, dQ, dK, dV)
     found = _by_blocks(blocks.second_differential, operands, dB, bias, excluded, dG_B, options, of_values)
     dF, *of_operands = found
-    return (*of_operands, *([dF] if of_values else []), *([dG_B.to(bias.dtype)] if of_bias else []))
+    return (*of_operands, *([dF] if of_values else []), *([] if dG_B is None else [dG_B.to(bias.dtype)]))
 
 
 def _by_blocks(function: Callable[..., Any], operands: tuple[Any, ...], *rest: Any) -> Any:
@@ -325,7 +325,8 @@ def _differential(
     Q: Any, K: Any, V: Any, bias: Any, dQ: Any, dK: Any, dV: Any, dB: Any, excluded: Any, options: Options
 ) -> Any:
     P = _weights(Q, K, bias, excluded, options)
-    return formulas.differential(P, Q, K, V, *_or_zero((dQ, dK, dV), (Q, K, V)), dB, options.scale)
+    dQ, dK, dV = _or_zero((dQ, dK, dV), (Q, K, V))
+    return formulas.differential(P, Q, K, V, dQ, dK, dV, dB, options.scale)
 
 
 def _second(
