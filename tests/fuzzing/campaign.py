@@ -16,17 +16,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzzing.counterexamples import ALONE, Counterexample, certain, defined_somewhere, holds_somewhere, refuted, tells
+from tests.fuzzing.counterexamples import (
+    ALONE,
+    Counterexample,
+    certain,
+    defined_somewhere,
+    holds_somewhere,
+    normal_forms_apart,
+    refuted,
+)
 from tests.fuzzing.statements import Statement, statement
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
-from verify.checks.proofs import prove_claim, proved, size_symbol, spot_check, spot_sizes
+from verify.checks.proofs import prove_claim, proved, spot_sizes
 from verify.checks.record import UPHELD
 from verify.checks.settings import Settings
 from verify.vocabulary import AtMost
 
 #: Seconds of processor time after which a statement is given up: by the prover, and by numbers.
 PROVER, NUMBERS = 2.0, 1.5
-#: How far a normal form may be from the formula in floats, at two of three points.
+#: How far a normal form may be from the formula in floats.
 FAR = 1e-5
 CHUNK = 50
 
@@ -131,7 +139,12 @@ def asked(made: Statement) -> Outcome:
     except TooLong:
         outcome.counts.append("given up")
     derived = proof is not None and proof.proved
-    if proof is not None and not derived and not (proof.reason or "").endswith(("not derived", "remain")) and "remain" not in (proof.reason or ""):
+    if (
+        proof is not None
+        and not derived
+        and not (proof.reason or "").endswith(("not derived", "remain"))
+        and "remain" not in (proof.reason or "")
+    ):
         outcome.counts.append("not expressible to the prover")
     conditions = getattr(proof, "conditions", ()) if derived else ()
     level = 0
@@ -189,7 +202,9 @@ def _vacuous(made: Statement, proof: Any, outcome: Outcome) -> None:
     outcome.counts.append("defined nowhere and proved")
     if _is_upheld(made):
         outcome.counts.append("upheld by the whole check")
-        outcome.failure = _failure(made, proof, "upheld, and defined nowhere", "no generic inputs give both sides a value")
+        outcome.failure = _failure(
+            made, proof, "upheld, and defined nowhere", "no generic inputs give both sides a value"
+        )
 
 
 def _is_upheld(made: Statement) -> bool:
@@ -218,19 +233,13 @@ def _is_comparable(made: Statement) -> bool:
 
 
 def _wrong_normal_form(made: Statement, proof: Any) -> str | None:
-    """Where the normal forms of a made-up statement are not its sides in floats, at two points of three."""
-    apart = []
-    sizes = spot_sizes(made.claim, 1)
-    for k, chosen in enumerate(sizes):
-        values = {size_symbol(name): size for name, size in chosen.items()}
-        if any(condition.holds(values) is False for condition in proof.conditions):
-            continue
+    """Where the normal forms of a made-up statement are not its sides in floats."""
+    for k, sizes in enumerate(spot_sizes(made.claim, 1)):
         with contextlib.suppress(Exception):
-            spot = spot_check(made.claim, proof, chosen, k)
-            if spot.worst > FAR and tells(made.claim, chosen):
-                apart.append((spot.worst, chosen))
-    far = [(worst, chosen) for worst, chosen in apart if FAR < worst < float("inf")]
-    return f"apart by {far[0][0]:.3g} at {far[0][1]}" if len(far) >= 2 else None
+            apart = normal_forms_apart(made.claim, proof, sizes, k)
+            if apart is not None and apart > FAR:
+                return f"apart by {apart:.3g} at {sizes}"
+    return None
 
 
 def _failure(made: Statement, proof: Any, kind: str, evidence: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ import flint
 import numpy as np
 
 from verify.arithmetics import precision
+from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.proof import Proof, float_values
 from verify.checks.assumptions import satisfies
 from verify.checks.evaluation import as_balls, flat_objects, flat_tensor, one_of
 from verify.checks.proofs import real_symbol, size_symbol
@@ -157,7 +159,9 @@ def sides_at(claim: Claim, origin: Claim, example: Example, inputs: dict[str, An
             found.append(example.known[function])
             continue
         try:
-            value = claim.evaluate(decided(claim) if function is claim.the_formula else function, inputs or example.inputs)
+            value = claim.evaluate(
+                decided(claim) if function is claim.the_formula else function, inputs or example.inputs
+            )
             side = _flat(value)
         except Exception:  # a breaking may make nonsense of any kind
             side = None
@@ -248,7 +252,7 @@ def _false_at(statement: Statement, claim: Claim, origin: Claim, example: Exampl
         if before is None:
             return None
         holds = excess(origin, before)[0] <= EQUAL
-        if told and _shapes_differ(origin, before):
+        if told and statement.from_the_truth and _shapes_differ(origin, before):
             told = False
             if gap <= MARGIN:
                 return None
@@ -368,18 +372,48 @@ def holds_somewhere(statement: Statement) -> bool:
     return False
 
 
-def tells(claim: Claim, sizes: Mapping[str, int]) -> bool:
-    """Whether floats are as good as balls at generic inputs of these sizes: no inverse of what is singular, no step of a zero."""
-    example = _made(claim, Draw(tuple(sizes.items()), "generic", 5))
+# -- normal forms ------------------------------------------------------------------------------------------------------
+
+
+def normal_forms_apart(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) -> float | None:
+    """How far the normal forms of both sides are from the sides, relative to the larger one, at generic inputs of these sizes.
+
+    None where floats are not as good as balls: at an inverse of what is singular, at a step of zero.
+    """
+    example = _made(claim, Draw(tuple(sizes.items()), "generic", seed))
     floats = sides_at(claim, claim, example)
-    if floats is None:
-        return False
+    if floats is None or not _as_in_balls(claim, example, floats):
+        return None
+    values = {size_symbol(name): size for name, size in sizes.items()}
+    arrays = {name: value.numpy() for name, value in example.inputs.items() if hasattr(value, "numpy") and value.ndim}
+    scalars = {
+        real_symbol(name, spec): float(example.raw[name])
+        for name, spec in claim.parameters.items()
+        if isinstance(spec, Real)
+    }
+    if any(condition.holds({**values, **scalars}) is False for condition in proof.conditions):
+        return None
+    point = Point({**values, **scalars}, arrays)
+    scale = max(1.0, float(np.abs(floats.left).max()), float(np.abs(floats.right).max()))
+    found = []
+    for normal_form, plain in (
+        (proof.left, floats.right),
+        (proof.right, floats.left),
+    ):  # the formula is on the left in proofs
+        formal = float_values(normal_form, point)
+        found.append(float(np.abs(formal - plain).max()) / scale if formal.shape == plain.shape else np.inf)
+    return max(found)
+
+
+def _as_in_balls(claim: Claim, example: Example, floats: Sides) -> bool:
     try:
         with precision(BITS):
             inputs = claim.prepare(as_balls(example.raw))
             for function, plain in zip(_functions(claim), (floats.right, floats.left), strict=False):
                 exact = np.array([float(flint.arb(x).mid()) for x in flat_objects(claim.evaluate(function, inputs))])
-                if not np.abs(exact - plain).max(initial=0.0) <= MARGIN * max(1.0, float(np.abs(plain).max(initial=0.0))):
+                if not np.abs(exact - plain).max(initial=0.0) <= MARGIN * max(
+                    1.0, float(np.abs(plain).max(initial=0.0))
+                ):
                     return False
     except Exception:
         return False

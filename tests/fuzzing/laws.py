@@ -199,7 +199,9 @@ def guess(m: Maker, depth: int) -> tuple[str, str]:
             (f"inverse(eye({G}.shape[0]) + {G} - {G}.T)", "1"),
         ]
     )  # fmt: skip
-    factor = m.pick(["1", "1", "1", "rational(1, 2)", "sqrt({0})", "sqrt({1})", "sqrt({0} * {1})", "rational(1, 4)", "2", "sqrt(2)"])
+    factor = m.pick(
+        ["1", "1", "1", "rational(1, 2)", "sqrt({0})", "sqrt({1})", "sqrt({0} * {1})", "rational(1, 4)", "2", "sqrt(2)"]
+    )
     return norm.format(whole), f"{factor.format(m.size(a), m.size(b))} * ({bound})"
 
 
