@@ -41,7 +41,8 @@ CHUNK = 50
 #: What is counted.
 COUNTS = (
     "offered", "refuted by numbers", "proved", "proved and not refuted", "refuted and proved", "defined nowhere and proved",
-    "upheld by the whole check", "normal forms compared", "normal forms that differ", "not expressible to the prover", "neither proved nor refuted", "given up",
+    "upheld by the whole check", "normal forms compared", "normal forms that differ",
+    "not expressible to the prover", "neither proved nor refuted", "given up",
 )  # fmt: skip
 
 
@@ -147,12 +148,10 @@ def asked(made: Statement) -> Outcome:
     ):
         outcome.counts.append("not expressible to the prover")
     conditions = getattr(proof, "conditions", ()) if derived else ()
-    level = 0
     try:
         with at_most(NUMBERS):
             found = refuted(made, 0, conditions)
             if derived and (found is None or found.margin < ALONE):
-                level = 1
                 found = refuted(made, 1, conditions) or found
             if _is_comparable(made) and proof is not None and proof.left is not None:
                 outcome.counts.append("normal forms compared")
@@ -174,6 +173,11 @@ def asked(made: Statement) -> Outcome:
     elif found is None:
         outcome.counts.append("neither proved nor refuted")
     return outcome
+
+
+def _was_tried(reason: str) -> bool:
+    """Whether both sides ran on symbols, and the reason is what is left of their difference."""
+    return "remain" in reason or reason.endswith("not derived")
 
 
 def _judge(made: Statement, proof: Any, found: Counterexample, outcome: Outcome) -> None:

@@ -153,7 +153,6 @@ def _in_a_context(claim: Claim, rng: np.random.Generator) -> Statement | None:
     if not count:
         return None
     entry = int(rng.integers(count))
-    names = list(claim.parameters)
     matrices = [
         n for n, spec in _annotated(claim).items() if len(getattr(spec, "dims", ())) == 2 and n in _needed(claim)
     ]
@@ -162,7 +161,6 @@ def _in_a_context(claim: Claim, rng: np.random.Generator) -> Statement | None:
     z = m.pick(["F({0})", "N({0})", "absolute({0}[0, 0])"]).format(name) if name else "1"
     size = f"{name}.shape[{int(rng.integers(2))}]" if name else "2"
     left, right = laws.contexts(m, "left", "right", z, size)
-    needed = [item for item in _needed(claim) if item in left + right] if name else []
     arguments = ", ".join(dict.fromkeys(["left", "right", *([name] if name and name in left + right else [])]))
     sides = [parsed(f"lambda {arguments}: {side}").function for side in (left, right)]
     formula, oracle = claim.the_formula, claim.the_oracle
@@ -177,7 +175,6 @@ def _in_a_context(claim: Claim, rng: np.random.Generator) -> Statement | None:
 
         return _with_names(whole, _needed(claim), formula, oracle)
 
-    del names, needed
     new = changed(claim, _oracle=side(sides[0]), _formula=side(sides[1]))
     text = (
         f"{left}\n    <=\n{right}\nwhere left <= right is entry {entry} of\n"
@@ -382,7 +379,8 @@ def stated(m: Maker, source: str, said: str, old: tuple[str, str], new: tuple[st
         return None
     own = [formulas.said_of(name) for name in m.operands if name in formulas.PROPERTIES]
     shapes = ", ".join(f"{name} ({', '.join(formulas.OPERANDS[name])})" for name in m.operands)
-    text = f"{new[0]}\n    {'<=' if bound else '=='}\n{new[1]}\nfor {shapes}; {'; '.join([*own, *([f'{zero} = 0'] if zero else [])])}"
+    given = "; ".join([*own, *([f"{zero} = 0"] if zero else [])])
+    text = f"{new[0]}\n    {'<=' if bound else '=='}\n{new[1]}\nfor {shapes}; {given}"
     return Statement(0, 0, source, said, claim, origin, text.rstrip("; "), from_the_truth=from_the_truth)
 
 
