@@ -37,7 +37,7 @@ def main() -> int:
     for name in COUNTS:
         print(f"{found.counts[name]:8} {name}")
     print(f"{len(found.failures):8} failures; {options.json}")
-    return 1 if found.failures else 0
+    return 1 if found.failures else 130 if found.interrupted else 0
 
 
 if __name__ == "__main__":

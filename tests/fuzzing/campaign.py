@@ -83,6 +83,7 @@ class Tally:
     counts: collections.Counter[str] = field(default_factory=collections.Counter)
     by_source: dict[str, collections.Counter[str]] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
 
     def add(self, outcome: Outcome) -> None:
         self.counts.update(outcome.counts)
@@ -318,6 +319,7 @@ def campaign(count: int, seed: int, jobs: int, target: Path | None, first: int =
                 for found in pool.imap(chunk, works):
                     add(*found)
     except KeyboardInterrupt:
+        whole.interrupted = True
         print(f"\ninterrupted after {done} of {count}", file=sys.stderr)
     return whole
 
