@@ -7,6 +7,7 @@
 # make release  check every claim anew and keep the evidence in theorems/released.jsonl.xz, which a fresh install shows
 # make sdist    the source distribution, and tests run from it in an environment of its own
 # make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
+# make fuzz     random false statements, offered to the provers, COUNT=10000 SEED=0; what was tried, into report/fuzzing.json
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
 # make oldest   the oldest versions that pyproject.toml allows, in an environment of their own, on a sample of claims
 # make newest   the newest versions that pip finds there, likewise; torch is that of constraints.txt, or TORCH=torch==...
@@ -17,9 +18,12 @@ WORKERS ?= 2
 #: Claims that other versions are tried on: every numbered theorem, and the figures that need forward derivatives.
 SAMPLE ?= '*.thm-*' 'hessian.fig*'
 TORCH ?= -c constraints.txt torch
+#: Of random false statements: how many, and the seed that all of them follow from.
+COUNT ?= 10000
+SEED ?= 0
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test audit elsewhere lint release sdist mutants benchmark oldest newest clean
+.PHONY: report docs test audit elsewhere lint release sdist mutants fuzz benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -92,6 +96,9 @@ mutants: $(VENV)/ready
 	rm -rf mutants
 	$(BIN)/mutmut run --max-children $(WORKERS) $(foreach module,$(MODULES),'$(module)')
 	$(BIN)/mutmut results
+
+fuzz: $(VENV)/ready
+	$(BIN)/python -m tests.fuzzing --count $(COUNT) --seed $(SEED) --jobs $(WORKERS)
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -11,14 +11,18 @@ from tests.fuzzing.statements import SOURCES, statement
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzzing", description="Random false statements, offered to the provers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzzing", description="Random false statements, offered to the provers."
+    )
     parser.add_argument("--count", type=int, default=10_000, help="how many statements")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     parser.add_argument("--source", choices=list(SOURCES), help="only statements of one source")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one statement, in full")
-    parser.add_argument("--json", type=Path, default=Path("report/fuzzing.json"), help="where what was tried is written")
+    parser.add_argument(
+        "--json", type=Path, default=Path("report/fuzzing.json"), help="where what was tried is written"
+    )
     options = parser.parse_args()
     if options.only is not None:
         made = statement(options.seed, options.only, options.source)
@@ -33,7 +37,7 @@ def main() -> int:
     for name in COUNTS:
         print(f"{found.counts[name]:8} {name}")
     print(f"{len(found.failures):8} failures; {options.json}")
-    return 1 if found.failures else 0
+    return 1 if found.failures else 130 if found.interrupted else 0
 
 
 if __name__ == "__main__":

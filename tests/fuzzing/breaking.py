@@ -42,7 +42,15 @@ WAYS: dict[str, Way] = {}
 
 
 #: Ways that are tried less often, since they are seldom near a rule.
-RARE = ("factor below 1", "negative factor", "absolute value", "quotient", "factor of a size", "decision on a size", "a bit less")
+RARE = (
+    "factor below 1",
+    "negative factor",
+    "absolute value",
+    "quotient",
+    "factor of a size",
+    "decision on a size",
+    "a bit less",
+)
 
 
 def way(name: str) -> Callable[[Way], Way]:
@@ -154,7 +162,12 @@ def _sign(node: ast.expr, scope: Scope) -> ast.expr | None:
 def _operation(node: ast.expr, scope: Scope) -> ast.expr | None:
     if not isinstance(node, ast.BinOp):
         return None
-    others = {ast.MatMult: [ast.Mult], ast.Mult: [ast.MatMult, ast.Add, ast.Div], ast.Div: [ast.Mult], ast.Add: [ast.Mult]}
+    others = {
+        ast.MatMult: [ast.Mult],
+        ast.Mult: [ast.MatMult, ast.Add, ast.Div],
+        ast.Div: [ast.Mult],
+        ast.Add: [ast.Mult],
+    }
     options = others.get(type(node.op))  # type: ignore[call-overload]
     return ast.BinOp(node.left, scope.pick(options)(), node.right) if options else None
 
@@ -193,7 +206,9 @@ def _transpose(node: ast.expr, scope: Scope) -> ast.expr | None:
         return node.value
     if isinstance(node, ast.Name) and node.id not in scope.matrices:
         return None
-    is_matrix = isinstance(node, (ast.Name, ast.Call)) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
+    is_matrix = isinstance(node, (ast.Name, ast.Call)) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+    )
     return ast.Attribute(node, "T", ast.Load()) if is_matrix else None
 
 
@@ -314,7 +329,9 @@ def _quotient(node: ast.expr, scope: Scope) -> ast.expr | None:
     if not isinstance(node, ast.Call):
         return None
     x = _text(node)
-    return expression(scope.pick([f"1 / (1 + {x})", f"{x} / (1 + {x})", f"1 - 1 / (1 + {x})", f"{x} / (1 + absolute({x}))"]))
+    return expression(
+        scope.pick([f"1 / (1 + {x})", f"{x} / (1 + {x})", f"1 - 1 / (1 + {x})", f"{x} / (1 + absolute({x}))"])
+    )
 
 
 @way("factor of a size")

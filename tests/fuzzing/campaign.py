@@ -16,24 +16,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzzing.counterexamples import ALONE, Counterexample, certain, defined_somewhere, holds_somewhere, refuted, tells
+from tests.fuzzing.counterexamples import (
+    ALONE,
+    Counterexample,
+    certain,
+    defined_somewhere,
+    holds_somewhere,
+    normal_forms_apart,
+    refuted,
+)
 from tests.fuzzing.statements import Statement, statement
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
-from verify.checks.proofs import prove_claim, proved, size_symbol, spot_check, spot_sizes
+from verify.checks.proofs import prove_claim, proved, spot_sizes
 from verify.checks.record import UPHELD
 from verify.checks.settings import Settings
 from verify.vocabulary import AtMost
 
 #: Seconds of processor time after which a statement is given up: by the prover, and by numbers.
 PROVER, NUMBERS = 2.0, 1.5
-#: How far a normal form may be from the formula in floats, at two of three points.
+#: How far a normal form may be from the formula in floats.
 FAR = 1e-5
 CHUNK = 50
 
 #: What is counted.
 COUNTS = (
     "offered", "refuted by numbers", "proved", "proved and not refuted", "refuted and proved", "defined nowhere and proved",
-    "upheld by the whole check", "normal forms compared", "normal forms that differ", "not expressible to the prover", "neither proved nor refuted", "given up",
+    "upheld by the whole check", "normal forms compared", "normal forms that differ",
+    "not expressible to the prover", "neither proved nor refuted", "given up",
 )  # fmt: skip
 
 
@@ -74,6 +83,7 @@ class Tally:
     counts: collections.Counter[str] = field(default_factory=collections.Counter)
     by_source: dict[str, collections.Counter[str]] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
 
     def add(self, outcome: Outcome) -> None:
         self.counts.update(outcome.counts)
@@ -131,15 +141,18 @@ def asked(made: Statement) -> Outcome:
     except TooLong:
         outcome.counts.append("given up")
     derived = proof is not None and proof.proved
-    if proof is not None and not derived and not (proof.reason or "").endswith(("not derived", "remain")) and "remain" not in (proof.reason or ""):
+    if (
+        proof is not None
+        and not derived
+        and not (proof.reason or "").endswith(("not derived", "remain"))
+        and "remain" not in (proof.reason or "")
+    ):
         outcome.counts.append("not expressible to the prover")
     conditions = getattr(proof, "conditions", ()) if derived else ()
-    level = 0
     try:
         with at_most(NUMBERS):
             found = refuted(made, 0, conditions)
             if derived and (found is None or found.margin < ALONE):
-                level = 1
                 found = refuted(made, 1, conditions) or found
             if _is_comparable(made) and proof is not None and proof.left is not None:
                 outcome.counts.append("normal forms compared")
@@ -161,6 +174,11 @@ def asked(made: Statement) -> Outcome:
     elif found is None:
         outcome.counts.append("neither proved nor refuted")
     return outcome
+
+
+def _was_tried(reason: str) -> bool:
+    """Whether both sides ran on symbols, and the reason is what is left of their difference."""
+    return "remain" in reason or reason.endswith("not derived")
 
 
 def _judge(made: Statement, proof: Any, found: Counterexample, outcome: Outcome) -> None:
@@ -189,7 +207,9 @@ def _vacuous(made: Statement, proof: Any, outcome: Outcome) -> None:
     outcome.counts.append("defined nowhere and proved")
     if _is_upheld(made):
         outcome.counts.append("upheld by the whole check")
-        outcome.failure = _failure(made, proof, "upheld, and defined nowhere", "no generic inputs give both sides a value")
+        outcome.failure = _failure(
+            made, proof, "upheld, and defined nowhere", "no generic inputs give both sides a value"
+        )
 
 
 def _is_upheld(made: Statement) -> bool:
@@ -218,19 +238,13 @@ def _is_comparable(made: Statement) -> bool:
 
 
 def _wrong_normal_form(made: Statement, proof: Any) -> str | None:
-    """Where the normal forms of a made-up statement are not its sides in floats, at two points of three."""
-    apart = []
-    sizes = spot_sizes(made.claim, 1)
-    for k, chosen in enumerate(sizes):
-        values = {size_symbol(name): size for name, size in chosen.items()}
-        if any(condition.holds(values) is False for condition in proof.conditions):
-            continue
+    """Where the normal forms of a made-up statement are not its sides in floats."""
+    for k, sizes in enumerate(spot_sizes(made.claim, 1)):
         with contextlib.suppress(Exception):
-            spot = spot_check(made.claim, proof, chosen, k)
-            if spot.worst > FAR and tells(made.claim, chosen):
-                apart.append((spot.worst, chosen))
-    far = [(worst, chosen) for worst, chosen in apart if FAR < worst < float("inf")]
-    return f"apart by {far[0][0]:.3g} at {far[0][1]}" if len(far) >= 2 else None
+            apart = normal_forms_apart(made.claim, proof, sizes, k)
+            if apart is not None and apart > FAR:
+                return f"apart by {apart:.3g} at {sizes}"
+    return None
 
 
 def _failure(made: Statement, proof: Any, kind: str, evidence: str) -> dict[str, Any]:
@@ -305,6 +319,7 @@ def campaign(count: int, seed: int, jobs: int, target: Path | None, first: int =
                 for found in pool.imap(chunk, works):
                     add(*found)
     except KeyboardInterrupt:
+        whole.interrupted = True
         print(f"\ninterrupted after {done} of {count}", file=sys.stderr)
     return whole
 

@@ -188,7 +188,12 @@ def _constant(m: Maker, dims: Dims, depth: int) -> str | None:
     rows, columns = map(m.size, dims)
     if dims[0] == dims[1] and len(dims[0]) == 2:
         one, other = dims[0]
-        return m.pick([f"eye({rows})", f"commutation_matrix({m.size((one,))}, {m.size((other,))})" if one == other else f"eye({rows})"])
+        return m.pick(
+            [
+                f"eye({rows})",
+                f"commutation_matrix({m.size((one,))}, {m.size((other,))})" if one == other else f"eye({rows})",
+            ]
+        )
     if dims[0] == dims[1]:
         return f"eye({rows})"
     if dims[1] == () and len(dims[0]) == 1:
@@ -236,9 +241,9 @@ def _rows(m: Maker, dims: Dims, depth: int) -> str | None:
 
 
 def _power(m: Maker, dims: Dims, depth: int) -> str:
-    return m.pick(["({0}) ** 2", "1 / (1 + ({0}) ** 2)", "sqrt(1 + ({0}) ** 2)", "log(1 + ({0}) ** 2)", "sqrt(({0}) ** 2)"]).format(
-        m.formula(dims, depth)
-    )
+    return m.pick(
+        ["({0}) ** 2", "1 / (1 + ({0}) ** 2)", "sqrt(1 + ({0}) ** 2)", "log(1 + ({0}) ** 2)", "sqrt(({0}) ** 2)"]
+    ).format(m.formula(dims, depth))
 
 
 MAKERS: list[Rule] = [
@@ -256,7 +261,10 @@ NORMED: list[Rule] = [
 
 def maker(rng: np.random.Generator, of_norms: bool = False) -> Maker:
     """A maker with two to four operands, some of them with a property, and scalars."""
-    operands = ["X", *rng.choice([name for name in PLAIN if name != "X"], int(rng.integers(1, 3)), replace=False).tolist()]
+    operands = [
+        "X",
+        *rng.choice([name for name in PLAIN if name != "X"], int(rng.integers(1, 3)), replace=False).tolist(),
+    ]
     if rng.random() < 0.4:
         operands.append(str(rng.choice(list(PROPERTIES))))
     return Maker(rng, operands, ["c", "s"] if rng.random() < 0.4 else [], of_norms)

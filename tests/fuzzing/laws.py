@@ -26,6 +26,21 @@ def _two(m: Maker, depth: int) -> tuple[str, str]:
     return m.formula(dims, depth), m.formula(dims, depth)
 
 
+def _square_product(m: Maker, depth: int) -> tuple[str, str]:
+    a, b = m.dim(), m.dim() if m.rng.random() < 0.6 else ()
+    return m.formula((a, b), depth), m.formula((b, a), depth)
+
+
+def _there_and_back(m: Maker, depth: int) -> tuple[str, str]:
+    a, b = m.dim(), m.dim()
+    return m.formula((a, b), depth), m.formula((b, a), depth)
+
+
+def _squares(m: Maker, depth: int) -> tuple[str, str]:
+    dim = m.dim()
+    return m.formula((dim, dim), depth), m.formula((dim, dim), depth)
+
+
 def _of(text: str, made: Callable[[Maker, int], object]) -> Law:
     """A statement "left = right" or "left <= right" in the matrices A, B that are drawn."""
     separator = " <= " if " <= " in text else " == "
@@ -58,16 +73,16 @@ IDENTITIES: list[Law] = [
     _of("(1 + {A} ** 2) ** 2 / (1 + {A} ** 2) == 1 + {A} ** 2", _two),
     _of("inverse({A}) @ {A} == eye({A}.shape[0])", _square),
     _of("inverse({A} @ {A}.T) @ {A} @ {A}.T == eye({A}.shape[0])", _square),
-    _of("inverse({A} @ {B}) @ {A} @ {B} == eye({A}.shape[0])", lambda m, depth: _square_product(m, depth)),
+    _of("inverse({A} @ {B}) @ {A} @ {B} == eye({A}.shape[0])", _square_product),
     _of("inverse({A} + {A}.T) @ ({A} + {A}.T) == eye({A}.shape[0])", _square),
     _of("inverse({A}.T) == inverse({A}).T", _square),
     _of("inverse(kron(eye({A}.shape[0]), {A})) == kron(eye({A}.shape[0]), inverse({A}))", _square),
-    _of("inverse(commutation_matrix({A}.shape[0], {A}.shape[1])) @ vec_r({A}.T) == vec_r({A})", lambda m, d: _two(m, d)),
-    _of("expm({A} @ {B}) @ {A} == {A} @ expm({B} @ {A})", lambda m, depth: _there_and_back(m, depth)),
+    _of("inverse(commutation_matrix({A}.shape[0], {A}.shape[1])) @ vec_r({A}.T) == vec_r({A})", _two),
+    _of("expm({A} @ {B}) @ {A} == {A} @ expm({B} @ {A})", _there_and_back),
     _of("expm({A} - {A}.T) @ expm({A}.T - {A}) == eye({A}.shape[0])", _square),
     _of("expm({A}.T) == expm({A}).T", _square),
     _of("expm({A}) @ {A} == {A} @ expm({A})", _square),
-    _of("commutation_matrix({A}.shape[0], {A}.shape[1]) @ vec_r({A}.T) == vec_r({A})", lambda m, d: _two(m, d)),
+    _of("commutation_matrix({A}.shape[0], {A}.shape[1]) @ vec_r({A}.T) == vec_r({A})", _two),
     _of("vec_r({A} @ {B}) == kron({A}, eye({B}.shape[1])) @ vec_r({B})", _pair),
     _of("vec_c({A} @ {B}) == kron(eye({B}.shape[1]), {A}) @ vec_c({B})", _pair),
     _of("kron({A}, {B}) @ kron({A}.T, {B}.T) == kron({A} @ {A}.T, {B} @ {B}.T)", _pair),
@@ -106,18 +121,18 @@ NEAR: list[Law] = [
     _of("row_sums(softmax({A}) * {B}) == row_sums({B})", _two),
     _of("softmax({A}) * row_sums(exp({B})) == exp({A})", _two),
     _of("exp({A}) @ exp({A}) == exp(2 * {A})", _square),
-    _of("expm({A} + {B}) == expm({A}) @ expm({B})", lambda m, d: _squares(m, d)),
-    _of("expm({A}) @ expm(-{B}) == eye({A}.shape[0])", lambda m, d: _squares(m, d)),
-    _of("expm({A}) @ {B} == {B} @ expm({A})", lambda m, d: _squares(m, d)),
+    _of("expm({A} + {B}) == expm({A}) @ expm({B})", _squares),
+    _of("expm({A}) @ expm(-{B}) == eye({A}.shape[0])", _squares),
+    _of("expm({A}) @ {B} == {B} @ expm({A})", _squares),
     _of("expm({A}).T == expm({A})", _square),
-    _of("expm({A} @ {B}) @ diag(row_sums({A})) @ {A} == {A} @ expm({B} @ {A})", lambda m, d: _there_and_back(m, d)),
-    _of("diag(row_sums({A})) @ expm({A} @ {B}) @ {A} == diag(row_sums({A})) @ {A} @ expm({A}.T @ {B}.T)", lambda m, d: _there_and_back(m, d)),
-    _of("(expm({A} @ {B}) * {A}[:1, :1]) @ ({A} * row_sums({A})) == {A} @ expm({B} @ {A}) * row_sums({A})", lambda m, d: _there_and_back(m, d)),
-    _of("inverse({A} + {B}) @ {A} == eye({A}.shape[0])", lambda m, d: _squares(m, d)),
-    _of("inverse({A} + {B}) == inverse({A}) + inverse({B})", lambda m, d: _squares(m, d)),
-    _of("inverse({A} @ {B}) == inverse({A}) @ inverse({B})", lambda m, d: _squares(m, d)),
-    _of("inverse({A} @ {B}) @ {A} @ diag(row_sums({B})) @ {B} == diag(row_sums({A}))", lambda m, d: _squares(m, d)),
-    _of("inverse({A}) @ diag(row_sums({B})) @ {A} == diag(row_sums({B}))", lambda m, d: _squares(m, d)),
+    _of("expm({A} @ {B}) @ diag(row_sums({A})) @ {A} == {A} @ expm({B} @ {A})", _there_and_back),
+    _of("diag(row_sums({A})) @ expm({A} @ {B}) @ {A} == diag(row_sums({A})) @ {A} @ expm({A}.T @ {B}.T)", _there_and_back),
+    _of("(expm({A} @ {B}) * {A}[:1, :1]) @ ({A} * row_sums({A})) == {A} @ expm({B} @ {A}) * row_sums({A})", _there_and_back),
+    _of("inverse({A} + {B}) @ {A} == eye({A}.shape[0])", _squares),
+    _of("inverse({A} + {B}) == inverse({A}) + inverse({B})", _squares),
+    _of("inverse({A} @ {B}) == inverse({A}) @ inverse({B})", _squares),
+    _of("inverse({A} @ {B}) @ {A} @ diag(row_sums({B})) @ {B} == diag(row_sums({A}))", _squares),
+    _of("inverse({A}) @ diag(row_sums({B})) @ {A} == diag(row_sums({B}))", _squares),
     _of("inverse({A}) * {A} == eye({A}.shape[0])", _square),
     _of("inverse({A}) == {A}.T", _square),
     _of("concatenate([{A}, {B}], axis=1)[:, {A}.shape[1]:] == {A}", _two),
@@ -127,11 +142,11 @@ NEAR: list[Law] = [
     _of("[{A}, {B}] == [{A}, {A}]", _two),
     _of("[{A}, {A}] == [{A}, {B}]", _two),
     _of("concatenate([{A}, {B}], axis=0) == concatenate([{A}, {A}], axis=0)", _two),
-    _of("trace({A} @ {B}) == trace({A}) * trace({B})", lambda m, d: _squares(m, d)),
-    _of("kron({A}, {B}) == kron({B}, {A})", lambda m, d: _squares(m, d)),
+    _of("trace({A} @ {B}) == trace({A}) * trace({B})", _squares),
+    _of("kron({A}, {B}) == kron({B}, {A})", _squares),
     _of("vec_r({A}) == vec_c({A})", _square),
     _of("commutation_matrix({A}.shape[0], {A}.shape[1]) @ vec_r({A}) == vec_r({A})", _square),
-    _of("{A} @ {B} == {B} @ {A}", lambda m, d: _squares(m, d)),
+    _of("{A} @ {B} == {B} @ {A}", _squares),
     _of("({A})[1:2] == ({A})[:1]", _two),
     _of("summed({A}.shape[0], lambda i: {A}[i:i + 1].T @ {B}[:1]) == {A}.T @ {B}", _two),
     _of("normalize_rows({A} * row_sums({B})) == normalize_rows({A})", _two),
@@ -147,10 +162,12 @@ NEAR_PROPERTIES = {
           "row_sums({Z} * {Z} * X) == ones({Z}.shape[0], 1)", "row_sums({Z} * {Z} * X) == row_sums(X)",
           "({Z} @ {Z}.T) @ X == ones({Z}.shape[0], 1) @ ones(1, {Z}.shape[0]) @ X",
           "summed({Z}.shape[0], lambda i: X[i:i + 1] * total({Z}[i:i + 1] * {Z}[:1])) == ones(1, {Z}.shape[0]) @ X"],
-    "P": ["{Z} @ {Z}.T == {Z}", "{Z}.T @ {Z} == {Z}", "{Z} * {Z} == {Z}", "{Z}.T == {Z}", "{Z} @ diag(diag_part(X.T @ X)) @ {Z} == {Z}",
+    "P": ["{Z} @ {Z}.T == {Z}", "{Z}.T @ {Z} == {Z}", "{Z} * {Z} == {Z}", "{Z}.T == {Z}",
+          "{Z} @ diag(diag_part(X.T @ X)) @ {Z} == {Z}",
           "{Z} @ diag(diag_part(X.T @ X)) @ {Z} == {Z} @ diag(diag_part(X.T @ X))", "trace({Z}) * {Z} == {Z}"],
-    "Q": ["{Z} @ {Z}.T == eye({Z}.shape[0])", "{Z}.T @ diag(row_sums(X)) @ {Z} == eye({Z}.shape[1])", "row_sums({Z} * {Z}) == ones({Z}.shape[0], 1)",
-          "{Z}.T @ (X * row_sums({Z})) == {Z}.T @ X", "{Z}.T @ ({Z} * row_sums(X)) == eye({Z}.shape[1]) * total(X)"],
+    "Q": ["{Z} @ {Z}.T == eye({Z}.shape[0])", "{Z}.T @ diag(row_sums(X)) @ {Z} == eye({Z}.shape[1])",
+          "row_sums({Z} * {Z}) == ones({Z}.shape[0], 1)", "{Z}.T @ (X * row_sums({Z})) == {Z}.T @ X",
+          "{Z}.T @ ({Z} * row_sums(X)) == eye({Z}.shape[1]) * total(X)"],
 }  # fmt: skip
 
 
@@ -161,11 +178,6 @@ def near(m: Maker, depth: int) -> tuple[str, str]:
         left, right = m.pick(NEAR_PROPERTIES[own[0]]).format(Z=own[0]).split(" == ")
         return left, right
     return m.pick(NEAR)(m, depth)  # type: ignore[return-value]
-
-
-def _squares(m: Maker, depth: int) -> tuple[str, str]:
-    dim = m.dim()
-    return m.formula((dim, dim), depth), m.formula((dim, dim), depth)
 
 
 def guess(m: Maker, depth: int) -> tuple[str, str]:
@@ -199,18 +211,10 @@ def guess(m: Maker, depth: int) -> tuple[str, str]:
             (f"inverse(eye({G}.shape[0]) + {G} - {G}.T)", "1"),
         ]
     )  # fmt: skip
-    factor = m.pick(["1", "1", "1", "rational(1, 2)", "sqrt({0})", "sqrt({1})", "sqrt({0} * {1})", "rational(1, 4)", "2", "sqrt(2)"])
+    factor = m.pick(
+        ["1", "1", "1", "rational(1, 2)", "sqrt({0})", "sqrt({1})", "sqrt({0} * {1})", "rational(1, 4)", "2", "sqrt(2)"]
+    )
     return norm.format(whole), f"{factor.format(m.size(a), m.size(b))} * ({bound})"
-
-
-def _square_product(m: Maker, depth: int) -> tuple[str, str]:
-    a, b = m.dim(), m.dim() if m.rng.random() < 0.6 else ()
-    return m.formula((a, b), depth), m.formula((b, a), depth)
-
-
-def _there_and_back(m: Maker, depth: int) -> tuple[str, str]:
-    a, b = m.dim(), m.dim()
-    return m.formula((a, b), depth), m.formula((b, a), depth)
 
 
 #: By the property of an operand Z.
@@ -220,7 +224,8 @@ OF_PROPERTIES = {
           "inverse(eye({Z}.shape[0]) + {Z}).T == inverse(eye({Z}.shape[0]) - {Z})", "diag_part({Z}) == 0 * diag_part({Z})"],
     "U": ["row_sums({Z} * {Z}) == ones({Z}.shape[0], 1)", "total({Z} * {Z}) == {Z}.shape[0] + 0 * total({Z})",
           "normalize_rows({Z}) == {Z}", "diag_part({Z} @ {Z}.T) == ones({Z}.shape[0], 1)",
-          "summed({Z}.shape[0], lambda i: {Z}[i:i + 1] @ {Z}[i:i + 1].T * ({Z} @ {Z}.T)[i, i]) == {Z}.shape[0] + 0 * {Z}[:1] @ {Z}[:1].T",
+          "summed({Z}.shape[0], lambda i: {Z}[i:i + 1] @ {Z}[i:i + 1].T * ({Z} @ {Z}.T)[i, i])"
+          " == {Z}.shape[0] + 0 * {Z}[:1] @ {Z}[:1].T",
           "summed({Z}.shape[0], lambda i: {Z}[i:i + 1] * total({Z}[i:i + 1] * {Z}[i:i + 1])) == ones(1, {Z}.shape[0]) @ {Z}"],
     "P": ["{Z} @ {Z} == {Z}", "{Z} @ {Z} @ {Z} == {Z}", "trace({Z} @ {Z}) == trace({Z})",
           "expm({Z}) @ {Z} - {Z} @ expm({Z}) == 0 * {Z}", "{Z} @ G @ {Z} @ {Z} == {Z} @ G @ {Z}"],
@@ -292,7 +297,7 @@ INEQUALITIES: list[Law] = [
     _of("maximum(absolute({A} @ {B})) <= F({A}) * F({B})", _pair),
     _of("maximum(absolute({A})) <= absolute({A})", _two),
     _of("F({A} * {B}) <= F({A}) * F({B})", _two),
-    _of("maximum(absolute(softmax({A}) @ {B})) <= maximum(absolute({B}))", lambda m, depth: _there_and_back(m, depth)),
+    _of("maximum(absolute(softmax({A}) @ {B})) <= maximum(absolute({B}))", _there_and_back),
     _of("F(diag({A}[:1].T)) <= F({A}[:1])", _two),
     _of("absolute(trace({A})) <= sqrt({A}.shape[0]) * F({A})", _square),
     _of("F({A}) <= F({A})", _two),

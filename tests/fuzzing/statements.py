@@ -153,14 +153,14 @@ def _in_a_context(claim: Claim, rng: np.random.Generator) -> Statement | None:
     if not count:
         return None
     entry = int(rng.integers(count))
-    names = list(claim.parameters)
-    matrices = [n for n, spec in _annotated(claim).items() if len(getattr(spec, "dims", ())) == 2 and n in _needed(claim)]
+    matrices = [
+        n for n, spec in _annotated(claim).items() if len(getattr(spec, "dims", ())) == 2 and n in _needed(claim)
+    ]
     m = Maker(rng, ["X"])
     name = m.pick(matrices) if matrices else None
     z = m.pick(["F({0})", "N({0})", "absolute({0}[0, 0])"]).format(name) if name else "1"
     size = f"{name}.shape[{int(rng.integers(2))}]" if name else "2"
     left, right = laws.contexts(m, "left", "right", z, size)
-    needed = [item for item in _needed(claim) if item in left + right] if name else []
     arguments = ", ".join(dict.fromkeys(["left", "right", *([name] if name and name in left + right else [])]))
     sides = [parsed(f"lambda {arguments}: {side}").function for side in (left, right)]
     formula, oracle = claim.the_formula, claim.the_oracle
@@ -175,7 +175,6 @@ def _in_a_context(claim: Claim, rng: np.random.Generator) -> Statement | None:
 
         return _with_names(whole, _needed(claim), formula, oracle)
 
-    del names, needed
     new = changed(claim, _oracle=side(sides[0]), _formula=side(sides[1]))
     text = (
         f"{left}\n    <=\n{right}\nwhere left <= right is entry {entry} of\n"
@@ -276,10 +275,19 @@ def _hypothesis_added(claim: Claim, rng: np.random.Generator) -> Statement | Non
     if not matrices:
         return None
     name = matrices[int(rng.integers(len(matrices)))]
-    properties = ["has unit rows", "has orthonormal columns", "has orthonormal rows", "is symmetric", "is skew", "is idempotent"]
+    properties = [
+        "has unit rows",
+        "has orthonormal columns",
+        "has orthonormal rows",
+        "is symmetric",
+        "is skew",
+        "is idempotent",
+    ]
     words = [" ", ""] + [word for text in claim.assumption_texts for word in text.split()]
     added = Hypothesis(properties[int(rng.integers(len(properties)))], name, words[int(rng.integers(len(words)))])
-    if added.property in [item.property for item in claim.hypotheses if isinstance(item, Hypothesis) and item.of == name]:
+    if added.property in [
+        item.property for item in claim.hypotheses if isinstance(item, Hypothesis) and item.of == name
+    ]:
         return None
     base = _formula_broken(claim, rng)
     if base is None:
@@ -362,7 +370,7 @@ def _broken_text(m: Maker, text: str) -> tuple[str, str] | None:
     return None if found is None else (found[0], found[1].text.partition(":")[2].strip())
 
 
-def _stated(m: Maker, source: str, said: str, old: tuple[str, str], new: tuple[str, str], bound: bool, zero: str | None = None,
+def stated(m: Maker, source: str, said: str, old: tuple[str, str], new: tuple[str, str], bound: bool, zero: str | None = None,
             from_the_truth: bool = True) -> Statement | None:  # fmt: skip
     try:
         claim = made_up(m, *new, bound, zero)
@@ -371,7 +379,8 @@ def _stated(m: Maker, source: str, said: str, old: tuple[str, str], new: tuple[s
         return None
     own = [formulas.said_of(name) for name in m.operands if name in formulas.PROPERTIES]
     shapes = ", ".join(f"{name} ({', '.join(formulas.OPERANDS[name])})" for name in m.operands)
-    text = f"{new[0]}\n    {'<=' if bound else '=='}\n{new[1]}\nfor {shapes}; {'; '.join([*own, *([f'{zero} = 0'] if zero else [])])}"
+    given = "; ".join([*own, *([f"{zero} = 0"] if zero else [])])
+    text = f"{new[0]}\n    {'<=' if bound else '=='}\n{new[1]}\nfor {shapes}; {given}"
     return Statement(0, 0, source, said, claim, origin, text.rstrip("; "), from_the_truth=from_the_truth)
 
 
@@ -381,7 +390,7 @@ def _law(rng: np.random.Generator) -> Statement | None:
     kind, sides, zero = rng.random(), None, None
     if kind < 0.35:
         sides = laws.near(m, int(rng.choice([0, 0, 1])))
-        return _stated(m, "made-up identity", "near a rule", sides, sides, False, from_the_truth=False)
+        return stated(m, "made-up identity", "near a rule", sides, sides, False, from_the_truth=False)
     if kind < 0.55 and any(name in formulas.PROPERTIES for name in m.operands):
         sides = laws.of_a_property(m, depth)
     elif kind < 0.6:
@@ -401,16 +410,18 @@ def _law(rng: np.random.Generator) -> Statement | None:
     return _one_side_broken(m, "made-up identity", sides, bound=False, zero=zero)
 
 
-def _one_side_broken(m: Maker, source: str, sides: tuple[str, str], bound: bool, zero: str | None = None) -> Statement | None:
+def _one_side_broken(
+    m: Maker, source: str, sides: tuple[str, str], bound: bool, zero: str | None = None
+) -> Statement | None:
     if m.rng.random() < 0.15:
-        return _stated(m, source, "as it is", sides, sides, bound, zero)
+        return stated(m, source, "as it is", sides, sides, bound, zero)
     k = int(m.rng.integers(2))
     found = _broken_text(m, sides[k])
     if found is None:
         return None
     said, text = found
     new = (text, sides[1]) if k == 0 else (sides[0], text)
-    return _stated(m, source, said, sides, new, bound, zero)
+    return stated(m, source, said, sides, new, bound, zero)
 
 
 def _formula(rng: np.random.Generator) -> Statement | None:
@@ -426,7 +437,7 @@ def _inequality(rng: np.random.Generator) -> Statement | None:
     guessed = rng.random() < 0.35
     sides = laws.guess(m, depth) if guessed else m.pick(laws.INEQUALITIES)(m, depth)
     if guessed and rng.random() < 0.7:
-        return _stated(m, "made-up inequality", "guessed", sides, sides, True, from_the_truth=False)
+        return stated(m, "made-up inequality", "guessed", sides, sides, True, from_the_truth=False)
     old, said = sides, []
     A = m.pick(m.operands)
     for _ in range(int(rng.choice([0, 1, 1, 1, 2]))):
@@ -440,7 +451,7 @@ def _inequality(rng: np.random.Generator) -> Statement | None:
         if found is not None:
             said.append(found[0])
             sides = (found[1], sides[1]) if k == 0 else (sides[0], found[1])
-    return _stated(m, "made-up inequality", "; ".join(said) or "as it is", old, sides, True, from_the_truth=False)
+    return stated(m, "made-up inequality", "; ".join(said) or "as it is", old, sides, True, from_the_truth=False)
 
 
 MAKERS: dict[str, Callable[[np.random.Generator], Statement | None]] = {
@@ -450,6 +461,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Statement | None]] = {
     "inequality": _inequality,
     "formula": _formula,
 }
+
 
 #: What is compared: the formula's value, or its structural defect.
 def decided(claim: Claim) -> Callable[..., Any]:

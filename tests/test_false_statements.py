@@ -1,0 +1,136 @@
+"""Nothing false is proved: a fixed sample of the fuzzer's statements, and defects of the provers that it finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fuzzing.breaking import WAYS, Scope, broken
+from tests.fuzzing.campaign import Tally, campaign, described, tried
+from tests.fuzzing.counterexamples import certain, refuted
+from tests.fuzzing.formulas import Maker
+from tests.fuzzing.planting import DEFECTS, Defect
+from tests.fuzzing.statements import made_up, stated, statement
+from tests.fuzzing.written import parsed, written
+from theorems.norms import products
+from verify.vocabulary import Real, Shape
+
+#: How many statements of each source are tried here, of seed 0; `make fuzz` tries thousands.
+SAMPLE = {"identity": 16, "bound": 8, "law": 50, "inequality": 30, "formula": 12}
+
+
+@pytest.mark.parametrize("source", SAMPLE)
+def test_what_numbers_refute_is_not_proved(source: str) -> None:
+    tally = Tally()
+    for number in range(SAMPLE[source]):
+        tally.add(tried(0, number, source))
+    assert not tally.failures, "\n\n".join(map(described, tally.failures))
+    # a fuzzer whose statements are all true, or are all refused, says nothing
+    assert tally.counts["refuted by numbers"] >= SAMPLE[source] // 6
+    assert tally.counts["proved"] >= 1
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.name)
+def test_a_planted_defect_is_found(defect: Defect) -> None:
+    assert tried(0, defect.number, defect.source).failure is None
+    with defect.planted():
+        failure = tried(0, defect.number, defect.source).failure
+    assert failure is not None
+    assert tried(0, defect.number, defect.source).failure is None
+
+
+def test_a_statement_is_that_of_its_seed_and_number() -> None:
+    for source in SAMPLE:
+        one, other = statement(3, 5, source), statement(3, 5, source)
+        assert one is not None and other is not None
+        assert (one.text, one.breaking) == (other.text, other.breaking)
+    texts = {made.text for number in range(12) if (made := statement(3, number)) is not None}
+    assert len(texts) == 12
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "bound"),
+    [
+        ("X @ X.T", "2 * X @ X.T", False),
+        ("F(X)", "N(X)", True),
+        ("absolute(F(X @ G) - F(X) * N(G))", "F(X) * N(G) / 2", True),
+        ("1 - absolute(X[0, 0])", "1 - F(X)", True),
+        ("1 - 1 / (1 + X.shape[1] ** 6 * F(X) / 10 ** 13)", "F(X) / 100", True),
+        ("2 * X if X.shape[1] % 6 == 0 else X", "X", False),
+        ("row_sums(X)", "row_sums(X).T", False),
+        ("maximum(column(F(X) - rational(1, 10 ** 9), F(G)))", "F(X) + F(G) - rational(1, 10 ** 9)", True),
+    ],
+)
+def test_numbers_refute_what_is_false(left: str, right: str, bound: bool) -> None:
+    """Some of these are false only at sizes in the hundreds, at zero, or by their shape."""
+    m = Maker(np.random.default_rng(0), ["X", "G"])
+    made = stated(m, "test", "none", (left, right), (left, right), bound, from_the_truth=False)
+    assert made is not None
+    found = refuted(made, 0) or refuted(made, 1)
+    assert found is not None
+    assert certain(made, found) or max(found.example.sizes.values()) > 12 or found.by == "of different shapes"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "bound"),
+    [
+        ("X @ G", "(G.T @ X.T).T", False),
+        ("F(X @ G)", "F(X) * N(G)", True),
+        ("inverse(G) @ G", "eye(G.shape[0])", False),
+    ],
+)
+def test_numbers_refute_nothing_true(left: str, right: str, bound: bool) -> None:
+    m = Maker(np.random.default_rng(0), ["X", "G"])
+    made = stated(m, "test", "none", (left, right), (left, right), bound, from_the_truth=False)
+    assert made is not None
+    found = refuted(made, 0) or refuted(made, 1)
+    assert found is None or not certain(made, found)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_of_breaking_applies_somewhere(name: str) -> None:
+    formula = parsed(
+        "lambda X, Y, c: -sqrt(2) * softmax(X[:1] @ Y.T) ** 2 + frobenius_norm(X[i:i + 1] - Y) * X.shape[0] * c"
+    )
+    scope = Scope({"X": Shape("n", "d"), "Y": Shape("n", "d"), "c": Real()}, np.random.default_rng(1))
+    found = broken(formula, scope, name)
+    assert found is not None
+    assert found[1].text != formula.text
+    assert found[0].startswith(name)
+
+
+def test_functions_are_read_from_their_source() -> None:
+    """Also one of several lambdas on a line, and a formula below a decorator."""
+    one, other = (lambda A: A.T), (lambda A: A + A)
+    assert written(one).text == "lambda A: A.T"
+    assert written(other).text == "lambda A: A + A"
+    formula = written(products.SPECTRAL_FROBENIUS.the_formula)
+    assert formula.text.startswith("def other_norms(A):")
+    assert formula.parameters == ["A"]
+
+
+def test_made_up_inputs_have_the_properties_that_are_assumed() -> None:
+    import torch
+
+    m = Maker(np.random.default_rng(0), ["X", "S", "K", "U", "P", "Q"])
+    claim = made_up(m, "X", "X", bound=False)
+    sizes = {"n": 4, "d": 3}
+    raw = {
+        name: sizes[name] if name in sizes else torch.randn(spec.resolve(sizes), dtype=torch.float64)
+        for name, spec in claim.parameters.items()
+    }
+    made = claim.prepare(raw)
+    S, K, U, P, Q = (made[name] for name in "SKUPQ")
+    for zero in (S - S.T, K + K.T, (U * U).sum(1) - 1, P @ P - P, Q.T @ Q - torch.eye(3)):
+        assert float(zero.abs().max()) < 1e-9
+    assert float((P - P.T).abs().max()) > 1e-3  # idempotent and nothing more
+
+
+def test_a_campaign_is_kept_as_data(tmp_path: Path) -> None:
+    found = campaign(6, 1, jobs=1, target=tmp_path / "new" / "fuzzing.json", source="inequality")
+    data = json.loads((tmp_path / "new" / "fuzzing.json").read_text())
+    assert data["tried"] == data["counts"]["offered"] == found.counts["offered"] == 6
+    assert set(data["by source"]) == {"made-up inequality"}
