@@ -29,7 +29,7 @@ from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
-from verify.checks.proofs import _exception_to
+from verify.checks.proofs import exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -61,12 +61,12 @@ def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
     mutants = {mutant.name: mutant.function for mutant in claim.mutants if with_mutants}
     proof = _derivation_of(claim, {}, mutants)
     for condition in list(proof.conditions) if proof.proved else []:
-        unmet = _exception_to(condition, claim)
+        unmet = exception_to(condition, claim)
         if unmet is None:
             continue
         case = _excluded_case(condition)
         other = _derivation_of(claim, case, {}) if case else None
-        if other is None or not other.proved or any(_exception_to(item, claim) for item in other.conditions):
+        if other is None or not other.proved or any(exception_to(item, claim) for item in other.conditions):
             proof.proved, proof.reason = False, unmet
             break
         proof.conditions.remove(condition)

@@ -70,7 +70,7 @@ def prove_claim(claim: Claim) -> Proof:
         mutants,
         lambda prepared: _given(claim, prepared),
     )
-    failing = next((found for item in proof.conditions if (found := _exception_to(item, claim)) is not None), None)
+    failing = next((found for item in proof.conditions if (found := exception_to(item, claim)) is not None), None)
     if proof.proved and failing is not None:
         proof.proved, proof.reason = False, failing
     return proof
@@ -109,7 +109,7 @@ def _zero_like(value: Any) -> Any:
     return value * 0
 
 
-def _exception_to(condition: Condition, claim: Claim) -> str | None:
+def exception_to(condition: Condition, claim: Claim) -> str | None:
     """Why a condition of the proof is not met, if it is not: the first sizes that the claim admits where it fails."""
     symbols = condition.expression.free_symbols
     scalars = {symbol for symbol in symbols if not (symbol.is_integer and symbol.is_positive)}
