@@ -131,7 +131,8 @@ def in_a_string(x):
     return x
 """
 FIRST = """
-from verify.vocabulary import Claim, Equal, Paper
+from typing import Annotated, Any
+from verify.vocabulary import Claim, Equal, Paper, Real
 from folio.shared import doubled, in_a_string, LARGE
 
 PAPER = Paper("first", "A paper", "nobody", "row-major")
@@ -140,7 +141,7 @@ TWO = Claim(PAPER, "first.two", label="a", name="two", statement="x", relation=E
 
 
 @ONE.formula
-def one(x):
+def one(x: Annotated[Any, Real()]):
     return doubled(x)
 
 
@@ -148,7 +149,7 @@ ONE.mutant("a replacement", "doubled(x) -> in_a_string(x)")
 
 
 @TWO.formula
-def two(x):
+def two(x: Annotated[Any, Real()]):
     return x
 
 
@@ -182,8 +183,8 @@ def folio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ("path", "old", "new", "changed"),
     [
         ("first/part/claims.py", "return doubled(x)", "return doubled(x) + 1", {"first.one", "first.two"}),
-        ("first/part/claims.py", "def two(x):\n    return x", "def two(x):\n    return 3 * x", {"first.two"}),
-        ("first/part/claims.py", "def two(x):\n", 'def two(x):\n    """In words."""\n', set()),
+        ("first/part/claims.py", "    return x\n\n\n@TWO", "    return 3 * x\n\n\n@TWO", {"first.two"}),
+        ("first/part/claims.py", "    return x\n\n\n@TWO", '    """In words."""\n    return x\n\n\n@TWO', set()),
         ("first/part/claims.py", "return one(x)", "return one(x) - 1", {"first.two"}),
         ("first/part/claims.py", "in_a_string(x)", "in_a_string(x) * 2", {"first.one"}),
         ("first/part/claims.py", "3 * x", "4 * x", {"first.one", "first.two"}),

@@ -382,7 +382,7 @@ def test_unannotated_parameters_are_refused():
     def unannotated(X: Tokens, y: Any) -> Any:
         return X + y
 
-    with pytest.raises(RegistryError, match="parameter y has no Shape, Real or Size annotation"):
+    with pytest.raises(RegistryError, match="parameter y has no annotation that says how to draw it"):
         applicable_domains(toy(unannotated))
 
 

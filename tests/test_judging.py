@@ -33,7 +33,7 @@ from verify.checks.record import (
 )
 from verify.checks.settings import EFFORTS, Settings, settings_for
 from verify.evidence import store
-from verify.evidence.fingerprints import fingerprint
+from verify.evidence.fingerprints import code_of, fingerprint
 from verify.evidence.runner import CONFIRMING, judge, problems_of_declaration, run_check
 from verify.evidence.store import Recorder, rank_of, read, standing
 from verify.evidence.verdicts import GRADES, Verdict, disagreements, grade_of, judge_all, judge_alone
@@ -431,7 +431,7 @@ def test_a_record_is_judged_by_what_the_expected_verdict_needs() -> None:
     assert of(CLAIM, mutants=alive) == (False, "mutants survive: one, two")
     for check in CONFIRMING[:-1]:
         assert of(CLAIM, check=check, mutants=alive) == (True, "")
-    assert CONFIRMING == ("enclosed", "exact", "at scale", "proved", "proved at sizes", "counterexample")
+    assert CONFIRMING == ("enclosed", "exact", "at scale", "proved", "proved at sizes", "as stated", "counterexample")
 
 
 def test_what_is_missing_of_a_declaration_is_named() -> None:
@@ -483,7 +483,8 @@ def test_what_a_check_is_given_is_the_claim_and_the_settings() -> None:
 
     settings = Settings(EFFORTS["quick"])
     run_check(toy.TRUE_IDENTITY, Check("made", "ball", run), settings)
-    assert seen == [toy.TRUE_IDENTITY, settings]
+    claim, given = seen
+    assert claim is toy.TRUE_IDENTITY and given == replace(settings, code=code_of(claim))
 
 
 def test_a_crash_is_recorded_with_its_last_lines() -> None:

@@ -49,7 +49,7 @@ def test_a_long_rise_is_thinned_and_keeps_both_ends() -> None:
     for k in range(10_000):
         hall.seen = k
         hall.offer(k / 10_000, {}, {})
-    rises = hall.history(signed=False)["rises"]
+    rises = hall.history()["rises"]
     assert len(rises) <= RISES and rises[0] == [0, 0.0] and rises[-1] == [9999, 0.9999]
 
 

@@ -6,6 +6,7 @@ Needs Chromium, which continuous integration installs.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -133,6 +134,14 @@ def test_pages_are_accessible(browser: Browser, site: Path, name: str, scheme: s
     visit.page.context.close()
 
 
+def wait_until(page: Page, script: str) -> None:
+    """Wait until a script in the page is true; Playwright's own waiting compiles text, which the pages forbid."""
+    deadline = time.monotonic() + 20
+    while not page.evaluate(script):
+        assert time.monotonic() < deadline, script
+        page.wait_for_timeout(20)
+
+
 def shown(page: Page) -> list[str]:
     """Ids of the claims that the front page shows."""
     return page.locator("#table tbody tr:visible code.id").all_inner_texts()
@@ -154,14 +163,14 @@ def test_search_and_filters(browser: Browser, site: Path) -> None:
     page.reload()
     assert shown(page) == ["dynamics.prop-4.1"], "the address remembers the filters"
     page.get_by_role("button", name="Reset").click()
-    page.wait_for_function(f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
+    wait_until(page, f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
     option = page.locator("select[name=paper] option[value=dynamics]")
     assert option.inner_text() == f"dynamics ({sum(claim.startswith('dynamics.') for claim in shown(page))})"
     page.locator("select[name=verdict]").select_option("refuted (error)")
     page.locator("select[name=paper]").select_option("dynamics")
     assert option.inner_text() == f"dynamics ({len(shown(page))})", "counts follow the other filters"
     page.get_by_role("button", name="Reset").click()
-    page.wait_for_function(f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
+    wait_until(page, f"document.querySelectorAll('#table tbody tr:not([hidden])').length === {everything}")
     page.get_by_role("searchbox").fill("Newton–Schulz")
     assert "osa.ns-convergence" in shown(page), "any dash, and words of labels and notes"
     page.get_by_role("searchbox").fill("asymmetric W_Q")
@@ -261,15 +270,15 @@ def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(browser: B
     assert "Point at a claim" in told.inner_text()
     node = page.locator("svg a[href$='dynamics.prop-4.1.html']").first
     node.hover()
-    page.wait_for_function("document.querySelector('.told math')")
+    wait_until(page, "document.querySelector('.told math')")
     assert told.inner_text().startswith("Proposition 4.1") and "refuted (error)" in told.inner_text()
     page.locator("#steps-map").evaluate("map => map.scrollIntoView(false)")
     page.locator("#steps-map a").last.focus()
-    page.wait_for_function("document.querySelectorAll('.told')[1].querySelector('math')")
+    wait_until(page, "document.querySelectorAll('.told')[1].querySelector('math')")
     seen = page.locator(".told").nth(1).bounding_box()
     assert seen is not None and 0 <= seen["y"] < 900, "the statement stays in sight of a tall map"
     page.locator("svg a[href$='dynamics.prop-5.1.html']").first.focus()
-    page.wait_for_function("document.querySelector('.told').textContent.startsWith('Proposition 5.1')")
+    wait_until(page, "document.querySelector('.told').textContent.startsWith('Proposition 5.1')")
     node.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/claims/dynamics.prop-4.1.html")
@@ -312,10 +321,10 @@ def test_a_map_is_zoomed_by_buttons_keys_and_wheel_and_searched(browser: Browser
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
     page.keyboard.up("Control")
-    page.wait_for_function(f"document.querySelector('#dynamics-map svg').getAttribute('width') > {fitted + 1}")
+    wait_until(page, f"document.querySelector('#dynamics-map svg').getAttribute('width') > {fitted + 1}")
     around.get_by_role("searchbox").fill("prop-4.1 ")
     assert "found" in around.get_by_role("status").inner_text()
-    page.wait_for_function("document.querySelector('.mapped:has(#dynamics-map) .told math')")
+    wait_until(page, "document.querySelector('.mapped:has(#dynamics-map) .told math')")
     assert box.locator("a:not(.other)").count() >= 1 and box.locator("a.other").count() >= 1
     around.get_by_role("searchbox").fill("no such claim")
     assert around.get_by_role("status").inner_text() == "0 found" and visit.problems == []
@@ -341,7 +350,7 @@ def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:
             "box => box.querySelectorAll('details').forEach(d => { d.open = true })"
         )
         buttons.nth(place).click()
-        page.wait_for_function("window.copied !== undefined")
+        wait_until(page, "window.copied !== undefined")
         assert page.evaluate("window.copied").startswith(start)
     page.context.close()
 

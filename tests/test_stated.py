@@ -204,8 +204,16 @@ def test_a_kind_without_its_object_is_refused(make: Any) -> None:
 # -- the registry ------------------------------------------------------------------------------------------------------
 
 CLAIMS = load()
+#: Collections whose claims state all that their checks use.
+STATED = [claim_id for claim_id, item in CLAIMS.items() if item.paper.of_project]
 
 
-@pytest.mark.parametrize("claim_id", [claim_id for claim_id, item in CLAIMS.items() if comparable(item)][::12])
+def test_collections_of_our_own_state_their_assumptions_and_sizes() -> None:
+    assert {claim_id: found for claim_id in STATED if (found := problems_of_assumptions(CLAIMS[claim_id]))} == {}
+    judged = [claim_id for claim_id in STATED if comparable(CLAIMS[claim_id])]
+    assert {claim_id: found for claim_id in judged if (found := undrawn_sizes(CLAIMS[claim_id]))} == {}
+
+
+@pytest.mark.parametrize("claim_id", [claim_id for claim_id in STATED if comparable(CLAIMS[claim_id])][::4])
 def test_a_sample_of_claims_holds_as_stated(claim_id: str) -> None:
     assert broken_as_stated(CLAIMS[claim_id], QUICK, 3).broken is None

@@ -319,8 +319,15 @@ def _excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
 
 
 def comparable(claim: Claim) -> bool:
-    """Whether the statement of a claim can be tried at free inputs: it is expected to hold, entry by entry."""
-    return isinstance(claim.relation, (Equal, HasStructure, AtMost)) and claim.expects in ("holds", "reading", "gap")
+    """Whether the statement of a claim can be tried at free inputs.
+
+    It is expected to hold, entry by entry, and none of its assumptions is words alone, which free inputs need not meet.
+    """
+    in_words = any(
+        isinstance(item, str) or (isinstance(item, Assumption) and not item.tested) for item in claim.assumptions
+    )
+    holds = claim.expects in ("holds", "reading", "gap")
+    return isinstance(claim.relation, (Equal, HasStructure, AtMost)) and holds and not in_words
 
 
 def as_stated(claim: Claim, settings: Settings) -> Record:

@@ -6,6 +6,7 @@ import difflib
 import fnmatch
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
@@ -82,7 +83,10 @@ def claims_in(module: ModuleType) -> list[Claim]:
 
 
 def modules_of(package_name: str) -> list[ModuleType]:
-    """The package and every module below it, imported; raises `InputError` for one that cannot be."""
+    """The package and every module below it, imported; raises `InputError` for one that cannot be.
+
+    Modules of a package that says `DECLARES_CLAIMS = False` are left alone.
+    """
     expected = "the name of a package that can be imported"
     if not isinstance(package_name, str):
         raise InputError("package", expected, shown(package_name))
@@ -92,6 +96,8 @@ def modules_of(package_name: str) -> list[ModuleType]:
         names = []
         if hasattr(package, "__path__"):
             names = sorted(found.name for found in pkgutil.walk_packages(package.__path__, package_name + "."))
+            silent = [f"{name}." for name in names if not getattr(sys.modules.get(name), "DECLARES_CLAIMS", True)]
+            names = [name for name in names if not name.startswith(tuple(silent))]
         modules = [package]
         for name in names:
             modules.append(importlib.import_module(name))

@@ -50,9 +50,12 @@ PROB_SMALL.counterexample("c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is abo
 
 
 PROB_BELOW = Claim(CONVERGENCE, "convergence.thm-1-prob-bounded-below", label="The quantity of Theorem 1, from below",
-    statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall\hat c>0,\ N\ge2",
+    statement=r"\exp(-c_0d_s^{-1})\le\exp(-c_0(N-1)^{-\hat c}d_s^{-1})\quad\forall c_0>0,\ \hat c>0,\ N\ge2",
     name="probability term of Theorem 1, lower bound",
-    assumptions=[Assumption("p = (N - 1)^{-c^} in (0, 1]", nonnegative=lambda p: 1 - p)],
+    assumptions=[
+        Assumption("c_0 > 0", positive=lambda c_0: c_0),
+        Assumption("p = (N - 1)^{-c^} in (0, 1]", positive=lambda p: p, nonnegative=lambda p: 1 - p),
+    ],
     relation=AtMost(left="exp(-c_0 / d_s)"), all_sizes=True,
     sizes={"d_s": (1, 4)}, corrects="convergence.thm-1-prob-small", of_project=True,
 )  # fmt: skip

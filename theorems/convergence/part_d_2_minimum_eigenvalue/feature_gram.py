@@ -178,6 +178,12 @@ WIDTH_SQUARED = Claim(CONVERGENCE, "convergence.lemma-16-width-squared", label="
     statement=r"""d_m\ge1024N^2(\eta_{QK}C_x^4d_s^2d)^2\ell/\lambda_*^2\ \Rightarrow\
         8N\tau_0\eta_{QK}C_x^4d_s^2d\sqrt{d_m\ell} \le\lambda_*/4\ \text{at }\tau_0=1/d_m""",
     name="width for the feature Gram matrix, corrected", relation=AtMost(left="8 N a sqrt(ell / d_m)"),
+    assumptions=[
+        Assumption("lambda_*, d_m > 0", positive=lambda eigenvalue, d_m: stacked([eigenvalue, d_m])),
+        Assumption("a, ell >= 0", nonnegative=lambda a, ell: stacked([a, ell])),
+        Assumption("d_m >= 1024 N^2 a^2 ell / lambda_*^2",
+            nonnegative=lambda a, N, ell, eigenvalue, d_m: d_m * eigenvalue**2 - a * a * ell * (1024 * N**2)),
+    ],
     sizes={"N": (1, 4)}, corrects="convergence.lemma-16-width", of_project=True,
     note=r"Equality at the smallest width; $a$ stands for $\eta_{QK} C_x^4 d_s^2 d$.")  # fmt: skip
 

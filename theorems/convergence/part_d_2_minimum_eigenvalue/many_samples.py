@@ -17,7 +17,7 @@ from verify.matrix import (
     concatenate, each, rational, smallest_singular_value, stack_rows, summed, symmetric_eigenvalues, trace,
 )  # fmt: skip
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, PowerRate, Setting, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, PowerRate, Setting, TendsTo
 
 HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
 ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
@@ -338,7 +338,11 @@ for (title, samples), variance in zip(REPEATING, (1, "1/2"), strict=True):
 
 CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
     label="Lemma 18, the bound by the closest pair of samples", name="Gram eigenvalue and the closest pair",
-    statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi",
+    statement=r"\lambda_0\le\frac{\eta_V}{4}\min_{n\ne r}\|\phi_n-\phi_r\|_2^2,\quad\phi_n\text{ the rows of }\Phi,\ \eta_V\ge0",
+    assumptions=[
+        Assumption("eta_V >= 0, a variance", nonnegative=lambda eta_V: eta_V),
+        Assumption("N >= 2", sizes=lambda sizes: sizes["N"] >= 2),
+    ],
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
     note=r"""Along $(e_n - e_r)/\sqrt2$ the quadratic form is $E(\mathrm{relu}\,a - \mathrm{relu}\,b)^2/2 \le E(a -
         b)^2/4$. $N$ points in a ball of $R^d$ come ever closer, so for bounded data at fixed $d$ it tends to 0 as $N$

@@ -287,6 +287,7 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
         to add a diffusion term to the anti-symmetric weight matrix, i.e., }\Omega-\gamma I\ (\gamma>0)\text{''}""",
     assumptions=[
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
+        Assumption(r"\eta \ge 0, the step of the discretization", nonnegative=lambda eta: eta),
         Assumption(
             r"\eta(\gamma^2 + \omega^2) \le 2\gamma for the largest frequency \omega",
             nonnegative=lambda Omega, gamma, eta: 2 * gamma - eta * (gamma * gamma + spectral_norm(Omega @ Omega)),

@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights
 from theorems.dynamics.settings import heads_fit
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import added, concatenate, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
+from verify.matrix import added, concatenate, determinant, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Setting, Shape, subject
 
@@ -254,6 +254,11 @@ EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), whe
     statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\
         b=0,\text{ for every }0\le s<1""",
     name="zero set of the spectral regulariser", relation=HasStructure(), sizes={"n": (2, 3)}, exact=True,
+    assumptions=[
+        Assumption("W has the singular value 1", zero=lambda W: determinant(W @ W.T - eye(2))),
+        Assumption("the other singular value is below 1", positive=lambda W: 2 - squared_norm(W)),
+        Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2),
+    ],
     of_project=True, uses=("dynamics.eq-20",))  # fmt: skip
 
 

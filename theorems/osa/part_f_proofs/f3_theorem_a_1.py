@@ -13,8 +13,9 @@ from theorems.osa.part_a_orthogonality_error.theorem_a_1 import (
 )  # fmt: skip
 from theorems.osa.settings import FROM_NEWTON_SCHULZ, UNTRAINED
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
+from verify.arithmetics import Constant
 from verify.matrix import (
-    absolute, concatenate, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, vec_r,
+    absolute, concatenate, expm, eye, frobenius_norm, hadamard, maximum, rational, singular_values, spectral_norm, vec_r,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
 from verify.vocabulary.hypotheses import contraction, orthonormal_rows
@@ -27,7 +28,13 @@ def _apart_from_product(B: Factor, U: TokenFrame, Sigma: Factor, V: Square) -> A
     return B - U @ Sigma @ V.T
 
 
-DECOMPOSITION = Assumption("B = U Sigma V^T, Sigma in R^{N x 2 d_v} diagonal", zero=_apart_from_product)
+def _off_the_diagonal(Sigma: Factor) -> Any:
+    N, m = Sigma.shape
+    return hadamard(Constant([[int(i != j) for j in range(m)] for i in range(N)]), Sigma)
+
+
+DECOMPOSITION = Assumption("B = U Sigma V^T", zero=_apart_from_product)
+DIAGONAL = Assumption("Sigma in R^{N x 2 d_v} is diagonal", zero=_off_the_diagonal)
 
 
 def all_of(*matrices: Any) -> Any:
@@ -144,13 +151,15 @@ def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: Tok
 
 
 DECOMPOSED = Setting(OSA, "Appendix F.3, B = U Sigma V^T",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, SKEW],
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
     hypotheses=[DECOMPOSITION, LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, orthonormal_rows("V", stated="2 d_v} is orthogonal"), SKEW],
     sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, inputs=decomposed_factor)  # fmt: skip
 WITHIN_THE_UNIT_BALL = Setting(OSA, "Appendix F.3, ||Sigma||_2 <= 1",
     assumptions=[
         LEFT_ORTHOGONAL,
+        RIGHT_ORTHOGONAL,
         DECOMPOSITION,
+        DIAGONAL,
         SKEW,
         Assumption("||Sigma||_2 <= 1", nonnegative=lambda Sigma: 1 - spectral_norm(Sigma)),
     ],
@@ -187,7 +196,7 @@ EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3", name="factore
         \sum_{n=1}^\infty\frac1{n!}(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)^n =
         \Sigma^\top\Big(\underbrace{\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}}_{\Psi}\Big)\Sigma
         """,
-    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, SKEW],
+    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
 )  # fmt: skip
 EQUATION_38.inputs(decomposed_factor)
@@ -281,7 +290,7 @@ EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S
 EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3", name="norm of the deviation from orthonormality",
     statement=r"""\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(
         \mathbf{B})^2-1)|""",
-    assumptions=[DECOMPOSITION],
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL],
     relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from theorems.transformer.definitions import softmax_under_mask
 from theorems.transformer.settings import SOME_KEY, Keys, Mask, Queries, Signs, Values, mask_of
 from verify.matrix import indexed, row_sums, softmax, total  # noqa: F401  (mutants name softmax)
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Claim, Construction, Equal, Real, Setting, Shape
 
 Bias = Annotated[Any, Shape("m", "n")]
 Scale = Annotated[Any, Real(-2.0, 2.0)]
@@ -17,7 +17,8 @@ Scale = Annotated[Any, Real(-2.0, 2.0)]
 Cotangent = Annotated[Any, Shape("m", "d_V")]
 QueryChange = Annotated[Any, Shape("m", "d_K")]
 
-ANY_SCALE = "s is any number, B any matrix"
+ANY_SCALE = Construction("B is any matrix with a row for every query and a column for every key, s any number",
+    shapes={"B": ("m", "n")})  # fmt: skip
 
 
 def weights(Q: Queries, K: Keys, B: Bias, M: Mask, s: Scale) -> Any:

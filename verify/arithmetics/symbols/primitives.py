@@ -95,7 +95,9 @@ def commutation_matrix(n: Any, m: Any) -> Indexed:
 
 @form
 def rational(numerator: Any, denominator: Any = 1) -> Any:
-    return guarded(sympy.sympify(numerator) / sympy.sympify(denominator))
+    quotient = sympy.sympify(numerator) / sympy.sympify(denominator)
+    guards = isinstance(numerator, SymbolicNumber) or isinstance(denominator, SymbolicNumber)
+    return guarded(quotient) if guards else quotient
 
 
 # -- rearranging -------------------------------------------------------------------------------------------------------
@@ -313,8 +315,10 @@ def _of_entries(name: str, function: Callable[[Sum], Sum]) -> None:
     """Register an entrywise function; plain sympy scalars stay with the arithmetic of symbols."""
 
     def entries(x: Any) -> Any:
-        if isinstance(x, (sympy.Basic, SymbolicNumber)):
+        if isinstance(x, SymbolicNumber):
             return guarded(getattr(plain, name).__wrapped__(unguarded(x)))
+        if isinstance(x, sympy.Basic):
+            return getattr(plain, name).__wrapped__(x)
         if isinstance(x, Blocks):
             return x.each(entries)
         return entrywise(function, x, name)
