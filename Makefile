@@ -34,7 +34,7 @@ docs: $(VENV)/ready
 
 test: $(VENV)/libraries lint
 	@$(BIN)/python -m tests.absent
-	$(BIN)/python -m pytest -n $(WORKERS) --no-long-tests $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --long-tests=list $(PYTEST_ARGS)
 
 audit: $(VENV)/ready
 	$(BIN)/verify audit --jobs $(WORKERS)

@@ -25,14 +25,14 @@ NAME = "processor seconds"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    told = f"fail if a test takes over {USUAL:g} s of processor time, or over {MOST:g} with a reason; list the longest"
-    parser.getgroup("terminal reporting").addoption("--no-long-tests", action="store_true", help=told)
+    told = f"list the longest tests; fail if one takes over {USUAL:g} s of processor time, or over {MOST:g} with a reason"
+    parser.getgroup("terminal reporting").addoption("--long-tests", choices=("list", "fail"), help=told)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"long(reason): takes more than {USUAL:g} s of processor time")
-    if config.getoption("--no-long-tests"):
-        config.pluginmanager.register(Durations(), "durations")
+    if wanted := config.getoption("--long-tests"):
+        config.pluginmanager.register(Durations(fails=wanted == "fail"), "durations")
 
 
 def slowness() -> float:
@@ -60,7 +60,8 @@ def limit_of(item: pytest.Item) -> float:
 class Durations:
     """The seconds and the limit of each test; workers of pytest-xdist send theirs with their reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, fails: bool) -> None:
+        self.fails = fails
         self.found: dict[str, tuple[float, float]] = {}
         self.times = slowness()
 
@@ -86,7 +87,7 @@ class Durations:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self.times = max(self.times, slowness())
-        if self.too_long and session.exitstatus == pytest.ExitCode.OK:
+        if self.fails and self.too_long and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -45,7 +45,7 @@ def test_what_takes_too_long_fails_the_run_and_is_named(
     pytester: pytest.Pytester, limits: None, seconds: float, status: pytest.ExitCode
 ) -> None:
     pytester.makepyfile(TESTS.replace("{seconds}", str(seconds)))
-    result = pytester.runpytest_inprocess("-p", "tests.durations", "--no-long-tests")
+    result = pytester.runpytest_inprocess("-p", "tests.durations", "--long-tests=fail")
     result.assert_outcomes(passed=3)
     named = [line for line in result.outlines if "TOO LONG" in line]
     assert result.ret == status and [line.split("::")[1] for line in named] == ["test_works"] * (status != 0)
@@ -55,6 +55,6 @@ def test_what_takes_too_long_fails_the_run_and_is_named(
 def test_a_slow_processor_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert durations.slowness() >= 1.0
     monkeypatch.setattr(durations, "SECONDS", durations.SECONDS / 1000)
-    found = durations.Durations()
+    found = durations.Durations(fails=True)
     found.found["slow"] = 4 * durations.USUAL, durations.USUAL
     assert found.times > 100 and not found.too_long
