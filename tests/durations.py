@@ -25,7 +25,9 @@ NAME = "processor seconds"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    told = f"list the longest tests; fail if one takes over {USUAL:g} s of processor time, or over {MOST:g} with a reason"
+    told = (
+        f"list the longest tests; fail if one takes over {USUAL:g} s of processor time, or over {MOST:g} with a reason"
+    )
     parser.getgroup("terminal reporting").addoption("--long-tests", choices=("list", "fail"), help=told)
 
 
