@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.fuzzing import counterexamples
 from tests.fuzzing.breaking import WAYS, Scope, broken
 from tests.fuzzing.campaign import Tally, campaign, described, tried
-from tests.fuzzing.counterexamples import certain, refuted
+from tests.fuzzing.counterexamples import certain, large_examples, refuted, sides_at
 from tests.fuzzing.formulas import Maker
 from tests.fuzzing.planting import DEFECTS, Defect
 from tests.fuzzing.statements import made_up, stated, statement
 from tests.fuzzing.written import parsed, written
 from theorems.norms import products
-from verify.vocabulary import Real, Shape
+from verify.vocabulary import Real, Shape, load
 
 #: How many statements of each source are tried here, of seed 0; `make fuzz` tries thousands.
 SAMPLE = {"identity": 16, "bound": 8, "law": 50, "inequality": 30, "formula": 12}
@@ -40,6 +41,19 @@ def test_a_planted_defect_is_found(defect: Defect) -> None:
         failure = tried(0, defect.number, defect.source).failure
     assert failure is not None
     assert tried(0, defect.number, defect.source).failure is None
+
+
+def test_what_a_size_costs_is_not_hidden_by_moments_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each size is evaluated in full, so that sizes end where one takes long: exact moments at d = 12 take over 20 GB."""
+    claim = load()["skipless.eq-20-corrected"]
+    monkeypatch.setattr(counterexamples, "LARGE", (5, 6))
+
+    def sizes_tried() -> list[int]:
+        return [example.sizes["d"] for example in large_examples(claim) if sides_at(claim, claim, example) is not None]
+
+    assert sizes_tried() == sizes_tried() == [5]
+    monkeypatch.setattr(counterexamples, "forget_moments", lambda: None)
+    assert sizes_tried() == [5, 6]
 
 
 def test_a_statement_is_that_of_its_seed_and_number() -> None:

@@ -318,8 +318,9 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     spots = spots_of(claim, proof, settings) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest
-    far = far_spots(claim, proof, settings) if proof.proved else []
-    problem = proof.reason if not proof.proved else _problem(spots, far)
+    problem = proof.reason if not proof.proved else _problem(spots)
+    far = far_spots(claim, proof, settings) if problem is None else []
+    problem = problem or _far_problem(far)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
     return blank(
         claim,
@@ -335,7 +336,7 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     )
 
 
-def _problem(spots: list[Spot], far: list[FarSpot]) -> str | None:
+def _problem(spots: list[Spot]) -> str | None:
     if not spots:
         return "no inputs that satisfy the assumptions to evaluate the derivation at"
     for spot in spots:
@@ -345,6 +346,10 @@ def _problem(spots: list[Spot], far: list[FarSpot]) -> str | None:
             return f"the quantities differ from the functions by {spot.worst:.3g} at {spot.sizes}"
         if spot.above > AGREEMENT:
             return f"the computed bound is not between both sides, by {spot.above:.3g}, at {spot.sizes}"
+    return None
+
+
+def _far_problem(far: list[FarSpot]) -> str | None:
     for large in far:
         if large.above > AGREEMENT:
             return f"the left side is above the right one, by {large.above:.3g}, at {large.sizes}"

@@ -89,6 +89,11 @@ def _moments(
     return (*value.shape, [_moment(entry, own, variances) for entry in value.flat])
 
 
+def forget_moments() -> None:
+    """Drop the moments that are kept, so that the next expectation takes its full time."""
+    _moments.cache_clear()
+
+
 def _moment(polynomial: Any, own: int, variances: list[Fraction]) -> Moment:
     """The expectation over all but the first `own` generators: E g^m = (m - 1)!! variance^(m / 2), 0 for odd m."""
     found: dict[tuple[int, ...], Fraction] = {}
@@ -117,4 +122,4 @@ def _value(moment: Moment, entries: list[Any]) -> Any:
     return total
 
 
-__all__ = ["Normal", "expectation"]
+__all__ = ["Normal", "expectation", "forget_moments"]
