@@ -58,7 +58,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "scale of the values": (
         lambda X, W_Q, W_K, W_V: torch.softmax(X @ W_Q @ (X @ W_K).T / W_V.shape[1] ** 0.5, -1) @ X @ W_V,
-        "the scale is that of the values, 1/sqrt(d_V), not of the keys",
+        "the logits are divided by sqrt(d_V), of the width of the tokens X, not by sqrt(d_K)",
     ),
     "value transposed": (lambda X, W_Q, W_K, W_V: right(X, W_Q, W_K, W_V.T), "W_V is transposed"),
     "wrong axis": (
