@@ -73,7 +73,7 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.largest = 0.0  #: the largest number that occurred
         self.exponent = 0.0  #: the largest number of which an exponential was taken
         self.apart = 0.0  #: the same of exponentials that are no softmax of torch's
-        self.of_matrices = 0.0  #: the largest entry of a matrix of which an exponential was taken
+        self.of_matrices = 0.0  #: the largest norm (of columns) of a matrix of which an exponential was taken
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -98,7 +98,8 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.exponent = max(self.exponent, largest)
             self.apart = max(self.apart, 0.0 if func is _aten._softmax.default else largest)
         if func is _aten.linalg_matrix_exp.default:
-            self.of_matrices = max(self.of_matrices, _largest(args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)))
+            columns = args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().sum(-2)
+            self.of_matrices = max(self.of_matrices, _largest(columns))
         if self.wide_sums and (func in _PRODUCTS or func in _SUMS or func is _aten.addmm.default):
             return result + self.error(result)
         if func in _PRODUCTS:
@@ -203,8 +204,8 @@ class Reference:
         """Whether a few roundings of an exponent, as of T in exp(T - log(sum(exp(T)))), are themselves one that overflows.
 
         Kernels that keep that logarithm for their backward pass give no finite derivatives there.  A `value` is excused
-        only where the exponent is a matrix: the exponential of a skew one is orthogonal, and no largest entry can be
-        subtracted, so that roundings of the size of its entries are left over, of which the exponential overflows.
+        only where the exponent is a matrix: the exponential of a skew one is orthogonal, but nothing can be subtracted of
+        it, and a few roundings of its norm that are not skew leave an exponential that overflows.
         """
         exponent = self.rounded.of_matrices if value else max(self.rounded.exponent, self.rounded.of_matrices)
         return FEW * torch.finfo(dtype).eps * exponent > math.log(torch.finfo(dtype).max)
