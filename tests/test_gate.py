@@ -478,6 +478,24 @@ def test_only_exponents_whose_roundings_overflow_excuse_derivatives_that_are_no_
         assert not truth.may_overflow(torch.float64)
 
 
+def test_values_that_are_no_numbers_are_excused_by_exponentials_of_matrices_alone():
+    def of_matrix(arguments: Any) -> Any:
+        return {"the value": arguments["S"].matrix_exp()}
+
+    def softmax(arguments: Any) -> Any:
+        return {"the value": torch.softmax(arguments["S"], -1)}
+
+    turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    for function, factor, excused in (
+        (of_matrix, 2.0**24, False),
+        (of_matrix, 2.0**28, True),
+        (softmax, 2.0**28, False),
+    ):
+        truth = reference(function, {"S": factor * turn})
+        assert truth is not None and truth.may_overflow(torch.float32, value=True) is excused
+        assert not truth.may_overflow(torch.float64, value=True)
+
+
 # -- sizes that an implementation admits -------------------------------------------------------------------------------
 
 
