@@ -58,7 +58,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "scale of the values": (
         lambda X, W_Q, W_K, W_V: torch.softmax(X @ W_Q @ (X @ W_K).T / W_V.shape[1] ** 0.5, -1) @ X @ W_V,
-        "the scale is that of the values, 1/sqrt(d_V), not of the keys",
+        "the logits are divided by sqrt(d_V), of the width of the tokens X, not by sqrt(d_K)",
     ),
     "value transposed": (lambda X, W_Q, W_K, W_V: right(X, W_Q, W_K, W_V.T), "W_V is transposed"),
     "wrong axis": (
@@ -476,6 +476,24 @@ def test_only_exponents_whose_roundings_overflow_excuse_derivatives_that_are_no_
         truth = reference(softmax, {"T": factor * torch.tensor([[1.0, 0.5]], dtype=torch.float64)})
         assert truth is not None and truth.may_overflow(torch.float32) is excused
         assert not truth.may_overflow(torch.float64)
+
+
+def test_values_that_are_no_numbers_are_excused_by_exponentials_of_matrices_alone():
+    def of_matrix(arguments: Any) -> Any:
+        return {"the value": arguments["S"].matrix_exp()}
+
+    def softmax(arguments: Any) -> Any:
+        return {"the value": torch.softmax(arguments["S"], -1)}
+
+    turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    for function, factor, excused in (
+        (of_matrix, 2.0**24, False),
+        (of_matrix, 2.0**28, True),
+        (softmax, 2.0**28, False),
+    ):
+        truth = reference(function, {"S": factor * turn})
+        assert truth is not None and truth.may_overflow(torch.float32, value=True) is excused
+        assert not truth.may_overflow(torch.float64, value=True)
 
 
 # -- sizes that an implementation admits -------------------------------------------------------------------------------

@@ -23,10 +23,13 @@ from verify.gate.findings import (
     LAW,
     LONG,
     NOT_DIFFERENTIABLE,
+    NOT_OK,
+    OK,
     SATISFIED,
     SECOND,
     SIZES,
     UNCHECKABLE,
+    UNDECIDED,
     UNREACHED,
     Finding,
     SubjectReport,
@@ -78,11 +81,11 @@ def test_a_finding_is_undecided_where_a_check_or_its_derivatives_were_not_made(
     assert finding(status=status, why=why).is_undecided == undecided
 
 
-def test_what_is_required_is_named_by_globs_or_as_derivatives() -> None:
+def test_what_is_required_or_accepted_is_named_by_globs_or_as_derivatives() -> None:
     refused, plain = finding("a.one", UNCHECKABLE, REFUSED), finding("a.one", UNCHECKABLE, "too small")
-    assert refused.is_required(("derivatives",)) and not plain.is_required(("derivatives",))
-    assert plain.is_required(("b.*", "a.*")) and not plain.is_required(("b.*",)) and not plain.is_required(())
-    assert not finding("a.ONE").is_required(("a.one",))
+    assert refused.is_among(("derivatives",)) and not plain.is_among(("derivatives",))
+    assert plain.is_among(("b.*", "a.*")) and not plain.is_among(("b.*",)) and not plain.is_among(())
+    assert not finding("a.ONE").is_among(("a.one",))
 
 
 def test_accuracy_says_units_ulps_and_where() -> None:
@@ -123,30 +126,46 @@ def report(*findings: Finding, **values: Any) -> SubjectReport:
     return SubjectReport("toy.subject", "mine", list(findings), **values)
 
 
-def test_a_report_is_ok_only_where_something_was_decided_and_nothing_broken_or_required_is_missing() -> None:
+def test_a_report_is_ok_only_where_all_was_decided_or_accepted_and_nothing_is_broken_or_required_is_missing() -> None:
     good, bad = finding("a"), finding("b", BROKEN)
     left, refused = finding("c", UNCHECKABLE, "small"), finding(FIRST, UNCHECKABLE, REFUSED)
-    assert report(good).ok and report(good).verdict == "ok"
-    for wrong in (report(), report(good, bad), report(left), report(refused, finding("d", UNREACHED))):
-        assert not wrong.ok and wrong.verdict == "NOT the definition"
-        with pytest.raises(SubjectFailure, match=r"^toy.subject implemented by mine: NOT the definition"):
-            wrong.raise_if_broken()
+    assert report(good).ok and report(good).outcome == OK and report(good).verdict == "ok"
+    wrong = report(good, bad)
+    assert wrong.outcome == NOT_OK and wrong.verdict == "NOT the definition"
+    nothing = "no check was made"
+    for none, said in (
+        (report(), nothing), (report(finding("d", UNREACHED)), nothing),
+        (report(left), "1 not decided, c; nothing is broken"),
+        (report(refused, finding("d", UNREACHED)), f"1 not decided, {FIRST}; nothing is broken"),
+    ):  # fmt: skip
+        assert none.outcome == UNDECIDED and none.verdict == f"UNDECIDED: {said}"
+    for failing in (wrong, none):  # broken, or with nothing that was decided
+        assert not failing.ok
+        with pytest.raises(SubjectFailure, match=rf"^toy.subject implemented by mine: {failing.verdict}"):
+            failing.raise_if_broken()
     partly = report(good, left, refused, replace(left, dtype="float32"))
-    assert partly.ok and partly.undecided == ["c", FIRST] and partly.missing == []
-    assert partly.verdict == f"ok as far as decided; 2 not decided: c, {FIRST}"
+    assert not partly.ok and partly.outcome == UNDECIDED and partly.undecided == partly.open == ["c", FIRST]
+    assert partly.verdict == f"UNDECIDED: 2 not decided, c, {FIRST}; nothing is broken" and partly.missing == []
     partly.raise_if_broken()
-    strict = replace(partly, required=("derivatives",))
-    assert not strict.ok and strict.missing == [FIRST] and strict.verdict == f"NOT decided, though required: {FIRST}"
-    with pytest.raises(SubjectFailure):
-        strict.raise_if_broken()
+    with pytest.raises(SubjectFailure, match="UNDECIDED: 2 not decided"):
+        partly.raise_unless_ok()
+    half = replace(partly, accepted=("derivatives",))
+    assert not half.ok and half.open == ["c"] and half.verdict == "UNDECIDED: 1 not decided, c; nothing is broken"
+    whole = replace(partly, accepted=("derivatives", "c"))
+    assert whole.ok and whole.open == [] and whole.verdict == f"ok, with 2 accepted as undecided: c, {FIRST}"
+    whole.raise_unless_ok()
+    for accepted in ((), ("*",)):  # what is required has to be decided, accepted or not
+        strict = replace(partly, required=("derivatives",), accepted=accepted)
+        assert strict.outcome == NOT_OK and strict.missing == [FIRST] and not strict.ok
+        assert strict.verdict == f"NOT decided, though required: {FIRST}"
+        with pytest.raises(SubjectFailure):
+            strict.raise_if_broken()
     every = replace(partly, required=("*",))
     assert every.missing == ["c", FIRST]
     many = report(good, *(finding(name, UNCHECKABLE) for name in "vwxyz"))
-    assert many.verdict == "ok as far as decided; 5 not decided: v, w, x and 2 more"
-    assert (
-        report(good, *(finding(name, UNCHECKABLE) for name in "xyz")).verdict
-        == "ok as far as decided; 3 not decided: x, y, z"
-    )
+    assert many.verdict == "UNDECIDED: 5 not decided, v, w, x and 2 more; nothing is broken"
+    three = report(good, *(finding(name, UNCHECKABLE) for name in "xyz"), accepted=("*",))
+    assert three.verdict == "ok, with 3 accepted as undecided: x, y, z"
 
 
 def test_a_claim_is_satisfied_where_it_is_in_every_dtype() -> None:

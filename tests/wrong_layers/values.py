@@ -30,7 +30,10 @@ def attention(
 SCALES: dict[str, tuple[Function, str]] = {
     "no scale": (lambda k, v, n: 1.0, "the scale 1/sqrt(d_K) is missing"),
     "1/d_K": (lambda k, v, n: 1 / k, "the logits are divided by d_K instead of sqrt(d_K)"),
-    "1/sqrt(d_V)": (lambda k, v, n: v**-0.5, "the scale is that of the values, 1/sqrt(d_V), not of the keys"),
+    "1/sqrt(d_V)": (
+        lambda k, v, n: v**-0.5,
+        "the logits are divided by sqrt(d_V), of the width of the tokens X, not by sqrt(d_K)",
+    ),
     "sqrt(d_K)": (lambda k, v, n: k**0.5, ""),
     "1/sqrt(L)": (lambda k, v, n: n**-0.5, ""),
     "1/sqrt(2 d_K)": (lambda k, v, n: (2 * k) ** -0.5, ""),

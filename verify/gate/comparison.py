@@ -14,7 +14,7 @@ import torch
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.gate.bias import biases, relative_errors
-from verify.gate.derivatives import Gap, Point, gap_at
+from verify.gate.derivatives import Gap, Point, gap_at, taken_for_constants
 from verify.gate.errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
@@ -193,9 +193,11 @@ class Comparison:
     def _is_wrong_in_part(self, finding: Finding, prepared: Prepared, number: int) -> bool:
         """Whether derivatives are wrong where only some arguments need one, as of frozen keys: one of them, or all but one.
 
-        At each point another argument is taken.
+        At each point another argument is taken, of those that the implementation takes for no constants.
         """
-        names = prepared.point.moving
+        arguments = prepared.point.in_dtype(torch_dtype(finding.dtype), self.settings.device)
+        constants = taken_for_constants(prepared.point, self.standing, arguments)
+        names = [name for name in prepared.point.moving if name not in constants]
         if len(names) < 2:
             return False
         one = names[number // 2 % len(names)]

@@ -229,8 +229,8 @@ def gap_at(
     Raises `Raised` and `WrongResult` as the implementation does, and `NotDifferentiable`.
     """
     arguments = point.in_dtype(dtype, device)
-    constants = _taken_for_constants(point, standing, arguments) if point.order == 2 else []
-    if constants:  # then neither are mixed derivatives by them
+    constants = taken_for_constants(point, standing, arguments) if point.order == 2 or point.forward else []
+    if constants:  # then neither are mixed derivatives by them, nor directions in them
         point = copy.copy(point)
         point.moving = [name for name in point.moving if name not in constants]
         found = point.reference(standing.definition)
@@ -269,18 +269,18 @@ def gap_at(
         gap
         for gap in gaps
         if not (math.isinf(gap.unit) and math.isfinite(gap.distance))
-        and not (not gap.name.startswith(VALUE) and not bool(gap.yours.isfinite().all()) and truth.may_overflow(dtype))
+        and not (not bool(gap.yours.isfinite().all()) and truth.may_overflow(dtype, gap.name.startswith(VALUE)))
     ]
     return max(decided, key=lambda gap: gap.residual, default=None)
 
 
-def _taken_for_constants(point: Point, standing: Standing, arguments: Mapping[str, Any]) -> list[str]:
+def taken_for_constants(point: Point, standing: Standing, arguments: Mapping[str, Any]) -> list[str]:
     """The numbers by which the implementation's first derivative is zero."""
     numbers = [name for name in point.moving if point.arguments[name].ndim == 0]
     if not numbers:
         return []
     first = copy.copy(point)
-    first.order = 1
+    first.order, first.forward = 1, False
     try:
         found = first.evaluate(standing, arguments)
     except Exception:  # what it raises is said where second derivatives are asked for

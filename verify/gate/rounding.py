@@ -73,6 +73,7 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.largest = 0.0  #: the largest number that occurred
         self.exponent = 0.0  #: the largest number of which an exponential was taken
         self.apart = 0.0  #: the same of exponentials that are no softmax of torch's
+        self.of_matrices = 0.0  #: the largest norm (of columns) of a matrix of which an exponential was taken
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -96,6 +97,9 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             largest = _largest(args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0))
             self.exponent = max(self.exponent, largest)
             self.apart = max(self.apart, 0.0 if func is _aten._softmax.default else largest)
+        if func is _aten.linalg_matrix_exp.default:
+            columns = args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().sum(-2)
+            self.of_matrices = max(self.of_matrices, _largest(columns))
         if self.wide_sums and (func in _PRODUCTS or func in _SUMS or func is _aten.addmm.default):
             return result + self.error(result)
         if func in _PRODUCTS:
@@ -121,6 +125,7 @@ class Rounded:
     exponent: float = 0.0
     apart: float = 0.0
     largest: float = 0.0
+    of_matrices: float = 0.0
 
 
 @dataclass
@@ -178,6 +183,7 @@ class Reference:
             found.exponent = max(found.exponent, rounding.exponent)
             found.apart = max(found.apart, rounding.apart)
             found.largest = max(found.largest, rounding.largest)
+            found.of_matrices = max(found.of_matrices, rounding.of_matrices)
             for name, value in self.results.items():
                 spread = _largest(noisy[name] - value) / GRAIN
                 found.spreads[name] = max(found.spreads[name], math.inf if math.isnan(spread) else spread)
@@ -194,12 +200,15 @@ class Reference:
         """Whether numbers occur in the definition that are too large for a precision, or nearly so."""
         return too_large(self.rounded.largest, dtype)
 
-    def may_overflow(self, dtype: torch.dtype) -> bool:
+    def may_overflow(self, dtype: torch.dtype, value: bool = False) -> bool:
         """Whether a few roundings of an exponent, as of T in exp(T - log(sum(exp(T)))), are themselves one that overflows.
 
-        Kernels that keep that logarithm for their backward pass give no finite derivatives there.
+        Kernels that keep that logarithm for their backward pass give no finite derivatives there.  A `value` is excused
+        only where the exponent is a matrix: the exponential of a skew one is orthogonal, but nothing can be subtracted of
+        it, and a few roundings of its norm that are not skew leave an exponential that overflows.
         """
-        return FEW * torch.finfo(dtype).eps * self.rounded.exponent > math.log(torch.finfo(dtype).max)
+        exponent = self.rounded.of_matrices if value else max(self.rounded.exponent, self.rounded.of_matrices)
+        return FEW * torch.finfo(dtype).eps * exponent > math.log(torch.finfo(dtype).max)
 
     def roundings(self, name: str, eps: float, gap: float) -> float:
         """A difference from a result in roundings of its largest entry, each of which is at most a unit."""
