@@ -57,7 +57,7 @@ ENTRY = Claim(CONVERGENCE, "convergence.lemma-16-entry", label="Proof of Lemma 1
     ],
     name="deviation of the feature Gram matrix",
     relation=AtMost(left="log of the probability that the bound fails", ascent=False, signed=True),
-    sizes={"k": (800, 1600), "d_s": (512, 2048)}, expects="refuted", severity="error",
+    sizes={"k": (800, 815), "d_s": (1016, 1031)}, expects="refuted", severity="error",
     correction="convergence.lemma-16-entry-squared-length", uses=("convergence.eq-66-68",),
     consequence="""The bound may be used at a fixed number of tokens, where $d_s$ is a constant. It gives no dependence on
         $d_s$: take $d_s^2$.""",
