@@ -58,7 +58,9 @@ def table(fresh: pytest.Pytester, entry: str) -> None:
 
 def test_ten_lines_pass_for_a_right_implementation(fresh):
     fresh.makepyfile(textwrap.dedent(TEST.format(function="attention")))
-    run_pytest(fresh, "-W", "error").assert_outcomes(passed=14)
+    # the forked process has loaded the tests before pytest can rewrite their assertions
+    loaded = "ignore::pytest.PytestAssertRewriteWarning"
+    run_pytest(fresh, "-W", "error", "-W", loaded).assert_outcomes(passed=14)
 
 
 def test_ten_lines_fail_for_a_broken_one_and_say_why(fresh):
