@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.fuzzing import counterexamples
 from tests.fuzzing.breaking import WAYS, Scope, broken
-from tests.fuzzing.campaign import Tally, campaign, described, tried
+from tests.fuzzing.campaign import Tally, TooLong, at_most, campaign, described, tried
 from tests.fuzzing.counterexamples import certain, large_examples, refuted, sides_at
 from tests.fuzzing.formulas import Maker
 from tests.fuzzing.planting import DEFECTS, Defect
@@ -141,6 +144,40 @@ def test_made_up_inputs_have_the_properties_that_are_assumed() -> None:
     for zero in (S - S.T, K + K.T, (U * U).sum(1) - 1, P @ P - P, Q.T @ Q - torch.eye(3)):
         assert float(zero.abs().max()) < 1e-9
     assert float((P - P.T).abs().max()) > 1e-3  # idempotent and nothing more
+
+
+class Slow:
+    """An object whose finalizer takes longer than the limit."""
+
+    def __del__(self) -> None:
+        busy(0.15)
+
+
+def busy(seconds: float) -> None:
+    """Use so much processor time."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_a_limit_that_passes_in_a_callback_or_a_finalizer_is_not_lost() -> None:
+    """What is raised there is printed and ignored; the block would go on without any limit."""
+
+    def callback(phase: str, info: dict[str, int]) -> None:
+        busy(0.15)
+
+    gc.callbacks.append(callback)
+    try:
+        with pytest.raises(TooLong), at_most(0.05):
+            for _ in range(4):
+                loop: list[Any] = [[] for _ in range(10_000)]
+                loop.append(loop)
+            del loop
+            Slow()
+            busy(5.0)
+    finally:
+        gc.callbacks.remove(callback)
+    assert gc.isenabled()
 
 
 def test_a_campaign_is_kept_as_data(tmp_path: Path) -> None:
