@@ -179,6 +179,7 @@ def frame_defect(W_Q: Query, W_K: Key) -> Any:
 ORTHONORMAL_QUERIES_AND_KEYS = Assumption("[W^Q, W^K] in V_{2 d_v}(R^d), uniform, 2 d_v <= d", zero=frame_defect)
 ORTHONORMAL_VALUES = Assumption("W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V))
 ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T))
+POSITIVE_EPSILON = Assumption("eps > 0", positive=lambda epsilon: epsilon)
 POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
 #: What the bounds by C alpha presuppose: Eq. (5) has alpha in R, and nothing before Theorem C.4 says more.
 NONNEGATIVE_ALPHA = Assumption("alpha >= 0 (not printed)", nonnegative=lambda alpha: alpha)

@@ -10,23 +10,27 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    newton_schulz_basis, newton_schulz_iterate, queries_and_keys, query_key_generator, skew_matrix,
+    cayley, newton_schulz_basis, newton_schulz_iterate, queries_and_keys, query_key_generator, skew_matrix,
 )  # fmt: skip
+from theorems.osa.part_2_0_layer.layer import rotation_defect
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.settings import (
     ANY_ALPHA, FROM_NEWTON_SCHULZ, LAYER, LAYER_OF_FEW_TOKENS, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
-    orthonormal_queries_and_keys, tokens_and_weights, two_heads,
+    gram_defect, orthonormal_queries_and_keys, tokens_and_weights, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha, Decay, Entry, Epsilon, Frame, HeadSize, Key, NonnegativeAlpha, Query, Square, Steps, Tokens, UnitInterval,
+    Alpha, Decay, Entry, Epsilon, Frame, HeadSize, Key, NonnegativeAlpha, Query, Square, Steps, TokenFrame, Tokens,
+    UnitInterval, Values,
 )  # fmt: skip
 from verify.matrix import (
-    absolute, concatenate, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt, total, unvec_r,
+    absolute, concatenate, diag, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt, total, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, HasStructure, Real, Setting, Shape
 
 BOUNDED_TOKENS = "||X||_2 <= R"
+#: Of the reduced scores.
+SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
 NEGATIVE = (
     r"For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real number."
@@ -186,6 +190,50 @@ def _(s: Entry, K: Steps) -> Any:
         error = error * error * rational(1, 2)
     return concatenate([s * 0 + sqrt(3), error], axis=0)
 
+
+LeftVectors = Annotated[Any, Shape("N", "k")]
+RightVectors = Annotated[Any, Shape("m", "k")]
+
+APPLIED_TO_VALUES = Claim(OSA, "osa.fn-6-polynomial", label="Footnote 6, first half",
+    statement=r"""\text{we can write the Newton-Schultz iterates as a polynomial applied to the singular values of }
+        \mathbf{M} \text{ (use the SVD decomposition)}""",
+    assumptions=[
+        Assumption("P and R have orthonormal columns, M = P diag(s) R^T", zero=lambda P, R: _gram_defects(P, R)),
+    ],
+    name="Newton-Schulz iterates by singular values", relation=Equal(), exact=True,
+    at_sizes={"N": 1, "m": 1, "k": 1, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4), "K": (0, 3)},
+    where=lambda sizes: sizes["k"] <= min(sizes["N"], sizes["m"]),
+    note=r"""$M_K = P\operatorname{diag}(g^K(s))R^\top$ for $M = P\operatorname{diag}(s)R^\top$, with the $K$-fold
+        composition of $g(s) = s(3 - s^2)/2$; $s$ of either sign.""",
+)  # fmt: skip
+
+
+def _gram_defects(P: Any, R: Any) -> Any:
+    return concatenate([vec_r(gram_defect(P)), vec_r(gram_defect(R))], axis=0)
+
+
+@APPLIED_TO_VALUES.inputs
+def singular_vectors_and_values(left: TokenFrame, right: Square, s: Values, K: Steps) -> dict[str, Any]:
+    k = s.shape[0]
+    return {"P": cayley(left)[:, :k], "s": s, "R": cayley(right)[:, :k], "K": K}
+
+
+def _iterated(s: Any, steps: int) -> Any:
+    """g^K(s), entry by entry, shape that of s."""
+    for _ in range(steps):
+        s = _scalar_step(s)
+    return s
+
+
+@APPLIED_TO_VALUES.formula
+def polynomial_of_singular_values(P: LeftVectors, s: Values, R: RightVectors, K: Steps) -> Any:
+    """P diag(g^K(s)) R^T, shape (N, m), for P (N, k), s (k, 1), R (m, k) and g(s) = s (3 - s^2) / 2 (Footnote 6)."""
+    return P @ diag(_iterated(s, K)) @ R.T
+
+
+APPLIED_TO_VALUES.oracle(lambda P, s, R, K: newton_schulz_iterate(P @ diag(s) @ R.T, K))
+APPLIED_TO_VALUES.mutant("one step more", "_iterated(s, K) -> _iterated(s, K + 1)")
+APPLIED_TO_VALUES.mutant("squares of the singular values", "_iterated(s, K) -> _iterated(s * s, K)")
 
 # -- Lemma F.2: the skew matrix ----------------------------------------------------------------------------------------
 
@@ -446,7 +494,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
     statement=r"""
         \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
-    assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
+    assumptions=["D any square matrix", SKEW],
     name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
     note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}{[S]} & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
@@ -535,3 +583,26 @@ EQUATIONS_61_63.mutant("||B||_2^2 ||S||_2 halved", "spectral_norm(S) -> spectral
 EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2", "squared_norm(B) -> squared_norm(B) * squared_norm(B)")
 EQUATIONS_61_63.mutant("integrand averaged to 1/2",
     "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)")  # fmt: skip
+
+ROTATIONS = Claim(OSA, "osa.f3-lemma-rotations", label="Proof of Lemma F.3, text after Eq. (63)",
+    statement=r"\exp(t[\mathbf{S}]) \in \mathrm{SO}(2d_v) \text{ for all } t \in [0, 1]",
+    assumptions=[SKEW],
+    name="rotations on the way to the reduced exponential", relation=HasStructure(), sizes={"m": (1, 4)},
+    note=r"For skew $[S]$ of every order, and so for $2d_v$.",
+)  # fmt: skip
+
+
+@ROTATIONS.inputs
+def skew_matrix_and_time(G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
+    return {"S": _resized(G - G.T, size), "t": t}
+
+
+@ROTATIONS.formula
+def rotation_on_the_way(S: Square, t: UnitInterval) -> Any:
+    """exp(t [S]), shape (m, m), for skew [S]."""
+    return expm(S * t)
+
+
+ROTATIONS.part("structure", lambda value: rotation_defect(value))
+ROTATIONS.mutant("I + t [S], to first order", lambda S, t: eye(S.shape[0]) + S * t)
+ROTATIONS.mutant("a reflection", lambda value: concatenate([-value[:1], value[1:]], axis=0))

@@ -9,23 +9,24 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix
+from theorems.osa.definitions import (
+    newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix, within_unit_ball,
+)  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
-from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, WITH_SIGN, negative_alpha
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, SKEW, WITH_SIGN, negative_alpha
 from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
 from theorems.osa.shapes import (
-    Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens,
+    Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens, UnitInterval,
 )  # fmt: skip
 from verify.matrix import (
-    COLUMN, absolute, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt, total,
+    COLUMN, absolute, column, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt,
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Setting
 from verify.vocabulary.hypotheses import skew
 
 BOUNDED = "||X||_2 bounded"
-SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
 
 
 def slope(curve: Callable[[Any], Any], like: Any) -> Any:
@@ -108,11 +109,6 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
 )  # fmt: skip
 
 
-def within_unit_ball(F: Any) -> Any:
-    """2 F / (1 + ||F||_F^2), of norm at most 1 as B is (Lemma F.1): rational where F is."""
-    return F * 2 / (1 + total(F * F))
-
-
 @EQUATION_79.inputs
 def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
     B = within_unit_ball(F)
@@ -167,6 +163,64 @@ LEMMA_F7.oracle(lambda S: spectral_norm(jacobian(expm, "A", COLUMN)(S)))
 LEMMA_F7.mutant("1 / 2", lambda S: spectral_norm(S) * 0 + rational(1, 2))
 LEMMA_F7.mutant("decaying with ||S||_2", lambda S: exp(-spectral_norm(S)))
 LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
+
+EXPONENTIALS_ORTHOGONAL = Claim(OSA, "osa.f7-lemma-orthogonal", label="Proof of Lemma F.7, text after Eq. (80)",
+    statement=r"""\text{the matrices } s[\mathbf{S}]^\top, (1-s)[\mathbf{S}] \text{ are skew-symmetric for all } s \in
+        [0, 1] \text{ hence the matrix exponential terms are always orthogonal}""",
+    assumptions=[SKEW],
+    name="orthogonal factors of the exponential's Jacobian", relation=HasStructure(), all_sizes=True,
+    hypotheses=[skew("S", SKEW.text)], sizes={"m": (1, 4)},
+)  # fmt: skip
+
+
+@EXPONENTIALS_ORTHOGONAL.inputs
+def skew_square_and_fraction(G: Square, s: UnitInterval) -> Any:
+    return {"S": (G - G.T) * rational(1, 3), "s": s}
+
+
+@EXPONENTIALS_ORTHOGONAL.formula
+def exponentials_of_fractions(S: Square, s: UnitInterval) -> list[Any]:
+    """s S^T, (1 - s) S and their exponentials, each (m, m)."""
+    return [S.T * s, S * (1 - s), expm(S.T * s), expm(S * (1 - s))]
+
+
+@EXPONENTIALS_ORTHOGONAL.part("structure")
+def skew_and_orthogonal_defects(value: list[Any]) -> Any:
+    first, second, *rotations = value
+    skew_defects = [vec_r(A + A.T) for A in (first, second)]
+    return concatenate([*skew_defects, *(vec_r(R.T @ R - eye(R.shape[0])) for R in rotations)], axis=0)
+
+
+EXPONENTIALS_ORTHOGONAL.mutant("I + (1 - s) S, to first order", "expm(S * (1 - s)) -> eye(S.shape[0]) + S * (1 - s)")
+EXPONENTIALS_ORTHOGONAL.mutant("I added to s S^T", "S.T * s -> S.T * s + eye(S.shape[0])")
+
+EQUATION_80 = Claim(OSA, "osa.eq-80", label="Eq. (80), proof of Lemma F.7", name="chain of bounds of the Jacobian",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2 \le
+        \int_0^1 \|\exp(s[\mathbf{S}]^\top)\|_2 \|\exp((1-s)[\mathbf{S}])\|_2 ds = \int_0^1 1 ds = 1""",
+    assumptions=[SKEW],
+    relation=AtMost(left="||dvec exp(S) / dvec S||_2, the integrand, and 1", ascent=False), sizes={"m": (1, 3)},
+    proof=("osa.eq-79", "osa.f7-lemma-orthogonal"),
+    note="The integrand is compared with 1 from both sides at any $s$; so it is constant, and is its own integral.",
+)  # fmt: skip
+EQUATION_80.inputs(skew_square_and_fraction)
+
+
+def _integrand(S: Any, s: Any) -> Any:
+    """||exp(s S^T)||_2 ||exp((1 - s) S)||_2."""
+    return spectral_norm(expm(S.T * s)) * spectral_norm(expm(S * (1 - s)))
+
+
+@EQUATION_80.formula
+def integrand_and_one(S: Square, s: UnitInterval) -> Any:
+    """The integrand at s, 1, and the integrand again, shape (3, 1): what bounds the norm, the integrand, and 1."""
+    value = _integrand(S, s)
+    return column(value, 1, value)
+
+
+EQUATION_80.oracle(lambda S, s: column(spectral_norm(jacobian(expm, "A", COLUMN)(S)), _integrand(S, s), 1))
+EQUATION_80.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_80.mutant("one factor decays with s", lambda value, s: value * exp(-s))
 
 # -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
 
