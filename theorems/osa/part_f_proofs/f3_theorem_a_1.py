@@ -232,6 +232,7 @@ EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3", name="factore
         """,
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
+    note="The series of Eq. (37) is in osa.eq-37.",
 )  # fmt: skip
 EQUATION_38.inputs(decomposed_factor)
 

@@ -14,7 +14,7 @@ from theorems.osa.shapes import (
     Alpha, AttentionMatrix, HeadWeights, Key, OtherRectangle, Output, Query, Rectangle, Tokens, Value,
 )  # fmt: skip
 from verify.matrix import (
-    COLUMN, concatenate, diag, eye, inverse, kron, ones, singular_values, symmetric_eigenvalues, total, unvec_r, vec_c,
+    COLUMN, concatenate, diag, eye, inverse, kron, singular_values, symmetric_eigenvalues, total, unvec_r, vec_c,
     vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian

@@ -19,7 +19,7 @@ from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Decay, Epsilon, Factor, Key, OtherRectangle, Output, Query, Rectangle, SkewMatrix, Square,
     Steps, Tokens, Value,
 )  # fmt: skip
-from verify.matrix import column, exp, expm, eye, frobenius_norm, kron, rational, spectral_norm, total
+from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm, total
 from verify.vocabulary import AtMost, Claim, Equal
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
