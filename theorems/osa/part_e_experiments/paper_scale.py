@@ -244,9 +244,10 @@ BY_HEADS = Claim(OSA, "osa.fn-2-second-by-heads", label="Footnote 2, second half
     name="condition numbers of attention and MLP at the experiments' sizes", relation=FollowsLaw(samples=100, instances=1),
     sizes={"d": (64, 64)}, uses=("osa.c3-arbitrarily-close", "osa.c4-several-heads"), expects="empirical",
     corrects="osa.fn-2-second", of_project=True,
-    observed=r"""100 draws at each run. In 400 drawn before, the MLP has a median of 220 and is never below 50, four heads have a median of 3400 and are above the
-        MLP in 95 of 100 draws, two heads in 89. SUO scales orthonormal weights so that pre-activations of tokens with
-        entries of variance 1 have variance 1; the paper does not say how large the tokens are""",
+    observed=r"""100 draws at each run. In 400 drawn before, the MLP has a median of 220 and is never below 50, four heads
+        have a median of 3400 and are above the MLP in 95 of 100 draws, two heads in 89. SUO scales orthonormal weights so
+        that pre-activations of tokens with entries of variance 1 have variance 1; the paper does not say how large the
+        tokens are""",
 )  # fmt: skip
 
 

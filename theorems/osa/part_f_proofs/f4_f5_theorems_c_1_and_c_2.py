@@ -201,7 +201,7 @@ def jacobians_by_tokens(X: Tokens, W_V: Value, W_O: Output) -> Any:
 
 
 CONSTANTS.mutant("doubled", "eye(N * d) -> 2 * eye(N * d)")
-CONSTANTS.mutant("ones instead of zeros", "zeros -> ones")
+CONSTANTS.mutant("1 added to every entry", lambda value: value + 1)
 
 EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5", name="square of the query-key matrix",
     statement=r"""
