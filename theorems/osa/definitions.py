@@ -26,8 +26,6 @@ from verify.matrix import (
 )
 from verify.vocabulary import ArithmeticUnsupported, subject
 
-SHAPES = "X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}; d_v = d/h"
-
 
 def whole_heads(sizes: Mapping[str, int]) -> bool:
     """Whether d_v = d / h for a whole number h of heads (text below Eq. (4))."""

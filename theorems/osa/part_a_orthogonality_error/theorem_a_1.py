@@ -127,20 +127,27 @@ UNCONVERGED_BASIS.mutant("orthonormal", lambda value: 0 * value)
 UNCONVERGED_BASIS.mutant("one step more", "range(K) -> range(K + 1)")
 UNCONVERGED_BASIS.mutant("angle alpha s^2, whatever b", "b * b * (alpha * s * s) -> alpha * s * s")
 
+
+def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
+    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
+    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
+    return spectral_norm(D + D.T + D.T @ D)
+
+
+ERROR = Definition("Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", by=orthogonality_error)
+
 # -- Theorem A.1, Eq. (10) ---------------------------------------------------------------------------------------------
 
 #: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
 UNCONVERGED = Setting(OSA, "Appendix A",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
-        f"{FROM_NEWTON_SCHULZ} (context of Appendix A)",
-    ],
+    assumptions=[SKEW, FROM_NEWTON_SCHULZ, AT_MOST_ONE],
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)}, where=whole_heads)  # fmt: skip
-FROM_THE_CONTEXT = [skew("S", "S skew-symmetric"), contraction("B", "B from Newton-Schulz", by="osa.lemma-f.1")]
+FROM_THE_CONTEXT = [skew("S", SKEW.text), contraction("B", "B from Newton-Schulz", by="osa.lemma-f.1")]
 
 EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
+    assumptions=[ERROR],
     name="orthogonality error of an unconverged basis", relation=AtMost(), all_sizes=True, hypotheses=FROM_THE_CONTEXT,
     proof=(
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
@@ -174,20 +181,14 @@ def orthogonality_error_bound(B: Factor, S: SkewMatrix) -> Any:
     return _bound(B, S, lambda x: x * (x - 1))
 
 
-@EQUATION_10.oracle
-def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
-    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
-    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
-    return spectral_norm(D + D.T + D.T @ D)
-
-
+EQUATION_10.oracle(orthogonality_error)
 # of 0 <= sigma_i(B) <= 1 only the second needs a test; for N = 1 both sides vanish, since S = 0
 EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
-    assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW, AT_MOST_ONE],
+    assumptions=[ERROR, SKEW, AT_MOST_ONE],
     name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"), all_sizes=True,
     hypotheses=[skew("S", SKEW.text)],
     sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
@@ -214,7 +215,7 @@ for claim in (EQUATION_10, EQUATION_10_GENERAL):
 # -- without the bound on B, and a bound that is quadratic in S --------------------------------------------------------
 
 #: Any B and any skew S.
-ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW],
+ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=[ERROR, SKEW],
     sizes={"N": (2, 4), "m": (1, 4)})  # fmt: skip
 
 
@@ -326,7 +327,9 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
         \text{the above bound shows that the orthogonality error is robust to very small singular values of } \mathbf{B}
         \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}""",
     assumptions=[
-        "0 <= delta <= 1 is a singular value of B, the others in [0, 1]",
+        Definition("s are the singular values of B, with signs", by=decomposition),
+        Assumption("the last of them is delta", zero=lambda s, delta: s[-1:] - delta),
+        Assumption("0 <= delta <= 1", nonnegative=lambda delta: delta * (1 - delta)),
         Assumption("t >= 1", nonnegative=lambda t: t - 1),
         SKEW,
         AT_MOST_ONE,

@@ -16,7 +16,7 @@ from verify.matrix import (
     vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Convention, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Setting, Shape
 
 Columns = Annotated[Any, Shape("n", "r")]
 OtherColumns = Annotated[Any, Shape("n", "r_2")]
@@ -39,7 +39,9 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
     statement=r"\operatorname{rank}\mathbf{J}_1 = \operatorname{rank}\mathbf{J}_2 = n: \quad \kappa([\mathbf{J}_1\ "
     r"\mathbf{J}_2]) \le \max_l \kappa(\mathbf{J}_l)",
     assumptions=[
-        "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side",
+        Definition(
+            "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side", by=concatenate
+        ),
         Assumption(
             "the sub-blocks have full row rank",
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
@@ -91,11 +93,21 @@ def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2
 TWO_BLOCKS = Setting(OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
     where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"], inputs=two_blocks)  # fmt: skip
 
+
+def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
+    product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
+    return effective_condition_number(product, min(s_2.shape[0], s_1.shape[0]))
+
+
+BY_INPUT = Definition(
+    "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
+    by=condition_number_of_product,
+)
 FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2", name="condition number of the network by its sub-blocks",
     statement=r"""\text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block
         and that the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
     assumptions=[
-        "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
+        BY_INPUT,
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
@@ -129,12 +141,7 @@ def worse_condition_number(
     return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
 
 
-@FOOTNOTE_2.oracle
-def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
-    product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
-    return effective_condition_number(product, min(s_2.shape[0], s_1.shape[0]))
-
-
+FOOTNOTE_2.oracle(condition_number_of_product)
 FOOTNOTE_2.mutant("the better conditioned block", "_larger -> _smaller")
 FOOTNOTE_2.mutant("its square root", lambda value: sqrt(value))
 
@@ -159,7 +166,7 @@ FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, wi
         \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of
         the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is
         nonsingular}""",
-    assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
+    assumptions=[BY_INPUT, *BLOCKS],
     name="condition number of a product of sub-blocks", relation=AtMost(), corrects="osa.fn-2", of_project=True,
     note="""As for a nonsingular MLP block and an attention block of rank $N d_v < N d$: there the conditions of the two
         blocks multiply, and nothing else comes in.""",

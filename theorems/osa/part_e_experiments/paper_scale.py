@@ -86,7 +86,8 @@ def sizes_of_the_experiments(N: Length, d: Width, d_v: HeadSize, K: Steps) -> di
     return {"N": N, "d": d, "d_v": d_v, "K": K}
 
 
-EXPERIMENTS = Setting(OSA, "Appendix E", assumptions=["weights initialised as in Appendices C.1, C.2"],
+EXPERIMENTS = Setting(OSA, "Appendix E",
+    assumptions=[Definition("weights initialised as in Appendices C.1, C.2", by=untrained_head)],
     sizes={"N": (50, 50), "d": (64, 64), "d_v": (16, 16), "K": (6, 6)}, inputs=sizes_of_the_experiments)  # fmt: skip
 
 PAPER_SCALE = Claim(EXPERIMENTS, "osa.c3-paper-scale", label="Appendix C.3 at the sizes of Appendix E",
@@ -196,7 +197,9 @@ SEVERAL_HEADS = Claim(OSA, "osa.c4-several-heads", label="Theorem C.4 and the mu
         the Jacobian of M-OSA tends to } (\textstyle\sum_i\mathbf{U}_i\mathbf{V}_i^\top)^\top\otimes\mathbf{I}_N, \text{
         whose condition number exceeds } 300 \text{ in more than 90 of 100 draws: Theorem C.4, for a single head, does
         not extend to } h > 1 \text{ heads}""",
-    assumptions=["each head initialised as in Appendix C.1, independently of the others"],
+    assumptions=[
+        Definition("each head initialised as in Appendix C.1, independently of the others", by=_sum_of_heads)
+    ],
     name="condition number with several heads", relation=FollowsLaw(samples=400, instances=2),
     sizes={"d": (64, 64), "d_v": (16, 32)}, where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
     uses=("osa.thm-c.4", "osa.c1-kappa"), expects="empirical", of_project=True,

@@ -13,14 +13,14 @@ from theorems.osa.shapes import (
     Alpha, Basis, Coordinates, Key, NonzeroAlpha, OutsideSpan, Query, TokenFrame, Tokens,
 )  # fmt: skip
 from verify.matrix import concatenate, expm, eye, rational, sqrt, total
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, HasStructure, Shape
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
 IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph", name="image of the scores",
     statement=r"""\text{let } U \text{ be the subspace given by the image of } \mathbf{S}\text{. This is spanned by the
         span of the column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
-    assumptions=["r = rank S", NONZERO_ALPHA],
+    assumptions=[Definition("r = rank S", by=rank), NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
     note=r"""The image of $S$ lies in the span of $Q$ and $K$ but may be smaller: $S$ has even rank, and vanishes for
         $Q$ parallel to $K$. The proof needs only the inclusion: osa.f1-restrict. With $h > 1$ and $2 d_v \le N$, the
@@ -94,7 +94,7 @@ ORTHOGONAL_TO_IMAGE = Assumption(
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
     statement=r"""\text{take } x \in U^\perp, \dots \text{ hence } \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S}
         \text{ can be considered as a linear mapping } U \to U""",
-    assumptions=["U is the image of S", ORTHOGONAL_TO_IMAGE],
+    assumptions=[Definition("U is the image of S", by=skew_matrix), ORTHOGONAL_TO_IMAGE],
     name="restriction of the scores to their image", relation=HasStructure(), all_sizes=True,
     hypotheses=(ORTHOGONAL_TO_IMAGE,), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
     note=r"""So for $U$ the image of $S$, and for the span of $Q$ and $K$, which contains it. For the image the printed

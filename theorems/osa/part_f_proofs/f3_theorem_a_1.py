@@ -11,7 +11,7 @@ from theorems.osa.part_a_orthogonality_error.theorem_a_1 import (
     SKEW, decomposed_factor_within_the_unit_ball, decomposition, excess, growth_of_norm, orthogonality_error,
     smallest_dimension,
 )  # fmt: skip
-from theorems.osa.settings import FROM_NEWTON_SCHULZ, UNTRAINED
+from theorems.osa.settings import FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, UNTRAINED
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.arithmetics import Constant
 from verify.matrix import (
@@ -110,7 +110,7 @@ EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3", name="orthogo
         \mathbf{B}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\Delta\mathbf{B}^\top
         = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top\Delta)\mathbf{B}^\top =
         \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top""",
-    assumptions=[SKEW, "any B"],
+    assumptions=[SKEW],
     relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"N": (2, 4), "m": (2, 4)}, proof=("osa.eq-22",),
 )  # fmt: skip
 
@@ -375,7 +375,7 @@ SINGULAR_VALUES.mutant("1 not subtracted", "x * (x - 1) -> x * x")
 QUARTER = Claim(OSA, "osa.max-quarter", label="F.3, text after Eq. (45)", name="largest deviation of one quarter",
     statement=r"""\text{by construction } \sigma_i(\mathbf{B})\in[0,1] \text{ therefore the maximum possible value of
         the above expression is } \tfrac14 \text{ (from inspecting the graph of } |x^2(x^2-1)|)""",
-    assumptions=["x in [0, 1]"],
+    assumptions=[Assumption("x in [0, 1]", nonnegative=lambda x: x * (1 - x))],
     relation=Equal(), sizes={}, exact=True,
 )  # fmt: skip
 
@@ -395,7 +395,14 @@ NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at
     statement=r"""\|\Sigma\|_2 \leq 1 \text{ as we normalise the singular values of } \mathbf{M}_0 \text{ to be less
         than 1 and the Newton-Schultz iterations cannot increase initial singular values in the range } (0,1] \text{ to
         be more than } 1""",
-    assumptions=[FROM_NEWTON_SCHULZ, "initial singular values in the range (0, 1], of the start in the second half"],
+    assumptions=[
+        FROM_NEWTON_SCHULZ,
+        POSITIVE_EPSILON,
+        Assumption(
+            "initial singular values in the range (0, 1], of the start in the second half",
+            nonnegative=lambda start: 1 - spectral_norm(start),
+        ),
+    ],
     hypotheses=[contraction("start", "singular values in the range (0, 1]")],
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, query_key_generator
 from theorems.osa.settings import (
-    HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads,
+    COLUMN_MAJOR, HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, HeadWeights, Key, OtherRectangle, Output, Query, Rectangle, Tokens, Value,
@@ -18,15 +18,21 @@ from verify.matrix import (
     vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, HasStructure, Shape
+from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, HasStructure, Shape
 
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
+
+
+def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
+    """d curve / dt at t = 0 as a column (row-major), for a matrix-valued curve in the arithmetic of `like`."""
+    return jacobian(curve, "t")(like[:1, :1] * 0)
+
 
 EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4", name="differential of the layer",
     statement=r"""\partial\mathrm{OSA}(\mathbf{X})=\partial\mathbf{A}(\mathbf{X})(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+
         \mathbf{A}(\mathbf{X})\partial\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}(\mathbf{X})\mathbf{X}\partial(
         \mathbf{W}^V\mathbf{W}^O)""",
-    assumptions=["all three factors vary"],
+    assumptions=[Definition("A, X and W^V W^O vary along lines", by=_slope)],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
 )  # fmt: skip
 
@@ -36,11 +42,6 @@ def layer_and_directions(
     X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, dX: Tokens, dW_V: HeadWeights, dW_O: Output
 ) -> Any:
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "dX": dX, "dW_V": dW_V, "dW_O": dW_O}
-
-
-def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
-    """d curve / dt at t = 0 as a column (row-major), for a matrix-valued curve in the arithmetic of `like`."""
-    return jacobian(curve, "t")(like[:1, :1] * 0)
 
 
 @EQUATION_47.formula
@@ -67,7 +68,7 @@ EQUATION_47.mutant("sign of the first term", "dA @ X @ W -> -(dA @ X @ W)")
 
 KRON_VEC = Claim(OSA, "osa.kron-vec", label="F.4, text", name="Kronecker product times vec",
     statement=r"(A\otimes B)\operatorname{vec}C=\operatorname{vec}(BCA^\top)",
-    assumptions=["column-major vec"],
+    assumptions=[Convention("column-major vec", by=vec_c)],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)}, exact=True,
 )  # fmt: skip
 
@@ -85,7 +86,7 @@ KRON_VEC.mutant("factors exchanged", lambda A, B, C: kron(B, A) @ vec_c(C))
 KRON_VEC.mutant("rows stacked instead of columns", lambda A, B, C: kron(A, B) @ vec_r(C))
 
 VECTORISED = HEADS.extended(
-    "Appendix F.4", assumptions=["column-major vec"], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
+    "Appendix F.4", assumptions=[COLUMN_MAJOR], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
 )
 
 EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4", name="differential of the layer, vectorised",
@@ -126,7 +127,7 @@ EQUATION_49 = Claim(VECTORISED, "osa.eq-49", label="Eq. (49), F.4", name="differ
     statement=r"""
         \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial
         \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
-    assumptions=["W^V W^O in R^{d x d}"],
+    assumptions=[Construction("W^V W^O in R^{d x d}", shapes={"W_V": ("d", "d_v"), "W_O": ("d_v", "d")})],
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
     where=lambda sizes: sizes["N"] == sizes["d"] == sizes["d_v"], uses=("osa.kron-vec",), expects="refuted",
     severity="slip", correction="osa.eq-49-corrected",

@@ -9,14 +9,20 @@ from theorems.osa.definitions import cayley, newton_schulz_iterate
 from theorems.osa.settings import gram_defect
 from theorems.osa.shapes import Entry, Square, Steps, TokenFrame, Values
 from verify.matrix import absolute, concatenate, diag, rational, sqrt, vec_r
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Shape
+
+
+def _scalar_step(s: Any) -> Any:
+    """g(s) = s (3 - s^2) / 2."""
+    return s * (3 - s * s) * rational(1, 2)
+
 
 FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1", name="scalar Newton-Schulz polynomial",
     statement=r"""\text{Proof of Lemma F.1: ``Newton-Schultz cannot increase the singular values greater than } \sqrt3 \text{
         for all choices of } K\text{''}.\ \text{Footnote 6: ``the repeated application of the polynomial has a fixed point at
         1 for values in the range } (0,\sqrt3)\text{''}""",
     assumptions=[
-        "g(s) = s (3 - s^2)/2",
+        Definition("g(s) = s (3 - s^2)/2", by=_scalar_step),
         Assumption("s > 0", positive=lambda s: s),
         Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
     ],
@@ -31,11 +37,6 @@ def starting_value(y: Entry, K: Steps) -> dict[str, Any]:
     # sqrt 3 t with t = (1 + y / (1 + |y|)) / 2 covers (0, sqrt 3)
     t = (1 + y / (1 + absolute(y))) * rational(1, 2)
     return {"s": t * sqrt(3), "K": K}
-
-
-def _scalar_step(s: Any) -> Any:
-    """g(s) = s (3 - s^2) / 2."""
-    return s * (3 - s * s) * rational(1, 2)
 
 
 def _contracted(s: Any, powers: int) -> Any:

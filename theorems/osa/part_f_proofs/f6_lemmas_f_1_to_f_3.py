@@ -15,7 +15,8 @@ from theorems.osa.definitions import (
 from theorems.osa.part_2_0_layer.layer import rotation_defect
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.settings import (
-    ANY_ALPHA, FROM_NEWTON_SCHULZ, LAYER, LAYER_OF_FEW_TOKENS, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
+    ANY_ALPHA, FROM_NEWTON_SCHULZ, LAYER, LAYER_OF_FEW_TOKENS, LEAST_BOUND, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
+    POSITIVE_EPSILON,
     orthonormal_queries_and_keys, tokens_and_weights, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
@@ -26,9 +27,8 @@ from verify.matrix import (
     absolute, concatenate, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt, total, unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, HasStructure, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting
 
-BOUNDED_TOKENS = "||X||_2 <= R"
 #: Of the reduced scores.
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
@@ -104,7 +104,7 @@ WITH_BASIS_AND_SIGN = WITH_BASIS.extended(assumptions=[NONNEGATIVE_ALPHA], input
 
 LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm of the basis",
     statement=r"\text{There exists some constant } C>0 \text{ such that } \|\mathbf{B}\|_2\le C",
-    assumptions=[FROM_NEWTON_SCHULZ],
+    assumptions=[FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
@@ -155,7 +155,7 @@ FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_
 
 LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)", name="norm of the scores",
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
-    assumptions=[BOUNDED_TOKENS],
+    assumptions=[LEAST_BOUND],
     relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap", uses=("osa.thm-c.2",),
     proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.2-absolute",
@@ -180,7 +180,7 @@ LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
     label="Lemma F.2 and Eq. (57), for every real alpha", name="norm of the scores, signed scale",
     statement=r"""\|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     relation=AtMost(left="||S||_2", signed=True), expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
@@ -195,7 +195,7 @@ def skew_matrix_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any
 LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lemma F.2, with the size of alpha",
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True, corrects="osa.lemma-f.2",
     uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
 )  # fmt: skip
@@ -313,7 +313,7 @@ for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
 LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le
         C\alpha""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     name="distance of the reduced exponential from identity", relation=AtMost(left="distance from I"), all_sizes=True,
     expects="gap",
     uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"), presumes=("osa.lemma-f.3-any-sign",),
@@ -345,7 +345,7 @@ def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3, for every real alpha",
     statement=r"""\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
     name="reduced exponential, signed scale", relation=AtMost(left="distance from I", signed=True), expects="refuted",
     severity="error", of_project=True,
     note=NEGATIVE,
@@ -363,7 +363,7 @@ LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3
         from any number of Newton-Schulz steps}, [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
         \alpha\in\mathbb{R}""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
     name="distance of the reduced exponential, corrected", relation=AtMost(left="distance from I"), all_sizes=True,
     corrects="osa.lemma-f.3", uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
 )  # fmt: skip
@@ -392,7 +392,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
     statement=r"""
         \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
-    assumptions=["D any square matrix", SKEW],
+    assumptions=[Construction("D any square matrix", shapes={"D": ("m", "m")}), SKEW],
     name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
     note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}{[S]} & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
@@ -444,9 +444,10 @@ EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof
     statement=r"""
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}
         \|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2""",
-    assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
+    assumptions=[FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     name="chain of bounds of the reduced exponential", relation=AtMost(), all_sizes=True, where=small,
-    uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
+    uses=("osa.eq-60", "osa.ns-sv-at-most-1", "osa.f3-lemma-rotations"),
+    note=r"The integrand is constant, as $\exp(t[S])$ is orthogonal for every $t$ (osa.f3-lemma-rotations).",
     doubt=Doubt(
         (r"\int_0^1 \|\mathbf{S}\|_2 \|\exp(t[\mathbf{S}])\|_2 dt \quad (61)", r"\leq \|\mathbf{S}\|_2 \quad (62)"),
         r"""square brackets around $S$ may be lost, in both: $\|\exp[S] - I\|_2 \le \int\|[S]\|_2\|\exp(t[S])\|_2\,dt

@@ -8,30 +8,31 @@ from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys, within_unit_ball,
 )  # fmt: skip
+from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import elementary_symmetric
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import (
-    BOUNDED_TOKENS, NONZERO, QUERIES_AND_KEYS, SIZES, WITH_BASIS, column_slope, initialised_with_epsilon, small,
+    NONZERO, QUERIES_AND_KEYS, SIZES, WITH_BASIS, column_slope, initialised_with_epsilon, small,
     squared_norm,
 )  # fmt: skip
 from theorems.osa.settings import (
-    FROM_NEWTON_SCHULZ, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys, two_heads,
+    FROM_NEWTON_SCHULZ, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
-    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, spectral_norm, sqrt, total, trace, unvec_r, vec_c,
-    vanishes, vec_r,
+    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, singular_values, spectral_norm, sqrt, total, trace,
+    unvec_r, vanishes, vec_c, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Convention, Equal, Shape
 
-INNER_PRODUCT = Convention("vec M^T is the transpose of vec M, columns stacked", by=vec_c)
+INNER_PRODUCT = Convention("column-major vec; vec M^T is the transpose of vec M", by=vec_c)
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
 LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name="Jacobian of Newton-Schulz",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
     note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
         $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
@@ -55,7 +56,7 @@ def norm_of_basis_jacobian(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K:
 LEMMA_F4.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
 LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 
-WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
+WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=[POSITIVE_EPSILON], inputs=initialised_with_epsilon)
 
 EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), proof of Lemma F.4",
     statement=r"""
@@ -149,7 +150,7 @@ DIFFERENTIAL.mutant("transposed differential", "M @ dM.T @ M -> M @ M.T @ dM")
 LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)", name="Jacobian of the normalisation",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
-    assumptions=[BOUNDED_TOKENS],
+    assumptions=[LEAST_BOUND],
     relation=AtMost(), all_sizes=True, proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
     note=r"""With $C = 1/\epsilon$; no bound on $\|X\|_2$ is needed.
         $\|\partial\operatorname{vec}M_0/\partial\operatorname{vec}M\|_2 = 1/(\|M\|_F + \epsilon)$, on directions
@@ -227,7 +228,7 @@ EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5"
     statement=r"""
         \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\partial\operatorname{tr}(\mathbf{M}^\top\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}
         """,
-    assumptions=[NONZERO],
+    assumptions=[NONZERO, POSITIVE_EPSILON],
     name="differential of the reciprocal norm", relation=Equal(), at_sizes=True, sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
 
@@ -277,7 +278,7 @@ EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemm
         \implies
         \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\operatorname{vec}\mathbf{M}^\top
         """,
-    assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
+    assumptions=[INNER_PRODUCT, NONZERO, POSITIVE_EPSILON],
     name="Jacobian of the normalisation by queries and keys", relation=Equal(), at_sizes=True,
     sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
     note=r"As $M$ tends to 0 the second term vanishes and $I/\epsilon$ is left, the derivative at $M = 0$.",
@@ -367,7 +368,10 @@ FROBENIUS_BOUND.mutant("1, whatever epsilon", lambda M: sqrt(M.shape[0] * M.shap
 
 NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name="spectral and Frobenius norm",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
-    assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
+    assumptions=[
+        Assumption("rank M <= r", zero=lambda M, r: elementary_symmetric(M, r + 1) if r < min(M.shape) else 0 * total(M)),
+        Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1]),
+    ],
     relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",

@@ -14,7 +14,9 @@ from theorems.osa.definitions import (
 )  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, SKEW, WITH_SIGN, negative_alpha
-from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
+from theorems.osa.settings import (
+    ANY_ALPHA, COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens, UnitInterval,
 )  # fmt: skip
@@ -23,10 +25,8 @@ from verify.matrix import (
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Setting
+from verify.vocabulary import AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Setting
 from verify.vocabulary.hypotheses import skew
-
-BOUNDED = "||X||_2 bounded"
 
 
 def slope(curve: Callable[[Any], Any], like: Any) -> Any:
@@ -68,7 +68,7 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
 LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)", name="Jacobian of the basis",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, LEAST_BOUND, *NEWTON_SCHULZ],
     relation=AtMost(left="||dvec B / dvec X||_2"), all_sizes=True, hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS],
     sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
     proof=("osa.lemma-f.4", "osa.lemma-f.5"),
@@ -101,7 +101,7 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
     statement=r"""
         \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s[
         \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
-    assumptions=["column-major vec", SKEW],
+    assumptions=[COLUMN_MAJOR, SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
     note=r"""The integral is the corner of an exponential: for commuting $P = I\otimes S$, $R = S^\top\otimes I$,
         $\int_0^1\exp((1 - s)P)\exp(sR)\,ds$ is the upper right block of $\exp\begin{pmatrix}P & I\\ 0 &
@@ -141,7 +141,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
     statement=r"""
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
     """,
-    assumptions=[SKEW, "derivative over all square matrices"], hypotheses=[skew("S", SKEW.text)],
+    assumptions=[SKEW, Convention("derivative over all square matrices", by=jacobian)], hypotheses=[skew("S", SKEW.text)],
     relation=AtMost(left="||dvec exp(S) / dvec S||_2", ascent=False), all_sizes=True,
     sizes={"m": (1, 3)}, proof=("osa.eq-79",),
     note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
@@ -228,7 +228,7 @@ EQUATION_82 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-82", label="Eq. (82), proof of 
     statement=r"""
         \partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}
         \partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)""",
-    assumptions=["X, W^Q and W^K vary"],
+    assumptions=[Definition("X, W^Q and W^K vary along lines", by=slope)],
     name="differential of the scores", relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 
@@ -266,7 +266,7 @@ EQUATION_83 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-83", label="Eq. (83), proof of 
         \frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left((
         \mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})
         \mathbf{K}\right)""",
-    assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
+    assumptions=[COLUMN_MAJOR, Definition("K = commutation matrix with vec X^T = K vec X", by=commutation_matrix)],
     name="Jacobian of the scores", relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), proof=("osa.eq-82",),
     exact=True,
 )  # fmt: skip
@@ -293,7 +293,11 @@ EQUATION_83.mutant("K transposed", "commutation_matrix(*X.shape) -> commutation_
 EQUATION_83.mutant("K dropped", "commutation_matrix(*X.shape) -> eye(X.shape[0] * X.shape[1])")
 
 VECTORISED = Setting(
-    OSA, "Lemma F.8, K", assumptions=["column-major vec"], sizes={"m": (1, 4), "n": (1, 4)}, exact=True
+    OSA,
+    "Lemma F.8, K",
+    assumptions=[Convention("column-major vec", by=vec_c)],
+    sizes={"m": (1, 4), "n": (1, 4)},
+    exact=True,
 )
 
 COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text", name="commutation matrix",
@@ -301,7 +305,7 @@ COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, te
         transposed matrix to the vectorisation of the original matrix (i.e. }
         \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}). \text{ An important property of the
         communication matrix is orthogonality}""",
-    assumptions=["rectangular B"],
+    assumptions=[Construction("rectangular B", shapes={"B": ("m", "n")})],
     relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
     note=r"""The formula and the sentence name inverse matrices, $\mathbf{K}_{m,n}$ and $\mathbf{K}_{n,m} =
         \mathbf{K}_{m,n}^\top$, equal only for square $\mathbf{B}$ and for vectors. Every use in the paper, Eqs. (83),
@@ -357,7 +361,7 @@ LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
         """,
-    assumptions=[BOUNDED],
+    assumptions=[LEAST_BOUND],
     relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True, where=small, uses=("osa.thm-c.2",),
     proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.8-absolute",
@@ -382,7 +386,7 @@ def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lemma F.8, for every real alpha",
     statement=r"""\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le
         C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
-    assumptions=[BOUNDED, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores' Jacobian, signed scale", relation=AtMost(left="||dvec S / dvec X||_2", signed=True),
     where=small, expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
@@ -399,7 +403,7 @@ LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lem
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=[BOUNDED, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores' Jacobian, corrected", relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True,
     where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
 )  # fmt: skip

@@ -20,7 +20,7 @@ from theorems.osa.shapes import (
     Steps, Tokens, Value,
 )  # fmt: skip
 from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm, total
-from verify.vocabulary import AtMost, Claim, Equal
+from verify.vocabulary import AtMost, Claim, Definition, Equal
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
         \|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
         \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
-    assumptions=[NEWTON_SCHULZ],
+    assumptions=NEWTON_SCHULZ,
     name="norm of the first term by submultiplicativity", relation=AtMost(ascent=False), all_sizes=True,
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
@@ -104,7 +104,7 @@ UNIT_NORMS.mutant("Frobenius norms", "spectral_norm -> frobenius_norm")
 EQUATION_85 = Claim(INITIALISED, "osa.eq-85", label="Eq. (85)", name="norm of the first term by that of the attention",
     statement=r"""\|\mathbf{J}_1\|_2\le\cdots\le C_0\left\|\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial
         \operatorname{vec}\mathbf{X}}\right\|_2""",
-    assumptions=[NEWTON_SCHULZ],
+    assumptions=NEWTON_SCHULZ,
     relation=AtMost(ascent=False), where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 6,
     uses=("osa.eq-84", "osa.f6-unit-norms"),
     note=r"With $C_0 = R$ for $\|X\|_2 \le R$; checked with $R = \|X\|_2$, the least.",
@@ -128,7 +128,7 @@ EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of th
         \partial\mathbf{A}(\mathbf{X})=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
         \mathbf{B}^\top""",
-    assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
+    assumptions=[Definition("A = I_N + B (exp[S] - I) B^T", by=expm), SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every $B$ and every skew $[S]$, both varying in any direction.",
 )  # fmt: skip
@@ -170,7 +170,7 @@ EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)", name="differential of th
     statement=r"""
         \partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+
         \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
-    assumptions=["[S] = B^T S B"],
+    assumptions=[Definition("[S] = B^T S B, along lines of B and S", by=slope)],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every $B$ and every square $S$, both varying in any direction.",
 )  # fmt: skip
