@@ -23,7 +23,7 @@ COUNT ?= 10000
 SEED ?= 0
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test audit elsewhere lint release sdist mutants fuzz benchmark oldest newest clean
+.PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants fuzz benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -31,6 +31,9 @@ report: $(VENV)/ready
 docs: $(VENV)/ready
 	$(BIN)/python -m sphinx -W --keep-going -q -E -D report_url=$(if $(wildcard report/index.html),..) docs report/docs
 	$(if $(wildcard report/index.html),-$(BIN)/verify report)
+
+docs-numbers: $(VENV)/ready
+	$(BIN)/python -m tests.numbers
 
 test: $(VENV)/libraries lint
 	@$(BIN)/python -m tests.absent
