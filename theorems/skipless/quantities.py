@@ -10,6 +10,7 @@ from typing import Any
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
 from verify.matrix import COLUMN, column, concatenate, eye, maximum, singular_values
 from verify.oracles import jacobian
+from verify.vocabulary import Definition
 
 
 def input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
@@ -43,6 +44,10 @@ def flatness(M: Any) -> Any:
     """1 / kappa(M) = s_min / s_max, a scalar: 0 for a matrix of deficient rank."""
     values = singular_values(M)
     return values[-1] / values[0]
+
+
+#: The same as a definition.
+CONDITION_INVERTED = Definition(INVERSE, by=flatness)
 
 
 def least(*scalars: Any) -> Any:
