@@ -86,7 +86,8 @@ SUM = Claim(BLOCKS, "skipless.sec-1-reintroduced", label="Sections 1 and 6.2.1, 
     statement=r"""\text{skip connections disrupt this hierarchy by continually reintroducing information from earlier layers
         into later ones}\ \dots\ \text{The skip-based models can implicitly mix representations across layers}""",
     name="states as sums of branches", relation=Equal(), expects="reading",
-    reading=Reading(("reintroducing information from earlier layers into later ones", "implicitly mix representations across layers"),
+    reading=Reading(
+        ("reintroducing information from earlier layers into later ones", "implicitly mix representations across layers"),
         r"""every state is the embedding and the outputs of all earlier branches added up, each with weight 1:
             $\hat{\mathbf{X}}_\ell=\mathbf{X}_0+\sum_{k\le\ell}(\mathrm{SA}(\hat{\mathbf{X}}_{k-1})+\mathrm{MLP}(\mathbf{X}_k))$,
             and $\mathbf{X}_\ell$ the same without its last term"""),
@@ -115,7 +116,8 @@ SUM.mutant("feed-forward branches subtracted", alternate=-1)
 DROP_PATH = Claim(BLOCKS, "skipless.sec-6.1-drop-path", label="Section 6.1, text on the drop path",
     statement=r"\text{we disable the drop path, which is not applicable in skipless models}",
     name="dropped branches without skips", relation=Equal(left="outputs with a branch left out"), expects="reading",
-    reading=Reading("not applicable", """a drop path leaves out the branch of a sub-block and keeps its skip; where there is no skip,
+    reading=Reading("not applicable", """a drop path leaves out the branch of a sub-block and keeps its skip; where there
+        is no skip,
         leaving out any one branch makes the output of the network 0, whatever the input"""),
     note="By the definitions of Section 2, which have no biases: SA and MLP take 0 to 0.")  # fmt: skip
 
@@ -173,8 +175,10 @@ COLLAPSE = Claim(SKIPLESS, "skipless.sec-3-rank-collapse", label="Section 3, tex
         Definition("the kernel matrix is X X^T of the tokens X of the last block", by=_second_shares),
     ],
     name="rank collapse without skips", relation=FollowsLaw(samples=DRAWS, instances=1), expects="empirical",
-    observed=rf"""$n = {TOKENS}$ tokens of dimension $d = {CHANNELS}$, weights of standard deviation 0.02, hidden width $4d$, {DEPTH}
-        blocks without skips, the tokens scaled back to their first size after each, 100 networks: in at least half of them the second
+    observed=rf"""$n = {TOKENS}$ tokens of dimension $d = {CHANNELS}$, weights of standard deviation 0.02, hidden width
+        $4d$, {DEPTH}
+        blocks without skips, the tokens scaled back to their first size after each, 100 networks: in at least half of them
+        the second
         eigenvalue of $XX^\top$ is below $10^{{-12}}$ of the first. With the attention matrix replaced by $I$ it is not: it
         is attention that averages the tokens. The share falls with every block: four leave less than double precision resolves""",
     note="""Quoted from another article, which was not at hand, as the observation that an earlier attempt is based on. It is about

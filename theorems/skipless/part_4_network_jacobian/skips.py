@@ -55,7 +55,8 @@ IMPROVE = Claim(ONE_SAMPLE, "skipless.sec-1-skips-improve", label="Section 1, co
     severity="error", correction="skipless.sec-1-skips-improve-by-branches", uses=("skipless.sec4.3-identity-conditioning",),
     consequence=r"""Skips do not improve the conditioning of every network: at given weights $\kappa(J)$ may be 37 times larger with
         them. Check $\mu > -1$ for every branch, and use the bound of skipless.sec-1-skips-improve-by-branches.""",
-    note=r"""The study behind the sentence, Section 4.3, assumes nothing of the weights and has no estimate of the network Jacobian; its
+    note=r"""The study behind the sentence, Section 4.3, assumes nothing of the weights and has no estimate of the network
+        Jacobian; its
         step from $K$ to $K + I$ is refuted in skipless.sec4.3-identity-conditioning. In the examples $\kappa(J)$ goes from 8.2 to
         299 and from 1.4 to 16.8. In the paper's favour: at default weights the skips lower it by many orders of magnitude
         (skipless.sec-4.1-poorly-conditioned).""")  # fmt: skip
@@ -99,9 +100,11 @@ def later_branches(X: Any, W: Any, U: Any) -> list[Any]:
     return [jacobian(BRANCHES[i % 2], "X", COLUMN)(visited[i], thetas[i]) for i in range(1, len(thetas))]
 
 
-BY_BRANCHES = Claim(ONE_SAMPLE, "skipless.sec-1-skips-improve-by-branches", label="Conditioning of a network with skips by its branches",
+BY_BRANCHES = Claim(ONE_SAMPLE, "skipless.sec-1-skips-improve-by-branches",
+    label="Conditioning of a network with skips by its branches",
     statement=r"""\kappa(\mathbf{J})\le\max_{i\le2L}\kappa\Big(\frac{\partial g_i}{\partial\theta_i}\Big)\prod_{k>i}
-        \frac{1+\|\mathbf{K}_k\|_2}{1+\mu_k},\quad n\le4d,\ n\le2d_f,\ \mu_k=\lambda_{\min}\big(\tfrac12(\mathbf{K}_k+\mathbf{K}_k^\top)
+        \frac{1+\|\mathbf{K}_k\|_2}{1+\mu_k},\quad n\le4d,\ n\le2d_f,\
+        \mu_k=\lambda_{\min}\big(\tfrac12(\mathbf{K}_k+\mathbf{K}_k^\top)
         \big)>-1\ (k\ge2),\quad g_1,\dots,g_{2L}\text{ the branches }f_{\mathrm{SA}},f_{\mathrm{MLP}},\dots\text{ at the states of
         one sample, }\theta_i\text{ their weights, }\mathbf{K}_k\text{ their input Jacobians}""",
     assumptions=[
@@ -109,10 +112,13 @@ BY_BRANCHES = Claim(ONE_SAMPLE, "skipless.sec-1-skips-improve-by-branches", labe
             positive=lambda X, W, U: column(*(1 + least_symmetric_eigenvalue(K) for K in later_branches(X, W, U)))),
         Assumption("n <= 4 d and n <= 2 d_f", sizes=lambda sizes: sizes["n"] <= min(4 * sizes["d"], 2 * sizes["d_f"])),
     ],
-    name="conditioning of the network by its branches", relation=AtMost(ascent=False), of_project=True, corrects="skipless.sec-1-skips-improve",
+    name="conditioning of the network by its branches", relation=AtMost(ascent=False), of_project=True,
+        corrects="skipless.sec-1-skips-improve",
     uses=("skipless.eq-8", "skipless.eq-6-wide", "skipless.sec4.3-identity-symmetric-part"),
-    note=r"""Eq. (8): a block of $J$ is the product of the $K_k + I$ above it and of $\partial g_i/\partial\theta_i$, which has at least as many
-        columns as rows. Each factor $K_k + I$ has $1 + \mu_k \le \|(K_k + I)x\| \le 1 + \|K_k\|$ for unit $x$, and blocks side by side
+    note=r"""Eq. (8): a block of $J$ is the product of the $K_k + I$ above it and of $\partial g_i/\partial\theta_i$, which
+        has at least as many
+        columns as rows. Each factor $K_k + I$ has $1 + \mu_k \le \|(K_k + I)x\| \le 1 + \|K_k\|$ for unit $x$, and blocks
+        side by side
         have at most the largest condition number of them. So branches that are small beside the skip leave the conditioning to
         the branches' own weights: the product tends to 1 with $K_k \to 0$. Without skips the factors are the $\kappa(K_k)$.""",
 )  # fmt: skip
@@ -198,7 +204,8 @@ POORLY = Claim(DEFAULT, "skipless.sec-4.1-poorly-conditioned", label="Section 4.
         poorly conditioned at random initialization (Ji et al., 2025b)}""",
     name="conditioning of skipless networks at random initialisation", relation=FollowsLaw(samples=DRAWS, instances=1),
     expects="empirical",
-    observed=rf"""{SET_UP}; in at least half of them $\kappa(J)$ is below 100 with skips (median near 5) and above $10^{{12}}$ without,
+    observed=rf"""{SET_UP}; in at least half of them $\kappa(J)$ is below 100 with skips (median near 5) and above
+        $10^{{12}}$ without,
         where double precision ends""",
     note="That this is why training is hard needs training runs. The cited article was not at hand.")  # fmt: skip
 
@@ -220,13 +227,15 @@ POORLY.mutant("2 with skips", lambda: (2.0, 1e12))
 POORLY.mutant("10^60 without", lambda: (100.0, 1e60))
 
 SAB_WORSE = Claim(DEFAULT, "skipless.sec-4.2-sab-worse", label="Section 4.2, text on SAB and FFN",
-    statement=r"""\text{Ji et al. demonstrated both theoretically and empirically that SAB sub-block Jacobians are significantly less
+    statement=r"""\text{Ji et al. demonstrated both theoretically and empirically that SAB sub-block Jacobians are
+        significantly less
         well-conditioned than their FFN counterparts}""",
     name="conditioning of the blocks of the network Jacobian", relation=FollowsLaw(samples=DRAWS, instances=1), expects="empirical",
     uses=("skipless.eq-5-null-directions",),
     observed=rf"""{SET_UP}, with skips; in at least half of them $\kappa(J_1)$ is more than 100 times $\kappa(\hat{{J}}_1)$ (median
         ratio near 3000)""",
-    note=r"""Quoted from an article that was not at hand; called assumption ii) in Section 4.3. For $mn > 2d$, every batch of training, it
+    note=r"""Quoted from an article that was not at hand; called assumption ii) in Section 4.3. For $mn > 2d$, every batch
+        of training, it
         is true of all weights in this sense: $\kappa(J_\ell)$ is infinite by null directions of the products
         (skipless.eq-5-null-directions), which says nothing about training. For $mn \le 2d$ it is not true of all
         weights: a feed-forward network with weights 0 has $\hat{J}_\ell = 0$.""")  # fmt: skip
@@ -271,13 +280,17 @@ def initial_conditions(seed: int) -> tuple[Any, list[Any]]:
 TAKEAWAY = Claim(DEFAULT, "skipless.sec-5-takeaway", label="Section 5, Takeaway",
     statement=r"""\text{By initializing }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ to be scaled orthonormal and
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{ to be a diagonally dominant structure, we improve the conditioning of the
-        network Jacobian, addressing the main barrier that has historically prevented the training of completely skipless transformers}
+        network Jacobian, addressing the main barrier that has historically prevented the training of completely skipless
+        transformers}
         """,
-    assumptions=[Definition("the attention weights of Section 5: W_V = c U, W_O = c V^T, W_Q W_K^T = alpha Z + beta I", by=initial_conditions)],
+    assumptions=[Definition("the attention weights of Section 5: W_V = c U, W_O = c V^T, W_Q W_K^T = alpha Z + beta I",
+        by=initial_conditions)],
     name="conditioning of the network at the proposed initialisation", relation=FollowsLaw(samples=DRAWS, instances=1),
     expects="empirical", uses=("skipless.prop-2", "skipless.sec-4.1-poorly-conditioned"),
-    observed=rf"""{SET_UP}, without skips; with the attention weights of Section 5, $c = 3$, at $(\alpha, \beta) = (2, 0.6)$, $(1.8, 1)$ and
-        $(0, 0.5)$ $\kappa(J)$ is lower than at default weights, and below $10^{{14}}$, in at least half of the networks. It is improved, not
+    observed=rf"""{SET_UP}, without skips; with the attention weights of Section 5, $c = 3$, at $(\alpha, \beta) = (2,
+        0.6)$, $(1.8, 1)$ and
+        $(0, 0.5)$ $\kappa(J)$ is lower than at default weights, and below $10^{{14}}$, in at least half of the networks.
+        It is improved, not
         good: above $10^4$ in at least half at each, where skips give about 5. Medians are near $10^9$, $10^8$ and $10^6$.
         In one network with $d = 64$ it was 5500, 53 and 52, with skips 4""",
     note="""The analysis of Section 5 is of K alone; this is what it gives for J. That it is the main barrier needs training

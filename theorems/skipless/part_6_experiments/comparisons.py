@@ -28,7 +28,9 @@ TABLE_3 = {12: (650, 282, 270), 11: (662, 280, 267), 10: (641, 271, 252), 9: (61
 #: Fig. 3, in tenths of a per cent, on VOC2012 and COCO20k: skip at 300 epochs, skipless at 300 and at 200.
 FIGURE_3 = {"AdamW": ((323, 212), (535, 365), (540, 385)), "SOAP": ((494, 275), (632, 467), (681, 541))}
 
-TEXT = Setting(SKIPLESS, "Section 6", assumptions=[Definition("numbers as extracted from the tables", by=tenths)], exact=True)
+TEXT = Setting(
+    SKIPLESS, "Section 6", assumptions=[Definition("numbers as extracted from the tables", by=tenths)], exact=True
+)
 DATA_SETS = "VOC2012, COCO-Stuff and ADE20K, in this order"
 
 
@@ -99,7 +101,9 @@ def best_without_skips(unit: Unit) -> Any:
 
 
 OUTPERFORM.oracle(lambda unit: tenths(unit, *best(0)))
-OUTPERFORM.mutant("with SOAP and several layers, 300 epochs", lambda unit: tenths(unit, *TABLE_2["multiscale", "SOAP"][1]))
+OUTPERFORM.mutant(
+    "with SOAP and several layers, 300 epochs", lambda unit: tenths(unit, *TABLE_2["multiscale", "SOAP"][1])
+)
 OUTPERFORM.mutant("one layer, AdamW, 300 epochs", lambda unit: tenths(unit, *TABLE_2["single feature", "AdamW"][1]))
 
 CELL_BY_CELL = Claim(TEXT, "skipless.table-2-cell-by-cell", label="Table 2, each skipless model beside its counterpart",
@@ -214,7 +218,8 @@ DROPS.mutant("half", lambda value: value / 2)
 TEN_BLOCKS = Claim(TEXT, "skipless.sec-6.2.1-ten-blocks", label="Section 6.2.1, text on depth",
     statement=r"\text{Our models with 10 blocks perform comparably with skip models}",
     name="skipless models of ten blocks", relation=AtMost(left="skip of 12 blocks, less a point"), expects="empirical",
-    observed="""Table 3: 64.1, 27.1, 25.2 against 61.6, 26.7, 26.0, so at most 0.8 behind; one run of each. With 9 blocks 61.1, 26.0,
+    observed="""Table 3: 64.1, 27.1, 25.2 against 61.6, 26.7, 26.0, so at most 0.8 behind; one run of each. With 9 blocks
+        61.1, 26.0,
         24.4: 1.6 behind on ADE20K. Object discovery (Table 4) is ahead at every depth.""")  # fmt: skip
 
 
@@ -233,7 +238,8 @@ EFFICIENT = Claim(TEXT, "skipless.sec-1-parameter-efficient", label="Section 1, 
         parameter-efficient}""",
     name="accuracy with fewer blocks", relation=AtMost(left="Table 3, skip of 12 blocks"), expects="reading",
     uses=("skipless.sec-6.2.1-ten-blocks",),
-    reading=Reading("parameter-efficient", """a skipless model with fewer blocks reaches the skip model of 12: with 11 blocks, and so
+    reading=Reading("parameter-efficient", """a skipless model with fewer blocks reaches the skip model of 12: with 11
+        blocks, and so
         with 11/12 of the parameters of the blocks, it is ahead on all three data sets of Table 3. A skip connection
         itself has no parameters, so that at equal depth nothing is saved"""))  # fmt: skip
 
@@ -270,7 +276,9 @@ def five_times_skip(unit: Unit) -> Any:
     return in_tenths(unit, *(runs[0] for runs in FIGURE_3.values() for _ in range(2))) * 5
 
 
-DISCOVERY.mutant("skip itself", lambda unit: in_tenths(unit, *(runs[0] for runs in FIGURE_3.values() for _ in range(2))) * 4)
+DISCOVERY.mutant(
+    "skip itself", lambda unit: in_tenths(unit, *(runs[0] for runs in FIGURE_3.values() for _ in range(2))) * 4
+)
 DISCOVERY.mutant("three times", "4 -> 3")
 
 #: Sections 6.1 and 6.2: heads, head dimension, token dimension.

@@ -14,10 +14,11 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_1_logits.dominance import Tolerance
 from theorems.skipless.part_a4_1_logits.enumeration import Scale
+from theorems.skipless.sampling import truncated_normal
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, LENGTH, Dimension
 from verify.matrix import absolute, column, concatenate, eye, kron, rational, vec_r, zeros
-from verify.oracles import LawTest, Normal, at_least_probability, expectation
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
+from verify.oracles import LawTest, Normal, at_least_probability, expectation, proportion_test
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Reading, Real, Size
 from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
@@ -239,3 +240,38 @@ def laws_of_range(formula: Callable[..., float], generator: torch.Generator, sam
 
 ROW_RANGE.mutant("alpha = 1/d", lambda d: 1 / d)
 ROW_RANGE.mutant("logits over 8", lambda d: 0.04 / 8)
+
+
+# -- dominance by chance -----------------------------------------------------------------------------------------------
+
+NO_DOMINANCE = Claim(SKIPLESS, "skipless.sec-a.4.1-no-dominance", label="Section A.4.1, parenthesis after Eq. (19)",
+    statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
+        initialization)}""",
+    assumptions=[Definition("W = W_Q W_K^T with independent truncated normal weights, one head", by=truncated_normal)],
+    name="dominance of the default query-key product", relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
+    expects="reading", uses=("skipless.a4.1-default-alpha-exact", "skipless.sec5.2-beta-dominance"),
+    reading=Reading("no diagonal dominance in weight initialization", r"""the diagonal is dominant, $W_{ii}>\max_{j\ne
+        i}W_{ij}$, no more often than chance has it: in a given row with probability $1/d$"""),
+    note=r"""Given row $i$ of $W^Q$ the entries of row $i$ of $W$ are independent and of one law, so that each is the
+        largest with the same probability. A single row may well be dominant; all rows of a $W$ of the printed sizes
+        hardly ever are.""")  # fmt: skip
+
+
+@NO_DOMINANCE.formula
+def probability_of_a_dominant_row(d: Dimension) -> float:
+    """1 / d."""
+    return 1 / d
+
+
+@NO_DOMINANCE.part("laws")
+def laws_of_dominant_rows(
+    formula: Callable[..., float], generator: torch.Generator, samples: int, d: Dimension
+) -> list[LawTest]:
+    """Whether the first entry of the first row is the largest of its row, in independent draws."""
+    row, K = truncated_normal(generator, samples, 1, d), truncated_normal(generator, samples, d, d)
+    largest = (row @ K.transpose(1, 2))[:, 0].argmax(-1)
+    return [proportion_test(f"first row dominant, d = {d}", (largest == 0).cpu(), formula(d))]
+
+
+NO_DOMINANCE.mutant("one half", lambda d: 0.5 if d > 2 else 0.4)
+NO_DOMINANCE.mutant("certain dominance", lambda d: 1.0)

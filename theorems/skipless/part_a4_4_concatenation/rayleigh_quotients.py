@@ -13,12 +13,13 @@ from theorems.skipless.part_a4_4_concatenation.condition_number import (
 )  # fmt: skip
 from theorems.skipless.quantities import minimum, stretches
 from verify.matrix import (
-    column, concatenate, frobenius_norm, rational, spectral_norm, sqrt, symmetric_eigenvalues, total,
+    absolute, column, concatenate, frobenius_norm, rational, spectral_norm, sqrt, symmetric_eigenvalues, total,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape
 
 Upper = Annotated[Any, Shape("d_1", "1")]
 Lower = Annotated[Any, Shape("d_2", "1")]
+Multiple = Annotated[Any, Real(-4.0, 4.0)]
 
 NONZERO = Assumption("x and y are not zero", positive=lambda x, y: column(total(x * x), total(y * y)))
 RAYLEIGH = Setting(SKIPLESS, "Section A.4.4", sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)})
@@ -89,6 +90,28 @@ def balance_from_gram_matrices(A: Left, B: Right) -> Any:
 
 BALANCE.mutant("Frobenius norms", lambda A, B: imbalance(frobenius_norm(A), frobenius_norm(B)))
 BALANCE.mutant("norm of A over norm of B", lambda A, B: spectral_norm(A) / spectral_norm(B))
+
+
+ALIGNMENT = Claim(RAYLEIGH, "skipless.sec-a.4.4-alignment", label="Section A.4.4, text before Eq. (32)",
+    statement=r"""\text{the mutual coherence parameter measuring alignment between }\mathbf{A}\text{ and }\mathbf{B}""",
+    name="coherence of rescaled blocks", relation=Equal(), expects="reading", uses=("skipless.a4.4-relative",),
+    reading=Reading("measuring alignment", r"""$\rho=\|A^\top B\|_2$ is 0 where the columns of $A$ are orthogonal to those
+        of $B$; but it
+        also measures the sizes of the blocks, $\rho(sA, tB) = |st|\,\rho(A, B)$, so that a small $\rho$ may mean small blocks.
+        Alignment alone is $\rho/(\|A\|_2\|B\|_2)$"""),
+    note="""The mutual coherence of the literature has columns of norm one. What it costs to leave the norms in is
+        skipless.a4.4-limit.""")  # fmt: skip
+
+
+@ALIGNMENT.formula
+def scaled_coherence(A: Left, B: Right, s: Multiple, t: Multiple) -> Any:
+    """|s t| rho(A, B), a scalar."""
+    return absolute(s * t) * spectral_norm(A.T @ B)
+
+
+ALIGNMENT.oracle(lambda A, B, s, t: spectral_norm((A * s).T @ (B * t)))
+ALIGNMENT.mutant("rho unchanged, as an angle", lambda A, B: spectral_norm(A.T @ B))
+ALIGNMENT.mutant("scale of one block", lambda A, B, s: absolute(s) * spectral_norm(A.T @ B))
 
 
 def eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
