@@ -20,7 +20,7 @@ from theorems.skipless.definitions import (
 )  # fmt: skip
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import branch_parameter_jacobian, stacked_blocks
 from theorems.skipless.part_5_initialisation.initialisation import value_output_weights
-from theorems.skipless.quantities import CONDITION_INVERTED, flatness, least
+from theorems.skipless.quantities import INVERSE, flatness, least
 from theorems.skipless.sampling import at_least_half, conditions, normal, query_key_product, truncated_normal
 from theorems.skipless.settings import PRINTED_SCALES
 from verify.matrix import COLUMN, column, concatenate, rational, spectral_norm, symmetric_eigenvalues
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ONE_SAMPLE = Setting(SKIPLESS, "Section 4",
     assumptions=[
         Definition("f of Eqs. (1)-(2) for one sample, one head, no biases; the activation is not printed", by=network),
-        CONDITION_INVERTED,
+        INVERSE,
     ],
     sizes={"L": (1, 2), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)},
     where=lambda sizes: sizes["L"] * sizes["n"] * sizes["d"] <= 4)  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
-from theorems.skipless.quantities import CONDITION_INVERTED, flatness, jacobian_by_products
+from theorems.skipless.quantities import INVERSE, flatness, jacobian_by_products
 from verify.matrix import column, eye
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Setting
 
@@ -28,7 +28,7 @@ def near_opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.
 PRODUCT = Setting(SKIPLESS, "Section 5.1",
     assumptions=[
         Definition("W = W_Q W_K^T, P = W_V W_O, one head, K = dvec SA(X) / dvec X of Eq. (7)", by=jacobian_by_products),
-        CONDITION_INVERTED,
+        INVERSE,
     ],
     sizes={"n": (1, 3), "d": (1, 2)}, special_domains={"near opposite tokens": near_opposite_tokens})  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.part_6_experiments.tables import TABLES, Unit, tenths
+from theorems.skipless.part_6_experiments.tables import TABLES, UNIT, Unit, tenths
 from verify.matrix import concatenate
 from verify.vocabulary import AtMost, Claim, Definition, Equal, Reading, Setting
 
@@ -29,7 +29,7 @@ TABLE_3 = {12: (650, 282, 270), 11: (662, 280, 267), 10: (641, 271, 252), 9: (61
 FIGURE_3 = {"AdamW": ((323, 212), (535, 365), (540, 385)), "SOAP": ((494, 275), (632, 467), (681, 541))}
 
 TEXT = Setting(
-    SKIPLESS, "Section 6", assumptions=[Definition("numbers as extracted from the tables", by=tenths)], exact=True
+    SKIPLESS, "Section 6", assumptions=[Definition("numbers as extracted from the tables", by=tenths), UNIT], exact=True
 )
 DATA_SETS = "VOC2012, COCO-Stuff and ADE20K, in this order"
 

@@ -37,7 +37,7 @@ NORMALISED = Setting(SKIPLESS, "Section A.4.1",
     assumptions=[
         Definition("tokens after the layer normalisation of T: rows of mean 0 and squared norm d; unit gain, no shift, no"
             " constant under the root", by=layer_norm),
-        Assumption("no row of T is constant", positive=spreads),
+        Assumption("no row of T is constant, which needs d >= 2", positive=spreads, sizes=lambda sizes: sizes["d"] >= 2),
     ],
     sizes={"n": (1, 4), "d": (2, 5)})  # fmt: skip
 
@@ -110,7 +110,7 @@ GAP = Claim(SKIPLESS, "skipless.fig-6-gap-given-tokens", label="The gap of two l
     assumptions=[
         Definition("x_i, x_j are the two rows of T after the layer normalisation", by=layer_norm),
         Definition(STATED, by=Normal),
-        Assumption("no row of T is constant", positive=spreads),
+        Assumption("no row of T is constant, which needs d >= 2", positive=spreads, sizes=lambda sizes: sizes["d"] >= 2),
     ],
     hypotheses=(normal_entries("Z", stated=STATED),),
     name="gap of logits of normalised tokens", relation=Equal(), sizes={"d": (2, 4)}, of_project=True,
