@@ -167,7 +167,7 @@ EQ_6_NETWORK = Claim(CONDITIONING, "skipless.eq-6-network", label="Eq. (6) where
     assumptions=[Definition("m samples of n tokens of dimension d, one head, d_f hidden neurons", by=stacked_blocks),
         Assumption("mn <= 2d <= 2 d_f", sizes=all_of_full_rank)],
     name="network conditioning, blocks of full rank", relation=AtMost(),
-    sizes={"L": (1, 1), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)}, 
+    sizes={"L": (1, 1), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)},
     where=lambda sizes: sizes["m"] * sizes["n"] * sizes["d"] <= 6, of_project=True,
     corrects="skipless.eq-6", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     note=r"""For $mn \le 2d$ every block has at least as many columns as rows, $mnd \le 2d^2 \le 2d\,d_f, 4d^2$. For $mn

@@ -36,7 +36,7 @@ def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0, first: int | N
     return sum(W_Q[:, parts[i]] @ W_K[:, parts[(i + shift) % heads]].T for i in range(heads)[:first])
 
 
-HEADS = Setting(SKIPLESS, "Section 2", 
+HEADS = Setting(SKIPLESS, "Section 2",
     assumptions=[Assumption("d_h = d / h < d",
         sizes=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"])],
     sizes={"d": (2, 4), "d_h": (1, 2)})  # fmt: skip
