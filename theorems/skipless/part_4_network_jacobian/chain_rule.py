@@ -32,7 +32,8 @@ EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)", name="input Jacobians o
         nd},\quad\hat{\mathbf{K}}_\ell=\frac{\partial
         f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})}{\partial\mathbf{x}^{(\ell)}}\in\mathbb{R}^{nd\times
         nd}""",
-    assumptions=[Definition("f_SA and f_MLP are the branches without their skips", by=(self_attention, feed_forward)), COLUMN_MAJOR],
+    assumptions=[Definition("f_SA and f_MLP are the branches without their skips", by=(self_attention, feed_forward)),
+        COLUMN_MAJOR],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
     note=r"Checked as: the sub-blocks with their skips have the Jacobians $K + I$ and $\hat{K} + I$ of order $nd$.",
 )  # fmt: skip
@@ -74,8 +75,8 @@ def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.
     arrays["U"] /= 2.0
 
 
-#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.
-DEEP = Setting(SKIPLESS, "Section 4.3", sizes={"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}, exact=True,
+#: L = 3 shows the order of the factors.
+DEEP = Setting(SKIPLESS, "Section 4.3", sizes={"L": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}, exact=True,
     special_domains={"large query weights": large_logits, "small weights": small_weights})  # fmt: skip
 
 

@@ -44,11 +44,6 @@ def few_entries(sizes: Any) -> bool:
     return sizes["L"] * sizes["m"] * sizes["n"] * sizes["d"] <= 4 and sizes["L"] * sizes["d"] <= 3
 
 
-def mostly_several_tokens(sizes: Any) -> bool:
-    """Small blocks; one token, where softmax is constant and blocks are rows, only with everything else of size 1 too."""
-    return few_entries(sizes) and (sizes["n"] > 1 or sizes["L"] == sizes["m"] == sizes["d"] == 1)
-
-
 def all_of_full_rank(sizes: Any) -> bool:
     """Whether d_f >= d and mn <= 2d, where the blocks may be of full rank."""
     return wide_mlp(sizes) and sizes["m"] * sizes["n"] <= 2 * sizes["d"]
@@ -56,9 +51,8 @@ def all_of_full_rank(sizes: Any) -> bool:
 
 # -- Eq. (6) -----------------------------------------------------------------------------------------------------------
 
-#: At one token softmax is constant.
-SEVERAL_TOKENS = {"L": (1, 2), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)}
-CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE], sizes=SEVERAL_TOKENS)
+SMALL_NETWORKS = {"L": (1, 2), "m": (1, 2), "n": (1, 4), "d": (1, 2), "d_f": (1, 3)}
+CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE], sizes=SMALL_NETWORKS)
 MATRICES = Setting(SKIPLESS, "Eq. (6)", assumptions=[INVERSE])
 THREE_WIDE = MATRICES.extended(sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)})  # fmt: skip
 
@@ -167,7 +161,7 @@ EQ_6_NETWORK = Claim(CONDITIONING, "skipless.eq-6-network", label="Eq. (6) where
     assumptions=[Definition("m samples of n tokens of dimension d, one head, d_f hidden neurons", by=stacked_blocks),
         Assumption("mn <= 2d <= 2 d_f", sizes=all_of_full_rank)],
     name="network conditioning, blocks of full rank", relation=AtMost(),
-    sizes={"L": (1, 1), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)},
+    sizes={"L": (1, 1), "m": (1, 2), "n": (1, 4), "d": (1, 2), "d_f": (1, 3)},
     where=lambda sizes: sizes["m"] * sizes["n"] * sizes["d"] <= 6, of_project=True,
     corrects="skipless.eq-6", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     note=r"""For $mn \le 2d$ every block has at least as many columns as rows, $mnd \le 2d^2 \le 2d\,d_f, 4d^2$. For $mn
@@ -180,7 +174,8 @@ EQ_6_NETWORK.mutant("half of 1/kappa", lambda value: value / 2)
 
 EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)", name="network conditioning by the worst block",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
-    relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="gap",
+    assumptions=[Assumption("d_f >= d, which is not printed", sizes=wide_mlp)],
+    relation=AtMost(), where=few_entries, expects="gap",
     presumes=("skipless.eq-6-universal", "skipless.eq-6-blocks"), missing=r"$d_f \ge d$, for attention with one head",
     correction="skipless.eq-6-network", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     consequence=r"""It justifies nothing at training size: for $mn > 2d$ its right-hand side is infinite, whatever the
@@ -240,7 +235,7 @@ BOTH = Definition(
 )
 
 PAIRS = NETWORK.extended("Section 4.2, text below Eq. (6)", assumptions=[BOTH],
-    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)}, where=mostly_several_tokens,
+    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)}, where=few_entries,
     special_domains={"balanced blocks": balanced})  # fmt: skip
 
 
@@ -293,7 +288,7 @@ COHERENCE.oracle(squared_smallest)
 COHERENCE.mutant("quarter of rho", lambda value: value / 4)
 COHERENCE.mutant("smallest singular value of J_l^T B", "spectral_norm(A.T @ B) -> singular_values(A.T @ B)[-1]")
 
-STACKED = {"L": (1, 1), "m": (1, 2), "n": (2, 3), "d": (1, 2), "d_f": (1, 1)}
+STACKED = {"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 1)}
 
 
 def small_stacks(sizes: Any) -> bool:

@@ -104,7 +104,7 @@ def tenth(x: Any) -> Any:
     return x * rational(1, 10)
 
 
-PARTS = Definition("B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O", by=(dominant_term, remainder))
+PARTS = Definition("B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O", by=dominant_term)
 SMALLER = Assumption(
     "|E| < s_min(B)",
     positive=lambda X, W, P: smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P)),

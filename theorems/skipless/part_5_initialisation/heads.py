@@ -48,7 +48,8 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         dh;\quad\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}=\alpha\mathbf{Z}+\beta\mathbf{I};\quad\text{ViT-Base (12
         layers, 12 heads, head dimension 64, token dimension 768)} \dots\text{ use the proposed initialization for the
         SA weights}""",
-    assumptions=[Definition("W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')", by=_sum_over_heads)],
+    assumptions=[Definition("W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')",
+        by=_sum_over_heads)],
     name="query-key initialisation with several heads", relation=Equal(), at_sizes=True, exact=True, expects="reading",
     uses=("skipless.eq-11-multihead-logits",),
     reading=Reading(("divided across h heads", "use the proposed initialization for the SA weights"),
@@ -80,7 +81,8 @@ PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for
     statement=r"""
         \mathbf{W}_i^Q\mathbf{W}_i^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{W}_i^Q,\mathbf{W}_i^K\in
         \mathbb{R}^{d\times d_h},\ d_h<d""",
-    assumptions=[Definition("distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm: the singular value d_h + 1",
+    assumptions=[Definition("distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm: the "
+        "singular value d_h + 1",
         by=singular_values)],
     name="query-key initialisation of each head", relation=Equal(), expects="refuted", severity="error",
     of_project=True, correction="skipless.eq-11-multihead-error",
@@ -120,7 +122,8 @@ MULTIHEAD_ERROR = Claim(SKIPLESS, "skipless.eq-11-multihead-error", label="Error
     """,
     assumptions=[Definition("s_k: singular values in descending order", by=singular_values),
         Assumption("d_h < d", sizes=lambda sizes: sizes["d_h"] < sizes["d"])],
-    name="error of the initialisation by a head", relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)}, of_project=True, corrects="skipless.eq-11-multihead-per-head",
+    name="error of the initialisation by a head", relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)}, of_project=True,
+        corrects="skipless.eq-11-multihead-per-head",
     note=r"""The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For $\alpha = 0$ the relative error
         is $\sqrt{1 - 1/h}$: 91 % for 6 heads, 96 % for 12.""")  # fmt: skip
 

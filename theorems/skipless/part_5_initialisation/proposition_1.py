@@ -60,12 +60,10 @@ POSITIVE_GAP = Assumption("gamma > 0", positive=lambda gamma: gamma)
 SEVERAL = Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)
 ROWS = Setting(SKIPLESS, "Proposition 1",
     assumptions=[
-        Definition("Delta is the largest range of a row of M", by=row_range),
-        Definition("S_tau(M) = softmax(M / tau), row by row", by=tempered_softmax),
-        TEMPERATURE,
+        Definition("S_tau(M) = softmax(M / tau), row by row", by=tempered_softmax), TEMPERATURE,
     ],
     sizes={"n": (2, 5)})  # fmt: skip
-DIFFUSE_ROWS = ROWS.extended(
+DIFFUSE_ROWS = ROWS.extended(assumptions=[Definition("Delta is the largest range of a row of M", by=row_range)],
     special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples})  # fmt: skip
 SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
 

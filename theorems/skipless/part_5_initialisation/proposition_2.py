@@ -17,7 +17,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
 from theorems.skipless.part_5_initialisation.initialisation import value_output_weights
 from theorems.skipless.part_5_initialisation.proposition_1 import (
-    Gap, Logits, Slack, Temperature, dominant_logits, largest_others, tempered_softmax,
+    SEVERAL, Gap, Logits, Slack, Temperature, dominant_logits, largest_others, tempered_softmax,
 )  # fmt: skip
 from theorems.skipless.quantities import INVERSE, flatness, initial_product, input_jacobian, jacobian_by_products, least
 from theorems.skipless.sampling import (
@@ -202,7 +202,8 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
         dimension, make $K$ ill-conditioned. Compute the margin $\gamma$ of the logits and use $\kappa(K) \le
         (1+e)/(1-e)$ with $e = 2(n-1)e^{-\gamma}(1+2\|X\|_2^2\|W\|_2)$ (skipless.prop-2-dominant-logits).""",
     note=r"""What is missing is an assumption on $X$. In the examples the diagonal of $W^QW^{K\top}$ dominates in either
-        sense, and under Gaussian tokens the first stands for an event of positive probability at every $\beta$. In the paper's favour: Section A.4.1 speaks of 'our assumption' $X
+        sense, and under Gaussian tokens the first stands for an event of positive probability at every $\beta$. In the
+        paper's favour: Section A.4.1 speaks of 'our assumption' $X
         \sim \mathcal{N}(0, I)$, and Section 5.2 sends there for the conditions under which dominance of $W^QW^{K\top}$
         carries over to the logits. Neither is in the Proposition, whose parenthesis rests it on $W^QW^{K\top}$ alone,
         nor in its proof, which uses of $X$ that it is bounded. With the Gaussian tokens of Section A.4.1 it is true
@@ -285,14 +286,13 @@ DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
     label="Proposition 2 for tokens whose logits are diagonally dominant", name="conditioning by the margin of logits",
     statement=r"""\kappa(\mathbf{K})\le\frac{1+e}{1-e},\quad
         e=2(n-1)e^{-\gamma}(1+2\|\mathbf{X}\|_2^2\|\mathbf{W}\|_2)<1,\quad \gamma=\min_i\Big(\mathbf{M}_{ii}-\max_{j\ne
-        i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^ \top""",
+        i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top,\ n\ge2""",
     assumptions=[
         Definition("W = W_Q W_K^T, for instance alpha Z + beta I; P = W_V W_O", by=jacobian_by_products),
-        *SCALED_ORTHONORMAL,
+        *SCALED_ORTHONORMAL, SEVERAL,
         Assumption("e < 1", positive=lambda X, W: 1 - perturbation(X, W)),
     ],
     relation=AtMost(left="kappa(K)"), sizes={"n": (2, 4), "d": (1, 3)},
-    where=lambda sizes: sizes["n"] <= 2 * sizes["d"],
     of_project=True, corrects="skipless.prop-2", uses=("skipless.prop-1-dominance-identity", "skipless.eq-10"),
     note=r"""$K - (W^VW^O)^\top\otimes I$ is $(W^VW^O)^\top\otimes(A - I)$, at most $c^2\,2(n - 1)e^{-\gamma}$, plus
         $E$; $\|E\| \le \|X\|c^2\|A'\|$ and $\|A'\|$ is at most $\max_i(1 - A_{ii}^2) \le 2(n - 1)e^{-\gamma}$ times
@@ -353,7 +353,8 @@ GAUSSIAN = Claim(AT_PRINTED_DIMENSIONS, "skipless.prop-2-gaussian", label="Propo
     statement=r"\mathbf{X}\sim\mathcal{N}(0,\mathbf{I}):\quad P(\kappa(\mathbf{K})\le1.01)\ge\tfrac9{10}\ \text{at}"
     r"\ n=197,\ d=384,768;\qquad P(\kappa(\mathbf{K})>1000)\ge\tfrac12\ \text{at}\ n=d=8",
     assumptions=[
-        Definition("one head, W_V = c U, W_O = c V^T with c = 3, W_Q W_K^T = alpha Z + beta I", by=(value_output_weights, query_key_product)),
+        Definition("one head, W_V = c U, W_O = c V^T with c = 3, W_Q W_K^T = alpha Z + beta I", by=(value_output_weights,
+        query_key_product)),
         Definition("(alpha, beta) = (1.8, 1) at d = 384, (2, 0.6) at d = 768, as printed, and both at n = d = 8; n = 197 is not"
             " stated", by=BY_DIMENSION),
     ],

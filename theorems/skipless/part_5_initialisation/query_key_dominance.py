@@ -31,7 +31,8 @@ PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
 BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Section 5.2, text after Eq. (11)",
     statement=r"""\text{the identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}""",
-    assumptions=[Definition("Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)", by=PRINTED)],
+    assumptions=[Definition("Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)",
+        by=PRINTED)],
     name="diagonal dominance of the query-key product", relation=FollowsLaw(samples=100, instances=1),
     expects="reading",
     reading=Reading("encourages diagonal dominance", r"""dominance as in Proposition 1, $W_{ii} > \max_{j\ne i}W_{ij}$:
@@ -142,7 +143,8 @@ NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 
     statement=r"""\text{diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{ does not automatically
         imply that the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\mathbf{X}\text{ is
         also diagonally dominant}""",
-    assumptions=[Construction("X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2", shapes={"X": ("n", "d"), "W": ("d", "d")})],
+    assumptions=[Construction("X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2", shapes={"X": ("n", "d"),
+        "W": ("d", "d")})],
     name="dominance carried over to the logits", relation=Equal(), sizes={"n": (1, 4), "d": (1, 4)}, exact=True,
     expects="refuted", severity="slip", correction="skipless.sec5.2-not-automatic-corrected",
     consequence=r"""The product as printed exists only for $n = d$; the sentence is right of the logits $XWX^\top$

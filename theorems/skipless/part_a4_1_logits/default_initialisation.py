@@ -150,7 +150,8 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
         attention map are mean }0\text{ with a variance much smaller than }1\text{, which satisfy the diffuse condition}
         """,
     assumptions=[
-        Definition("X ~ N(0, I), C = alpha X Z X^T, of which the variances are known (skipless.logit-moments)", by=variances_of_noise),
+        Definition("X ~ N(0, I), C = alpha X Z X^T, of which the variances are known (skipless.logit-moments)",
+        by=variances_of_noise),
         Assumption("d = 384 or 768, as in the experiments", sizes=lambda sizes: sizes["d"] in BY_DIMENSION),
         Definition("much smaller than 1, as generously as possible: at most 1", by=unit_variance),
         Assumption(

@@ -25,7 +25,8 @@ Tolerance = Annotated[Any, Real(1.0, 64.0)]
 PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta", label="Text after Eq. (20)",
     statement=r"""\gamma\sim\mathcal{N}(\beta d,\alpha^2(d+3)+\beta^2(3d))\ (20) \dots\text{, which satisfy the diagonal
         dominant condition with a proper }\beta""",
-    assumptions=[Definition("X ~ N(0, I)", by=drawn_logits), Definition("diagonal dominance as in Proposition 1, for all rows", by=gap_of_logits)],
+    assumptions=[Definition("X ~ N(0, I)", by=drawn_logits), Definition("diagonal dominance as in Proposition 1, for all "
+        "rows", by=gap_of_logits)],
     name="dominance of the logits by scale", relation=FollowsLaw(samples=60, instances=2), expects="reading",
     uses=("skipless.dominance-probability", "skipless.a4.1-dominance-criterion"),
     reading=Reading(

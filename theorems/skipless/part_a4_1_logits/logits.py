@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.skipless.part_a4_1_logits.enumeration import (
-    DRAWN_LOGITS, LOGITS, NOISE, TOKENS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment, sampled_pair,
+    DRAWN_LOGITS, LOGITS, NOISE, TOKENS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment,
+        sampled_pair,
 )  # fmt: skip
 from theorems.skipless.sampling import near_law, standard_normal
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES, Dimension, dimension_alone
