@@ -149,8 +149,9 @@ PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
     expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
     presumes=("dynamics.eq-13-form", "dynamics.eq-13-orthogonality"),
     proof=(
-        "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",
-        "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66",
+        "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-52-53", "dynamics.eq-53",
+        "dynamics.eq-53-54", "dynamics.eq-54-56", "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66-thus",
+        "dynamics.eq-66",
     ),
     consequence="""The energy of several heads can grow under the condition (13), which no symmetric head meets; use
         symmetric heads $A_h = W_h^V$ with $A_hA_{h'} = O$ (dynamics.prop-4.2-symmetric), or equal ones
