@@ -135,9 +135,7 @@ def transposed_values(A: SquareWeights, K: SquareWeights) -> Any:
 
 
 VALUES_SYMMETRIC.oracle(lambda A, K: turned_values(A, K))
-VALUES_SYMMETRIC.counterexample(
-    "A = I and a quarter turn", X=[[1, 0]], A=[[1, 0], [0, 1]], K=[[0, 1], [-1, 0]], beta=1
-)
+VALUES_SYMMETRIC.counterexample("A = I and a quarter turn", X=[[1, 0]], A=[[1, 0], [0, 1]], K=[[0, 1], [-1, 0]], beta=1)
 VALUES_SYMMETRIC.mutant("sign", lambda value: -value)
 VALUES_SYMMETRIC.mutant("half of it", lambda value: value / 2)
 

@@ -43,9 +43,7 @@ NO_ZERO_NEXT_INPUT = Assumption(
 # -- towards zero ------------------------------------------------------------------------------------------------------
 
 
-def amplified_token_at_rest(
-    direction: Row, m: Amplification, c: Drive, eta: PositiveStep
-) -> dict[str, Any]:
+def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: PositiveStep) -> dict[str, Any]:
     """One unit token x, C = c x, W^V = m I, W^O = I, gamma = 1: x is a fixed point of (9), and attention is linear."""
     X = unit_rows(direction)
     D, one = X.shape[1], m * 0 + 1
@@ -66,8 +64,9 @@ TOWARD_ZERO = Claim(DYNAMICS, "dynamics.sec-5.3-toward-zero", label="Figure 3, S
             itrsa_step(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) - X)),
         Assumption("the token has unit norm", zero=lambda X: row_sums(X * X) - 1),
     ],
-    name="normalisation and Lyapunov exponents near zero", relation=AtMost(ascent=False, left="with normalisation", right="without it"),
-    sizes={"D": (2, 3)}, expects="refuted", severity="error", correction="dynamics.sec-5.3-toward-zero-above",
+    name="normalisation and Lyapunov exponents near zero", sizes={"D": (2, 3)},
+    relation=AtMost(ascent=False, left="with normalisation", right="without it"),
+    expects="refuted", severity="error", correction="dynamics.sec-5.3-toward-zero-above",
     uses=("dynamics.prop-5.1", "dynamics.eq-89"),
     reading=Reading("toward zero", r"""the largest exponent of the update (9) is no farther from 0 than that of the same
             update without RMSNorm: $|\lambda_{\max}|$ with normalisation is at most $|\lambda_{\max}|$ without"""),
@@ -217,14 +216,22 @@ def decay_at_rest(X: Any, A: Any, beta: Any) -> Any:
 
 
 def simple_top_eigenvalue(
-    direction: PlanarDirection, S: TokenCount, b: Annotated[Any, Real(-4.0, 4.0)], excess: Excess, beta: InverseTemperature
+    direction: PlanarDirection,
+    S: TokenCount,
+    b: Annotated[Any, Real(-4.0, 4.0)],
+    excess: Excess,
+    beta: InverseTemperature,
 ) -> dict[str, Any]:
     """Consensus on an eigenvector of A, whose eigenvalue a exceeds the other eigenvalue b, and 0, by `excess`."""
     return consensus(direction, S, (b + absolute(b)) * rational(1, 2) + excess, b, beta)
 
 
 def any_top_eigenvalue(
-    direction: PlanarDirection, S: TokenCount, b: Stiffness, gap: Annotated[Any, Real(0.0, 4.0)], beta: InverseTemperature
+    direction: PlanarDirection,
+    S: TokenCount,
+    b: Stiffness,
+    gap: Annotated[Any, Real(0.0, 4.0)],
+    beta: InverseTemperature,
 ) -> dict[str, Any]:
     """Consensus on an eigenvector of the largest eigenvalue of A, which may be a double one."""
     return consensus(direction, S, b + gap, b, beta)
@@ -239,7 +246,9 @@ CONSENSUS = Setting(
             "X is a rest point of (3) with W^Q W^{K T} = W^V = A", zero=lambda X, A, beta: flow(X, A, eye(2), A, beta)
         ),
         POSITIVE_BETA,
-        Definition("all tokens are one eigenvector of A, in the plane; exponents of (3), per unit of time", by=decay_at_rest),
+        Definition(
+            "all tokens are one eigenvector of A, in the plane; exponents of (3), per unit of time", by=decay_at_rest
+        ),
     ],
     sizes={"S": (1, 4)},
 )
@@ -304,9 +313,7 @@ def decay_at_any_consensus(X: PlanarTokens, A: Any, beta: InverseTemperature) ->
 
 
 NEGATIVE_ANY.oracle(lambda a: ones(1, 1) * (a * 0 + rational(1, 2**20)))
-NEGATIVE_ANY.counterexample(
-    "two equal tokens and A = I", X=[[1, 0], [1, 0]], A=[[1, 0], [0, 1]], a=1, b=1, beta=1
-)
+NEGATIVE_ANY.counterexample("two equal tokens and A = I", X=[[1, 0], [1, 0]], A=[[1, 0], [0, 1]], a=1, b=1, beta=1)
 NEGATIVE_ANY.mutant("time reversed", "decay_at_rest -> _decay_in_opposite_time")
 NEGATIVE_ANY.mutant("less 1", lambda value: value - 1)
 

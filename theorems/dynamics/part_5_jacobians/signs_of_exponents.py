@@ -199,10 +199,7 @@ HORIZON = 16
 ISOMETRY = Setting(
     DYNAMICS,
     "Section 5.3, isometries in a basis",
-    assumptions=[
-        BASIS,
-        Definition(r"J = VQV^{-1} with Q^\top Q = I", by=isometry_in_a_basis),
-    ],
+    assumptions=[BASIS, Definition(r"J = VQV^{-1} with Q^\top Q = I", by=isometry_in_a_basis)],
     sizes={"D": (1, 3)},
     inputs=isometry_in_a_basis,
 )
