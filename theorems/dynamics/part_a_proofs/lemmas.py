@@ -50,6 +50,27 @@ LEMMA_A2.mutant("norm of the first row in every block",
     lambda Y: _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / row_norms(Y)[0, 0]))  # fmt: skip
 
 
+EQ_23 = Claim(DYNAMICS, "dynamics.eq-23", label="Eq. (23), proof of Lemma A.2", name="normalisation row by row",
+    statement=r"""\text{``Since }\Pi\text{ operates independently on each row of }Y\text{, the Jacobian is block-diagonal'':
+        }\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\frac{\partial\Pi(Y)_{[i,:]}}{\partial
+        Y_{[i,:]}}\Big\}_{i=1}^S\Big)""",
+    assumptions=[NO_ZERO_ROW],
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True)  # fmt: skip
+EQ_23.inputs(rows_of_rational_norm)
+
+
+@EQ_23.formula
+def blocks_of_single_rows(Y: Tokens) -> Any:
+    """blockdiag of the Jacobians of the single rows, each differentiated by itself, shape (S D, S D)."""
+    return block_diag(each(Y.shape[0], lambda i: jacobian(normalisation, "Y")(Y[i : i + 1])))
+
+
+EQ_23.oracle(lambda Y: jacobian(normalisation, "Y")(Y))
+EQ_23.mutant("without the norms of the rows",
+    lambda Y: block_diag(each(Y.shape[0], lambda i: jacobian(normalisation, "Y")(Y[i : i + 1]) * row_norms(Y)[i, 0])))  # fmt: skip
+EQ_23.mutant("sign", lambda value: -value)
+
+
 Left = Annotated[Any, Shape("m", "n")]
 Middle = Annotated[Any, Shape("n", "p")]
 Right = Annotated[Any, Shape("p", "q")]

@@ -20,7 +20,7 @@ from theorems.dynamics.part_4_energy.multi_head import (
 )  # fmt: skip
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import (
-    added, basis_vector, concatenate, each, exp, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
+    added, basis_vector, concatenate, each, exp, eye, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape
@@ -317,23 +317,34 @@ EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)", hypotheses=ORTHONORMAL,
     statement=r"""
-        -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
-        \|^2\le0""",
+        -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_h\left(Z_{h,i}
+        \Delta_{h[i,:]}\cdot\Delta_{h[i,:]}\right)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2\le0""",
     assumptions=[r"\Delta_h as in (49)"],
     name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49", "dynamics.eq-66"),
-    note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
-)  # fmt: skip
+    note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with positive
+        weights; only the equalities need a check.""")  # fmt: skip
+
+
+def _squared_lengths(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
+    """sum_i sum_h Z_hi |Delta_hi|^2 by the diagonals of Gram matrices, a scalar; Z_hi left out unless `normalised`."""
+
+    def squares(A: Any, output: Any) -> Any:
+        found = row_sums(output @ output.T * eye(X.shape[0]))
+        return total(found * row_sums(exp(X @ A @ X.T * beta)) if normalised else found)
+
+    return added(mapped(squares, products, head_outputs(X, products, values, beta)))
 
 
 @EQS_54_56.formula
 def squares_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """-2 sum_i sum_h Z_hi |Delta_hi|^2, a scalar (Eq. (56))."""
+    """-2 sum_i sum_h Z_hi Delta_hi . Delta_hi, by products of entries and by Gram matrices, shape (2, 1) (Eqs. (55), (56))."""
     A = products(U, H)
-    return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
+    lines = (sum_of_squares(X, A, symmetric_parts(A), beta), _squared_lengths(X, A, symmetric_parts(A), beta))
+    return concatenate([ones(1, 1) * line * -2 for line in lines], axis=0)
 
 
-EQS_54_56.oracle(lambda X, U, beta, H: _weighted(X, U, beta, H, -2))
+EQS_54_56.oracle(lambda X, U, beta, H: concatenate([ones(1, 1) * _weighted(X, U, beta, H, -2)] * 2, axis=0))
 EQS_54_56.mutant("Z_hi dropped", normalised=False)
 EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
