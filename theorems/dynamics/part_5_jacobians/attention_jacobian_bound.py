@@ -15,12 +15,12 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, normalisation,
 )  # fmt: skip
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import HEADS_FIT
 from verify.matrix import (
     concatenate, determinant, exp, eye, maximum, ones, rational, row_sums, spectral_norm, sqrt, zeros,
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Setting, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Real, Setting, Size
 
 Scale = Annotated[Any, Real(0.125, 16.0)]
 Length = Annotated[int, Size("S")]
@@ -29,11 +29,11 @@ BOUNDED_TOKENS = Setting(
     DYNAMICS,
     "Section 5.1, Eq. (15)",
     assumptions=[
-        r"\|X_{[i,:]}\| \le r; r is the largest of these norms, the strongest case",
-        "MSA of Eqs. (1)-(2) with D_H = D/H; W_h^O the h-th block of rows of W^O",
+        HEADS_FIT,
+        Definition(r"\|X_{[i,:]}\| \le r; r is the largest of these norms, the strongest case", by=maximum),
+        Definition("MSA of Eqs. (1)-(2); W_h^O the h-th block of rows of W^O", by=multi_head_attention),
     ],
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
-    where=heads_fit,
 )
 
 
@@ -208,7 +208,6 @@ GROWTH = Claim(DYNAMICS, "dynamics.eq-15-growth", label="Section 5.1, text after
     statement=r"""\text{``This inequality implies that when the norms of the weight matrices
         }\|W_h^O\|_2,\|W_h^V\|_2\text{, or }\|W_h^QW_h^{K\top}\|_2\text{, or the number of tokens }S\text{ becomes
         large, the spectral norm can also become large''}""",
-    assumptions=["Eq. (15)"],
     name="attention Jacobian norm can become large", relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="gap",
     presumes=("dynamics.eq-15", "dynamics.eq-15-growth-implied"), correction="dynamics.eq-15-any-length",
     consequence="""Large weights or many tokens need not mean a large Jacobian; with bounded logits its norm is bounded
@@ -267,7 +266,7 @@ GROWTH_IMPLIED = Claim(DYNAMICS, "dynamics.eq-15-growth-implied", label="Growth 
     statement=r"""\text{the bound (15) of the weights }(cW^Q,cW^K,W^V,W^O)\text{ grows with }c\ \Rightarrow\ \|J_{
         \text{MSA}}(X)\|_2\text{ at }2c\text{ exceeds that at }c\ge1\text{ by a factor of at least }1+2^{-20}""",
     assumptions=[
-        "one head, D_H = D",
+        Definition("one head, D_H = D", by=jacobian_norm),
         Assumption("W^V and W^O are regular", positive=lambda W_V, W_O: determinant(W_V @ W_O) * determinant(W_V @ W_O)),
     ],
     name="growth inferred from an upper bound", relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)},

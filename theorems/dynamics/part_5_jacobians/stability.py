@@ -13,7 +13,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
 from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, step, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
 from verify.vocabulary.hypotheses import contraction, dissipative
 
 Time = Annotated[Any, Real(0.0, 4.0)]
@@ -54,7 +54,7 @@ CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", la
     statement=r"""\text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov
         stable if all eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy
         }\operatorname{Re}(\lambda_j)\le0\text{''}""",
-    assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
+    assumptions=[Definition(r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j", by=expm)],
     name="stability by eigenvalues, continuous time", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.sec-5.2-stability-semisimple",
     reading=Reading("Generally, in continuous-time systems", "in every such system"),
@@ -88,7 +88,11 @@ CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label="Section 5.2, text",
     statement=r"""\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are
         Lyapunov stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
-    assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
+    assumptions=[
+        Definition(
+            r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j", by=nilpotent_system
+        ),
+    ],
     name="stability by eigenvalues, discrete time", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.sec-5.2-stability-power-bounded",
     consequence=r"""Eigenvalues with $|\lambda_j| = 1$ prove no stability; ask for $|\lambda_j| < 1$, or for a linear
@@ -124,7 +128,10 @@ DISCRETE.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth on a nilpotent block",
     statement=r"""
         N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
-    assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
+    assumptions=[
+        Assumption("D >= 2, without which N = O", sizes=lambda sizes: sizes["D"] >= 2),
+        Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T))),
+    ],
     name="growth on a nilpotent block", relation=AtMost(left="K |x|"), all_sizes=True, hypotheses=(NILPOTENT,),
     sizes={"D": (2, 3)}, of_project=True,
     note=r"""No $K$ bounds $\|\exp(tN)\|$, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole
