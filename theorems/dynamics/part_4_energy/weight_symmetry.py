@@ -324,9 +324,9 @@ EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for eq
     statement=r"""A_1=\dots=A_H=A=A^\top=W_h^V\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0\text{ along
         }dX/dt=\sum_h\operatorname{softmax}(\beta XA_hX^\top)XW_h^V\text{ for }E_{\text{multi}}=-\sum_h\sum_{i,j}\exp(
         \beta X_{[i,:]}^\top A_hX_{[j,:]})\text{ and every rank of }A""",
-    assumptions=[POSITIVE_BETA, "A symmetric, no constraint on the tokens"],
+    assumptions=[POSITIVE_BETA, Assumption("A symmetric, no constraint on the tokens", zero=lambda A: A - A.T)],
     name="energy of equal heads of any rank", relation=AtMost(signed=True),
-    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 3)}, of_project=True, corrects="dynamics.sec-4-low-rank",
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 3)}, of_project=True, corrects="dynamics.sec-4-low-rank",
     note="""So no low rank is required for an energy. What is known to suffice: symmetric heads with $A_hA_{h'} = O$
         (dynamics.prop-4.2-symmetric), and equal ones.""")  # fmt: skip
 
@@ -366,7 +366,7 @@ TRANSPOSED = Claim(ENERGY, "dynamics.sec-4-transposed-heads-integrated",
         \text{ the change when the step is halved, for every }A""",
     assumptions=[STEPS],
     name="transposed heads along integrated trajectories", relation=AtMost(signed=True, ascent=False),
-    sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)}, of_project=True, uses=("dynamics.sec-4-transposed-heads",),
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, of_project=True, uses=("dynamics.sec-4-transposed-heads",),
 )  # fmt: skip
 TRANSPOSED.inputs(any_heads)
 

@@ -342,7 +342,7 @@ SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="
         \operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}(X)\|_2,\quad \Delta
         X=C+\operatorname{MSA}(X),\ J_{\text{MSA}}=\partial\operatorname{MSA}/\partial X""",
     assumptions=[
-        "update (9)", NO_ZERO_INPUT,
+        NO_ZERO_INPUT,
         Assumption(
             r"R \ge max_j|\gamma_j|; drawn with equality, the strongest case",
             nonnegative=lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: (

@@ -72,7 +72,8 @@ EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text", name="co
         eigenvalues, these dynamics represent simple oscillatory systems''; ``they are on the boundary of stability,
         allowing persistent oscillations''}""",
     relation=HasStructure(), sizes={"D": (1, 5)}, uses=("dynamics.a.5-spectrum",),
-    note=r"""A state in the kernel of $\Omega$, which an odd $D$ never lacks, rests. $J$ differentiated; the real parts of its eigenvalues; and $\exp(tJ)$ orthogonal, so that no solution grows
+    note=r"""A state in the kernel of $\Omega$, which an odd $D$ never lacks, rests.
+        $J$ differentiated; the real parts of its eigenvalues; and $\exp(tJ)$ orthogonal, so that no solution grows
         or decays.""")  # fmt: skip
 
 
@@ -201,12 +202,13 @@ def euler_step_is_unstable(x: Row) -> Any:
     return row_sums(x * 0) + 1
 
 
-def _grows(omega: Any, eta: Any) -> Any:
-    """1 if some |lambda_j|^2 = 1 + eta^2 omega_j^2 exceeds 1, else 0, shape (1, 1)."""
-    return step(row_sums(omega * omega) * (eta * eta))
+def _grows(Q: Any, omega: Any, eta: Any) -> Any:
+    """1 if eta Omega is not O, so that some |lambda_j|^2 = 1 + eta^2 omega_j^2 exceeds 1, else 0, shape (1, 1)."""
+    turn = rotations(Q, omega) * eta
+    return ones(1, 1) * step(total(turn * turn))
 
 
-EULER_UNSTABLE.oracle(lambda omega, eta: _grows(omega, eta))
+EULER_UNSTABLE.oracle(_grows)
 EULER_UNSTABLE.mutant("stable, as in continuous time", lambda x: row_sums(x * 0))
 EULER_UNSTABLE.mutant("unstable for eta > 1 only", lambda x, eta: row_sums(x * 0) + step(eta - 1))
 
@@ -223,7 +225,7 @@ def any_euler_step_is_unstable(x: Row) -> Any:
     return row_sums(x * 0) + 1
 
 
-EULER_UNSTABLE_ANY.oracle(lambda omega, eta: _grows(omega, eta))
+EULER_UNSTABLE_ANY.oracle(_grows)
 
 
 @EULER_UNSTABLE_ANY.domain("no rotation")
@@ -405,7 +407,7 @@ DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="
         Assumption(r"\eta > 0", positive=lambda eta: eta),
         Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
     ],
-    name="steps too large for diffusion", relation=AtMost(left="eta |Omega|_2"), sizes={"D": (2, 4)}, of_project=True,
+    name="steps too large for diffusion", relation=AtMost(left="eta |Omega|_2"), sizes={"D": (1, 4)}, of_project=True,
     note=r"Attained at $\gamma = 1/\eta$.")  # fmt: skip
 
 

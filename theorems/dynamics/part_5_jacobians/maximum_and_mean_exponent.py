@@ -27,7 +27,10 @@ NO_VANISHING_GAIN = Assumption(
 
 MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
     statement=r"\text{``The maximum and mean exponents display nearly identical behaviors''}",
-    assumptions=[Definition("Lyapunov spectrum by (89)-(90), of the derivative of two steps", by=two_step_jacobian), NO_VANISHING_GAIN],
+    assumptions=[
+        Definition("Lyapunov spectrum by (89)-(90), of the derivative of two steps", by=two_step_jacobian),
+        NO_VANISHING_GAIN,
+    ],
     name="maximum and mean Lyapunov exponents alike",
     relation=AtMost(ascent=False, left="(tr Lambda / n)^n, at most the maximum", right="10^6 det Lambda, of the mean"),
     sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",

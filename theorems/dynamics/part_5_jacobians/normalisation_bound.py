@@ -58,7 +58,8 @@ PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. 
     name="normalised Jacobian norm bound", relation=AtMost(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
     uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
     proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
-    note=r"""For $\eta$ and $\gamma$ of either sign, 0 included, and RMSNorm as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with
+    note=r"""For $\eta$ and $\gamma$ of either sign, 0 included, and for RMSNorm
+        as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with
         its gains the right-hand side needs the factor $\sqrt D$ (dynamics.eq-6-root-mean-square): for one token of
         dimension 2 with $X + \eta\Delta X = Y$, $R = 1$ and $\gamma = \mathbf 1$ its derivative by $Y$ has the norm
         $\sqrt 2 > 1$.""")  # fmt: skip

@@ -174,12 +174,21 @@ UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 
 # -- what holds --------------------------------------------------------------------------------------------------------
 
+
+def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
+    """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
+    return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+
+
 SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
     label="Stability of linear systems, continuous time", name="stability of linear systems, continuous time",
     statement=r"J=VMV^{-1},\ M+M^\top\preceq0\ \Rightarrow\ \|\exp(tJ)x\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t\ge0)",
     assumptions=[
-        r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
-        r" whose eigenvalues on the imaginary axis are semisimple",
+        Definition(
+            r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
+            r" whose eigenvalues on the imaginary axis are semisimple",
+            by=damped_rotation,
+        ),
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
     relation=AtMost(left="|exp(tA) x|"), all_sizes=True, sizes={"D": (1, 3)}, of_project=True,
@@ -190,10 +199,7 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
         the axis decide nothing.""")  # fmt: skip
 
 
-@SEMISIMPLE.inputs
-def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
-    """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
-    return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+SEMISIMPLE.inputs(damped_rotation)
 
 
 def _orbit_bound(x: Any, V: Any) -> Any:
@@ -220,25 +226,30 @@ SEMISIMPLE.mutant("norm of the state alone, as for normal J", lambda x: row_norm
 SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
 
 
+def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
+    """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
+    M, identity = G - G.T - B @ B.T, eye(G.shape[0])
+    C = (identity + M) @ inverse(identity - M) * (2 * step(signs) - 1)
+    return {"C": C, "V": identity + W @ W.T, "x": x}
+
+
 POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
     label="Stability of linear systems, discrete time", name="stability of linear systems, discrete time",
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
-        r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
-        r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
-        r" -1 among them, are semisimple",
+        Definition(
+            r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
+            r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
+            r" -1 among them, are semisimple",
+            by=contraction_in_a_basis,
+        ),
     ],
     relation=AtMost(), all_sizes=True, hypotheses=(contraction("C", stated="a contraction"),),
     sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
     note="Checked after six steps; the bound does not depend on their number.")  # fmt: skip
 
 
-@POWER_BOUNDED.inputs
-def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
-    """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
-    M, identity = G - G.T - B @ B.T, eye(G.shape[0])
-    C = (identity + M) @ inverse(identity - M) * (2 * step(signs) - 1)
-    return {"C": C, "V": identity + W @ W.T, "x": x}
+POWER_BOUNDED.inputs(contraction_in_a_basis)
 
 
 @POWER_BOUNDED.formula

@@ -13,7 +13,9 @@ from theorems.dynamics.settings import HEADS_FIT
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import added, concatenate, determinant, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, HasStructure, Reading, Real, Setting, Shape, subject
+from verify.vocabulary import (
+    Assumption, Claim, Construction, Definition, Equal, HasStructure, Reading, Real, Setting, Shape, subject,
+)  # fmt: skip
 
 Signs = Annotated[Any, Shape("1", "D", role="gate")]
 Plane = Annotated[Any, Shape("2", "2")]

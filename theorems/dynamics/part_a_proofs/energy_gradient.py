@@ -33,9 +33,7 @@ def asymmetric_weights() -> dict[str, Any]:
 PROOF = ENERGY.extended(
     "Appendix A.2, the proof of Proposition 4.1",
     assumptions=[
-        Construction(
-            r"A = W^Q W^{K\top}, not assumed to be symmetric", shapes={"W_Q": ("D", "D"), "W_K": ("D", "D")}
-        ),
+        Construction(r"A = W^Q W^{K\top}, not assumed to be symmetric", shapes={"W_Q": ("D", "D"), "W_K": ("D", "D")})
     ],
     sizes={"S": (1, 3), "D": (1, 3)},
     inputs=on_the_sphere,

@@ -14,7 +14,7 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.settings import HEADS_FIT, NUMERATOR_LAYOUT, Factor, HeadQueries
 from verify.matrix import added, concatenate, eye, kron, mapped, parts, rational, softmax, sqrt, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Convention, Definition, Equal, Setting
+from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, Setting
 
 
 def attention_weights(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -40,7 +40,11 @@ def output_values(W_V: Any, W_O: Any, H: int) -> list[Any]:
 ROW_MAJOR = Convention("row-major vec", by=vec_r)
 
 ALL_HEADS = Setting(
-    DYNAMICS, "Appendix B.5, all heads", assumptions=[HEADS_FIT], sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)}, exact=True
+    DYNAMICS,
+    "Appendix B.5, all heads",
+    assumptions=[HEADS_FIT],
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)},
+    exact=True,
 )
 
 EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.3)",
@@ -48,7 +52,7 @@ EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.
         P}{\partial X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
     assumptions=[NUMERATOR_LAYOUT],
     name="Jacobian of a self-attention head", relation=Equal(), all_sizes=True,
-    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True, where=lambda sizes: sizes["D_H"] != 3,
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
     note="Exact arithmetic decides at $D_H = 1$ and 4, where the root is rational.")  # fmt: skip
 
 
@@ -178,9 +182,9 @@ EQ_93_OUTPUT.mutant("block columns of W^O", "W_O -> W_O.T")
 EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)", name="pseudo-energy with initial attention",
     statement=r"E_{\text{pseudo}}\approx-x_t^\top\Big(\sum_{h=1}^HP_h^{(0)}\otimes W_h^{V\top}\Big)x_t",
     assumptions=[
-        r"x_t \in R^{DS}; H = 1, without which the matrix is not square",
-        r"t = 0, where P^{(0)} is the present P and nothing is approximated; C neglected",
-        r"E_{\text{pseudo}} = -\operatorname{Tr}(X^\top\operatorname{MSA}(X))",
+        Construction("H = 1, without which the matrix is not square", shapes={"W_V": ("D", "D")}),
+        Definition("t = 0, where P^{(0)} is the present P and nothing is approximated; C neglected", by=attention_weights),
+        Definition(r"E_{\text{pseudo}} = -\operatorname{Tr}(X^\top\operatorname{MSA}(X))", by=multi_head_attention),
     ],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip",
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),
