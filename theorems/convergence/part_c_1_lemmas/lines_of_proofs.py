@@ -20,7 +20,9 @@ from verify.vocabulary import AtMost, Claim, Convention, Definition, Doubt, Sett
 
 BOUNDS = [
     Definition(ASSUMPTION_1 + ", with the least C_x for which it holds", by=NormBounds),
-    Definition("the lambdas are the largest norms of each weight at t and t', which the lemma bounds by them", by=NormBounds),
+    Definition(
+        "the lambdas are the largest norms of each weight at t and t', which the lemma bounds by them", by=NormBounds
+    ),
 ]
 MOVING = Setting(
     CONVERGENCE, "Appendix C.1, lines of proofs", sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
@@ -122,7 +124,9 @@ def _lines_of_eq_6(X: Any, ends: Any, tau_0: Any, tau_1: Any, root: Any = 1, att
         for beta, shift in zip(betas, shifts, strict=True)
     )
     fifth = sum(moved["W_V"] + b.V * shift for shift in shifts) * b.C_x * sqrt(d_s) * root
-    last = b.C_x * d_s * sqrt(d_s) * (moved["W_V"] + b.V * b.kappa * (b.Q * moved["W_K"] + b.K * moved["W_Q"]) * attention)
+    last = (
+        b.C_x * d_s * sqrt(d_s) * (moved["W_V"] + b.V * b.kappa * (b.Q * moved["W_K"] + b.K * moved["W_Q"]) * attention)
+    )
     return [lines_of_the_chain(X, ends, tau_0, tau_1)[2], fourth * tau_1, fifth * tau_1, last * tau_1]
 
 
