@@ -12,8 +12,8 @@ from theorems.convergence.part_c_1_lemmas.constants import KINK, sample_bound
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Positive, Tokens
 from verify.matrix import (
-    column, concatenate, eye, frobenius_norm, hadamard, normalize_rows, ones, rational, relu, row_norms, smallest_singular_value, sqrt,
-    step, summed, total,
+    column, concatenate, eye, frobenius_norm, hadamard, normalize_rows, ones, rational, relu, row_norms, smallest_singular_value,
+    sqrt, step, summed, total,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Convention, Definition, Equal, Shape, Size
@@ -191,7 +191,8 @@ PATCHES = Claim(CONVERGENCE, "convergence.assumption-2-patches", label="Remark a
     name="rank of patches after a linear layer", relation=AtMost(),
     assumptions=[
         Assumption("d_s <= p <= d for patches of p entries", sizes=lambda sizes: sizes["d_s"] <= sizes["p"] <= sizes["d"]),
-        Construction("the patches are the rows of P, the layer takes them to X = P W^T", shapes={"P": ("d_s", "p"), "W": ("d", "p")}),
+        Construction("the patches are the rows of P, the layer takes them to X = P W^T", shapes={"P": ("d_s", "p"),
+                     "W": ("d", "p")}),
     ],
     sizes={"d_s": (1, 3), "p": (1, 3), "d": (1, 4)},
     note=r"""'Can be': $\sigma_{\min}(P W^\top) \ge \sigma_{\min}(P) \sigma_{\min}(W)$, so an injective layer keeps the rank of the

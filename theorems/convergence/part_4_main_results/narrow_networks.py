@@ -13,6 +13,7 @@ from theorems.convergence.part_c_3_theorem_1.norms_and_widths import Bound, prin
 from theorems.convergence.settings import Dimension, Hidden, Length, SampleCount
 from verify.matrix import absolute, column, rational, relu, zeros
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, OrderOfGrowth, Real, Setting, Shape
+from verify.vocabulary.assumptions import Stated
 
 Points = Annotated[Any, Shape("N", "1")]
 Start = Annotated[Any, Real(0.125, 1.0)]
@@ -37,7 +38,7 @@ def _room(x: Any, v_1: Any, v_2: Any, w_1: Any, w_2: Any, gamma: Any) -> Any:
     return stacked([1 - w_1 * v_1, 1 - w_2 * v_2, *gaps, LONGEST_STEP - gamma * (x * x).sum()])
 
 
-LEARNT = [
+LEARNT: list[Stated] = [
     Definition("f as in Eqs. (1.1)-(1.2) with d = d_s = 1, d_m = 2, tau_1 = 1, samples x_n, labels |x_n|, "
                "W_V = (v_1, -v_2)^T, w_O = (w_1, w_2)^T", by=two_neurons),
     Assumption("v_1, v_2, w_1, w_2, gamma > 0", positive=lambda v_1, v_2, w_1, w_2, gamma: stacked([v_1, v_2, w_1, w_2, gamma])),

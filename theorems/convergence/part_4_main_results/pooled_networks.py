@@ -23,7 +23,7 @@ def pooled_loss(X: Samples, y: Labels, W_V: ValueWeights, w_O: OutputWeights, ta
 
 POOLED = Setting(
     CONVERGENCE, "Section 4.4, pooled attention",
-    assumptions=[Definition("f as in Eqs. (1.1)-(1.2) with all logits 0, as for tau_0 = 1/d_m and d_m to infinity", by=pooled_loss)],
+    assumptions=[Definition("f as in Eqs. (1.1)-(1.2) with all logits 0, the limit at tau_0 = 1/d_m", by=pooled_loss)],
     sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
 )  # fmt: skip
 
@@ -58,12 +58,13 @@ FIT.counterexample("mean tokens e_1 and e_2, labels 1 and -1, two neurons: loss 
 
 
 EQUAL_MEANS = Claim(POOLED, "convergence.pooled-equal-means-loss", label="Pooled attention on samples with equal mean tokens",
-    statement=r"""\text{all logits }0,\ X_1^\top\mathbf 1=X_2^\top\mathbf 1\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\text{ for
+    statement=r"""\text{all logits }0,\ X_1^\top\mathbf 1=X_2^\top\mathbf 1\ \Rightarrow\
+        \ell(\theta)\ge\tfrac14(y_1-y_2)^2\text{ for
         all }W_V,w_O\text{ of any width}""",
     name="loss floor of equal mean tokens", relation=AtMost(left="(y_1 - y_2)^2 / 4", ascent=False),
     assumptions=[Assumption("X_1^T 1 = X_2^T 1", zero=lambda X: X[0].sum(0) - X[1].sum(0))],
     corrects="convergence.sec-4.4-pooling-fit", of_project=True,
-    note="Pooled attention sees the mean tokens alone, so both outputs agree. What is lost is the order and the spread of tokens.")  # fmt: skip
+    note="Pooled attention sees the mean tokens alone, so both outputs agree.")  # fmt: skip
 
 
 @EQUAL_MEANS.inputs

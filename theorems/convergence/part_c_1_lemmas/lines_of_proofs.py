@@ -202,7 +202,7 @@ def _sum_of_squares(X: Any, ends: Any, tau_0: Any, tau_1: Any, without: str = ""
     """The sum over samples and weights of squared gradients, or of their change between two ends."""
     parts = tau_1 * 0
     for n in range(X.shape[0]):
-        slopes = [network_gradients(X[n], *(W[name] for name in WEIGHTS), tau_0, tau_1) for W in ends]
+        slopes = [network_gradients(X[n], W["W_Q"], W["W_K"], W["W_V"], W["w_O"], tau_0, tau_1) for W in ends]
         for name in WEIGHTS:
             G = slopes[0][name] - slopes[1][name] if len(slopes) > 1 else slopes[0][name]
             parts = parts + (G * G).sum() * (name != without)

@@ -61,7 +61,8 @@ U = Claim(CONVERGENCE, "convergence.c2-u-below-one", label="C.2, Eq. (28), in br
     assumptions=[LEAST_C_X, Definition("C = c_1 c_2 + 2 c_3 l(theta^0) of Eq. (37), C_Q = C_K = C_V = C_O = 1", by=Bounds)],
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     doubt=Doubt(TWO_C_1, "Eq. (36) prints $c_1$ in two ways; both give the inequality."),
-    note=r"""With $\gamma \le 1/C$ the bracket needs $\alpha^2 < 2 C$, and $\alpha > 0$, which Eq. (3) gives unless $\ell(\theta^0) =
+    note=r"""With $\gamma \le 1/C$ the bracket needs $\alpha^2 < 2 C$, and $\alpha > 0$, which Eq. (3) gives unless
+        $\ell(\theta^0) =
         0$. Compared is $\alpha^2 \le C$, for the sum over tokens: $c_1 c_2 \ge \rho^2 \lambda_V^2 > \rho^2 \|W_V^0\|_2^2 \ge
         \alpha^2$. So $u^2 \ge 1/2$.""",
 )  # fmt: skip
@@ -101,9 +102,9 @@ WEYL = Claim(CONVERGENCE, "convergence.c2-weyl-norms", label="C.2, Eqs. (30), (3
     statement=r"""\text{By Weyl's inequality, this implies: }\|W_Q^{t+1}\|_2\le\|W_Q^0\|_2+C_Q=\bar\lambda_Q;\quad\text{By Weyl's
         inequality, this implies }\|w_O^{t+1}\|_2\le\|w_O^0\|_2+C_O=\bar\lambda_O""",
     name="norm of a weight that has moved", relation=AtMost(),
-    assumptions=[Definition("C_Q and C_O: the bounds (29), (31) of the movements, at least their Frobenius norms", by=frobenius_norm)],
+    assumptions=[Definition("C_Q and C_O: the bounds (29), (31) of the movements, as small as they allow", by=frobenius_norm)],
     sizes={"d": (1, 3), "d_m": (1, 3)},
-    note="Decided with $C_Q$ and $C_O$ as small as (29) and (31) allow. The other two weights are the same.",
+    note="The other two weights are the same.",
 )  # fmt: skip
 
 
@@ -126,7 +127,8 @@ WEYL.mutant("half of the movement of w_O", "frobenius_norm(w_O - w_O_0) -> frobe
 SEGMENT = Claim(CONVERGENCE, "convergence.c2-segment-norms", label="C.2, after Eq. (35)",
     statement=r"""\|W_Q^{t+\phi}-W_Q^0\|_F\le\|W_Q^{t+\phi}-W_Q^t\|_F+\sum_{s=0}^{t-1}\|W_Q^{s+1}-W_Q^s\|_F
         =\phi\gamma\|\nabla_{W_Q}\ell(\theta^\top)\|_F+\gamma\sum_{s=0}^{t-1}\|\nabla_{W_Q}\ell(\theta^s)\|_F
-        \le\gamma\sum_{s=0}^t\|\nabla_{W_Q}\ell(\theta^s)\|_F.\text{ Then \dots\ we have: }\|W_Q^{t+\phi}\|_2\le\bar\lambda_Q.\text{ By
+        \le\gamma\sum_{s=0}^t\|\nabla_{W_Q}\ell(\theta^s)\|_F.\text{ Then \dots\ we have:
+        }\|W_Q^{t+\phi}\|_2\le\bar\lambda_Q.\text{ By
         the same method, we have: }\|W_K^{t+\phi}\|_2\le\bar\lambda_K,\ \|W_V^{t+\phi}\|_2\le\bar\lambda_V,\
         \|w_O^{t+\phi}\|_2\le\bar\lambda_O""",
     name="norms of the weights between two steps", relation=AtMost(ascent=False), sizes=SMALL,

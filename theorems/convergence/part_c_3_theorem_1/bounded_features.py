@@ -16,7 +16,8 @@ from verify.vocabulary import Assumption, AtMost, Claim, Definition, Shape
 OtherSamples = Annotated[Any, Shape("N", "d_s", "d")]
 
 C_LAMBDA = Claim(CONVERGENCE, "convergence.lemma-15-c-lambda", label="Proof of Lemma 15, C_lambda",
-    statement=r"""\text{Due to Assumption 2, for any data }X\text{, the matrix }XX^\top\text{ is positive definite and thus has positive
+    statement=r"""\text{Due to Assumption 2, for any data }X\text{, the matrix }XX^\top\text{ is positive definite and thus
+        has positive
         minimum eigenvalue. We denote it as }\lambda_{\min}(XX^\top)\ge C_\lambda\text{. \dots\ where }C_\lambda\text{ is some
         positive constant.}""",
     name="one constant below the smallest eigenvalues", relation=AtMost(left="det(X X^T)", ascent=False),
@@ -45,12 +46,14 @@ C_LAMBDA.mutant("nine tenths", lambda value: value * rational(9, 10))
 
 
 BOUNDED = Claim(CONVERGENCE, "convergence.c3-bounded-features", label="C.3, before Eq. (54)",
-    statement=r"""\text{Lastly, note that the activation function in the output layer }\sigma_r\text{ is 1-Lipschitz and is applied to
+    statement=r"""\text{Lastly, note that the activation function in the output layer }\sigma_r\text{ is 1-Lipschitz and is
+        applied to
         }\sigma_r(W_VX^\top\beta_i)\text{, where }X^\top\beta_i\text{ is bounded due to the softmax's property in Lemma 8}""",
     name="attended tokens and the ReLU", relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
     assumptions=[Definition(ASSUMPTION_1 + ", with the least C_x for which it holds", by=sample_bound)],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
-    note=r"""$\|X^\top \beta_i\|_2 \le \sqrt{d_s} C_x$ for every token of every sample, and $\|\mathrm{relu}(a) - \mathrm{relu}(b)\|_2 \le
+    note=r"""$\|X^\top \beta_i\|_2 \le \sqrt{d_s} C_x$ for every token of every sample, and $\|\mathrm{relu}(a) -
+        \mathrm{relu}(b)\|_2 \le
         \|a - b\|_2$. The ReLU is applied once in Eq. (1.2); the sentence has it twice, which changes nothing.""",
 )  # fmt: skip
 

@@ -259,7 +259,8 @@ INITIALISATION = Claim(CONVERGENCE, "convergence.c5-faster-initialisation", labe
         r"""at one step size the rate $\gamma \alpha^2 / 2$ of Eq. (4) is at least as large, $\alpha^2$ taken of the layer of the
             first token as in Appendix C.5; 'required' for the same rate"""),
     sizes={"N": (1, 3), "d": (1, 2), "d_m": (1, 4)},
-    note=r"""$\alpha^2$ is $d_m / d$ times as large under LeCun and $2 d_m / d$ under He, for $\tau_1^2 \eta_V d_m$ is $d_m / d$, $2 d_m
+    note=r"""$\alpha^2$ is $d_m / d$ times as large under LeCun and $2 d_m / d$ under He, for $\tau_1^2 \eta_V d_m$ is $d_m
+        / d$, $2 d_m
         / d$ and 1. The same rate then needs a step $d_m / d$ times as long under NTK, and $1/C$ is longer there by about as
         much (convergence.init-stepsize): at the longest admissible steps nothing is faster. That $F_{pre}$ may be replaced by
         the layer of its first token is refuted (convergence.eq-47-psd-sum), and so are the orders in $N$ of

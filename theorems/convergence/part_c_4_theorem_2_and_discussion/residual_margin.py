@@ -43,7 +43,8 @@ FREE = drawn(X=Samples, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=PositiveS
 # -- Lemma 9 -----------------------------------------------------------------------------------------------------------
 
 LEMMA_9 = Claim(RESIDUAL, "convergence.c7-lemma-9", label="C.7, Lemma 9 for the residual Transformer",
-    statement=r"""\text{In Lemma 9, only the first step in the proof changes while the remaining part does not change because the term
+    statement=r"""\text{In Lemma 9, only the first step in the proof changes while the remaining part does not change
+        because the term
         }X^{(i:)^\top}\text{ in two adjacent time steps cancels out}:\quad\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho(\|W_V^{t'}-W_V^t\|_2
         +\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))""",
     name="Lipschitz bound of the residual hidden layer", relation=AtMost(ascent=False), assumptions=[LEAST_C_X],

@@ -40,7 +40,8 @@ PRINTED = Claim(TRACE, "convergence.d1-trace-wq", label="D.1, the inner product 
     ),
         r"""$W_k$ stands for $W_K$, the dots of $\mathrm{relu}'$ are lost, and $\beta_j$ has lost its prime, which the third line
             has."""),
-    note=r"""The second factor is the gradient at $X'$, whose token is $X'^{(j,:)}$, as the gradient printed above it shows. Both lines
+    note=r"""The second factor is the gradient at $X'$, whose token is $X'^{(j,:)}$, as the gradient printed above it
+        shows. Both lines
         have $X^{(j,:)}$. The limit 0 that follows is not touched.""",
 )  # fmt: skip
 PRIMED = Claim(TRACE, "convergence.d1-trace-wq-primed", label="D.1, the inner product in W_Q, with the tokens of both samples",

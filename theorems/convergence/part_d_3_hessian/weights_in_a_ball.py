@@ -84,7 +84,9 @@ def one_of_four_leaving_the_ball(formula: Any, generator: Any, samples: int, d_m
     for width, radius in dict.fromkeys([(d_m, float(R)), (5, 0.0), (12, 0.5)]):
         failed = torch.zeros(samples, dtype=torch.bool, device=generator.device)
         for eta in (1.0, 2.0, 0.25, 1 / width):
-            w = torch.randn(samples, width, generator=generator, device=generator.device, dtype=torch.float64) * math.sqrt(eta)
+            w = torch.randn(
+                samples, width, generator=generator, device=generator.device, dtype=torch.float64
+            ) * math.sqrt(eta)
             bound, probability = formula(width, radius, eta)
             failed |= (w * (1 + radius / w.norm(dim=1, keepdim=True))).norm(dim=1) > bound
         tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), samples, probability))
