@@ -16,7 +16,7 @@ from verify.matrix import (
     sqrt, step, summed, total,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Convention, Definition, Equal, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Shape, Size
 
 HiddenWeights = Annotated[Any, Shape("d_m", "d_m")]
 Patches = Annotated[Any, Shape("d_s", "p")]
@@ -45,7 +45,7 @@ JOINT = Claim(CONVERGENCE, "convergence.sec-3.2-joint-training", label="Section 
     name="training W_V alone and together with W_H", relation=Equal(),
     assumptions=[
         Definition("the products W_V^T W_H after one step of gradient descent on W_V and W_H, and on W_V alone", by=joint_loss),
-        Definition("W_H starts at the identity", by=eye), Convention(KINK, by=step),
+        Definition("W_H starts at the identity", by=eye), KINK,
     ],
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     note=r"""The two products differ by $-\gamma (W_V - \gamma \nabla_{W_V} \ell)^\top \nabla_{W_H} \ell$, which is compared

@@ -16,7 +16,15 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
 )  # fmt: skip
 from theorems.convergence.part_b_background.sub_exponential import logarithm
-from theorems.convergence.part_c_1_lemmas.constants import TINY, Bounds, Scalars, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import (
+    NOT_NARROW,
+    ROOM_ONE,
+    TINY,
+    Bounds,
+    Scalars,
+    sample_bound,
+    stacked,
+)
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
@@ -430,9 +438,9 @@ LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
     statement=r"""\tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\
         \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
+    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", ROOM_ONE, NOT_NARROW],
     name="upper bound of the allowed initial loss", relation=AtMost(),
-    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)},
     of_project=True,
     note=r"""$N \alpha^2 \le \|F_{pre}\|_F^2 \le (\rho \|W_V\|_2)^2$, and $\lambda_V > \|W_V\|_2$; $\|W_V\|_2 \le 3
         \sqrt{d_m}$ by Lemma 6. For the sum over tokens; the average leaves $d_s^2$ less.""")  # fmt: skip

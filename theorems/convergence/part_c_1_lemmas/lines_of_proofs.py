@@ -9,21 +9,16 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NormBounds, PositiveScale, at_both_ends, stacked,
+    ASSUMPTION_1, KINK, NORMS, NormBounds, PositiveScale, at_both_ends, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, from_zero
 from theorems.convergence.part_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
 from theorems.convergence.part_c_1_lemmas.lipschitz import lines_of_the_chain, two_tokens_at_equal_weights
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, network_gradients
-from verify.matrix import absolute, frobenius_norm, maximum, rational, row_norms, spectral_norm, sqrt, step, total
-from verify.vocabulary import AtMost, Claim, Convention, Definition, Doubt, Setting
+from verify.matrix import absolute, frobenius_norm, maximum, rational, row_norms, spectral_norm, sqrt, total
+from verify.vocabulary import AtMost, Claim, Definition, Doubt, Setting
 
-BOUNDS = [
-    Definition(ASSUMPTION_1 + ", with the least C_x for which it holds", by=NormBounds),
-    Definition(
-        "the lambdas are the largest norms of each weight at t and t', which the lemma bounds by them", by=NormBounds
-    ),
-]
+BOUNDS = [ASSUMPTION_1, NORMS]
 MOVING = Setting(
     CONVERGENCE, "Appendix C.1, lines of proofs", sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     special_domains={"weights zero at t": from_zero, "close pairs": close_pairs},
@@ -190,7 +185,7 @@ EQ_12_15 = Claim(MOVING, "convergence.eq-12-15", label="Eqs. (12), (15)",
     name="norm of the Jacobian and of its blocks", relation=AtMost(ascent=False),
     assumptions=[
         Definition("f with the sum over tokens; the Jacobian has one row for each sample", by=jacobian_by_differentiation),
-        Convention(KINK, by=step),
+        KINK,
     ],
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)}, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     note="""The right-hand sides by the closed forms of Appendix D.1, the left-hand sides by differentiation; the equality in (12)

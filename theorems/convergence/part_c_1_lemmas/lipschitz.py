@@ -12,7 +12,7 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
+    KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer, pooling_weight,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
     ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, stacked,
@@ -22,9 +22,9 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, output_weight_gradient
 from verify.matrix import each, frobenius_norm, rational, relu, spectral_norm, sqrt, summed
-from verify.vocabulary import AtMost, Claim, Doubt, Setting
+from verify.vocabulary import AtMost, Claim, Definition, Doubt, Setting
 
-SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
+SUM = Definition("F_pre with the sum over tokens, as in the proof; the average is d_s times smaller", by=pooling_weight)
 SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
 
 TWO_ENDS = Setting(

@@ -50,7 +50,7 @@ BOUNDED = Claim(CONVERGENCE, "convergence.c3-bounded-features", label="C.3, befo
         applied to
         }\sigma_r(W_VX^\top\beta_i)\text{, where }X^\top\beta_i\text{ is bounded due to the softmax's property in Lemma 8}""",
     name="attended tokens and the ReLU", relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
-    assumptions=[Definition(ASSUMPTION_1 + ", with the least C_x for which it holds", by=sample_bound)],
+    assumptions=[ASSUMPTION_1],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     note=r"""$\|X^\top \beta_i\|_2 \le \sqrt{d_s} C_x$ for every token of every sample, and $\|\mathrm{relu}(a) -
         \mathrm{relu}(b)\|_2 \le

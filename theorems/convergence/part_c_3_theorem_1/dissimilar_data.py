@@ -275,10 +275,19 @@ def nearly_orthogonal_samples(noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, 
 SAMPLES = Setting(
     CONVERGENCE, "Lemma 15 for given samples", assumptions=[FULL_RANK],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 9), "d_m": (1, 2)},
-    where=lambda sizes: sizes["N"] * sizes["d_s"] <= sizes["d"] <= sizes["N"] * sizes["d_s"] + 1,
+    where=lambda sizes: sizes["N"] * sizes["d_s"] <= sizes["d"],
     inputs=nearly_orthogonal_samples,
 )  # fmt: skip
-APART = SAMPLES.extended("Lemma 15 for separated samples", assumptions=[HALVED_SIMILARITY])
+APART = SAMPLES.extended(
+    "Lemma 15 for separated samples",
+    assumptions=[
+        HALVED_SIMILARITY,
+        Assumption(
+            "N d_s <= d, without which no samples meet the rest",
+            sizes=lambda sizes: sizes["N"] * sizes["d_s"] <= sizes["d"],
+        ),
+    ],
+)
 
 EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)", name="feature eigenvalue of dissimilar samples",
     statement=r"""\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2

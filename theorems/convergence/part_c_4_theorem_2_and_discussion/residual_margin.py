@@ -16,8 +16,6 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Setting
 
-LEAST_C_X = Definition(ASSUMPTION_1 + ", with the least C_x for which it holds", by=sample_bound)
-
 
 def residual_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any, residual: int = 1) -> Any:
     """F_pre, shape (N, d_m), row n the sum over tokens of tau_1 relu(W_V X^T beta_i + X^(i)); F_pre^* for `residual` 0."""
@@ -47,7 +45,7 @@ LEMMA_9 = Claim(RESIDUAL, "convergence.c7-lemma-9", label="C.7, Lemma 9 for the 
         because the term
         }X^{(i:)^\top}\text{ in two adjacent time steps cancels out}:\quad\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho(\|W_V^{t'}-W_V^t\|_2
         +\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))""",
-    name="Lipschitz bound of the residual hidden layer", relation=AtMost(ascent=False), assumptions=[LEAST_C_X],
+    name="Lipschitz bound of the residual hidden layer", relation=AtMost(ascent=False), assumptions=[ASSUMPTION_1],
     uses=("convergence.lemma-9",), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2)},
     note="relu is 1-Lipschitz, and the token is the same on both sides of the difference, inside the ReLU.",
 )  # fmt: skip
@@ -185,7 +183,7 @@ HANDLE.counterexample("samples e_1 and e_2 of one token, W_V = I / 2: 1/2 - 1", 
 MARGIN = Claim(RESIDUAL, "convergence.c7-residual-margin", label="C.7, where the lower bound is positive",
     statement=r"""\sqrt N\tau_1d_sC_x<\sigma_{\min}(F_{pre}^*),\ \|X_n\|_F\le\sqrt{d_s}C_x\ \Rightarrow\
         \sigma_{\min}(F_{pre})\ge\sigma_{\min}(F_{pre}^*)-\sqrt N\tau_1d_sC_x>0""",
-    name="smallest singular value of a residual network", relation=AtMost(signed=True), assumptions=[LEAST_C_X],
+    name="smallest singular value of a residual network", relation=AtMost(signed=True), assumptions=[ASSUMPTION_1],
     uses=("convergence.c7-weyl", "convergence.eq-62-without-wv"), corrects="convergence.c7-can-handle", of_project=True,
     note="The premise asks for value weights that outweigh the tokens; the inequality holds without it, and then says nothing.",
 )  # fmt: skip
