@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_2_background import linear_mlps as mlp
+from theorems.hessian.part_2_background.linear_mlps import (
+    gauss_newton, half_mean, loss_hessian, mlp_outer_product_blocks, outputs,
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from verify.matrix import concatenate, rational, total
 from verify.oracles import hessian, jacobian
@@ -15,7 +18,7 @@ OtherInputs = Annotated[Any, Shape("N", "h_0")]
 LINEAR_MLP = Setting(
     HESSIAN,
     "Section 2, linear MLPs",
-    assumptions=[Definition("F(x) = W_D ... W_1 x, a linear MLP without bias, D = 1, ..., 4", by=mlp.outputs)],
+    assumptions=[Definition("F(x) = W_D ... W_1 x, a linear MLP without bias, D = 1, ..., 4", by=outputs)],
     sizes=mlp.WIDTHS,
     exact=True,
 )
@@ -25,7 +28,7 @@ LINEAR_MLP = Setting(
 QUADRATIC = Claim(LINEAR_MLP, "hessian.sec2-mlp-quadratic", label="Section 2, text after the MLP formula",
     statement=r"""\text{``Observe that the above expression depends quadratically on the data through }
         \Sigma_{xx}\text{''}:\ H_o(X+Z) + H_o(X-Z) = 2H_o(X) + 2H_o(Z)""",
-    assumptions=[Definition("the loss is half the mean of |F(x) - y|^2 over the data set", by=mlp.half_mean)],
+    assumptions=[Definition("the loss is half the mean of |F(x) - y|^2 over the data set", by=half_mean)],
     name="data in the outer-product Hessian of an MLP", relation=Equal(), at_sizes=True,
     uses=("hessian.sec2-mlp-outer",),
     note="""For two data sets of one size, the rows of $X$ and of $Z$: what satisfies the parallelogram law, and is
@@ -49,12 +52,12 @@ def two_data_sets(
 @QUADRATIC.formula
 def twice_both_blocks(X: Any, Z: Any, weights: list[Any], Y: Any) -> Any:
     """2 H_o(X) + 2 H_o(Z) by the displayed formula, for every layer, all entries in one column (Section 2)."""
-    first, second = mlp.mlp_outer_product_blocks(X, weights), mlp.mlp_outer_product_blocks(Z, weights)
+    first, second = mlp_outer_product_blocks(X, weights), mlp_outer_product_blocks(Z, weights)
     return 2 * first + 2 * second
 
 
 def _blocks(X: Any, weights: list[Any], Y: Any) -> Any:
-    return stacked(*(mlp.gauss_newton(weights, X, Y, i, mlp.half_mean) for i in range(len(weights))))
+    return stacked(*(gauss_newton(weights, X, Y, i, half_mean) for i in range(len(weights))))
 
 
 QUADRATIC.oracle(lambda X, Z, weights, Y: _blocks(X + Z, weights, Y) + _blocks(X - Z, weights, Y))
@@ -68,7 +71,7 @@ ONE_SEQUENCE = Claim(LINEAR_MLP, "hessian.sec2-one-sequence", label="Section 2, 
         dataset in the form of a single sequence, where the MLP is applied separately to each element of the
         sequence''}:\ \frac{\partial^2}{\partial W_i\partial W_j}\frac{\|F(X)-Y\|_F^2}{Nh_D} =
         \frac1N\sum_{n=1}^N\frac{\partial^2}{\partial W_i\partial W_j}\frac{|F(x_n)-y_n|^2}{h_D}""",
-    assumptions=[Definition("h_D is the width of the output, x_n and y_n are the rows of X and Y", by=mlp.outputs)],
+    assumptions=[Definition("h_D is the width of the output, x_n and y_n are the rows of X and Y", by=outputs)],
     name="a data set as one sequence", relation=Equal(), sizes=mlp.WIDTHS | {"D": (1, 3), "h_4": (1, 1)},
     note="All blocks $i\\le j$ are compared.")  # fmt: skip
 
@@ -83,7 +86,7 @@ def _all_blocks(X: Any, weights: list[Any], Y: Any) -> Any:
     """The blocks i <= j of the Hessian of the square loss of Section 2, all entries in one column."""
     depth = len(weights)
     pairs = [(i, j) for i in range(depth) for j in range(i, depth)]
-    return stacked(*(mlp.loss_hessian(weights, X, Y, i, j, _square_loss) for i, j in pairs))
+    return stacked(*(loss_hessian(weights, X, Y, i, j, _square_loss) for i, j in pairs))
 
 
 @ONE_SEQUENCE.formula

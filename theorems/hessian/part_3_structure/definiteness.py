@@ -24,11 +24,10 @@ from verify.vocabulary import AtMost, Claim, Convention, Definition, Equal, Sett
 LAYER = Definition(
     "F is classical self-attention, A X W_V with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), row-wise", by=attention
 )
-LOSS = Definition("H_o and H_f are those of the square loss ||F - Y||_F^2 / (L d_V)", by=rational)
 ALL_WEIGHTS = Setting(
     HESSIAN,
     "Section 1",
-    assumptions=[LAYER, LOSS, Definition("the weights are W_Q, W_K, W_V, in this order", by=stacked_weights)],
+    assumptions=[LAYER, Definition("the weights are W_Q, W_K, W_V, in this order", by=stacked_weights)],
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 2)},
 )
 Gauge = Annotated[Any, Shape("d_K", "d_K")]
@@ -40,6 +39,7 @@ DEFINITE_PARTS = Claim(ALL_WEIGHTS, "hessian.sec1-definite-parts", label="Sectio
     statement=r"""\text{``We derive the Hessian of a single self-attention layer and exhibit the structure contained
         within its well-known positive-definite and indefinite parts (theorems 3.1 and 3.2)''}:\ w^\top H_ow > 0 \text{
         for every } w\ne0""",
+    assumptions=[Definition("H_o = J^T (d^2 loss/dF^2) J with J = dF/d(W_Q, W_K, W_V), for the square loss", by=jacobian)],
     name="definiteness of the outer-product Hessian", relation=Equal(), batched=False, expects="refuted",
     severity="slip", correction="hessian.outer-product-semidefinite",
     uses=("hessian.thm-3.1-vv", "hessian.outer-product-semidefinite"),
@@ -82,6 +82,7 @@ SEMIDEFINITE = Claim(ALL_WEIGHTS, "hessian.outer-product-semidefinite",
     statement=r"""H_o = \frac{2}{Ld_V}J^\top J \text{ with } J = \frac{\partial F}{\partial(W_Q,W_K,W_V)}, \text{ so that
         } w^\top H_ow \ge 0 \text{ for all } w, \text{ and } H_o[W_QM;\,-W_KM^\top;\,0] = 0 \text{ for all }
         M\in\mathbb{R}^{d_K\times d_K}, \text{ a direction of } [W_Q;\,W_K;\,W_V]""",
+    assumptions=[Definition("the loss is ||F - Y||_F^2 / (L d_V)", by=all_jacobians_squared)],
     name="null directions of the outer-product Hessian", relation=Equal(), exact=True, all_sizes=True,
     uses=("hessian.full-outer-product", "hessian.lem-D.2-null-vectors"), corrects="hessian.sec1-definite-parts",
     of_project=True,
@@ -114,6 +115,9 @@ INDEFINITE = Claim(ALL_WEIGHTS, "hessian.functional-indefinite",
     statement=r"""(w_+^\top H_fw_+)(w_-^\top H_fw_-) \le -\tfrac{15}{4}t^2|g|^4 \text{ with } w_\pm = (\pm tg, v),\ g =
         H_f((W_Q,W_K),W_V)v,\ a = g^\top H_f((W_Q,W_K),(W_Q,W_K))g,\ t = \frac{|g|^2}{1 + a^2}, \text{ for all }
         v\in\mathbb{R}^{d_V^2}, \text{ the direction of } W_V""",
+    assumptions=[
+        Definition("the loss is ||F - Y||_F^2 / (L d_V)", by=paired_layer_twice_differentiated)
+    ],
     name="both signs of the functional Hessian", relation=AtMost(signed=True), uses=("hessian.thm-3.2-vv",
         "hessian.full-functional"), of_project=True,
     note=r"""The quadratic form is $t^2a \pm 2t|g|^2$, as $H_f(W_V,W_V) = 0$, and $|ta| \le |g|^2/2$. So $H_f$ has

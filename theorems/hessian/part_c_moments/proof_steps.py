@@ -24,13 +24,14 @@ STEPS = Setting(HESSIAN, "Appendix C", assumptions=[SOFTMAX], sizes={"L": (1, 3)
 
 # -- two tokens --------------------------------------------------------------------------------------------------------
 
-TWO_TOKENS = Setting(HESSIAN, "Remark C.1", assumptions=[SOFTMAX, LAYOUT], sizes={"L": (2, 2)}, exact=True)
+TWO_TOKENS = Setting(HESSIAN, "Remark C.1", assumptions=[SOFTMAX], sizes={"L": (2, 2)}, exact=True)
 
 CHAIN_RULE = Claim(TWO_TOKENS, "hessian.rem-C.1-chain-rule", label="Remark C.1, text below the second matrix",
     statement=r"""\text{``To obtain each entry of the matrix, we simply apply the chain rule. This means that each entry
         is a sum of products, where the first factor is the derivative of the entries of } \partial A/\partial T \text{
         w.r.t. } a_{i,j}\text{, and the second factor is the derivative of } a_{i,j}\text{ w.r.t. the entries of }
         T\text{. These derivatives can be found directly in the } \partial A/\partial T\text{ matrix''}""",
+    assumptions=[LAYOUT],
     name="second softmax derivatives by the chain rule", relation=Equal(),
     uses=("hessian.lem-B.1", "hessian.rem-C.1-jacobian-corrected"),
     note=r"""The entries of $\partial A/\partial T$ are taken as the polynomials in $a_{i,j}$ that the remark prints,
@@ -232,7 +233,7 @@ MOMENT_STEPS = Claim(STEPS, "hessian.rem-3.1-proof-moment-steps", label="Appendi
         [M_1]_{i,:}X_{j,:}^\top - X_{j,:}[M_1]_{i,:}^\top);\ N =
         -\sum_{j=1}^LA_{i,j}[M_1]_{i,:}\otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top +
         \sum_{j=1}^LA_{i,j}X_{j,:}\otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
-    assumptions=[Definition("M_1 = AX and M_3 of Definition 3.1", by=softmax)],
+    assumptions=[Definition("M_1 = AX, and M_3 holds the third central moments of the tokens", by=third_cumulant)],
     name="third central moment from softmax derivatives, steps", relation=Equal(), all_sizes=True,
     uses=("hessian.rem-3.1-proof-moment", "hessian.eq-6-10"))  # fmt: skip
 

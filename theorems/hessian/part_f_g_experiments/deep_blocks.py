@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from theorems.hessian.part_3_structure.measured_growth import slope, within
-from theorems.hessian.part_4_design.gpt2_block import GPT2_BLOCK, VOCABULARY, hessian_blocks, predictions, random_block
+from theorems.hessian.part_4_design.gpt2_block import (
+    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_blocks, predictions, random_block, width,
+)  # fmt: skip
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import Claim, FollowsLaw
+from theorems.hessian import HESSIAN
+from verify.vocabulary import Claim, Definition, FollowsLaw, Setting
 
 Facts = dict[str, bool]
 
@@ -96,7 +99,20 @@ def _two_layers(generator: Any, samples: int, d: int, shift: float = 0.0, swappe
     return {key: np.exp(np.mean(np.log(np.maximum(rows, 1e-300)), axis=0)) for key, rows in found.items()}
 
 
-FIGURE_6 = Claim(GPT2_BLOCK, "hessian.fig-6", label="Figure 6 / Appendix G, text",
+TWO_BLOCKS = Setting(
+    HESSIAN,
+    "Appendix G",
+    assumptions=[
+        PROBLEMS,
+        Definition(
+            "two blocks of GPT-2 as in Appendix F, one after the other, without layer norm", by=deep_predictions
+        ),
+        WEIGHTS,
+    ],
+    inputs=width,
+)
+
+FIGURE_6 = Claim(TWO_BLOCKS, "hessian.fig-6", label="Figure 6 / Appendix G, text",
     statement=r"""\text{``As for the single layer, the complete Hessian } H\text{ value and query blocks follow the trend
         of the outer-product and functional Hessian blocks respectively''; ``For } \sigma>1\text{ and deeper layers we start
         observing some higher-order dependencies on } \sigma\text{''; ``These higher order dependencies are not visible

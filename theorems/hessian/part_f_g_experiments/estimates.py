@@ -42,10 +42,16 @@ HUTCHINSON.oracle(lambda H: frobenius_norm(H) * frobenius_norm(H) * eye(1))
 HUTCHINSON.mutant("the sum over the sign vectors", "rational(1, 2 ** H.shape[0]) -> 1")
 HUTCHINSON.mutant("one sign vector twice", "squares -> squares + total(images[:1] * images[:1]) * eye(1)")
 
+
+def gpt2_variance(d_V: int) -> Any:
+    """0.02^2, the variance of GPT-2's weights, which is 1600 wide at its largest, times 1600 / d_V."""
+    return rational(2, 100) * rational(2, 100) * rational(1600, d_V)
+
+
 INITIAL_VARIANCE = Claim(HESSIAN, "hessian.sec-F-initial-variance", label="Appendix F, text",
     statement=r"""\text{``we initialize the weights of the model the same way as GPT-2, so biases are initialized to 0 and
         weights are initialized by sampling from } \mathcal{N}(0, 0.64/d_V)\text{''}""",
-    assumptions=[Definition("the standard deviation 0.02 of GPT-2's weights, at its largest width 1600", by=rational)],
+    assumptions=[Definition("the standard deviation of GPT-2's weights is 0.02, its largest width 1600", by=gpt2_variance)],
     name="variance of the weights at initialisation", relation=Equal(), expects="reading", sizes={"d_V": (1, 64)},
     exact=True,
     reading=Reading("the same way as GPT-2", r"""centred normal weights whose variance is that of GPT-2 at $d_V = 1600$,
@@ -61,8 +67,6 @@ def variance_as_printed(d_V: Width, unused: OneEntry) -> Any:
     return column(rational(64, 100 * d_V)) + 0 * unused
 
 
-INITIAL_VARIANCE.oracle(
-    lambda d_V, unused: column(rational(2, 100) * rational(2, 100) * rational(1600, d_V)) + 0 * unused
-)
+INITIAL_VARIANCE.oracle(lambda d_V, unused: column(gpt2_variance(d_V)) + 0 * unused)
 INITIAL_VARIANCE.mutant("0.8 / d_V", "64 -> 80")
 INITIAL_VARIANCE.mutant("the variance of GPT-2 at every width", "100 * d_V -> 160000 + 0 * d_V")
