@@ -5,9 +5,10 @@ Nothing is searched for: which rule, of which matrices, and why the final compar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from verify.kernel import quantities as q
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
@@ -57,6 +58,9 @@ OPAQUE = (
     "iterate differential", "normalised differential",
 )  # fmt: skip
 
+MEASURES = ("spectral radius", "largest shift of singular values", "largest column sum", "largest row sum",
+            "total of exponentials", "sum of absolute values", "mean of exponentials")  # fmt: skip
+
 HEADS: dict[str, Callable[..., Any]] = {
     # scalars
     "+": lambda *parts: sum(parts[1:], parts[0]),
@@ -66,7 +70,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "power": lambda base, exponent: q.generator("power", base, exponent),
     "norm": norm,
     "entry": lambda A: q.generator("entry", A),
-    "measure": lambda name, *of: q.generator("measure", name, *of),
+    "measure": lambda name, *of: q.generator("measure", name, *of) if name in MEASURES else None,
     "value": lambda name, *of: q.generator("value", name, *of),
     "max": lambda *values: q.largest(values),
     "max over": lambda index, value: q.over("max over", index, value),
@@ -263,6 +267,32 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             q.over("sum over", i, fro(q.selected(A, i, number(1))) ** 2), fro(A) ** 2, i.size == A.rows and i not in A.free,
         ),
     ),
+    "sum of absolute values": (
+        "sum_i |e_i| is the sum of all entries of |e| for a column e",
+        lambda i, A: (
+            q.over("sum over", i, fro(q.selected(A, i, number(1)))), total(A),
+            i.size == A.rows and i not in A.free and A.columns == number(1),
+        ),
+    ),
+    "Cauchy-Schwarz for all entries": ("sum_ij |A_ij| <= sqrt(m n) ||A||_F", lambda A: (total(A), (A.rows * A.columns) ** HALF * fro(A))),
+    "softmax in the 1-norm": (
+        "sum_ij |softmax(S) - softmax(T)|_ij <= m max|S - T|",
+        lambda S, T: (total(q.applied("softmax", S) - q.applied("softmax", T)), S.rows * big(S - T)),
+    ),
+    "iterate of a normalised matrix": (
+        "||iterate||_2 <= 1 of M -> M p(M^T M) from M / (||M||_F + e), e >= 0, where |s p(s^2)| <= 1 on [0, 1]",
+        lambda M, e, count, *p: (
+            two(opaque("iterate", M.rows, M.columns, M.times((fro(M) + e) ** -1), count, *p)), number(1),
+            q.is_nonnegative(e) and keeps_unit_interval(p),
+        ),
+    ),
+    "iterate of a contraction": (
+        "||iterate||_2 <= 1 of M -> M p(M^T M) from M with singular values at most 1, where |s p(s^2)| <= 1 on [0, 1]",
+        lambda M, count, *p: (
+            two(opaque("iterate", M.rows, M.columns, M, count, *p)), number(1),
+            any(has(M, known) for known in PROPERTIES[2:5]) and keeps_unit_interval(p),
+        ),
+    ),
     "largest over an index": ("a_i <= max_i a_i", lambda i, value: (value, q.over("max over", i, value))),
     "covariances of softmax rows": (
         "||blockdiag(diag(p_i) - p_i^T p_i)||_2 <= 1/2 for the rows p_i of a softmax",
@@ -275,6 +305,26 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
     "Weyl": ("|sigma_i(A) - sigma_i(B)| <= ||A - B||_2", lambda A, B: (q.generator("measure", "largest shift of singular values", A, B), two(A - B))),
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (q.generator("measure", "spectral radius", A), two(A))),
 }  # fmt: skip
+
+
+def total(A: Matrix) -> Scalar:
+    return q.generator("measure", "sum of absolute values", A)
+
+
+def bernstein(coefficients: list[Fraction]) -> list[Fraction]:
+    """The coefficients of a polynomial in the Bernstein basis of its degree: it is nowhere on [0, 1] below the least."""
+    n = len(coefficients) - 1
+    return [sum((Fraction(math.comb(k, j), math.comb(n, j)) * coefficients[j] for j in range(k + 1)), Fraction(0)) for k in range(n + 1)]
+
+
+def odd(p: Sequence[Scalar]) -> list[Fraction]:
+    """The coefficients of s p(s^2) by the powers of s."""
+    return [Fraction(0) if k % 2 == 0 else p[k // 2].terms.get(frozenset(), Fraction(0)) for k in range(2 * len(p))]
+
+
+def keeps_unit_interval(p: Sequence[Scalar]) -> bool:
+    """Whether |s p(s^2)| <= 1 on [0, 1]."""
+    return all(c.number() is not None for c in p) and all(abs(c) <= 1 for c in bernstein(odd(p)))
 
 
 def mean(S: Matrix) -> Matrix:
@@ -293,6 +343,16 @@ def gram_factored(A: Matrix, R: Matrix) -> Matrix:
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 
+def without_denominators(gap: Scalar) -> Scalar:
+    """A scalar times powers of the sums that are its denominators, none of which may be negative."""
+    for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
+        if not q.is_nonnegative(g[1]):
+            raise Refused("a denominator that may be negative")
+        lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
+        gap = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1)
+    return gap
+
+
 def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table: list[Any]) -> None:
     """Accept a <= b for the reason given, or refuse."""
     name, *rest = reason
@@ -302,14 +362,7 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
         holds = q.is_nonnegative(a) and q.is_nonnegative(b)
         compare(a**2, b**2, rest[0], facts, table)
     elif name == "denominators":
-        gap = b - a
-        for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
-            lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
-            lifted = Scalar({frozenset({(g, Fraction(1, 1))}): Fraction(1)})
-            gap, holds = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1), q.is_nonnegative(g[1])
-            if not holds:
-                raise Refused("a denominator that may be negative")
-        holds = True
+        gap, holds = without_denominators(b - a), True
         compare(number(0), gap, rest[0], facts, table)
     elif name == "facts":
         gap = b - a
@@ -344,8 +397,15 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 FORMAT = 1
-KEYS = {"format", "kind", "claim", "sizes", "scalars", "inputs", "table", "assumptions", "parts"}
+KEYS = {"format", "kind", "claim", "sizes", "scalars", "inputs", "table", "assumptions", "orthonormal", "parts"}
 ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, RecursionError, AssertionError)
+
+
+class Assumed(NamedTuple):
+    """Scalars that are at least 0, and matrices with orthonormal columns or rows, by what the claim assumes."""
+
+    facts: list[Scalar]
+    frames: list[Matrix]
 
 
 class Reader:
@@ -394,16 +454,16 @@ def check(certificate: dict[str, Any]) -> None:
         reader = Reader(certificate["sizes"], certificate["scalars"], certificate["inputs"])
         for entry in certificate["table"]:
             reader.table.append(reader.read(entry))
-        facts = [reader.table[place] for place in certificate["assumptions"]]
+        assumed = Assumed(*([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal")))
         if not certificate["parts"]:
             raise Refused("a certificate without parts")
         for part in certificate["parts"]:
-            _check_part(part, facts, reader.table)
+            _check_part(part, assumed, reader.table)
     except ERRORS as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
 
 
-def _check_part(part: dict[str, Any], facts: list[Scalar], table: list[Any]) -> None:
+def _check_part(part: dict[str, Any], assumed: Assumed, table: list[Any]) -> None:
     if part.keys() != {"index", "left", "right", "steps", "comparison"}:
         raise Refused("a part has an index, a left and a right side, steps and a comparison")
     value, right = table[part["left"]], table[part["right"]]
@@ -412,22 +472,22 @@ def _check_part(part: dict[str, Any], facts: list[Scalar], table: list[Any]) -> 
         raise Refused("an index is free in the statement")
     for number_of_step, step in enumerate(part["steps"]):
         try:
-            value = stepped(value, step, facts, table)
+            value = stepped(value, step, assumed, table)
         except Refused as error:
             raise Refused(f"step {number_of_step}, {step['rule']}: {error}") from error
-    compare(value, right, part["comparison"], facts, table)
+    compare(value, right, part["comparison"], assumed.facts, table)
 
 
-def stepped(value: Scalar, step: dict[str, Any], facts: list[Scalar], table: list[Any]) -> Scalar:
+def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: list[Any]) -> Scalar:
     """The value with a quantity replaced by what a rule says that it is at most."""
     if not {"rule", "arguments"} <= step.keys() <= {"rule", "arguments", "reasons", "outside"}:
         raise Refused("a step has a rule, arguments and perhaps reasons and what it stands outside of")
     kept = {q.only_generator(table[place])[1] for place in step.get("outside", [])}
     arguments = [table[item] if isinstance(item, int) else item for item in step["arguments"]]
     if step["rule"] == "comparison":
-        compare(value, arguments[0], step["reasons"], facts, table)
+        compare(value, arguments[0], step["reasons"], assumed.facts, table)
         return arguments[0]
-    left, right = instance(step["rule"], arguments, step.get("reasons", []), facts, table)
+    left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
     c, quantity = q.only_generator(left)
     if not any(q.stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
         raise Refused("the quantity does not stand in the whole")
@@ -438,7 +498,7 @@ def stepped(value: Scalar, step: dict[str, Any], facts: list[Scalar], table: lis
     return q.replaced(value, quantity, right * c**-1, kept)
 
 
-def instance(rule: str, arguments: list[Any], reasons: Any, facts: list[Scalar], table: list[Any]) -> tuple[Scalar, Scalar]:
+def instance(rule: str, arguments: list[Any], reasons: Any, assumed: Assumed, table: list[Any]) -> tuple[Scalar, Scalar]:
     """Both sides of what a step says."""
     if rule == "largest of several":
         left, right = arguments
@@ -447,14 +507,18 @@ def instance(rule: str, arguments: list[Any], reasons: Any, facts: list[Scalar],
         if largest[0] not in ("max", "max over") or members != (largest[1] if largest[0] == "max" else {largest[2]}):
             raise Refused("other numbers than those of the largest")
         for member, reason in reasons:
-            compare(table[member], right, reason, facts, table)
+            compare(table[member], right, reason, assumed.facts, table)
         return q.generator(*largest), right
     if rule == "one of several":
         return arguments[0], q.largest(arguments)
     if rule == "assumption":
-        if arguments[0] not in facts:
+        if arguments[0] not in assumed.facts:
             raise Refused("no such assumption")
         return arguments[1], arguments[1] + arguments[0]
+    if rule == "orthonormal by assumption":
+        if not {arguments[0], arguments[0].T} & set(assumed.frames):
+            raise Refused("no such assumption")
+        return two(arguments[0]), number(1)
     left, right, *conditions = RULES[rule][1](*arguments)
     if not all(condition is True for condition in conditions):
         raise Refused("a condition of the rule does not hold")

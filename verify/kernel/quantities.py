@@ -338,6 +338,9 @@ class Matrix:
     def times(self, c: Scalar) -> Matrix:
         return Matrix(self.rows, self.columns, {word: c * d for word, d in self.terms.items()})
 
+    def divided(self, c: Scalar) -> Matrix:
+        return Matrix(self.rows, self.columns, {word: d.over(c) for word, d in self.terms.items()})
+
     def __sub__(self, other: Matrix) -> Matrix:
         return self + other.times(number(-1))
 
@@ -491,8 +494,8 @@ def norm(kind: str, A: Matrix) -> Scalar:
         return number(0)
     if number(1) in (A.rows, A.columns) and (kind == "2" or A.rows == A.columns):
         kind = "F"
-    content = _content(A)
-    core = Matrix(A.rows, A.columns, {word: c.over(content) for word, c in A.terms.items()})
+    content = content_of(A)
+    core = A.divided(content)
     size = absolute(content)
     if (item := single_atom(core, "ones")) is not None:
         return size * (number(1) if kind == "max" else (A.rows * A.columns) ** Fraction(1, 2))
@@ -509,7 +512,7 @@ def norm(kind: str, A: Matrix) -> Scalar:
     return size * generator("norm", kind, variants)
 
 
-def _content(A: Matrix) -> Scalar:
+def content_of(A: Matrix) -> Scalar:
     """A monomial, with a positive coefficient, that divides all coefficients."""
     terms = [(dict(m), c) for d in A.terms.values() for m, c in d.terms.items()]
     shared = {}

@@ -14,7 +14,7 @@ import sympy
 
 from verify.arithmetics.norms import nodes, rules
 from verify.arithmetics.norms.proof import BoundProof, Entry
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, NORMS, SPECTRAL
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, NORMS, SPECTRAL, norm
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.kernel import bounds as kernel
 from verify.kernel import quantities
@@ -22,7 +22,6 @@ from verify.kernel.refusal import Refused
 
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
-MEASURES = ("spectral radius", "largest shift of singular values", "total of exponentials", "largest column sum", "largest row sum")
 
 
 class NotCertified(Exception):
@@ -107,7 +106,10 @@ class Writer:
             return self.add("norm", "F", entry) if symbol.is_nonnegative else self.add("entry", entry)
         if atom.kind == MEAN_EXPONENTIAL:
             return self.add("measure", atom.kind, self.scalar(first))
-        head = "measure" if symbol.is_nonnegative or atom.kind in MEASURES else "value"
+        if atom.kind == "total" and symbol.is_nonnegative:
+            inner = first.parts[0] if first.kind == "absolute" else first
+            return self.add("measure", "sum of absolute values", self.node(inner))
+        head = "measure" if atom.kind in kernel.MEASURES else "value"
         return self.add(head, atom.kind, *map(self.node, atom.payload))
 
     def one_entry(self, node: Node, i: Any, j: Any) -> int:
@@ -179,10 +181,15 @@ class Writer:
 
     @property
     def frames(self) -> list[Node]:
-        """Matrices that an assumption says have orthonormal columns, on their sides: blocks on top of each other."""
+        """Matrices that an assumption says have orthonormal columns, as blocks on top of each other where they have blocks."""
         numbers = self.known.contractions
-        found = [node for node in self.known.nodes.values() if node.number in numbers or (node.kind, 1) == ("concatenate", 1) and nodes.transposed(node).number in numbers]
-        return [node for node in found if node.kind == "concatenate"]
+        named = [node for node in list(self.known.nodes.values()) if node.number in numbers]
+        whole = [node if node.kind == "concatenate" else nodes.transposed(node) for node in named]
+        whole = [node for node in whole if node.kind == "concatenate"]
+        blocks = {block.number for node in whole for block in node.parts}
+        blocks |= {nodes.transposed(block).number for node in whole for block in node.parts}
+        alone = [node for node in named if node.kind == "input" and node.number not in blocks]
+        return list(dict.fromkeys([*whole, *alone]))
 
     # -- from normal forms ---------------------------------------------------------------------------------------------
 
@@ -272,10 +279,13 @@ def certificate_of(claim_id: str, proof: BoundProof) -> dict[str, Any]:
             writer.add("+", writer.scalar(bound), writer.scalar(-symbol))
             for symbol, bound in proof.world.assumed.items()
         ]
+        frames = list(map(writer.node, writer.frames))
+        writer.assumed = kernel.Assumed([writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames])
         parts = [_Replay(writer, entry, facts).part() for entry in proof.entries]
     return {
         "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes), "scalars": writer.scalars,
-        "inputs": writer.inputs, "table": writer.entries, "assumptions": facts, "parts": parts,
+        "inputs": writer.inputs, "table": writer.entries, "assumptions": facts, "orthonormal": frames,
+        "parts": parts,
     }  # fmt: skip
 
 
@@ -314,6 +324,8 @@ class _Replay:
 
     def _offer(self, step: Any) -> None:
         value = self.w.value(self.w.scalar(step.quantity))
+        if value == self.w.value(self.w.scalar(step.bound)):
+            return  # the checker sees no difference
         for g in {g for monomial in value.terms for g, _ in monomial if g[0] not in ("size", "scalar", "sum", "abs")}:
             self.offers.setdefault(g, []).append(step)
 
@@ -328,23 +340,24 @@ class _Replay:
         return reason
 
     def _step(self) -> bool:
-        for g in _generators(self.value, set(self.outside)):
-            if g in self.kept:
-                continue
-            for step in self.offers.get(g, ()):
-                try:
-                    found = list(self._instances(g, step))
-                except (Refused, StopIteration):
-                    continue
-                for steps in found:
-                    if self._take(steps):
-                        return True
-            if any(self._take(steps) for steps in self._own(g)):
-                return True
-        return False
+        reached = [g for g in _generators(self.value, set(self.outside)) if g not in self.kept]
+        for exactly in (True, False):
+            for g in reached:
+                for step in self.offers.get(g, ()):
+                    wanted = self.w.value(self.w.scalar(step.quantity)), self.w.value(self.w.scalar(step.bound))
+                    for steps in self._instances(g, step):
+                        if self._take(steps, (g, *wanted) if exactly else None):
+                            return True
+        return any(self._take(steps) for g in reached for steps in self._own(g))
 
-    def _take(self, steps: Steps) -> bool:
+    def _take(self, steps: Steps, wanted: Any = None) -> bool:
+        """Take steps, where they lead on; with what is wanted only where they lead to that bound of the quantity."""
         before = self.value, len(self.steps)
+        if wanted is not None:
+            g, quantity, bound = wanted
+            ((monomial, c),) = quantity.terms.items()
+            factor = quantities.Scalar({monomial - {(g, Fraction(1))}: c})
+            after = quantities.replaced(before[0], g, bound.over(factor), self.outside)
         try:
             for rule, arguments, *reasons in steps:
                 made: dict[str, Any] = {"rule": rule, "arguments": arguments}
@@ -353,13 +366,12 @@ class _Replay:
                     made["outside"] = outside
                 if reasons:
                     made["reasons"] = reasons[0]
-                facts = [self.w.value(fact) for fact in self.facts]
-                self.value = kernel.stepped(self.value, made, facts, self.w.reader.table)
+                self.value = kernel.stepped(self.value, made, self.w.assumed, self.w.reader.table)
                 self.steps.append(made)
         except (Refused, *kernel.ERRORS):
             pass
         else:
-            if self.value != before[0]:
+            if self.value != before[0] and (wanted is None or self.value == after):
                 return True
         self.value = before[0]
         del self.steps[before[1] :]
@@ -377,6 +389,12 @@ class _Replay:
             quantity = self.w.scalar(step.quantity)
             for fact in self.facts:
                 yield [("assumption", [fact, quantity])]
+        elif rule == "Cauchy-Schwarz" and atom is not None:
+            inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
+            yield [("Cauchy-Schwarz for all entries", [self.w.node(inner)])]
+        elif rule == "softmax in the 1-norm" and atom is not None:
+            terms = [part for _, part in nodes.terms_of(atom.payload[0].parts[0])]
+            yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
         elif rule == "Weyl" and atom is not None:
             yield [("Weyl", list(map(self.w.node, atom.payload)))]
         elif rule == "spectral radius" and atom is not None:
@@ -453,16 +471,23 @@ class _Replay:
             yield [("entrywise product, largest", inner[::-1])]
         elif rule == "orthonormal" or rule == "contraction":
             yield [("orthonormal", [A])]
+            yield [("orthonormal by assumption", [A])]
             for frame in w.frames:
                 start = w.scalar(0)
                 for block in frame.parts:
                     count = w.scalar(block.shape[0])
-                    yield [("block", ["2", w.node(frame), start, count]), ("orthonormal", [w.node(frame)])]
+                    yield [("block", ["2", w.node(frame), start, count]), ("orthonormal by assumption", [w.node(frame)])]
                     start = w.add("+", start, count)
         elif rule == "exponential of a skew matrix" and node.kind == "exponential":
             yield [("exponential of a skew matrix", inner)]
         elif rule == "iterated polynomial":
-            yield [("iterated polynomial", [inner[0], *map(w.scalar, node.data)])]
+            multiple, core = nodes.single(node.parts[0])
+            offset = sympy.expand(1 / multiple - norm(FROBENIUS, core))
+            data = list(map(w.scalar, node.data))
+            if w.known.atoms.keys() & offset.free_symbols:
+                yield [("iterate of a contraction", [inner[0], *data])]
+            else:
+                yield [("iterate of a normalised matrix", [w.node(core), w.scalar(offset), *data])]
         elif rule == "mean of rotations" and node.kind == "mean of rotations":
             yield [("mean of rotations", inner)]
         elif rule == "mean of rotations":
@@ -556,7 +581,7 @@ class _Replay:
         found = [list(self._difference(kind, A, B)) for _, A, B in pairs]
         summands = [w.add("sum", w.scalar(c), w.node(A), w.scalar(-c), w.node(B)) for c, A, B in pairs]
         summands += [w.add("sum", w.scalar(c), w.node(A)) for c, A in rest]
-        first: Steps = [("triangle inequality", [kind, *summands])] if len(summands) > 1 else []
+        first: Steps = [("triangle inequality", [kind, *self._without_content(w.value(w.node(node)), summands)])] if len(summands) > 1 else []
         for choice in itertools.islice(itertools.product(*found), 64):
             yield [*first, *(step for steps in choice for step in steps)]
 
@@ -578,7 +603,14 @@ class _Replay:
         for choice in itertools.islice(itertools.product(*pieces), 1024):
             values = [w.value(place) for place in choice]
             if sum(values[1:], values[0]) == A:
-                yield [("triangle inequality", [kind, *choice])]
+                yield [("triangle inequality", [kind, *self._without_content(A, choice)])]
+
+    def _without_content(self, A: Any, places: Iterable[int]) -> list[int]:
+        """Matrices that add up to A, less a factor of A that may vanish."""
+        content = quantities.content_of(A)
+        if quantities.is_positive(content):
+            return list(places)
+        return [self.w.matrix(self.w.value(place).divided(content)) for place in places]
 
     def _difference(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
         """Steps from ||A - B|| for nodes of like form."""
@@ -610,7 +642,6 @@ class _Replay:
             yield from self._telescoped(kind, A, B)
         pieces = [w.node(A), w.add("sum", w.scalar(-1), w.node(B))]
         yield [("triangle inequality", [kind, *pieces])]
-        yield []
 
     def _telescoped(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
         with_minus = nodes.minus(A, B)
@@ -638,6 +669,8 @@ class _Replay:
         for monomial in body.terms:
             rows = [(h, e, A) for h, e in monomial if (A := _row_source(h, index)) is not None]
             for _, e, A in rows:
+                if len(monomial) == 1 and e == 1 and A.columns == ONE:
+                    yield [("sum of absolute values", [i, self.w.matrix(A)])]
                 if len(monomial) == 1 and e in (1, 2):
                     name = "Cauchy-Schwarz" if e == 1 else "squares of rows"
                     yield [(name, [i, self.w.matrix(A)])]
@@ -730,7 +763,7 @@ def comparison_of(a: Any, b: Any, w: Writer, facts: list[int], depth: int = 4) -
     """A reason for a <= b that the checker accepts."""
     for reason in _reasons(a, b, w, facts, depth):
         try:
-            kernel.compare(a, b, reason, [w.value(fact) for fact in facts], w.reader.table)
+            kernel.compare(a, b, reason, w.assumed.facts, w.reader.table)
         except (Refused, *kernel.ERRORS):
             continue
         return reason
@@ -745,7 +778,45 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         return
     for g in _generators(a):
         if g[0] == "max" and quantities.rises(a, g):
-            members = sorted((w.of_scalar(member), member) for member in g[1])if False else [(w.of_scalar(member), member) for member in sorted(g[1], key=_text)]
-            cases = [[place, comparison_of(quantities.replaced(a, g, member), b, w, facts, depth - 1)] for place, member in members]
+            members = [(w.of_scalar(member), member) for member in sorted(g[1], key=_text)]
+            cases = [
+                [place, comparison_of(quantities.replaced(a, g, member), b, w, facts, depth - 1)]
+                for place, member in members
+            ]
             if all(reason for _, reason in cases):
                 yield ["cases", w.of_generator(g), cases]
+    if facts and (used := _subtracted(b - a, w, facts, 8)) is not None:
+        yield ["facts", used, ["terms"]]
+    if facts and (used := _subtracted(b * b - a * a, w, facts, 8)) is not None:
+        yield ["squares", ["facts", used, ["terms"]]]
+    if facts and (cleared := kernel.without_denominators(b - a)) is not None:
+        if (used := _subtracted(cleared, w, facts, 8)) is not None:
+            yield ["denominators", ["facts", used, ["terms"]]]
+    exponents = [[g[1] for m in side.terms for g, e in m if g[0] == "exp" and e == 1] for side in (a, b)]
+    if all(len(found) == 1 for found in exponents):
+        inner = comparison_of(exponents[0][0], exponents[1][0], w, facts, depth - 1)
+        if inner is not None:
+            yield ["exponents", inner]
+
+
+def _subtracted(gap: Any, w: Writer, facts: list[int], depth: int) -> list[list[int]] | None:
+    """Assumptions with multipliers that are not negative, of which a scalar is the sum and more."""
+    if quantities.is_nonnegative(gap):
+        return []
+    negative = [(m, c) for m, c in gap.terms.items() if c < 0]
+    if depth == 0 or not negative:
+        return None
+    monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), _text(item)))
+    options = []
+    for fact in facts:
+        for own, d in w.value(fact).terms.items():
+            factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None
+            if factor is None or not quantities.is_nonnegative(factor):
+                continue
+            rest = gap - factor * w.value(fact)
+            options.append((sum(e < 0 for e in rest.terms.values()), len(options), fact, factor, rest))
+    for *_, fact, factor, rest in sorted(options, key=lambda option: option[:2])[:3]:
+        used = _subtracted(rest, w, facts, depth - 1)
+        if used is not None:
+            return [[facts.index(fact), w.of_scalar(factor)], *used]
+    return None
