@@ -41,7 +41,7 @@ def concatenated(*blocks: Matrix) -> Matrix:
     total = sum((A.rows for A in blocks[1:]), blocks[0].rows)
     found, start = q.zeros(total, blocks[0].columns), number(0)
     for A in blocks:
-        found, start = found + q.atom("embedding", total, A.rows, start) @ A, start + A.rows
+        found, start = found + q.embedding(total, A.rows, start) @ A, start + A.rows
     return found
 
 
@@ -67,7 +67,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "*": lambda first, *rest: _product(first, *rest),
     "exp": lambda x: q.generator("exp", x) if x.terms else number(1),
     "abs": q.absolute,
-    "power": lambda base, exponent: q.generator("power", base, exponent),
+    "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,
     "entry": lambda A: q.generator("entry", A),
     "measure": lambda name, *of: q.generator("measure", name, *of) if name in MEASURES else None,
@@ -87,7 +87,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "reshape": lambda A, rows, columns: q.linear("reshape", A, rows, columns),
     "rows": q.selected,
     "part": lambda index: ("part", index),  # where the part of rows that has this number begins
-    "embedding": lambda rows, columns, start: q.atom("embedding", rows, columns, start),
+    "embedding": q.embedding,
     "concatenate": concatenated,
     "stack": lambda index, A: q.linear("stack", A, index.size * A.rows, A.columns, index),
     "block diagonal": lambda index, A: q.linear("block diagonal", A, index.size * A.rows, index.size * A.columns, index),
@@ -382,6 +382,10 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
         holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and q.rises(a, largest)
         for member, why in rest[1]:
             compare(q.replaced(a, largest, table[member]), b, why, facts, table)
+    elif name == "growth":  # e^x = 1 + x + h for some h >= 0
+        _, power = q.only_generator(table[rest[0]])
+        instead, holds = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative"), power[0] == "exp"
+        compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], facts, table)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
         for one, other, why in parts:
@@ -397,7 +401,7 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 FORMAT = 1
-KEYS = {"format", "kind", "claim", "sizes", "scalars", "inputs", "table", "assumptions", "orthonormal", "parts"}
+KEYS = {"format", "kind", "claim", "sizes", "scalars", "inputs", "table", "nonzero", "assumptions", "orthonormal", "parts"}
 ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, RecursionError, AssertionError)
 
 
@@ -414,6 +418,7 @@ class Reader:
     def __init__(self, sizes: list[str], scalars: dict[str, str], inputs: dict[str, list[str]]) -> None:
         self.sizes, self.scalars, self.inputs = set(sizes), scalars, inputs
         self.table: list[Any] = []
+        self.nonzero: set[Scalar] = set()  # what the claim divides by
         if len(self.sizes) < len(sizes) or self.sizes & scalars.keys():
             raise Refused("a name is declared twice")
         if not set(scalars.values()) <= {"real", "nonnegative", "positive"}:
@@ -431,12 +436,17 @@ class Reader:
         if head == "scalar" and data[0] in self.scalars:
             return q.generator("scalar", data[0], self.scalars[data[0]])
         if head == "^":
-            return self.value(data[0]) ** Fraction(data[1], data[2])
+            base, exponent = self.value(data[0]), Fraction(data[1], data[2])
+            if exponent < 0 and not (q.is_positive(base) or base in self.nonzero):
+                raise Refused("a division by what may vanish")
+            return base**exponent
         values = [self.value(item) for item in data]
         if head == "index":
             return Index(*values)
         if head == "input" and data[0] in self.inputs:
             name, rows, columns, *at = values
+            if {"is symmetric", "is skew"} & set(self.inputs[name]) and rows != columns:
+                raise Refused(f"{name} is not square")
             return q.atom("input", rows, columns, name, *at, *self.inputs[name])
         if head not in HEADS:
             raise Refused(f"no expression {head!r}, or what it names is not declared")
@@ -449,18 +459,32 @@ class Reader:
 def check(certificate: dict[str, Any]) -> None:
     """Accept a certificate of a bound; raise `Refused` where it proves nothing."""
     try:
-        if certificate.keys() != KEYS or (certificate["format"], certificate["kind"]) != (FORMAT, "bound"):
-            raise Refused(f"the keys of a certificate of a bound are {sorted(KEYS)}")
-        reader = Reader(certificate["sizes"], certificate["scalars"], certificate["inputs"])
-        for entry in certificate["table"]:
-            reader.table.append(reader.read(entry))
-        assumed = Assumed(*([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal")))
-        if not certificate["parts"]:
-            raise Refused("a certificate without parts")
+        reader, assumed = _read(certificate)
         for part in certificate["parts"]:
             _check_part(part, assumed, reader.table)
     except ERRORS as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
+
+
+def statement(certificate: dict[str, Any]) -> Any:
+    """What a certificate says, for comparison with another: declarations, assumptions and both sides, in normal form."""
+    reader, assumed = _read(certificate)
+    sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
+    declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
+    return *declared, assumed, [tuple(None if place is None else reader.table[place] for place in item) for item in sides]
+
+
+def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
+    if certificate.keys() != KEYS or (certificate["format"], certificate["kind"]) != (FORMAT, "bound"):
+        raise Refused(f"the keys of a certificate of a bound are {sorted(KEYS)}")
+    reader = Reader(certificate["sizes"], certificate["scalars"], certificate["inputs"])
+    for place, entry in enumerate(certificate["table"]):
+        reader.table.append(reader.read(entry))
+        if place in certificate["nonzero"]:
+            reader.nonzero.add(reader.table[place])
+    if not certificate["parts"]:
+        raise Refused("a certificate without parts")
+    return reader, Assumed(*([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal")))
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: list[Any]) -> None:

@@ -14,7 +14,7 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-NONNEGATIVE = ("size", "norm", "exp", "abs", "measure")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "measure", "power")
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 
@@ -153,7 +153,7 @@ def only_generator(value: Scalar) -> tuple[Scalar, Any]:
     """c and q of a scalar c q with a generator q and a positive number or product of sizes c; anything else is refused."""
     if len(value.terms) == 1:
         ((monomial, c),) = value.terms.items()
-        rest = {(g, e) for g, e in monomial if g[0] == "size" or (g[0] == "sum" and g[1].number() is not None)}
+        rest = {(g, e) for g, e in monomial if g[0] == "size" or g[2:] == ("positive",) or _is_number(g)}
         moving = [g for g, e in monomial - rest if e == 1]
         if c > 0 and len(monomial) - len(rest) == len(moving) == 1:
             return Scalar({frozenset(rest): c}), moving[0]
@@ -182,7 +182,7 @@ def is_nonnegative(value: Scalar) -> bool:
 
 def is_positive(value: Scalar) -> bool:
     """Whether a scalar is certainly above 0: no term is negative, and one is a multiple of what is positive."""
-    positive = [m for m in value.terms if all(g[0] in ("size", "exp") or g[2:] == ("positive",) for g, _ in m)]
+    positive = [m for m in value.terms if all(g[0] in ("size", "exp", "power") or g[2:] == ("positive",) for g, _ in m)]
     return bool(positive) and _terms_are_nonnegative(value)
 
 
@@ -382,7 +382,9 @@ def atom(kind: str, rows: Scalar, columns: Scalar, *data: Any, turned: bool = Fa
 
 
 def applied(name: str, A: Matrix) -> Matrix:
-    """A function of a matrix, of the same shape or, for "diagonal", of a column."""
+    """A function of a matrix, of the same shape."""
+    if name in ("exponential", "inverse") and A.rows != A.columns:
+        raise Refused(f"the {name} of a matrix that is not square")
     if not A.terms and name in ("relu", "absolute"):
         return A
     if not A.terms and name == "exponential":
@@ -431,9 +433,22 @@ def single_atom(A: Matrix, kind: str) -> Any:
     return words[0][0] if len(words) == len(A.terms) == len(words[0]) == 1 and words[0][0][0] == kind else None
 
 
+def embedding(total: Scalar, count: Scalar, start: Any) -> Matrix:
+    """The columns start to start + count - 1 of the identity; the start is a number, an index, or that of a part of equal size."""
+    if isinstance(start, Scalar):
+        within = is_nonnegative(start) and is_nonnegative(total - start - count)
+    elif isinstance(start, Index):
+        within = (start.size, number(1)) == (total, count)
+    else:
+        within = start[0] == "part" and start[1].size * count == total
+    if not within:
+        raise Refused("rows that may lie outside of a matrix")
+    return atom("embedding", total, count, start)
+
+
 def selected(A: Matrix, start: Any, count: Scalar) -> Matrix:
-    """Rows start to start + count - 1 of a matrix; the start is an index for one row."""
-    return atom("embedding", A.rows, count, start).T @ A
+    """Rows start to start + count - 1 of a matrix."""
+    return embedding(A.rows, count, start).T @ A
 
 
 def _turned(item: Any) -> Matrix:
@@ -479,9 +494,6 @@ def _met(last: Any, first: Any) -> Matrix | None:
         return flipped.T
     if last[0] == first[0] == "kronecker" and last[4].columns == first[4].rows and last[5].columns == first[5].rows:
         return bilinear("kronecker", last[4] @ first[4], last[5] @ first[5])
-    if "inverse" in (last[0], first[0]):
-        outer, inner = (last, first) if last[0] == "inverse" else (first, last)
-        return identity(outer[2]) if outer[4] == Matrix(inner[2], inner[3], {(inner,): number(1)}) else None
     return None
 
 

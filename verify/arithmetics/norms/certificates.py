@@ -24,6 +24,10 @@ KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
 
 
+#: Choices of steps that are tried for one claim: beyond, there is no certificate.
+TRIED = 1500
+
+
 class NotCertified(Exception):
     """A derivation has a part that no certificate says yet; the text says which."""
 
@@ -38,6 +42,8 @@ class Writer:
         self.inputs: dict[str, list[str]] = {}
         self.scalars: dict[str, str] = {}
         self.sizes: set[str] = set()
+        self.nonzero: set[int] = set()
+        self.tried = 0
         self.reader = kernel.Reader([], self.scalars, self.inputs)
         self.reader.sizes = self.sizes
         self._of_nodes: dict[int, int] = {}
@@ -82,12 +88,18 @@ class Writer:
         if isinstance(value, sympy.Abs):
             return self.add("abs", self.scalar(value.args[0]))
         if value.is_Pow and value.exp.is_Rational:
-            return self.add("^", self.scalar(value.base), int(value.exp.p), int(value.exp.q))
+            return self.power(self.scalar(value.base), value.exp)
         if value.is_Pow and value.base.is_Rational and value.base > 0:
             c, exponent = value.exp.as_coeff_Mul()
             whole = self.add("power", self.scalar(value.base), self.scalar(exponent))
-            return self.add("^", whole, int(c.p), int(c.q))
+            return self.power(whole, c)
         raise NotCertified(f"scalars such as {value.func.__name__}")
+
+    def power(self, base: int, exponent: Any) -> int:
+        if exponent < 0 and not quantities.is_positive(self.value(base)):
+            self.nonzero.add(base)
+            self.reader.nonzero.add(self.value(base))
+        return self.add("^", base, int(exponent.p), int(exponent.q))
 
     def _quantity(self, symbol: Any) -> int:
         atom = self.known.atoms[symbol]
@@ -284,7 +296,7 @@ def certificate_of(claim_id: str, proof: BoundProof) -> dict[str, Any]:
         parts = [_Replay(writer, entry, facts).part() for entry in proof.entries]
     return {
         "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes), "scalars": writer.scalars,
-        "inputs": writer.inputs, "table": writer.entries, "assumptions": facts, "orthonormal": frames,
+        "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero), "assumptions": facts, "orthonormal": frames,
         "parts": parts,
     }  # fmt: skip
 
@@ -301,10 +313,12 @@ class _Replay:
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
         self.value = writer.value(self.left)
         self.steps: list[dict[str, Any]] = []
-        self.kept: set[Any] = set(_generators(writer.value(self.right)))
         self.outside = [
-            g for g in _generators(writer.value(self.right)) if g[0] in ("max", "max over", "sum over") or (g[0] == "sum" and g[1].number() is None)
+            g
+            for g in _generators(writer.value(self.right))
+            if g[0] in ("max", "max over", "sum over") or (g[0] == "sum" and g[1].number() is None)
         ]
+        self.kept: set[Any] = set(_generators(writer.value(self.right), self.outside))
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
@@ -345,14 +359,23 @@ class _Replay:
             for g in reached:
                 for step in self.offers.get(g, ()):
                     wanted = self.w.value(self.w.scalar(step.quantity)), self.w.value(self.w.scalar(step.bound))
-                    for steps in self._instances(g, step):
-                        if self._take(steps, (g, *wanted) if exactly else None):
-                            return True
-        return any(self._take(steps) for g in reached for steps in self._own(g))
+                    if self._any(self._instances(g, step), (g, *wanted) if exactly else None):
+                        return True
+        return any(self._any(self._own(g)) for g in reached)
+
+    def _any(self, choices: Iterator[Steps], wanted: Any = None) -> bool:
+        """Take the first of several choices that leads on."""
+        try:
+            return any(self._take(steps, wanted) for steps in choices)
+        except (Refused, StopIteration):  # a choice that cannot even be written
+            return False
 
     def _take(self, steps: Steps, wanted: Any = None) -> bool:
         """Take steps, where they lead on; with what is wanted only where they lead to that bound of the quantity."""
         before = self.value, len(self.steps)
+        self.w.tried += 1
+        if self.w.tried > TRIED:
+            raise NotCertified(f"none within {TRIED} choices of steps")
         if wanted is not None:
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()
@@ -447,7 +470,7 @@ class _Replay:
         elif rule == "block" and node.kind in ("rows", "part"):
             yield [("block", [kind, inner[0], w.start(node), w.scalar(node.shape[0])])]
         elif rule == "blocks" and node.kind == "concatenate":
-            yield [("blocks", [kind, *inner])]
+            yield [("blocks", [kind, *self._without_content(w.value(A), inner)])]
         elif rule == "blocks" and node.kind == "stack":
             yield [("stack", [kind, w.index(node.data[0]), *inner])]
         elif rule == "block diagonal" and node.kind == "block diagonal":
@@ -518,7 +541,8 @@ class _Replay:
         found: Steps = []
         for k in range(len(pieces) - 1):
             rule = "product" if place is None or k > place else "product, left" if k < place else "product, right"
-            found.append((rule, [self.w.node(pieces[k]), self.w.node(nodes.product(pieces[k + 1 :]))]))
+            sides = self.w.node(pieces[k]), self.w.node(nodes.product(pieces[k + 1 :]))
+            found.append((rule, [self._core(side) for side in sides]))
         return found
 
     def _number_among(self, kind: str, node: Node) -> Iterator[Steps]:
@@ -570,6 +594,17 @@ class _Replay:
                     yield [("antisymmetric product", [w.node(A), w.node(B)])]
                     yield [("antisymmetric product", [w.node(B), w.node(A)])]
             return
+        if names == ["exponential of a skew matrix"]:
+            for part in node.parts:
+                if part.kind == "exponential":
+                    zeros = w.add("zeros", *map(w.scalar, part.shape))
+                    yield [("exponentials of skew matrices", [kind, w.node(part.parts[0]), zeros])]
+        if names == ["softmax is 1/2-Lipschitz"]:
+            for part in node.parts:
+                part = part.parts[0] if part.kind == "transpose" else part
+                if part.kind == "softmax":
+                    zeros = w.add("zeros", *map(w.scalar, part.shape))
+                    yield [("softmax is 1/2-Lipschitz", [w.node(part.parts[0]), zeros])]
         if names == ["Gram matrix of a rotation"]:
             for part in node.parts:
                 factors = nodes.factors_of(part)
@@ -611,6 +646,11 @@ class _Replay:
         if quantities.is_positive(content):
             return list(places)
         return [self.w.matrix(self.w.value(place).divided(content)) for place in places]
+
+    def _core(self, place: int) -> int:
+        """A matrix less a factor that may vanish."""
+        A = self.w.value(place)
+        return self._without_content(A, [place])[0] if A.terms else place
 
     def _difference(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
         """Steps from ||A - B|| for nodes of like form."""
@@ -669,7 +709,8 @@ class _Replay:
         for monomial in body.terms:
             rows = [(h, e, A) for h, e in monomial if (A := _row_source(h, index)) is not None]
             for _, e, A in rows:
-                if len(monomial) == 1 and e == 1 and A.columns == ONE:
+                total = ("measure", "sum of absolute values", A)
+                if len(monomial) == 1 and e == 1 and total in self.kept:
                     yield [("sum of absolute values", [i, self.w.matrix(A)])]
                 if len(monomial) == 1 and e in (1, 2):
                     name = "Cauchy-Schwarz" if e == 1 else "squares of rows"
@@ -792,6 +833,10 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if facts and (cleared := kernel.without_denominators(b - a)) is not None:
         if (used := _subtracted(cleared, w, facts, 8)) is not None:
             yield ["denominators", ["facts", used, ["terms"]]]
+    for g in _generators(b):
+        if g[0] == "exp":
+            yield ["growth", w.of_generator(g), ["terms"]]
+            yield ["denominators", ["growth", w.of_generator(g), ["terms"]]]
     exponents = [[g[1] for m in side.terms for g, e in m if g[0] == "exp" and e == 1] for side in (a, b)]
     if all(len(found) == 1 for found in exponents):
         inner = comparison_of(exponents[0][0], exponents[1][0], w, facts, depth - 1)
