@@ -616,6 +616,8 @@ class _Replay:
         found = [list(self._difference(kind, A, B)) for _, A, B in pairs]
         summands = [w.add("sum", w.scalar(c), w.node(A), w.scalar(-c), w.node(B)) for c, A, B in pairs]
         summands += [w.add("sum", w.scalar(c), w.node(A)) for c, A in rest]
+        if len(pairs) == 1 and not rest and pairs[0][1].kind in ("product", "entrywise"):
+            summands = []
         first: Steps = [("triangle inequality", [kind, *self._without_content(w.value(w.node(node)), summands)])] if len(summands) > 1 else []
         for choice in itertools.islice(itertools.product(*found), 64):
             yield [*first, *(step for steps in choice for step in steps)]
@@ -633,7 +635,7 @@ class _Replay:
                 options = [(sign * c, turned) for sign in (1, -1) for turned in (piece, nodes.transposed(piece))
                            if turned.shape == node.shape]  # fmt: skip
                 pieces.append([w.add("sum", w.scalar(d), w.node(turned)) for d, turned in options])
-        if not 0 < len(pieces) <= 5:
+        if not 0 < len(pieces) <= 3:
             return
         for choice in itertools.islice(itertools.product(*pieces), 1024):
             values = [w.value(place) for place in choice]
@@ -684,10 +686,10 @@ class _Replay:
         yield [("triangle inequality", [kind, *pieces])]
 
     def _telescoped(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
-        with_minus = nodes.minus(A, B)
-        for name, bound in rules.difference({v: k for k, v in KINDS.items()}[kind], A, B):
-            if name == "difference of products":
-                yield from self._by_pieces(kind, with_minus, bound)
+        for pieces in _piece_lists(A, B):
+            if len(pieces) > 1:
+                whole = self.w.value(self.w.node(nodes.minus(A, B)))
+                yield [("triangle inequality", [kind, *self._without_content(whole, map(self.w.node, pieces))])]
 
     # -- what no step of a derivation says -----------------------------------------------------------------------------
 
@@ -720,6 +722,28 @@ class _Replay:
                     yield [("largest over an index", [i, self.w.of_generator(h)])]
             for h, _, _ in rows:
                 yield [("largest over an index", [i, self.w.of_generator(h)])]
+
+
+def _piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:
+    """Matrices that add up to A - B, one for each factor in which two products differ."""
+    if A.kind == "entrywise":
+        for (p, s), (r, t) in itertools.product((A.parts, A.parts[::-1]), (B.parts, B.parts[::-1])):
+            yield [nodes.hadamard(nodes.minus(p, r), s), nodes.hadamard(r, nodes.minus(s, t))]
+        return
+    left, right = rules.shared_ends(A.parts, B.parts)
+    inner = slice(left, len(A.parts) - right), slice(left, len(B.parts) - right)
+    found = [(A.parts[inner[0]], B.parts[inner[1]], A.parts[:left], A.parts[len(A.parts) - right :])]
+    if (groups := nodes.grouped(A.parts, B.parts)) is not None:
+        found.insert(0, (tuple(groups[0]), tuple(groups[1]), (), ()))
+    for ours, theirs, before, after in found:
+        if len(ours) != len(theirs):
+            continue
+        places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
+        for first, second in ((theirs, ours), (ours, theirs)):
+            yield [
+                nodes.product([*before, *first[:k], nodes.minus(ours[k], theirs[k]), *second[k + 1 :], *after])
+                for k in places
+            ]
 
 
 def _rotated(node: Node) -> Node | None:
