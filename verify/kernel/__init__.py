@@ -1,0 +1,1 @@
+"""The small checker of certificates."""
