@@ -36,7 +36,7 @@ def check_identity(certificate: Any) -> Accepted:
         hypotheses = []
         for number, item in enumerate(listed(certificate["hypotheses"], "hypotheses")):
             where = f"hypothesis {number}"
-            hypotheses.append(_hypothesis(language, item))
+            hypotheses.append(hypothesis_of(language, item))
         parts = listed(certificate["parts"], "parts")
         if not parts:
             raise Refused("nothing is said")
@@ -50,7 +50,7 @@ def check_identity(certificate: Any) -> Accepted:
             rest = algebra.plus([(sides[0], ONE), (sides[1], -ONE)])
             for place, use in enumerate(listed(part["uses"], "uses")):
                 where = f"part {number}, use {place}"
-                kind, name, worth = _use(language, use, scope, hypotheses)
+                kind, name, worth = use_of(language, use, scope, hypotheses)
                 used[kind].add(name)
                 rest = algebra.plus([(rest, ONE), (worth, -ONE)])
             where = f"part {number}"
@@ -58,27 +58,27 @@ def check_identity(certificate: Any) -> Accepted:
                 raise Refused(f"{len(rest)} terms are left of left - right")
     except Refused as refusal:
         raise Refused(f"{claim}: {where}: {refusal}") from None
-    except (ArithmeticError, RecursionError, ValueError) as error:
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Refused(f"{claim}: {where}: {type(error).__name__}") from None
     return Accepted(claim, (terms[0], terms[1]), tuple(sorted(used["rule"])), tuple(sorted(used["hypothesis"])))
 
 
 @dataclass(frozen=True)
-class _Hypothesis:
+class Hypothesis:
     name: str
     indices: list[Index]
     difference: Form
 
 
-def _hypothesis(language: Language, item: Any) -> _Hypothesis:
+def hypothesis_of(language: Language, item: Any) -> Hypothesis:
     fields(item, "it", ["name", "indices", "left", "right"])
     scope = language.bound(item["indices"], {})
     sides = [language.form(item[side], scope) for side in ("left", "right")]
     difference = language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)])
-    return _Hypothesis(named(item["name"], "the name"), list(scope.values()), difference)
+    return Hypothesis(named(item["name"], "the name"), list(scope.values()), difference)
 
 
-def _use(language: Language, use: Any, scope: Scope, hypotheses: list[_Hypothesis]) -> tuple[str, str, Form]:
+def use_of(language: Language, use: Any, scope: Scope, hypotheses: list[Hypothesis]) -> tuple[str, str, Form]:
     """What is used, its name, and the sum over its indices of its multiplier times its difference of sides."""
     kind = "hypothesis" if isinstance(use, dict) and "hypothesis" in use else "rule"
     fields(use, "it", [kind, "at", "over", "times", *(["arguments"] if kind == "rule" else [])])
@@ -130,7 +130,9 @@ def _power(language: Language, arguments: list[Any], at: Any, scope: Scope) -> F
     """e times a power of e is the next power."""
     argument, p, q = listed(arguments, "arguments", 3)
     own, form = language.argument(argument, scope)
-    language.at([*at, *own], scope, [])
+    if own:
+        raise Refused("a power binds no index")
+    language.at(at, scope, [])
     algebra, exponent = language.algebra, rational(p, q)
     return _minus(algebra, algebra.times(form, algebra.power(form, exponent)), algebra.power(form, exponent + 1))
 
@@ -152,17 +154,36 @@ def _inverse(is_left: bool) -> Callable[[Language, list[Any], Any, Scope], Form]
     return difference
 
 
-def _identity(language: Language, arguments: list[Any], at: Any, scope: Scope) -> Form:
-    """An identity of a given size is a sum over unit vectors."""
-    size = named(_only(arguments), "the size")
-    one, other = language.at(at, scope, [size, size])
-    value = language.form(["size", size], {})
-    count = value.get((), ONE)
-    if set(value) - {()} or count.denominator != 1 or not 1 <= count <= 16:
-        raise Refused(f"{size!r} is no given number up to 16")
-    algebra = language.algebra
-    units = [[algebra.tensor("unit", (p, size), [index]) for index in (one, other)] for p in range(int(count))]
-    return _minus(algebra, algebra.delta(one, other), algebra.plus((algebra.times(*pair), ONE) for pair in units))
+def _opposite(language: Language, arguments: list[Any], at: Any, scope: Scope) -> Form:
+    """exp(M) exp(-M) is the identity."""
+    own, form = language.argument(_only(arguments), scope)
+    algebra, half = language.algebra, len(own) // 2
+    ends = language.at(at, scope, [index[1] for index in own])
+    middle = [algebra.fresh(index[1]) for index in own[:half]]
+    both = (algebra.of_matrix("expm", sign, own) for sign in (form, algebra.plus([(form, -ONE)])))
+    at_both = ([*ends[:half], *middle], [*middle, *ends[half:]])
+    product = algebra.times(*(algebra.renamed(f, dict(zip(own, at, strict=True))) for f, at in zip(both, at_both, strict=True)))
+    return _minus(algebra, algebra.summed(product, middle), algebra.times(*(map(algebra.delta, ends[:half], ends[half:]))))
+
+
+def _push_through(language: Language, arguments: list[Any], at: Any, scope: Scope) -> Form:
+    """exp(A B) A = A exp(B A)."""
+    first, second = listed(arguments, "arguments", 2)
+    (one, A), (two, B) = language.argument(first, scope), language.argument(second, scope)
+    if len(one) != 2 or [index[1] for index in two] != [one[1][1], one[0][1]]:
+        raise Refused("the two matrices of a push-through have other sizes")
+    algebra, (i, j) = language.algebra, language.at(at, scope, [index[1] for index in one])
+
+    def entry(form: Form, own: list[Index], *ends: Index) -> Form:
+        return algebra.renamed(form, dict(zip(own, ends, strict=True)))
+
+    (a, b, c), (d, e, f) = (algebra.fresh(one[0][1]) for _ in range(3)), (algebra.fresh(one[1][1]) for _ in range(3))
+    product = algebra.summed(algebra.times(entry(A, one, a, d), entry(B, two, d, b)), [d])
+    turned = algebra.summed(algebra.times(entry(B, two, d, a), entry(A, one, a, e)), [a])
+    left = entry(algebra.of_matrix("expm", product, [a, b]), [a, b], i, c)
+    right = entry(algebra.of_matrix("expm", turned, [d, e]), [d, e], f, j)
+    left = algebra.summed(algebra.times(left, entry(A, one, c, j)), [c])
+    return _minus(algebra, left, algebra.summed(algebra.times(entry(A, one, i, f), right), [f]))
 
 
 def _only(arguments: list[Any]) -> Any:
@@ -176,5 +197,6 @@ RULES: Mapping[str, Callable[[Language, list[Any], Any, Scope], Form]] = {
     "power": _power,
     "inverse left": _inverse(True),
     "inverse right": _inverse(False),
-    "identity": _identity,
+    "opposite exponentials": _opposite,
+    "push-through": _push_through,
 }

@@ -201,6 +201,7 @@ class Algebra:
             merged[settled] = merged.get(settled, Fraction(0)) + power
         kept: list[Factor] = []
         wholes: list[tuple[Factor, int]] = []
+        again: list[Factor] = []
         for (atom, at), power in merged.items():
             kind, whole = self.kinds[atom], math.floor(power)
             if kind in IDEMPOTENT:
@@ -213,14 +214,17 @@ class Algebra:
             elif kind == "base" and whole > 0:
                 wholes.append(((atom, at, ONE), whole))
                 power -= whole
-            if power:
+            if power and self._repeats(atom, at):
+                again.append((atom, at, power))
+            elif power:
                 kept.append((atom, at, power))
-        if wholes:  # a sum to a positive whole power is multiplied out
+        if wholes or again:  # a sum to a positive whole power is multiplied out
             names = {index: self.fresh(index[1]) for index in over}
             moved = [(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in kept]
             parts = [self.collected([(value, moved, frozenset())])]
             for (atom, at, _), whole in wholes:
                 parts += [self.instance((atom, tuple(names.get(i, i) for i in at), ONE))] * whole
+            parts += [self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again]
             return self.summed(self.times(*parts), list(names.values()))
         kept, over, is_zero = self._at_units(kept, over)
         if is_zero:
@@ -509,19 +513,28 @@ class Algebra:
 
     def _replaced(self, factor: Factor, target: int, slots: Sequence[Index], point: Form) -> Form:
         atom, at, power = factor
-        kind, own = self.kinds[atom], self.owns[atom]
         if atom == target:
             return self.power(self.renamed(point, dict(zip(slots, at, strict=True))), power)
         if not self.mentions(atom, target):
             return self.collected([(ONE, [factor], frozenset())])
+        return self._rebuilt(factor, lambda form: self.substituted(form, target, slots, point))
+
+    def _repeats(self, atom: int, at: tuple[Index, ...]) -> bool:
+        """Whether a function is taken at the diagonal of indices that it does not bind."""
+        free = at[self.owns[atom] :]
+        return len(set(free)) < len(free) and isinstance(self.payloads[atom], dict)
+
+    def _rebuilt(self, factor: Factor, change: Callable[[Form], Form]) -> Form:
+        """A function of another argument, to its power, at the same indices."""
+        atom, at, power = factor
+        kind, own = self.kinds[atom], self.owns[atom]
         over = [self.fresh(index[1]) for index in at[:own]]
-        inner = self.substituted(self.instance((atom, (*over, *at[own:]), ONE)), target, slots, point)
+        inner = change(self.instance((atom, (*over, *at[own:]), ONE)))
         if kind == "base":
             return self.power(inner, power)
         if kind == "exp":
             return self.exponential(self.plus([(inner, power)]))
-        found = self.of(kind, inner, over)
-        return self.power(self.renamed(found, dict(zip(over, at[:own], strict=True))), power)
+        return self.power(self.renamed(self.of(kind, inner, over), dict(zip(over, at[:own], strict=True))), power)
 
     def of(self, kind: str, form: Form, own: Sequence[Index]) -> Form:
         """A function by its name, of a form, at the indices that it binds."""

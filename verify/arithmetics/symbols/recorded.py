@@ -87,7 +87,7 @@ class Recorder:
             at.append(name)
         return bound, at
 
-    def _tensor(self, head: Head) -> str:
+    def tensor(self, head: Head) -> str:
         name = head.name
         if "~" in name:
             name = self._named.setdefault(name, f"{name.split('~')[0]}'{len(self._named) + 1}")
@@ -182,10 +182,10 @@ class Recorder:
         if kind == "diff":
             inner, by = given
             count = len(inner.slots)
-            return ["diff", self._tensor(by), _whole(at[count:]), self.of(inner, at[:count])]
+            return ["diff", self.tensor(by), _whole(at[count:]), self.of(inner, at[:count])]
         if kind == "at":
             inner, head, point = given
-            name = self._tensor(head)
+            name = self.tensor(head)
             bound, own = self.indices(head.sizes)
             return ["at", name, bound, self.of(point, own), self.of(inner, at)]
         raise NotRecorded(WITHOUT_FORM.get(kind, kind))
@@ -237,7 +237,7 @@ class Recorder:
                 return _product([["unit", 0, name] for name in names])
             return ["unit", int(head.parameter), _whole(at)[0]]
         if head.kind == "tensor":
-            return ["t", self._tensor(head), _whole(at)]
+            return ["t", self.tensor(head), _whole(at)]
         raise NotRecorded(WITHOUT_FORM.get(head.kind, f"{head.kind} outside of a call"))
 
     def _take_apart(self, one: At, other: At) -> None:
