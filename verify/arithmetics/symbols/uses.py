@@ -19,7 +19,9 @@ from verify.kernel.refusal import Refused
 Expression = list[Any]
 Names = dict[Index, str]
 #: So many uses in one part are the most; a search that needs more is given up.
-MOST_USES = 4000
+MOST_USES = 400
+#: So many uses are tried out in one part before the search is given up.
+MOST_TRIALS = 2000
 
 
 class Reader:
@@ -126,11 +128,12 @@ class Search:
         self.reader = Reader(self.algebra, numbers)
         self.open = {index: name for name, index in scope.items()}
         self.uses: list[dict[str, Any]] = []
-        self._equations: dict[Any, Equation] = {}
+        self._equations: dict[Any, list[Equation]] = {}
+        self._trials = 0
 
     def run(self, form: Form) -> Form:
         """Rewrite as long as anything applies; what is left."""
-        while form and len(self.uses) < MOST_USES:
+        while form and len(self.uses) < MOST_USES and self._trials < MOST_TRIALS:
             changed = self._step(form)
             if changed is None:
                 return form
@@ -169,6 +172,9 @@ class Search:
         self, form: Form, key: Key, equation: Equation, names: Mapping[Index, Index], rest: list[Factor], value: Fraction
     ) -> Form | None:
         """What is left after this use, if it takes the term away for smaller ones."""
+        self._trials += 1
+        if self._trials > MOST_TRIALS:
+            return None
         kept = {i for _, at, _ in rest for i in at} | {index for place, index in names.items() if place[0] >= 0}
         over = sorted((index for index in kept if index[0] < 0), reverse=True)
         shown = {**self.open, **{index: self.reader.fresh() for index in over}}
@@ -207,9 +213,9 @@ class Search:
                 known = (atom, power if kind == "base" else ONE)
                 if known not in self._equations:
                     own = [self.algebra.fresh(index[1]) for index in at]
-                    self._equations[known] = list(makers[kind]((atom, tuple(own), known[1])))  # type: ignore[assignment]
+                    self._equations[known] = list(makers[kind]((atom, tuple(own), known[1])))
         for equations in self._equations.values():
-            yield from equations  # type: ignore[misc]
+            yield from equations
 
     def _moved(self, factor: Factor, names: Mapping[Index, Index], shown: Names) -> list[Any]:
         """The argument of a function whose free indices are at others; those that it binds do not matter."""
