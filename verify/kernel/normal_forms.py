@@ -189,6 +189,8 @@ class Algebra:
     def instance(self, factor: Factor) -> Form:
         """The argument of a function at the indices of a factor; those that it binds are among them."""
         atom, at, _ = factor
+        if any(index[0] < 0 for index in at):
+            raise Refused("an argument at an index that is summed elsewhere")
         return self.renamed(self.payloads[atom], {(slot, i[1]): i for slot, i in enumerate(at)})
 
     def _canonical(self, value: Fraction, factors: Sequence[Factor], over: frozenset[Index]) -> Form:

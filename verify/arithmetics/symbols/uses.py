@@ -20,8 +20,8 @@ Expression = list[Any]
 Names = dict[Index, str]
 #: So many uses in one part are the most; a search that needs more is given up.
 MOST_USES = 400
-#: So many uses are tried out in one part before the search is given up.
-MOST_TRIALS = 2000
+#: So many uses are tried out in vain in one part before the search is given up.
+MOST_TRIALS = 300
 
 
 class Reader:
@@ -61,8 +61,10 @@ class Reader:
         own = self.algebra.owns[atom]
         fresh = [self.algebra.fresh(index[1]) for index in at[:own]]
         bound = {index: self.fresh() for index in fresh}
-        form = self.algebra.instance((atom, (*fresh, *at[own:]), ONE))
-        return [[[bound[index], index[1]] for index in fresh], self.of_form(form, {**names, **bound})]
+        opened = {index: self.algebra.fresh(index[1]) if index[0] < 0 else index for index in at[own:]}
+        form = self.algebra.instance((atom, (*fresh, *(opened[index] for index in at[own:])), ONE))
+        inside = {**names, **bound, **{new: names[old] for old, new in opened.items()}}
+        return [[[bound[index], index[1]] for index in fresh], self.of_form(form, inside)]
 
     def of_factor(self, factor: Factor, names: Names) -> Expression:
         """A factor to its power."""
@@ -130,6 +132,7 @@ class Search:
         self.uses: list[dict[str, Any]] = []
         self._equations: dict[Any, list[Equation]] = {}
         self._trials = 0
+        self._failed: set[Any] = set()
 
     def run(self, form: Form) -> Form:
         """Rewrite as long as anything applies; what is left."""
@@ -157,40 +160,43 @@ class Search:
 
     def _applied(self, form: Form, key: Key, equation: Equation) -> Form | None:
         for lead in sorted(equation.form, key=_weight, reverse=True):
-            if not lead:
+            if not lead or any(_weight(other)[0] > _weight(lead)[0] for other in equation.form):
                 continue
             for names, rest in matches(self.algebra, lead, key):
                 given = {i for form_key in equation.form for _, at, _ in form_key for i in at if i[0] >= 0}
                 if not given <= names.keys():
                     continue
-                found = self._with(form, key, equation, names, rest, form[key] / equation.form[lead])
+                attempt = (id(equation.form), lead, key, tuple(sorted(names.items())))
+                if attempt in self._failed:
+                    continue
+                found = self._with(form, key, equation, names, rest)
                 if found is not None:
                     return found
+                self._failed.add(attempt)
+                self._trials += 1
+                if self._trials > MOST_TRIALS:
+                    return None
         return None
 
     def _with(
-        self, form: Form, key: Key, equation: Equation, names: Mapping[Index, Index], rest: list[Factor], value: Fraction
+        self, form: Form, key: Key, equation: Equation, names: Mapping[Index, Index], rest: list[Factor]
     ) -> Form | None:
         """What is left after this use, if it takes the term away for smaller ones."""
-        self._trials += 1
-        if self._trials > MOST_TRIALS:
-            return None
         kept = {i for _, at, _ in rest for i in at} | {index for place, index in names.items() if place[0] >= 0}
         over = sorted((index for index in kept if index[0] < 0), reverse=True)
         shown = {**self.open, **{index: self.reader.fresh() for index in over}}
-        use = {
-            **equation.use(names, shown),
-            "over": [[shown[index], index[1]] for index in over],
-            "times": self.reader.product(rest, value, shown),
-        }
+        use = {**equation.use(names, shown), "over": [[shown[index], index[1]] for index in over]}
+        use["times"] = self.reader.product(rest, ONE, shown)
         try:
             _, _, worth = use_of(self.language, use, self.scope, self.hypotheses)
         except Refused:
             return None
-        if worth.get(key) != form[key] or any(_weight(other) >= _weight(key) for other in worth if other != key):
+        if key not in worth or any(_weight(other) >= _weight(key) for other in worth if other != key):
             return None
+        value = form[key] / worth[key]
+        use["times"] = self.reader.product(rest, value, shown)
         self.uses.append(use)
-        return self.algebra.plus([(form, ONE), (worth, -ONE)])
+        return self.algebra.plus([(form, ONE), (worth, -value)])
 
     # -- equations -----------------------------------------------------------------------------------------------------
 
