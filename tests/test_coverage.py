@@ -17,7 +17,7 @@ TEXTS = Path(__file__).resolve().parents[2] / "shared" / "papers"
 #: How much of what can be compared has to be.
 LEAST = 0.95
 #: The number of a display: "(12)" at the end of a line, or as a tag.
-DISPLAY = re.compile(r"\\tag\{\s*(\d+)\s*\}|\(\s*(\d+)\s*\)\W*$", re.MULTILINE)
+DISPLAY = re.compile(r"\\tag\{\s*(\d+)\s*\}|(?<![\w}])\(\s*(\d{1,3})\s*\)\W*$", re.MULTILINE)
 
 
 def rows_of(key: str) -> Coverage:
