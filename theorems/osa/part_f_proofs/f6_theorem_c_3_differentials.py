@@ -99,7 +99,7 @@ def norms_of_values_and_identity(W_V: Value, W_O: Output) -> Any:
 
 UNIT_NORMS.oracle(lambda W_V: column(1 + 0 * total(W_V), 1))
 UNIT_NORMS.mutant("W^V W^O doubled", "W_V @ W_O -> W_V @ W_O * 2")
-UNIT_NORMS.mutant("Frobenius norms", "spectral_norm -> frobenius_norm")
+UNIT_NORMS.mutant("squared Frobenius norms", lambda W_V, W_O: column(total((W_V @ W_O) * (W_V @ W_O)), W_V.shape[0]))
 
 EQUATION_85 = Claim(INITIALISED, "osa.eq-85", label="Eq. (85)", name="norm of the first term by that of the attention",
     statement=r"""\|\mathbf{J}_1\|_2\le\cdots\le C_0\left\|\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial
