@@ -55,11 +55,12 @@ class Example:
 
 @dataclass
 class Sides:
-    """Both sides of a statement in floats, flattened, and the shapes that they had."""
+    """Both sides of a statement in floats, flattened, and the shapes that each had, of all its parts."""
 
     left: np.ndarray
     right: np.ndarray
-    shapes: tuple[tuple[int, ...], ...]
+    left_shapes: tuple[tuple[int, ...], ...]
+    right_shapes: tuple[tuple[int, ...], ...]
 
 
 @dataclass
@@ -183,7 +184,7 @@ def sides_at(claim: Claim, origin: Claim, example: Example, inputs: dict[str, An
         return None
     formula, shapes = found[0]
     oracle, others = found[1] if len(found) > 1 else (np.zeros_like(formula), shapes)
-    return Sides(oracle, formula, (*others, *shapes) if others != shapes else shapes)
+    return Sides(oracle, formula, others, shapes)
 
 
 def _functions(claim: Claim) -> list[Any]:
@@ -298,10 +299,9 @@ def _is_steady(claim: Claim, origin: Claim, example: Example, inputs: Any, sides
 
 def _shapes_differ(claim: Claim, sides: Sides) -> bool:
     """Whether the two sides of an identity have as many entries in another shape."""
-    if isinstance(claim.relation, AtMost) or len(sides.shapes) < 2:
+    if isinstance(claim.relation, AtMost):
         return False
-    half = len(sides.shapes) // 2
-    return sides.shapes[:half] != sides.shapes[half:] and len(sides.left) == len(sides.right) > 1
+    return sides.left_shapes != sides.right_shapes and len(sides.left) == len(sides.right) > 1
 
 
 def _satisfies(claim: Claim, example: Example) -> bool:

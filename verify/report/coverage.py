@@ -69,7 +69,8 @@ def row_of(data: Any, where: str) -> Row:
     known = set(Row.__dataclass_fields__)
     if unknown := sorted(set(data) - known):
         raise InputError(where, f"the keys {', '.join(sorted(known))}", ", ".join(unknown))
-    row = Row(**{name: tuple(value) if name == "claims" else str(value) for name, value in data.items()})
+    texts = {name: str(value) for name, value in data.items() if name != "claims"}
+    row = Row(claims=tuple(data.get("claims") or ()), **texts)
     if row.reason and row.reason not in REASONS:
         raise InputError(f"{where}, reason", f"one of {', '.join(REASONS)}", repr(row.reason))
     given = [name for name in ("reason", "missing", "partly") if getattr(row, name)]

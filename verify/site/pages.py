@@ -25,7 +25,7 @@ from markupsafe import Markup
 
 from verify.report.attempts import kept
 from verify.report.baseline import Change
-from verify.report.citations import bibtex, edition, link, reference
+from verify.report.citations import bibtex, edition, link, reference, section, section_link
 from verify.report.coverage import STATE_WORDS, coverage_of
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
@@ -96,6 +96,7 @@ class Site:
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
             sentence=sentence, capital=capital, counted=counted, resting=resting, short=short, link=link,
+            section=section, section_link=section_link,
             reference=reference, edition=edition,
         )  # fmt: skip
 
