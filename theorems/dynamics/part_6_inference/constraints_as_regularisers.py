@@ -19,13 +19,13 @@ from theorems.dynamics.definitions import (
     multi_head_attention,
 )
 from theorems.dynamics.part_4_energy.multi_head import (
-    ORTHONORMAL_BLOCKS, SharedBasis, multi_head_energy, pairs_of_blocks, products, symmetric_parts, whole_blocks,
+    ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, SharedBasis, multi_head_energy, pairs_of_blocks, products, symmetric_parts,
 )  # fmt: skip
 from theorems.dynamics.part_6_inference.regularisers import (
     MULTI_VANISHES, ORTHOGONAL, Signs, asymmetry, head_products, squared_norm, symmetric_orthogonal_product,
 )  # fmt: skip
 from theorems.dynamics.numerics import loss_along, no_loss
-from theorems.dynamics.settings import POSITIVE_BETA, InverseTemperature, heads_fit
+from theorems.dynamics.settings import HEADS_FIT, POSITIVE_BETA, InverseTemperature
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import (
     added, concatenate, each, eye, mapped, maximum, ones, parts, rational, row_norms, spectral_norm, sqrt,
@@ -61,12 +61,13 @@ CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Sect
         ORTHOGONAL,
         MULTI_VANISHES,
         POSITIVE_BETA,
+        HEADS_FIT,
         Definition(r"dX/dt = \sum_h softmax(\beta X A_h X^\top) X W_h^V W_h^O, A_h = W_h^Q W_h^{K\top}", by=heads_through_output),
         Definition("the energy (12)", by=multi_head_energy),
     ],
     name="energy where the multi-head regulariser vanishes",
     relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
-    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, where=heads_fit, expects="refuted", severity="error",
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, expects="refuted", severity="error",
     correction="dynamics.sec-6.2-energy-constraints-all", presumes=("dynamics.prop-4.2",),
     reading=Reading("an approximation of energy-based SA models",
         "where the regulariser is 0 the model is one: the energy of Proposition 4.2 falls"),
@@ -169,11 +170,12 @@ CONSTRAINTS_ALL = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-all", lab
         }E_{\text{multi}}\text{ falls; so at }W_h^Q=W_h^V=U_hN_h,\ W_h^K=W_h^{O\top}=U_h\text{ for orthonormal }U=[U_1,
         \ldots,U_H]\text{ and symmetric }N_h""",
     assumptions=[
+        HEADS_FIT,
         Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
         Assumption("N is symmetric", zero=lambda N: N - N.T),
         Definition("N_h is block h of N, and the weights are as stated", by=weights_with_an_energy),
     ],
-    name="regulariser of weights with an energy", relation=HasStructure(), sizes={"D": (2, 4), "H": (1, 2)}, where=heads_fit,
+    name="regulariser of weights with an energy", relation=HasStructure(), sizes={"D": (1, 4), "H": (1, 2)},
     exact=True, of_project=True, corrects="dynamics.sec-6.2-energy-constraints", uses=("dynamics.prop-4.2-symmetric",),
     note="""Checked is that the stated weights make it 0; that the energy falls there is dynamics.prop-4.2-symmetric.
         They have orthonormal keys and outputs, and values of any eigenvalues.""")  # fmt: skip
@@ -206,10 +208,10 @@ BLOCKS = Setting(
     "Section 6.2, orthogonal weights beside the condition (13)",
     assumptions=[
         ORTHONORMAL_BLOCKS,
+        WHOLE_BLOCKS,
         Definition(r"A_h = U_{1,h}U_{2,h}^\top, W_h^V of (13) symmetrised: (A_h + A_h^\top)/2", by=symmetric_parts),
     ],
     sizes={"D": (2, 4), "H": (1, 2)},
-    where=whole_blocks,
     exact=True,
 )
 
@@ -303,11 +305,12 @@ SPECTRUM = Claim(DYNAMICS, "dynamics.sec-6.2-jacobian-spectrum", label="Section 
         spectrum''}""",
     assumptions=[
         POSITIVE_BETA,
+        HEADS_FIT,
         Definition("every weight matrix has the largest singular value 1, where R_Spec vanishes", by=unit_norm_weights),
         Definition("r is the largest norm of a token", by=largest_token),
     ],
     name="Jacobian of attention under spectral regularisation", relation=AtMost(ascent=False, left="|J_MSA(X)|_2"),
-    sizes={"S": (1, 3), "D": (1, 3), "H": (1, 2)}, where=heads_fit, expects="reading", uses=("dynamics.eq-15-squared",),
+    sizes={"S": (1, 3), "D": (1, 3), "H": (1, 2)}, expects="reading", uses=("dynamics.eq-15-squared",),
     reading=Reading("constraining the Jacobian spectrum", r"""where $R_{\text{Spec}} = 0$, $\|J_{\text{MSA}}(X)\|_2\le
             H\sqrt3\sqrt{\beta^2r^4(S+1)+S}$, a bound without the weights, for tokens of norm at most $r$"""),
     note=r"""Of the weights, not directly: the bound is dynamics.eq-15-squared with norms of 1. The spectrum still

@@ -14,9 +14,9 @@ import numpy as np
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.part_4_energy.multi_head import (
-    MULTI_HEAD_ATTENTION, ORTHONORMAL_BLOCKS, PRINTED_VALUES, SharedBasis, head_outputs, multi_head_energy,
+    MULTI_HEAD_ATTENTION, ORTHONORMAL_BLOCKS, PRINTED_VALUES, WHOLE_BLOCKS, SharedBasis, head_outputs, multi_head_energy,
     multi_head_rate, printed_head_values, products, sum_of_squares, symmetric_parts, two_tokens_one_head,
-    two_tokens_two_heads, whole_blocks,
+    two_tokens_two_heads,
 )  # fmt: skip
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import (
@@ -27,7 +27,9 @@ from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 ORTHONORMAL = (orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text),)
-CONDITION = r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2"
+CONDITION = Definition(r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2", by=symmetric_parts)
+TWO_HEADS = Assumption("there are different heads: H >= 2", sizes=lambda sizes: sizes["H"] >= 2)
+SUM_OF_HEADS = Definition(r"dX/dt = \sum_h SA_h(X)", by=multi_head_rate)
 
 
 def small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -115,7 +117,6 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 
 EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
-    assumptions=["condition (47) on W_h^V"],
     name="drive of a head as weighted sum", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-49-corrected", presumes=("dynamics.eq-13-form",),
     note=r"""With $W_h^V$ of (47) as printed the values are $(W_h^{Q\top}W_h^K + A_h)/2$. As in Eq. (38) the line
@@ -159,7 +160,7 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
     statement=r"""W_h^V=(A_h^\top+A_h)/2\ \Rightarrow\ \Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
         """,
-    assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
+    assumptions=[Definition(r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V", by=head_outputs)],
     name="drive of a head as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-49")  # fmt: skip
 
@@ -175,7 +176,7 @@ EQ_49_CORRECTED.mutant("weights normalised over i instead of j", over_keys=False
 EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
     statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=\frac{dE_{\text{multi}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\left(
         \frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\right)""",
-    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    assumptions=[SUM_OF_HEADS, CONDITION],
     name="chain rule for the multi-head energy", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-52-corrected",
     note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.")  # fmt: skip
@@ -196,7 +197,7 @@ EQ_52.mutant("factor two", lambda value: value * 2)
 EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52) without the second minus sign",
     statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
         \Delta_{h[i,:]}""",
-    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    assumptions=[SUM_OF_HEADS, CONDITION],
     name="chain rule for the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-52")  # fmt: skip
 
@@ -288,7 +289,7 @@ EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
     statement=r"""
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
-    assumptions=[r"\Delta_h as in (49)"],
+    assumptions=[CONDITION],
     name="rate of the multi-head energy, sum over heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49",))  # fmt: skip
 
@@ -319,7 +320,7 @@ EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)
     statement=r"""
         -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_h\left(Z_{h,i}
         \Delta_{h[i,:]}\cdot\Delta_{h[i,:]}\right)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2\le0""",
-    assumptions=[r"\Delta_h as in (49)"],
+    assumptions=[CONDITION],
     name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49", "dynamics.eq-66"),
     note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with positive
@@ -351,7 +352,7 @@ EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
 EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
     statement=r"\frac{dE_{\text{multi}}(X)}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
+    assumptions=[SUM_OF_HEADS],
     name="rate of the multi-head energy as a square", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.eq-56-symmetric", uses=("dynamics.eq-48",),
     note=r"""The values are those of (47) as printed; the counterexamples have $W_h^K = I$, where they are $(A_h^\top +
@@ -382,9 +383,9 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)", name="products of different heads vanish",
     statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
-    assumptions=[ORTHONORMAL_BLOCKS],
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, TWO_HEADS],
     hypotheses=ORTHONORMAL,
-    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, exact=True)  # fmt: skip
 
 
 @EQS_58_59.inputs
@@ -421,7 +422,7 @@ EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
         \beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=\Big(\sum_j\frac{\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top) \sum_j\frac{\exp(\beta
         X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
-    assumptions=[CONDITION],
+    assumptions=[CONDITION, TWO_HEADS],
     hypotheses=ORTHONORMAL,
     name="drives of different heads are orthogonal", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 4), "D": (4, 8), "H": (2, 2)}, exact=True, uses=("dynamics.eq-49", "dynamics.eq-58-59"))  # fmt: skip
@@ -453,10 +454,10 @@ EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block
 AND_THUS = Claim(DYNAMICS, "dynamics.eq-66-thus", label="'and thus' between Eqs. (59) and (60)",
     statement=r"""A_h^\top A_{h'}=O,\ A_hA_{h'}=O\quad(h\ne h')\text{, ``and thus'' }
         \Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=0\text{, since }(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)=O""",
-    assumptions=[ORTHONORMAL_BLOCKS],
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, TWO_HEADS],
     hypotheses=ORTHONORMAL,
     name="orthogonal drives from the products of heads", relation=Equal(), all_sizes=True,
-    sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, expects="gap", presumes=("dynamics.eq-66-thus-alone",),
+    sizes={"D": (4, 8), "H": (2, 2)}, expects="gap", presumes=("dynamics.eq-66-thus-alone",),
     correction="dynamics.eq-66-fourth-product", uses=("dynamics.eq-58-59",), missing=r"$A_hA_{h'}^\top = O$", exact=True,
     note=r"""Of the four products in $(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)$ Eqs. (58) and (59) give three:
         $A_h^\top A_{h'}$, $A_hA_{h'}$, and $A_h^\top A_{h'}^\top = (A_{h'}A_h)^\top$. The fourth, $A_hA_{h'}^\top =
@@ -519,10 +520,10 @@ FOURTH_PRODUCT = Claim(DYNAMICS, "dynamics.eq-66-fourth-product", label="The fou
     statement=r"""U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I\ \Rightarrow\ A_hA_{h'}^\top=U_{1,h}U_{2,h}^\top
         U_{2,h'}U_{1,h'}^\top=O,\quad A_h^\top A_{h'}^\top=(A_{h'}A_h)^\top=O\quad(h\ne h')\text{ for
         }A_h=U_{1,h}U_{2,h}^\top""",
-    assumptions=[ORTHONORMAL_BLOCKS],
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, TWO_HEADS],
     hypotheses=ORTHONORMAL,
     name="the other products of different heads vanish", relation=Equal(), all_sizes=True,
-    sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True, of_project=True,
+    sizes={"D": (4, 8), "H": (2, 2)}, exact=True, of_project=True,
     corrects="dynamics.eq-66-thus",
     note=r"With Eqs. (58) and (59) these are all that $(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)$ consists of.",
 )  # fmt: skip
