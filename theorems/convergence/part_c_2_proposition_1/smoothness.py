@@ -46,8 +46,7 @@ class Ends:
         """df/dtheta at both ends, (N, |theta|), in the arithmetic of tau_1 where plain zeros come back."""
         scales = {"tau_0": self.tau_0, "tau_1": self.tau_1, "pooling": "sum"}
         return [
-            joined(*(jacobian(outputs, name)(self.X, **W, **scales) for name in WEIGHTS))
-            + self.tau_1 * 0
+            joined(*(jacobian(outputs, name)(self.X, **W, **scales) for name in WEIGHTS)) + self.tau_1 * 0
             for W in self.ends
         ]
 
@@ -304,9 +303,7 @@ class OneStep:
         return concatenate([self.slope_in(name, W) for name in WEIGHTS], axis=1)
 
     def slope_in(self, name: str, W: dict[str, Any]) -> Any:
-        return jacobian(squared_loss, name)(
-            self.X, self.y, **W, tau_0=self.tau_0, tau_1=self.tau_1
-        ).reshape(1, -1)
+        return jacobian(squared_loss, name)(self.X, self.y, **W, tau_0=self.tau_0, tau_1=self.tau_1).reshape(1, -1)
 
     def jump(self) -> Any:
         """||grad l(theta^1) - grad l(theta^0)||_2."""
