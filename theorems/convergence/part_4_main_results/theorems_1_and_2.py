@@ -28,7 +28,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Setting, Shape, checked
 
 Small = Annotated[Any, Real(0.0078125, 0.125)]
 Errors = Annotated[Any, Shape("2", "1")]
@@ -37,7 +37,10 @@ Errors = Annotated[Any, Shape("2", "1")]
 
 EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
     statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
-    name="loss floor of equal samples", assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
+    name="loss floor of equal samples", assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
+        Assumption("N = 2 samples, X_1 = X_2", zero=lambda X: X[0] - X[1]),
+    ],
     relation=AtMost(left="(y_1 - y_2)^2 / 4", ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     of_project=True,
     note="$f(X_1) = f(X_2)$, and $((f - y_1)^2 + (f - y_2)^2) / 2$ is least where $f$ is the mean of both labels.",
@@ -69,7 +72,11 @@ PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label
     statement=r"""d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all
         }\theta""",
     name="loss floor of proportional samples",
-    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"], relation=AtMost(ascent=False),
+    assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
+        Assumption("N = 2 samples of one token each, X_2 = c X_1", zero=lambda X, c: X[1] - X[0] * c),
+        Assumption("c > 0", positive=lambda c: c),
+    ], relation=AtMost(ascent=False),
     sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
     note="""A single token gets all attention, so that $f(cX) = c f(X)$, and $((f - y_1)^2 + (c f - y_2)^2) / 2$ is
         least at $f = (y_1 + c y_2) / (1 + c^2)$. Independent continuous labels keep it above 0 almost surely.""",
@@ -107,7 +114,10 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
     statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
-    assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
+    assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
+        Assumption("x_1, x_2, -x_3 > 0", positive=lambda X: stacked([X[0, 0, 0], X[1, 0, 0], -X[2, 0, 0]])),
+    ],
     name="loss floor of three scalar samples", relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
     note=r"""A single token gets all attention and $\mathrm{relu}(m v) = \mathrm{relu}(m) \mathrm{relu}(v) +
         \mathrm{relu}(-m) \mathrm{relu}(-v)$, so that $f(x_1)/x_1 = f(x_2)/x_2$. For 9/10, 1/2, -2/5 with labels 1, -1,

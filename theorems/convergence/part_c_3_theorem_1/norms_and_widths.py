@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import Dimension, Length, SampleCount, Width
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Claim, FollowsLaw, OrderOfGrowth, Reading, Setting, Size
+from verify.vocabulary import Assumption, Claim, FollowsLaw, OrderOfGrowth, Reading, Setting, Size
 
 Bound = Annotated[int, Size("C_x")]
 
@@ -21,7 +21,7 @@ CONSTANTS = "C_Q = C_K = C_V = C_O = 1"
 
 WIDE = Setting(CONVERGENCE, "Appendix C.3: d_m >= d", where=lambda sizes: sizes["d_m"] >= sizes["d"])
 ORDERS = WIDE.extended(sizes={"N": (1, 4), "d_s": (1, 3), "C_x": (1, 3), "d": (1, 3), "d_m": (3, 6)})
-LECUN = ORDERS.extended(assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"])
+LECUN = ORDERS.extended(assumptions=[Assumption("d_m >= d", sizes=lambda sizes: sizes["d_m"] >= sizes["d"])])
 
 
 # -- the norms at initialisation ---------------------------------------------------------------------------------------
@@ -30,7 +30,8 @@ EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)", name="norms of weight
     statement=r"""\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\
         \bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})
     """,
-    assumptions=["d_m >= d", CONSTANTS], relation=FollowsLaw(samples=4000, instances=5),
+    assumptions=[Assumption("d_m >= d", sizes=lambda sizes: sizes["d_m"] >= sizes["d"]), CONSTANTS],
+        relation=FollowsLaw(samples=4000, instances=5),
     sizes={"d_m": (12, 20), "d": (1, 4)}, uses=("convergence.lemma-5", "convergence.lemma-6"),
     note=r"""Proved with the constant 4 in all four orders. Lemma 5 with $\zeta = \sqrt{d_m}$ gives $\|W\| \le 3
         \sqrt{d_m}$ for standard normal $W$, also for the column $w_O$; the variances divide by $\sqrt{d}$ and

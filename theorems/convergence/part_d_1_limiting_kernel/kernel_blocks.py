@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import expected_relu_products, expected_step_products
+from theorems.convergence.definitions import expected_relu_products, expected_step_products, pooling_weight
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, output_weight_gradient, value_gradient
 from theorems.convergence.settings import WIDTHS, Width, standard_normal
 from verify.matrix import hadamard, ones, rational
 from verify.oracles import SMALLEST_P, LawTest, moment_test, two_sided_p
-from verify.vocabulary import Claim, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
+from verify.vocabulary import Claim, Definition, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
 
-NTK = "NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}"
+NTK = Definition(
+    "NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}; tau_0 = 1/d_m; X and X' fixed",
+    by=standard_normal,
+)
 SIZES = {"d_s": (1, 3), "d": (1, 3)}
-OUTPUT_BLOCK = Setting(CONVERGENCE, "Eq. (63)", assumptions=[NTK, "tau_0 = d_m^{-1}", "X, X' fixed"], sizes=SIZES)
-VALUE_BLOCK = Setting(CONVERGENCE, "Eq. (64)", assumptions=[NTK, "tau_0 = 1/d_m", "X, X' fixed"], sizes=SIZES)
-SUMS = "f with the sum over tokens, as in C.2"
+OUTPUT_BLOCK = Setting(CONVERGENCE, "Eq. (63)", assumptions=[NTK], sizes=SIZES)
+VALUE_BLOCK = Setting(CONVERGENCE, "Eq. (64)", assumptions=[NTK], sizes=SIZES)
+SUMS = Definition("f with the sum over tokens, as in C.2", by=pooling_weight)
 
 
 EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)", name="kernel block of the output weights",
@@ -73,7 +76,7 @@ MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (6
     statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf
         1)\sigma_r(\tfrac1{d_s}w^\top X^\top\mathbf 1)""",
-    assumptions=[SUMS + "; for the average of Eq. (1.2) without the factor d_s^2"],
+    assumptions=[SUMS], note="For the average of Eq. (1.2) without the factor $d_s^2$.",
     name="kernel block of the output weights, corrected", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5),
     uses=("convergence.softmax-pooling",), corrects="convergence.eq-63", of_project=True)  # fmt: skip
 
@@ -220,7 +223,7 @@ EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64
     statement=r"""\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial
         W_V}\Big\rangle=\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf
         1^\top XX'^\top\mathbf 1""",
-    assumptions=[SUMS + "; for the average of Eq. (1.2) 1/d_s^2 times this"],
+    assumptions=[SUMS], note="For the average of Eq. (1.2) $1/d_s^2$ times this.",
     name="kernel block of the value weights, corrected", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3),
     corrects="convergence.eq-64", of_project=True)  # fmt: skip
 
