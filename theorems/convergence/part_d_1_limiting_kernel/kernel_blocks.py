@@ -94,12 +94,25 @@ MEAN_TOKENS.mutant("sums of tokens in place of means, as printed", "ones(1, d_s)
 MEAN_TOKENS.mutant("no factor d_s^2, as for the average", "d_s ** 2 -> 1")
 
 
-VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
+def mean_at_most(name: str, samples: np.ndarray, bound: float) -> LawTest:
+    """One-sided Student test that independent samples have a mean of at most `bound`; errs to the safe side for squares."""
+    n, mean, error = len(samples), float(samples.mean()), float(samples.std(ddof=1)) / math.sqrt(len(samples))
+    if mean <= bound * (1 + 1e-12):
+        return LawTest(name, 1.0, n)
+    return LawTest(name, max(two_sided_p((mean - bound) / error, degrees=n - 1) / 2 if error else 0.0, SMALLEST_P), n)
+
+
+VANISHING_BLOCKS = Claim(CONVERGENCE, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
     statement=r"""\lim\tau_0\tau_1X^\top(\mathrm{diag}( \beta_i)-\beta_i \beta_i^\top)XW_V^\top(w_O\circ\dot
         \sigma_r(W_VX^\top \beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf
         1_{d_s}^\top)X\,[0,...,0]^\top=0;\quad \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial
         W_Q},\frac{\partial f(X')}{\partial W_Q}\Big\rangle=0,\ \text{same for }W_K""",
-    name="kernel blocks of query and key weights", assumptions=[SUMS], relation=FollowsLaw(samples=300, instances=6),
+    name="kernel blocks of query and key weights", assumptions=[
+        Definition(
+            "NTK initialisation (Table 1), tau_0 = 1/d_m; X and X' fixed; f with the sum over tokens, as in C.2; means over draws of "
+            "the weights", by=mean_at_most,
+        ),
+    ], relation=FollowsLaw(samples=300, instances=6),
     sizes={**SIZES, "d_m": (1, 16)}, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     note=r"""The limits hold in mean, by bounds at every width, which the tests attack: with $v_i$ the vector of the
         first display, $E|v_i|^2 \le |X|_F^4 / (8 d_m^2)$, $E|df/dW_Q|_F^2 \le d d_s |X|_F^6 / (8 d_m)$, $E|df/dW_K|_F^2
@@ -118,14 +131,6 @@ def second_moment_bounds(X: Tokens, d_m: Width) -> tuple[float, float, float]:
     d_s, d = X.shape
     size = float((X * X).sum())
     return size**2 / (8 * d_m**2), d * d_s * size**3 / (8 * d_m), d_s * size**3 / (8 * d_m)
-
-
-def mean_at_most(name: str, samples: np.ndarray, bound: float) -> LawTest:
-    """One-sided Student test that independent samples have a mean of at most `bound`; errs to the safe side for squares."""
-    n, mean, error = len(samples), float(samples.mean()), float(samples.std(ddof=1)) / math.sqrt(len(samples))
-    if mean <= bound * (1 + 1e-12):
-        return LawTest(name, 1.0, n)
-    return LawTest(name, max(two_sided_p((mean - bound) / error, degrees=n - 1) / 2 if error else 0.0, SMALLEST_P), n)
 
 
 @VANISHING_BLOCKS.part("laws")
