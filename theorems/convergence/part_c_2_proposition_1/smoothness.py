@@ -27,6 +27,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
+from verify.vocabulary.assumptions import Stated
 
 
 class Ends:
@@ -87,7 +88,7 @@ LOSS_FALLEN = AT_TWO_ENDS.extended(
     "Appendix C.2, Eq. (25) at t",
     assumptions=["l(theta^t) <= l(theta^0), taken with equality (t = 0)", SUM_OVER_TOKENS],
 )
-NORMS_HELD = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
+NORMS_HELD: list[Stated] = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
 OUTPUTS_MOVE = Setting(
     CONVERGENCE,
     "Appendix C.2, Eq. (25) at t + phi and at t",

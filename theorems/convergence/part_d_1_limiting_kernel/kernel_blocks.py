@@ -109,8 +109,8 @@ VANISHING_BLOCKS = Claim(CONVERGENCE, "convergence.d1-limit-wq", label="D.1, W_Q
         W_Q},\frac{\partial f(X')}{\partial W_Q}\Big\rangle=0,\ \text{same for }W_K""",
     name="kernel blocks of query and key weights", assumptions=[
         Definition(
-            "NTK initialisation (Table 1), tau_0 = 1/d_m; X and X' fixed; f with the sum over tokens, as in C.2; means over draws of "
-            "the weights", by=mean_at_most,
+            "NTK initialisation (Table 1), tau_0 = 1/d_m; X and X' fixed; f with the sum over tokens, as in C.2; means over "
+            "draws of the weights", by=mean_at_most,
         ),
     ], relation=FollowsLaw(samples=300, instances=6),
     sizes={**SIZES, "d_m": (1, 16)}, uses=("convergence.d1-gradients", "convergence.gradient-wk"),

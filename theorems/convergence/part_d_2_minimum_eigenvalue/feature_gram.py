@@ -53,7 +53,8 @@ ENTRY = Claim(CONVERGENCE, "convergence.lemma-16-entry", label="Proof of Lemma 1
         ),
         Definition(
             "decided for one sample of d_s tokens of width d = 1, the first of length sqrt(d_s), the others zero, so that "
-            "C_x = 1 in Assumption 1; tau_0 = 1/d_m, eta_QK = 1, d_m = 2k, ell = log(2/delta'). For N = 1 both displays say the same",
+            "C_x = 1 in Assumption 1; tau_0 = 1/d_m, eta_QK = 1, d_m = 2k, ell = log(2/delta'). For N = 1 both displays say "
+            "the same",
             by=_least_attention,
         ),
         Assumption("d_m >= 2 ell", nonnegative=lambda ell, k: 2 * k - 2 * ell),
