@@ -37,7 +37,7 @@ def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W
 THEOREM_31_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
 THEOREM_31_VV.mutant("factors of the Kronecker product exchanged", "M_1.T @ M_1 -> eye(d_V); eye(d_V) -> M_1.T @ M_1")
 THEOREM_31_VV.mutant("tokens instead of their first moment", "M_1 -> X")
-THEOREM_31_VV.mutant("not divided by d_V", "L * d_V -> L")
+THEOREM_31_VV.mutant("not divided by d_V", "loss_normalisation(L, d_V) -> loss_normalisation(L, 1)")
 
 # -- the query block and the mixed value-query block -------------------------------------------------------------------
 
