@@ -11,7 +11,8 @@ from theorems.osa import OSA
 from theorems.osa.definitions import whole_heads, within_unit_ball
 from theorems.osa.part_c_initialisation.c1_jacobian_and_values import orthonormal_values_and_outputs
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED, NEWTON_SCHULZ, norm_of_first_term
-from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import SKEW, jacobian_in_tokens, slope
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import SKEW
+from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import jacobian_in_tokens, slope
 from theorems.osa.settings import (
     LAYER, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, newton_schulz_attention_matrix, newton_schulz_jacobian, two_heads,
 )  # fmt: skip
