@@ -1,7 +1,7 @@
 """Devices without a device: every formula, oracle and mutant runs on torch's meta device, where no tensor has entries.
 
 What makes a tensor on the wrong device raises there as on an accelerator, or is seen by `OneDevice` where the meta kernels
-do not look (products, solvers, copies).  4,405 functions of 889 claims run; 20 of six claims decide by looking at entries,
+do not look (products, solvers, copies).  Nearly all functions run; those of nine claims decide by looking at entries,
 which `READ` lists with the reason.  A law runs until its samples are drawn, its numbers go to the host, or it has made
 `ENOUGH` operations.
 """
@@ -28,6 +28,9 @@ PAPERS = sorted({claim.paper.key for claim in REGISTRY.values()})
 #: Claims of which some function looks at entries, which tensors without entries do not have; and why it has to.
 READ = {
     "hessian.lem-D.1": "ranks are computed exactly, from the entries as they are",
+    "hessian.sec1-definite-parts": "ranks are computed exactly, from the entries as they are",
+    "hessian.sec-D-symmetric-rank": "ranks are computed exactly, from the entries as they are",
+    "hessian.lem-D.2-proof-product": "ranks are computed exactly, from the entries as they are",
     "hessian.lem-D.2-rank-of-v": "ranks are computed exactly, from the entries as they are",
     "hessian.sec-F-length": "digits become the text of a problem, whose letters are counted",
     "hessian.sec4.3-temperature-small-t": "the limit belongs to the row whose two largest logits are closest",
