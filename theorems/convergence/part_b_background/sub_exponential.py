@@ -67,7 +67,13 @@ SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, 
 
 LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="scaled sub-exponential variable",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
-    assumptions=[Assumption("s > 0", positive=lambda s: s)], relation=AtMost(left="1", ascent=False),
+    assumptions=[
+        Assumption("s > 0; b > 0, alpha = b (1 + excess) > b", positive=lambda s, b, excess: stacked([s, b, excess])),
+        Assumption(
+            "l = share / alpha other than 0 and at most 1 / alpha in size",
+            positive=lambda share: share * share, nonnegative=lambda share: 1 - share * share,
+        ),
+    ], relation=AtMost(left="1", ascent=False),
     note=r"""Put $s \ell$ for $\ell$ in the definition. Checked as the quotient of both sides of the definition, in
         logarithms.""",
 )  # fmt: skip

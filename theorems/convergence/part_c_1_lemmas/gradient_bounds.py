@@ -10,7 +10,8 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS_ONCE, SUM_OVER_TOKENS, NormBounds, PositiveScale, bounds_at, length, sample_bound, stacked,
+    ASSUMPTION_1, KINK, NORMS_ONCE, SCALES_POSITIVE, SUM_OVER_TOKENS, NormBounds, PositiveScale, bounds_at, length,
+        sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
@@ -40,7 +41,14 @@ def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWe
 LOSS = Setting(
     CONVERGENCE,
     "Lemma 12",
-    assumptions=[Definition("l = ||f - y||^2 / 2", by=loss), SUM_OVER_TOKENS, ASSUMPTION_1, NORMS_ONCE, KINK],
+    assumptions=[
+        Definition("l = ||f - y||^2 / 2", by=loss),
+        SUM_OVER_TOKENS,
+        ASSUMPTION_1,
+        NORMS_ONCE,
+        KINK,
+        *SCALES_POSITIVE,
+    ],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     inputs=_with_error,
     special_domains=TIGHT_INPUTS,
@@ -108,7 +116,8 @@ LEMMA_12.mutant("||f - y|| squared", "speeds[name] * size -> speeds[name] * size
 
 
 QUARTER = Claim(LOSS, "convergence.lemma-12-quarter", label="Lemma 12, a quarter of it in W_Q and W_K",
-    statement=r"""\|\nabla_{W_Q}\ell(\theta^t)\|_F\le\tfrac12\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2
+    statement=r"""\tau_0,\tau_1>0:\
+        \|\nabla_{W_Q}\ell(\theta^t)\|_F\le\tfrac12\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2
         \|f^t-y\|_2,\ \|\nabla_{W_K}\ell(\theta^t)\|_F\le\tfrac12\rho\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_O
         d_sC_x^2\|f^t-y\|_2,\text{ and the others as printed}""",
     name="loss gradients in query and key weights, four times smaller", relation=AtMost(ascent=False), all_sizes=True,

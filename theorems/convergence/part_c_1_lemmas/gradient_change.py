@@ -16,7 +16,8 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, AT_ONE_SAMPLE, KINK, NORMS, NormBounds, PositiveScale, Theta, same_signs, split, stacked, two_ends,
+    ASSUMPTION_1, AT_ONE_SAMPLE, KINK, NORMS, SCALES_POSITIVE, NormBounds, PositiveScale, Theta, same_signs, split,
+        stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     across_a_kink, close_pairs, dominating_token, equal_ends, opposite_tokens, value_crosses_zero,
@@ -37,7 +38,7 @@ def _two_ends(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, 
 ONE_SAMPLE = Setting(
     CONVERGENCE,
     "Proof of Lemma 14, at one sample",
-    assumptions=[AT_ONE_SAMPLE, ASSUMPTION_1, NORMS, KINK],
+    assumptions=[AT_ONE_SAMPLE, ASSUMPTION_1, NORMS, KINK, *SCALES_POSITIVE],
     sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     inputs=_two_ends,
     special_domains={"close pairs": close_pairs, "dominating token": dominating_token},
@@ -311,7 +312,7 @@ EQ_20.counterexample("all sizes 1: W_V moves from -1/1000 to 1/1000, and the gra
 
 
 EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (20), while no ReLU differs in state",
-    statement=r"""\text{If no pre-activation differs in sign,
+    statement=r"""\tau_0,\tau_1>0:\ \text{If no pre-activation differs in sign,
         }\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F
         \le\tau_1C_xd_s^{3/2}[\bar\lambda_Oz+1]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",

@@ -128,7 +128,8 @@ EQ_21.counterexample(
 
 
 EQ_21_TOKENS = Claim(TWO_TOKENS, "convergence.eq-21-token-norm", label="Eq. (21), with the norm of a token",
-    statement=r"""\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
+    statement=r"""\tau_0,\tau_1>0:\
+        \|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F\le\tau_0\tau_1\sqrt{d_s}C_x\sum_i(
         \|U^{t'}_{i,n}\|_2\|h^{t'}_{i,n}-h^t_{i,n}\|_2+\|h^t_{i,n}\|_2\|U^{t'}_{i,n}-U^t_{i,n}\|_2)""",
     name="change of the query gradient, split, corrected",
     relation=AtMost(left="change of the gradient in W_Q", ascent=False), all_sizes=True, corrects="convergence.eq-21",
@@ -216,7 +217,7 @@ EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows
 
 
 EQ_22_ALL = Claim(TWO_TOKENS, "convergence.eq-22-all-factors", label="Eq. (22), with the factor C_x^2 d_s kept",
-    statement=r"""\|U_{i,n}^{t'}-U_{i,n}^t\|_2 \le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad
+    statement=r"""\tau_0,\tau_1>0:\ \|U_{i,n}^{t'}-U_{i,n}^t\|_2 \le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="change of the attention covariance, corrected", relation=AtMost(ascent=False), all_sizes=True,
     sizes={**ONE_SAMPLE.sizes, "d_s": (1, 3)}, uses=("convergence.eq-17-18",), corrects="convergence.eq-22",
@@ -260,6 +261,7 @@ _STATEMENT = (
     r"\bar\lambda_O[C_x^2d_s+3\bar\lambda_Kz]\}}\|\theta^{{t'}}-\theta^t\|_2"
 )
 _CORRECTED = (
+    r"\tau_0,\tau_1>0:\ "
     r"\text{{If no pre-activation differs in sign, }}\|\nabla_{{W_{weight}}}f(X_n;\theta^{{t'}})-\nabla_{{W_{weight}}}f("
     r"X_n;\theta^t)\|_F\le\tau_0\tau_1C_x^3d_s^{{5/2}}\{{2\bar\lambda_{other}[\bar\lambda_V+\bar\lambda_O]+\bar\lambda_V"
     r"\bar\lambda_O[1+3\bar\lambda_{other}z]\}}\|\theta^{{t'}}-\theta^t\|_2,\ z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)"

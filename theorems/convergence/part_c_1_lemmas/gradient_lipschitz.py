@@ -11,7 +11,7 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, NormBounds, PositiveScale, at_both_ends, distance, same_pattern,
+    ASSUMPTION_1, KINK, NORMS, SCALES_POSITIVE, SUM_OVER_TOKENS, NormBounds, PositiveScale, at_both_ends, distance, same_pattern,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     across_a_kink, close_pairs, equal_ends, opposite_tokens, value_crosses_zero,
@@ -23,7 +23,7 @@ from verify.vocabulary import Assumption, AtMost, Claim, Setting
 WEIGHTS_MOVE = Setting(
     CONVERGENCE,
     "Lemma 14",
-    assumptions=[SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK],
+    assumptions=[SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK, *SCALES_POSITIVE],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
 )
 SAME_SIGNS = Assumption("every pre-activation has the same sign at t and t', none is zero", positive=same_pattern)
@@ -102,7 +102,7 @@ def _() -> dict[str, Any]:
 
 FIXED_PATTERN = Claim(WEIGHTS_MOVE, "convergence.lemma-14-fixed-pattern",
     label="Lemma 14, while no ReLU differs in state", name="Lipschitz bound of the network gradient, fixed pattern",
-    statement=r"""\text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2 \le
+    statement=r"""\tau_0,\tau_1>0:\ \text{If no pre-activation differs in sign, }\|\nabla_\theta f^{t'}-\nabla_\theta f^t\|_2 \le
         c_3'\|\theta^{t'}-\theta^t\|_2,\ (c_3')^2=N\tau_1^2C_x^2d_s^3\big[(1+\bar\lambda_Vz)^2+(\bar\lambda_Oz+1)^2
         +\tau_0^2\sum_{P\in\{K,Q\}}(2\bar\lambda_Pd_sC_x^2(\bar\lambda_V+\bar\lambda_O)
         +\bar\lambda_V\bar\lambda_Od_sC_x^2(1+3\bar\lambda_Pz))^2\big],\quad

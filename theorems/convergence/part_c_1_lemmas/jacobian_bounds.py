@@ -7,8 +7,8 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS_ONCE, SUM_OVER_TOKENS, NormBounds, PositiveScale, Weights, bounds_at, by_name, length,
-    sample_bound, stacked,
+    ASSUMPTION_1, KINK, NORMS_ONCE, SCALES_POSITIVE, SUM_OVER_TOKENS, NormBounds, PositiveScale, Weights, bounds_at,
+        by_name, length, sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from verify.matrix import concatenate, rational, spectral_norm, sqrt
@@ -18,7 +18,7 @@ from verify.vocabulary import AtMost, Claim, Setting
 NETWORK = Setting(
     CONVERGENCE,
     "Lemma 13",
-    assumptions=[SUM_OVER_TOKENS, ASSUMPTION_1, NORMS_ONCE, KINK],
+    assumptions=[SUM_OVER_TOKENS, ASSUMPTION_1, NORMS_ONCE, KINK, *SCALES_POSITIVE],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     special_domains=TIGHT_INPUTS,
 )

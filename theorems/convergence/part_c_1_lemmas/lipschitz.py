@@ -15,7 +15,8 @@ from theorems.convergence.definitions import (
     KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer, pooling_weight,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, stacked,
+    ASSUMPTION_1, NORMS, TAU_0_POSITIVE, TAU_1_POSITIVE, NormBounds, PositiveScale, Weights,
+        at_both_ends, by_name, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     close_pairs, dominating_token, from_zero, zero_pre_activations,
@@ -30,12 +31,12 @@ SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
 TWO_ENDS = Setting(
     CONVERGENCE,
     "Appendix C.1, weights at t' and t",
-    assumptions=[ASSUMPTION_1, NORMS],
+    assumptions=[ASSUMPTION_1, NORMS, TAU_0_POSITIVE],
     sizes=SIZES,
     special_domains={"weights zero at t": from_zero, "close pairs": close_pairs},
 )
 SUMMED = TWO_ENDS.extended(
-    assumptions=[SUM],
+    assumptions=[SUM, TAU_1_POSITIVE],
     special_domains={"all pre-activations zero": zero_pre_activations, "dominating token": dominating_token},
 )
 
@@ -96,7 +97,8 @@ LEMMA_7.mutant("C_x in place of its square", power=1)
 
 
 LEMMA_7_QUARTER = Claim(TWO_ENDS, "convergence.lemma-7-quarter", label="Lemma 7, a quarter of it",
-    statement=r"""\|\beta_i^{t'}-\beta_i^t\|_2\le\tfrac12\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
+    statement=r"""\tau_0>0:\
+        \|\beta_i^{t'}-\beta_i^t\|_2\le\tfrac12\tau_0C_x^2d_s\big(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K
         \|W_Q^{t'}-W_Q^t\|_2\big)""",
     name="Lipschitz bound of the attention weights, four times smaller", relation=AtMost(), all_sizes=True,
     sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 3)}, of_project=True, uses=("convergence.lemma-7",),
@@ -163,7 +165,7 @@ LEMMA_9.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0
 SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9, third line",
     statement=r"""\le\tau_1\sum_{i=1}^{d_s} \Big(\|(W_V^{t'}-W_V^t)X^\top \beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-
         \beta_i^t)\|_2\Big)""",
-    name="change of the hidden layer, split", assumptions=[Construction("X in R^{d_s x d}, W_V in R^{d_m x d}",
+    name="change of the hidden layer, split", assumptions=[TAU_1_POSITIVE, Construction("X in R^{d_s x d}, W_V in R^{d_m x d}",
         shapes={"X": ("d_s", "d"), "W_V": ("d_m", "d")})],
     relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     doubt=Doubt(
@@ -263,7 +265,7 @@ FROBENIUS = Claim(CONVERGENCE, "convergence.lemma-10-fnorm", label="Proof of Lem
     statement=r"""\|F_{pre}^{t'}\|_2\le\|F_{pre}^{t'}\|_F =\Big\|\Big[\tau_1\sum_i \sigma_r(W_V^{t'}X_1^\top
         \beta_{i,1}^{t'}),\dots,\tau_1\sum_i \sigma_r(W_V^{t'}X_N^\top \beta_{i,N}^{t'})\Big]\Big\|_F \le\tau_1\sqrt
         Nd_s^{3/2}C_x\|W_V^{t'}\|_2=\rho\|W_V^{t'}\|_2""",
-    assumptions=[ASSUMPTION_1, SUM],
+    assumptions=[ASSUMPTION_1, SUM, TAU_1_POSITIVE],
     name="Frobenius norm of the hidden layer", relation=AtMost(), all_sizes=True, sizes=SIZES)  # fmt: skip
 FROBENIUS.domain("all pre-activations zero", zero_pre_activations)
 FROBENIUS.domain("dominating token", dominating_token)

@@ -17,8 +17,8 @@ from theorems.convergence.definitions import (
     outputs, squared_loss,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, THETA_T, TWO_C_1, Bounds, NormBounds, PositiveScale, Theta, joined,
-    same_signs, split, stacked, two_ends,
+    ASSUMPTION_1, KINK, NORMS, SCALES_POSITIVE, SUM_OVER_TOKENS, THETA_T, TWO_C_1, Bounds, NormBounds, PositiveScale,
+        Theta, joined, same_signs, split, stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, equal_ends, opposite_tokens
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
@@ -88,7 +88,7 @@ LOSS_FALLEN = AT_TWO_ENDS.extended(
     "Appendix C.2, Eq. (25) at t",
     assumptions=["l(theta^t) <= l(theta^0), taken with equality (t = 0)", SUM_OVER_TOKENS],
 )
-NORMS_HELD: list[Stated] = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
+NORMS_HELD: list[Stated] = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK, *SCALES_POSITIVE]
 OUTPUTS_MOVE = Setting(
     CONVERGENCE,
     "Appendix C.2, Eq. (25) at t + phi and at t",
@@ -249,7 +249,7 @@ EQ_36.counterexample(
 
 
 EQ_36_WITH_O = Claim(OUTPUTS_MOVE, "convergence.eq-36-with-lambda-o", label="Eq. (36), up to the line before c_1",
-    statement=r"""\|f^{t+\phi}-f^t\|_2 \le\rho\bar\lambda_V\|\theta^{t+\phi}-\theta^t\|_2
+    statement=r"""\tau_0,\tau_1>0:\ \|f^{t+\phi}-f^t\|_2 \le\rho\bar\lambda_V\|\theta^{t+\phi}-\theta^t\|_2
         +\rho\bar\lambda_O(1+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2
         =\rho(\bar\lambda_V+\bar\lambda_O
         +\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K))\|\theta^{t+\phi}-\theta^t\|_2""",
@@ -350,7 +350,7 @@ EQ_37.counterexample("the same, nearer to the kink, with gamma = 10^-6", crossin
 
 
 EQ_37_FIXED = Claim(AT_TWO_ENDS, "convergence.eq-37-fixed-pattern", label="Eq. (37), while no ReLU differs in state",
-    statement=r"""\text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\
+    statement=r"""\tau_0,\tau_1>0:\ \text{If no pre-activation differs in sign and }\|f^t-y\|\le\sqrt{2\ell(\theta^0)},\
         \|\nabla_\theta\ell(\theta^{t+\phi})- \nabla_\theta\ell(\theta^t)\|_2 \le(c_1c_2+c_3'\sqrt{2\ell(\theta^0)})\|
         \theta^{t+\phi}-\theta^t\|_2,\ c_1=\rho(\bar\lambda_V+\bar\lambda_O(1+\bar\lambda_Vz)),\ c_2\text{ of Eq. (11)},\
         z\text{ and }c_3'\text{ of Lemma 14 on a fixed pattern}""",

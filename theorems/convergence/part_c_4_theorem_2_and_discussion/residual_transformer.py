@@ -9,7 +9,13 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, self_attention
-from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, PositiveScale, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import (
+    ASSUMPTION_1,
+    TAU_1_POSITIVE,
+    PositiveScale,
+    sample_bound,
+    stacked,
+)
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens, drawn
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
@@ -34,7 +40,7 @@ C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas
         f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\
         \|\tau_1\sum_i\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2
         \le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)""",
-    assumptions=[LEAST_C_X, SQUARE],
+    assumptions=[LEAST_C_X, SQUARE, TAU_1_POSITIVE],
     name="residual Transformer", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted",
     severity="slip", correction="convergence.c7-residual-vector",
     doubt=Doubt(r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})", """no operator is legible before the token;
@@ -85,9 +91,9 @@ C7.counterexample(
 
 
 C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector", label="C.7, the residual formulas with f_pre a vector",
-    statement=r"""f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
+    statement=r"""\tau_1>0:\ f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
         R^{d_m},\quad\|f_{pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)""",
-    assumptions=[LEAST_C_X, SQUARE],
+    assumptions=[LEAST_C_X, SQUARE, TAU_1_POSITIVE],
     name="residual Transformer, corrected", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)},
     corrects="convergence.c7-residual", of_project=True,
     note=r"""The tokens add $d_s C_x$ together, $\sum_i |X^{(i,:)}| \le \sqrt{d_s} \|X\|_F$, though one of them may be
@@ -127,7 +133,7 @@ def residual_changes(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: An
 
 RESIDUAL = Setting(
     CONVERGENCE, "Eq. (62)",
-    assumptions=[ASSUMPTION_1, SQUARE, Definition("F_pre^*: the same network without the residual connection",
+    assumptions=[ASSUMPTION_1, SQUARE, TAU_1_POSITIVE, Definition("F_pre^*: the same network without the residual connection",
         by=residual_changes)],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
 )  # fmt: skip
@@ -174,7 +180,7 @@ EQ_62.counterexample(
 
 
 WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
-    statement=r"""\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as
+    statement=r"""\tau_1>0:\ \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as
         in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
     name="effect of the residual connection, corrected", relation=AtMost(), corrects="convergence.eq-62",
     of_project=True,
