@@ -125,6 +125,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         ("block", lambda t, kind: [kind, A(t), number(0), number(1)]),
         ("blocks", lambda t, kind: [kind, A(t), C(t)]),
         ("stack", lambda t, kind: [kind, index(t, "k"), sample(t)]),
+        ("stack of one length", lambda t, kind: [kind, index(t, "k"), sample(t)]),
         ("exponentials of skew matrices", lambda t, kind: [kind, S(t), R(t)]),
         ("rotation by its mean", lambda t, kind: [kind, A(t), S(t), Y(t)]),
         ("rotation by its mean, reversed", lambda t, kind: [kind, A(t), S(t), Y(t)]),

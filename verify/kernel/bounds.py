@@ -189,6 +189,12 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
         ),
     ),
+    "stack of one length": (
+        "||[A_1; ...; A_n]|| <= sqrt(n) max_i ||A_i||",
+        lambda kind, i, A: (
+            norm(kind, HEADS["stack"](i, A)), i.size**HALF * q.over("max over", i, norm(kind, A)), kind in ("2", "F"),
+        ),
+    ),
     "block diagonal": (
         "||diag(A_1, ..., A_n)||_2 <= max_i ||A_i||_2",
         lambda i, A: (two(HEADS["block diagonal"](i, A)), q.over("max over", i, two(A))),
@@ -506,7 +512,7 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: list[A
     """The value with a quantity replaced by what a rule says that it is at most."""
     if not {"rule", "arguments"} <= step.keys() <= {"rule", "arguments", "reasons", "outside"}:
         raise Refused("a step has a rule, arguments and perhaps reasons and what it stands outside of")
-    kept = {q.only_generator(table[place])[1] for place in step.get("outside", [])}
+    kept = {g for place in step.get("outside", []) for monomial in table[place].terms for g, _ in monomial}
     arguments = [table[item] if isinstance(item, int) else item for item in step["arguments"]]
     if step["rule"] == "comparison":
         compare(value, arguments[0], step["reasons"], assumed.facts, table)

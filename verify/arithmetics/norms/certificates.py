@@ -25,7 +25,7 @@ FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential",
 
 
 #: Choices of steps that are tried for one claim: beyond, there is no certificate.
-TRIED = 1500
+TRIED = 800
 
 
 class NotCertified(Exception):
@@ -241,6 +241,10 @@ class Writer:
             return self.add(kind, self.of_generator(data[0]))
         return self.add(kind, *map(self.place_of, data))
 
+    def in_a_scalar(self, g: Any) -> int:
+        """A scalar in which a generator stands."""
+        return self.add("^", self.of_scalar(g[1]), 1, 2) if g[0] == "sum" else self.of_generator(g)
+
     def matrix(self, A: Any) -> int:
         rows, columns = self.of_scalar(A.rows), self.of_scalar(A.columns)
         terms = []
@@ -385,7 +389,7 @@ class _Replay:
             for rule, arguments, *reasons in steps:
                 made: dict[str, Any] = {"rule": rule, "arguments": arguments}
                 inside = _generators(self.value, set())
-                if outside := [self.w.of_generator(g) for g in self.outside if g[0] != "sum" and g in inside]:
+                if outside := [self.w.in_a_scalar(g) for g in self.outside if g in inside]:
                     made["outside"] = outside
                 if reasons:
                     made["reasons"] = reasons[0]
@@ -472,7 +476,7 @@ class _Replay:
         elif rule == "blocks" and node.kind == "concatenate":
             yield [("blocks", [kind, *self._without_content(w.value(A), inner)])]
         elif rule == "blocks" and node.kind == "stack":
-            yield [("stack", [kind, w.index(node.data[0]), *inner])]
+            yield from self._stacks(kind, w.index(node.data[0]), *inner)
         elif rule == "block diagonal" and node.kind == "block diagonal":
             yield [("block diagonal", [w.index(node.data[0]), *inner])]
         elif rule == "rank":
@@ -682,11 +686,15 @@ class _Replay:
             yield [("sum over an index", [kind, w.index(A.data[0]), minus])]
         if A.kind == B.kind and A.kind in ("product", "entrywise"):
             yield from self._telescoped(kind, A, B)
+        if A.kind == B.kind and A.kind in ("diagonal", "reshape", "stack", "concatenate", "block diagonal"):
+            yield []  # they are linear, which the checker knows
         pieces = [w.node(A), w.add("sum", w.scalar(-1), w.node(B))]
         yield [("triangle inequality", [kind, *pieces])]
 
     def _telescoped(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
         for pieces in _piece_lists(A, B):
+            if len(pieces) == 1:
+                yield []
             if len(pieces) > 1:
                 whole = self.w.value(self.w.node(nodes.minus(A, B)))
                 yield [("triangle inequality", [kind, *self._without_content(whole, map(self.w.node, pieces))])]
@@ -700,11 +708,22 @@ class _Replay:
             for A in sorted(g[2], key=_text):
                 if (family := _family(A)) is not None:
                     kind, index, inner = family
-                    yield [({"sum over": "sum over an index"}.get(kind, kind), [g[1], self.w.place_of(index), self.w.matrix(inner)])]
+                    if kind == "stack":
+                        yield from self._stacks(g[1], self.w.place_of(index), self.w.matrix(inner))
+                        continue
+                    yield [("sum over an index", [g[1], self.w.place_of(index), self.w.matrix(inner)])]
+            weights = [item for A in g[2] if (item := quantities.single_atom(A, "softmax")) and not item[1]]
+            for item in weights:
+                yield [("largest weight" if g[1] == "max" else "softmax row", [self.w.matrix(item[4])])]
         if g[0] == "norm" and g[1] == "2":
             A = _any(g[2])
             if (item := quantities.single_atom(A, "exponential")) is not None:
                 yield [("exponential of a skew matrix", [self.w.matrix(item[4])])]
+
+    def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
+        names = ["stack of one length", "stack"]
+        for name in names[::-1] if any(g[0] == "sum over" for g in self.kept) else names:
+            yield [(name, [kind, index, inner])]
 
     def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
         i = self.w.place_of(index)
