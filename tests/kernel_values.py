@@ -30,7 +30,9 @@ KINDS = {"2": 2, "F": "fro"}
 class Values:
     """Sizes, scalars and inputs by name."""
 
-    def __init__(self, sizes: Mapping[str, int], scalars: Mapping[str, float], arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self, sizes: Mapping[str, int], scalars: Mapping[str, float], arrays: Mapping[str, np.ndarray]
+    ) -> None:
         self.sizes, self.scalars, self.arrays = sizes, scalars, arrays
 
     def number(self, value: Scalar, at: Mapping[Index, int] | None = None) -> float:

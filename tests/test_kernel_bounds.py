@@ -446,7 +446,14 @@ def test_an_unknown_field_of_a_step_or_a_part_is_refused() -> None:
 
 def test_an_expression_names_only_earlier_ones() -> None:
     _, certificate = product()
-    for entry in (["transpose", 10**6], ["transpose", -1], ["transpose", True], ["conjure", 0], ["function", "magic", 2], []):
+    for entry in (
+        ["transpose", 10**6],
+        ["transpose", -1],
+        ["transpose", True],
+        ["conjure", 0],
+        ["function", "magic", 2],
+        [],
+    ):
         refused(certificate | {"table": [*certificate["table"], entry]})
 
 
@@ -484,7 +491,11 @@ def test_normal_forms_agree_with_numbers() -> None:
         assert np.allclose(values.array(found), wanted)
         assert np.allclose(values.array(found.T), wanted.T)
         assert found.T.T == found
-        for kind, size in (("2", np.linalg.norm(wanted, 2)), ("F", np.linalg.norm(wanted)), ("max", np.abs(wanted).max())):
+        for kind, size in (
+            ("2", np.linalg.norm(wanted, 2)),
+            ("F", np.linalg.norm(wanted)),
+            ("max", np.abs(wanted).max()),
+        ):
             assert values.number(q.norm(kind, found)) == pytest.approx(size)
 
 

@@ -16,7 +16,15 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
 )  # fmt: skip
 from theorems.convergence.part_b_background.sub_exponential import logarithm
-from theorems.convergence.part_c_1_lemmas.constants import TINY, Bounds, Scalars, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import (
+    NOT_NARROW,
+    ROOM_ONE,
+    TINY,
+    Bounds,
+    Scalars,
+    sample_bound,
+    stacked,
+)
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
@@ -149,7 +157,7 @@ _DATA: list[str | Assumption] = [
     ),
     "the hidden constant c_0 of Omega positive, d_m >= d as large as one likes",
 ]
-_READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
+READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
     probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) + b\,\mathrm{relu}(-x)$ at
     every width, so two samples $x_1$, $x_2$ of one sign keep $\ell \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
     weights (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53
@@ -163,6 +171,11 @@ _READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) 
     may well reach the best fit, decides nothing. A loss that tends to 0 is what the paper means: Proposition 1 has 'converges
     to a global minimum as follows: (4)', its proof sketch 'will drive the loss to zero', and the proof ends with 'the
     conditions ... are satisfied', which takes $\alpha > 0$ unless $\ell(\theta^0) = 0$."""
+
+
+def data_and(*more: str) -> list[str | Assumption]:
+    """What a statement about these data assumes, and more."""
+    return [*more, *_DATA]
 
 
 THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 4), "d_m": (48, 64)})
@@ -185,7 +198,7 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
     ),
     consequence=r"""No width guarantees convergence on data that merely satisfy Assumptions 1 to 3; for given samples
         with $\lambda_0 > 0$ and one token use the explicit width of convergence.thm-1-one-token.""",
-    note=_READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
+    note=READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
         as in the proof; if it may be as large as one likes, nothing is stated.""")  # fmt: skip
 THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global convergence under NTK initialisation",
     statement=r"""\text{Under the setting of NTK initialization in Table 1 and Assumptions 1 to 3, suppose
@@ -199,7 +212,7 @@ THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global con
         "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
         "convergence.eq-60-61",
     ),
-    note=_READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
+    note=READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
         1/d_m$: both sides of Eqs. (2) and (3) are of order 1 in $d_m$, and no width makes them hold.""",
     consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation converges; what
         has to be small is the initial loss, as convergence.thm-2-one-token states.""",
@@ -235,7 +248,8 @@ def attainable_probability(N: SampleCount, delta: Small) -> Any:
     return _constant(_distinct(N, 2), delta)
 
 
-for claim in (THM_1, THM_2):
+def refuted_by_three_samples(claim: Claim) -> None:
+    """Inputs, formula and counterexamples of a statement that training converges with the probability of Theorem 1."""
     claim.inputs(data_of_the_theorems)
     claim.formula(attainable_probability)
     claim.oracle(lambda N, d_m, delta, c_0: _stated(N, d_m, delta, c_0))
@@ -249,6 +263,10 @@ for claim in (THM_1, THM_2):
         "the same with c_0 = 1/50, delta = 1/1000: still stated with positive probability",
         lambda: _three_samples(Fraction(1, 1000), Fraction(1, 50)),
     )
+
+
+for claim in (THM_1, THM_2):
+    refuted_by_three_samples(claim)
 
 
 ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
@@ -299,7 +317,7 @@ def width_for_one_token(N: SampleCount, d: Dimension, least: Positive, C_x: Posi
     return {"N": N, "d": d, "least": least, "C_x": C_x, "E": E, "d_m": width * (1 + extra)}
 
 
-def _powers_of_alpha(least: Any, d_m: Any, share: Any) -> Any:
+def powers_of_alpha(least: Any, d_m: Any, share: Any) -> Any:
     squared = d_m * least * share
     return stacked([squared, squared * sqrt(squared)])
 
@@ -307,7 +325,7 @@ def _powers_of_alpha(least: Any, d_m: Any, share: Any) -> Any:
 @ONE_TOKEN.formula
 def least_powers_of_alpha(least: Positive, d_m: Positive) -> Any:
     """alpha^2 and alpha^3 at alpha^2 = d_m lambda_0 / 4, shape (2,)."""
-    return _powers_of_alpha(least, d_m, rational(1, 4))
+    return powers_of_alpha(least, d_m, rational(1, 4))
 
 
 @ONE_TOKEN.oracle
@@ -400,7 +418,7 @@ def loss_for_one_token(N: SampleCount, d_m: Width, least: Positive, C_x: Positiv
 @NTK_ONE_TOKEN.formula
 def least_powers_of_alpha_ntk(least: Positive) -> Any:
     """alpha^2 and alpha^3 at alpha^2 = lambda_0 / 4, shape (2,)."""
-    return _powers_of_alpha(least, 1, rational(1, 4))
+    return powers_of_alpha(least, 1, rational(1, 4))
 
 
 @NTK_ONE_TOKEN.oracle
@@ -420,9 +438,9 @@ LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
     statement=r"""\tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\
         \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
+    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", ROOM_ONE, NOT_NARROW],
     name="upper bound of the allowed initial loss", relation=AtMost(),
-    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)},
     of_project=True,
     note=r"""$N \alpha^2 \le \|F_{pre}\|_F^2 \le (\rho \|W_V\|_2)^2$, and $\lambda_V > \|W_V\|_2$; $\|W_V\|_2 \le 3
         \sqrt{d_m}$ by Lemma 6. For the sum over tokens; the average leaves $d_s^2$ less.""")  # fmt: skip

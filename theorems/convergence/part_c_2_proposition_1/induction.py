@@ -182,7 +182,7 @@ class TwoSteps:
         return rows
 
 
-def _loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+def loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
     run = TwoSteps(X, y, theta, tau_0, tau_1, gamma)
     return stacked([run.losses[1], run.losses[0] - run.losses[1]])
 
@@ -204,7 +204,7 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
         \lambda_O\tfrac4{\alpha^2}\sqrt{2\ell( \theta^0)},\ \|W_V^{t+1}\|_2\le\bar\lambda_V""",
     assumptions=[
         ASSUMPTION_1, "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
-        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=_loss_falls), "Eq. (2), with the least C_Q, C_K, C_V, C_O",
+        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=loss_falls), "Eq. (2), with the least C_Q, C_K, C_V, C_O",
     ],
     name="movement of the weights during training", relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),

@@ -20,7 +20,16 @@ from theorems.hessian.part_3_structure.whole_hessian import (
     stacked_weights,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    ATTENTION_LOSS,
+    KeyWeights,
+    Labels,
+    Logits,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    loss_normalisation,
+)
 from verify.matrix import (
     absolute, column, concatenate, each, eye, khatri_rao, kron, maximum, ones, rational, softmax, sqrt, total,
 )  # fmt: skip
@@ -65,7 +74,7 @@ def frozen_outer_product_hessian(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any) -
     """J^T (2 / (L d_V)) J over (W_Q, W_K, W_V) by differentiation where the attention matrix is softmax(B)."""
     C = B - attention_logits(X, W_Q, W_K)
     J = jacobian(_biased_layer, "w")(stacked_weights(W_Q, W_K, W_V), X, C)
-    return J.T @ J * rational(2, X.shape[0] * X.shape[1])
+    return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
 def frozen_functional_hessian(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
@@ -73,7 +82,7 @@ def frozen_functional_hessian(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: A
     C = B - attention_logits(X, W_Q, W_K)
 
     def paired(w: Any) -> Any:
-        return total(R * _biased_layer(w, X, C)) * rational(2, X.shape[0] * X.shape[1])
+        return total(R * _biased_layer(w, X, C)) * (2 * loss_normalisation(*X.shape))
 
     return hessian(paired, ("w", "w"))(stacked_weights(W_Q, W_K, W_V))
 
@@ -227,7 +236,7 @@ def outer_block_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 @OUTER_BOUND.oracle
 def largest_outer_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     J = {name: jacobian(attention, f"W_{name}")(X, W_Q, W_K, W_V) for name in "QKV"}
-    scale = rational(2, X.shape[0] * X.shape[1])
+    scale = 2 * loss_normalisation(*X.shape)
     return column(*(largest(J[i].T @ J[j]) * scale for i, j in PAIRS["outer"]))
 
 
@@ -389,7 +398,7 @@ def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
 def value_corner(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_f(W_V, W_V) as the loss Hessian less H_o(W_V, W_V), shape (d_V^2, d_V^2): zero."""
     M_1 = softmax(attention_logits(X, W_Q, W_K)) @ X
-    outer = kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
+    outer = kron(M_1.T @ M_1, eye(X.shape[1])) * (2 * loss_normalisation(*X.shape))
     return hessian(_loss, ("W_V", "W_V"))(X, W_Q, W_K, W_V, Y) - outer
 
 

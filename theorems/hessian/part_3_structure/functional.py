@@ -10,7 +10,7 @@ from theorems.hessian.definitions import (
 )  # fmt: skip
 from theorems.hessian.part_3_structure.outer_product import KEY_NOTE
 from theorems.hessian.settings import (
-    ATTENTION_LOSS, SECOND_DERIVATIVES, SOFTMAX_OF_T, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+    ATTENTION_LOSS, SECOND_DERIVATIVES, SOFTMAX_OF_T, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation,
 )  # fmt: skip
 from verify.matrix import (
     column, commutation_matrix, concatenate, eye, kron, kron_matmul, rational, softmax, sqrt, vec_r,
@@ -126,7 +126,13 @@ def _slope(
     """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V) or R."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     R = (residual or _left_sided)(vec_r(attention(X, W_Q, W_K, W_V) - Y).T, d_V**2)
-    return R @ kron(eye(L), S(d_V)) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
+    return (
+        R
+        @ kron(eye(L), S(d_V))
+        @ Z_1(attention_matrix(X, W_Q, W_K), X)
+        @ right
+        * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
+    )
 
 
 @THEOREM_32_VQ.formula
@@ -172,7 +178,7 @@ def functional_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
         @ kron_matmul([eye(L), W_V.T, eye(d_V)], kron(Z_1(A, X), eye(d_V)))
         @ shuffling_matrix(d_V)
     )
-    second = kron(slope, eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
+    second = kron(slope, eye(d_K)) * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
     return curvature * rational(2, L * d_V * d_K) + second
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.definitions import Z_1, attention_matrix, first_moment, outer_product_hessian
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights, loss_normalisation
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
 from verify.vocabulary import Claim, Equal
 
@@ -31,7 +31,7 @@ THEOREM_31_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vv", label="Theorem 3.1 (
 def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """H_o(W_V, W_V), shape (d_V^2, d_V^2) (Theorem 3.1)."""
     (L, d_V), M_1 = X.shape, mean_tokens(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)
+    return kron(M_1.T @ M_1, eye(d_V)) * (2 * loss_normalisation(L, d_V))
 
 
 THEOREM_31_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
@@ -81,7 +81,7 @@ THEOREM_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vq", label="Theorem 3.1 (
 def _mixed(X: Any, W_Q: Any, W_K: Any, W_V: Any, factor: Any) -> Any:
     """2 / (L d_V sqrt(d_K)) (M_1^T (x) W_V^T) Z_1 `factor`."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    scale = rational(2, L * d_V) / sqrt(d_K)
+    scale = (2 * loss_normalisation(L, d_V)) / sqrt(d_K)
     return kron(mean_tokens(X, W_Q, W_K).T, W_V.T) @ _softmax_term(X, W_Q, W_K) @ factor * scale
 
 

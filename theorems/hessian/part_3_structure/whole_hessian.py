@@ -20,7 +20,15 @@ from theorems.hessian.part_3_structure.outer_product import (
     outer_product_hessian_value, outer_product_hessian_value_key, outer_product_hessian_value_query,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    ATTENTION_LOSS,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    loss_normalisation,
+)
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, summed, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, HasStructure
@@ -55,10 +63,10 @@ def outer_product_blocks(M_1: Any, M_2: list[Any], X: Any, W_Q: Any, W_K: Any, W
     factor, W = logit_factors(W_Q, W_K), W_V @ W_V.T
     x, m = _rows_of(X), _rows_of(M_1)
     core = summed(L, lambda i: kron(x(i).T @ x(i), M_2[i] @ W @ M_2[i])) * rational(2, L * d_V * d_K)
-    mixed = summed(L, lambda i: kron(m(i).T @ x(i), W_V.T @ M_2[i])) * (rational(2, L * d_V) / sqrt(d_K))
+    mixed = summed(L, lambda i: kron(m(i).T @ x(i), W_V.T @ M_2[i])) * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
     blocks = {(i, j): factor[i].T @ core @ factor[j] for i in "QK" for j in "QK"}
     blocks |= {("V", j): mixed @ factor[j] for j in "QK"}
-    return blocks | {("V", "V"): kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)}
+    return blocks | {("V", "V"): kron(M_1.T @ M_1, eye(d_V)) * (2 * loss_normalisation(L, d_V))}
 
 
 def curvature_and_slope(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_V: Any, R: Any) -> tuple[Any, Any]:
@@ -70,7 +78,7 @@ def curvature_and_slope(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_V: A
     x, r = _rows_of(X), _rows_of(R)
     curvature = summed(L, lambda i: kron(x(i).T @ x(i), kron(r(i) @ W_V.T, eye(d_V)) @ M_3[i]))
     slope = summed(L, lambda i: x(i).T @ (M_2[i] @ W_V @ r(i).T).T)
-    return curvature * rational(2, L * d_V * d_K), slope * (rational(2, L * d_V) / sqrt(d_K))
+    return curvature * rational(2, L * d_V * d_K), slope * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
 
 
 def functional_blocks(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any) -> Blocks:
@@ -78,7 +86,7 @@ def functional_blocks(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_K: Any
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     factor = logit_factors(W_Q, W_K)
     curvature, slope = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)
-    scale = rational(2, L * d_V) / sqrt(d_K)
+    scale = (2 * loss_normalisation(L, d_V)) / sqrt(d_K)
     x, r = _rows_of(X), _rows_of(R)
     return {
         ("Q", "Q"): factor["Q"].T @ curvature @ factor["Q"],
@@ -148,7 +156,7 @@ def full_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 @FULL_OUTER.oracle
 def all_jacobians_squared(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     J = jacobian(_layer, "w")(stacked_weights(W_Q, W_K, W_V), X)
-    return J.T @ J * rational(2, X.shape[0] * X.shape[1])
+    return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
 FULL_OUTER.mutant("tokens instead of means in the value blocks", "M_1 -> X")
@@ -187,7 +195,7 @@ def full_functional_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 @FULL_FUNCTIONAL.oracle
 def paired_layer_twice_differentiated(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     w = stacked_weights(W_Q, W_K, W_V)
-    gradient = (_layer(w, X) - Y) * rational(2, X.shape[0] * X.shape[1])
+    gradient = (_layer(w, X) - Y) * (2 * loss_normalisation(*X.shape))
 
     def paired(w: Any) -> Any:
         return total(gradient * _layer(w, X))

@@ -9,7 +9,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention_logits, shuffling_matrix, square_loss
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, zero_residual,
+    LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, zero_residual, loss_normalisation,
 )  # fmt: skip
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
@@ -42,12 +42,12 @@ def intra_sequence_covariance(X: Tokens) -> Any:
 def linear_outer_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Block) -> Any:
     """Block `wrt` of the outer-product Hessian by differentiation: J_i^T (d^2 loss/dF^2) J_j (Eq. (2))."""
     J_i, J_j = (jacobian(linear_attention, name)(X, W_Q, W_K, W_V) for name in wrt)
-    return J_i.T @ J_j * rational(2, X.shape[0] * X.shape[1])
+    return J_i.T @ J_j * (2 * loss_normalisation(*X.shape))
 
 
 def linear_functional(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Block) -> Any:
     """Block `wrt` of the functional Hessian by differentiation: that of <dloss/dF, F> with dloss/dF frozen (Eq. (2))."""
-    gradient = (linear_attention(X, W_Q, W_K, W_V) - Y) * rational(2, X.shape[0] * X.shape[1])
+    gradient = (linear_attention(X, W_Q, W_K, W_V) - Y) * (2 * loss_normalisation(*X.shape))
 
     def paired(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
         return total(gradient * linear_attention(X, W_Q, W_K, W_V))

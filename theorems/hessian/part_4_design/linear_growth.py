@@ -10,7 +10,17 @@ from theorems.hessian.part_3_structure.data_growth import Scale, power
 from theorems.hessian.part_3_structure.whole_hessian import assembled, logit_factors, separate_weights, stacked_weights
 from theorems.hessian.part_4_design.linear_attention import linear_attention
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    LAYOUT,
+    SIZES,
+    SQUARE_LOSS,
+    KeyWeights,
+    Labels,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+    loss_normalisation,
+)
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Claim, Equal, Reading, Real, Setting, Shape
@@ -26,14 +36,14 @@ def _layer(w: Any, X: Any) -> Any:
 def linear_outer_by_differentiation(w: Any, X: Any) -> Any:
     """J^T (2 / (L d_V)) J over all weights."""
     J = jacobian(_layer, "w")(w, X)
-    return J.T @ J * rational(2, X.shape[0] * X.shape[1])
+    return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
 def linear_functional_by_differentiation(w: Any, X: Any, R: Any) -> Any:
     """The Hessian of <2 R / (L d_V), F> over all weights, R fixed."""
 
     def paired(w: Any) -> Any:
-        return total(R * _layer(w, X)) * rational(2, X.shape[0] * X.shape[1])
+        return total(R * _layer(w, X)) * (2 * loss_normalisation(*X.shape))
 
     return hessian(paired, ("w", "w"))(w)
 
@@ -198,7 +208,7 @@ def _gram_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     """2/(L d_V) J_i^T J_i of the linear layer for i = Q, K, V, with J in closed form, all entries in one column."""
     L, d_V = X.shape
     T, factor = attention_logits(X, W_Q, W_K), logit_factors(W_Q, W_K)
-    scale, through = rational(2, L * d_V), kron(X, (X.T @ X @ W_V).T) / sqrt(W_Q.shape[1])
+    scale, through = (2 * loss_normalisation(L, d_V)), kron(X, (X.T @ X @ W_V).T) / sqrt(W_Q.shape[1])
     jacobians = [through @ factor["Q"], through @ factor["K"], kron(T @ X, eye(d_V))]
     return stacked(*(J.T @ J * scale for J in jacobians))
 
