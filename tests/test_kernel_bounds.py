@@ -182,7 +182,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
 
 
 def rule_of(case: str) -> str:
-    return case.split(" (")[0]
+    return case.split(" (", maxsplit=1)[0]
 
 
 def test_every_rule_has_a_case() -> None:
@@ -490,7 +490,7 @@ def test_normal_forms_agree_with_numbers() -> None:
         found = table.reader.table[place]
         assert np.allclose(values.array(found), wanted)
         assert np.allclose(values.array(found.T), wanted.T)
-        assert found.T.T == found
+        assert found == found.T.T
         for kind, size in (
             ("2", np.linalg.norm(wanted, 2)),
             ("F", np.linalg.norm(wanted)),

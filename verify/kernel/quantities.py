@@ -501,7 +501,10 @@ def _met(last: Any, first: Any) -> Matrix | None:
 
 
 def norm(kind: str, A: Matrix) -> Scalar:
-    """A norm, "2", "F" or "max" (the largest absolute value of an entry), as a multiple of one that A, -A and A^T share."""
+    """A norm, "2", "F", "max" or "1" (the largest absolute value of an entry, and the sum of all), as a multiple of one that
+    A, -A and A^T share."""
+    if kind not in ("2", "F", "max", "1"):
+        raise Refused(f"no norm {kind!r}")
     if not A.terms:
         return number(0)
     if number(1) in (A.rows, A.columns) and (kind == "2" or A.rows == A.columns):
@@ -510,7 +513,8 @@ def norm(kind: str, A: Matrix) -> Scalar:
     core = A.divided(content)
     size = absolute(content)
     if (item := single_atom(core, "ones")) is not None:
-        return size * (number(1) if kind == "max" else (A.rows * A.columns) ** Fraction(1, 2))
+        entries = A.rows * A.columns
+        return size * (number(1) if kind == "max" else entries if kind == "1" else entries ** Fraction(1, 2))
     if set(core.terms) == {()} and kind in ("2", "F"):
         return size * (number(1) if kind == "2" else A.rows ** Fraction(1, 2))
     for rearranged, other in (("reshape", kind), ("diagonal", {"2": "max", "F": "F"}.get(kind, ""))):
@@ -528,7 +532,7 @@ def content_of(A: Matrix) -> Scalar:
     """A monomial, with a positive coefficient, that divides all coefficients."""
     terms = [(dict(m), c) for d in A.terms.values() for m, c in d.terms.items()]
     shared = {}
-    for g, e in terms[0][0].items():
+    for g in terms[0][0]:
         exponents = [m.get(g, Fraction(0)) for m, _ in terms]
         least = min(exponents, key=abs)
         if all(least * other > 0 for other in exponents):

@@ -5,6 +5,7 @@ Nothing here is trusted: what a derivation leaves out is tried, and whatever com
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -44,6 +45,7 @@ class Writer:
         self.sizes: set[str] = set()
         self.nonzero: set[int] = set()
         self.tried = 0
+        self.stated = False
         self.reader = kernel.Reader([], self.scalars, self.inputs)
         self.reader.sizes = self.sizes
         self._of_nodes: dict[int, int] = {}
@@ -96,7 +98,8 @@ class Writer:
         raise NotCertified(f"scalars such as {value.func.__name__}")
 
     def power(self, base: int, exponent: Any) -> int:
-        if exponent < 0 and not quantities.is_positive(self.value(base)):
+        known = quantities.is_positive(self.value(base)) or self.value(base) in self.reader.nonzero
+        if exponent < 0 and not known and not self.stated:  # afterwards nothing else may be divided by
             self.nonzero.add(base)
             self.reader.nonzero.add(self.value(base))
         return self.add("^", base, int(exponent.p), int(exponent.q))
@@ -120,7 +123,7 @@ class Writer:
             return self.add("measure", atom.kind, self.scalar(first))
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
-            return self.add("measure", "sum of absolute values", self.node(inner))
+            return self.add("norm", "1", self.node(inner))
         head = "measure" if atom.kind in kernel.MEASURES else "value"
         return self.add(head, atom.kind, *map(self.node, atom.payload))
 
@@ -297,6 +300,9 @@ def certificate_of(claim_id: str, proof: BoundProof) -> dict[str, Any]:
         ]
         frames = list(map(writer.node, writer.frames))
         writer.assumed = kernel.Assumed([writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames])
+        for entry in proof.entries:
+            writer.scalar(entry.left), writer.scalar(entry.right)
+        writer.stated = True
         parts = [_Replay(writer, entry, facts).part() for entry in proof.entries]
     return {
         "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes), "scalars": writer.scalars,
@@ -359,6 +365,8 @@ class _Replay:
 
     def _step(self) -> bool:
         reached = [g for g in _generators(self.value, set(self.outside)) if g not in self.kept]
+        if not any(g[0] == "sum over" for g in self.kept) and any(self._any(self._stacks_of(g)) for g in reached):
+            return True
         for exactly in (True, False):
             for g in reached:
                 for step in self.offers.get(g, ()):
@@ -712,13 +720,18 @@ class _Replay:
                         yield from self._stacks(g[1], self.w.place_of(index), self.w.matrix(inner))
                         continue
                     yield [("sum over an index", [g[1], self.w.place_of(index), self.w.matrix(inner)])]
-            weights = [item for A in g[2] if (item := quantities.single_atom(A, "softmax")) and not item[1]]
+            weights = [item for A in sorted(g[2], key=_text) if (item := quantities.single_atom(A, "softmax")) and not item[1]]
             for item in weights:
                 yield [("largest weight" if g[1] == "max" else "softmax row", [self.w.matrix(item[4])])]
         if g[0] == "norm" and g[1] == "2":
             A = _any(g[2])
             if (item := quantities.single_atom(A, "exponential")) is not None:
                 yield [("exponential of a skew matrix", [self.w.matrix(item[4])])]
+
+    def _stacks_of(self, g: Any) -> Iterator[Steps]:
+        for A in sorted(g[2], key=_text) if g[0] == "norm" else ():
+            if (family := _family(A)) is not None and family[0] == "stack":
+                yield from self._stacks(g[1], self.w.place_of(family[1]), self.w.matrix(family[2]))
 
     def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
         names = ["stack of one length", "stack"]
@@ -730,8 +743,8 @@ class _Replay:
         for monomial in body.terms:
             rows = [(h, e, A) for h, e in monomial if (A := _row_source(h, index)) is not None]
             for _, e, A in rows:
-                total = ("measure", "sum of absolute values", A)
-                if len(monomial) == 1 and e == 1 and total in self.kept:
+                total = {h for m in kernel.total(A).terms for h, _ in m}
+                if len(monomial) == 1 and e == 1 and total & self.kept:
                     yield [("sum of absolute values", [i, self.w.matrix(A)])]
                 if len(monomial) == 1 and e in (1, 2):
                     name = "Cauchy-Schwarz" if e == 1 else "squares of rows"
@@ -776,6 +789,7 @@ def _any(variants: Iterable[Any]) -> Any:
     return min(variants, key=lambda A: (str(len(A.terms)), _text(A)))
 
 
+@functools.lru_cache(maxsize=200_000)
 def _text(item: Any) -> str:
     """A text that tells data apart, the same in every run."""
     if isinstance(item, quantities.Matrix):
@@ -794,7 +808,7 @@ def _row_source(g: Any, index: Any) -> Any:
     """A where a generator is the Euclidean norm of row i of A, which has as many rows as the index values."""
     if g[:2] != ("norm", "F"):
         return None
-    for X in g[2]:
+    for X in sorted(g[2], key=_text):
         if X.rows != ONE or not all(w and (w[0][0], w[0][1], *w[0][4:]) == ("embedding", True, index) for w in X.terms):
             continue
         if any(index in c.free for c in X.terms.values()):
@@ -828,10 +842,10 @@ def _generators(value: Any, kept: Any = ()) -> list[Any]:
     found: list[Any] = []
 
     def visit(part: Any) -> None:
-        for monomial in part.terms:
-            for g, _ in monomial:
+        for monomial in sorted(part.terms, key=_text):
+            for g, _ in sorted(monomial, key=_text):
                 if g not in found:
-                    for inner in quantities.parts(g, kept):
+                    for inner in sorted(quantities.parts(g, kept), key=_text):
                         visit(inner)
                     if g not in found:
                         found.append(g)
