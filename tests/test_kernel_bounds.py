@@ -228,7 +228,9 @@ WRONG: dict[str, Wrong] = {
         "exponentials of skew matrices", ["max", t.matrix("S", "n", "n"), t.matrix("R", "n", "n")],
     ),
     "a mean of what does not rotate": lambda t: ("mean of rotations", [t.matrix("Y", "n", "n")]),
-    "a Gram matrix of what does not rotate": lambda t: ("Gram matrix of a rotation", ["2", t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")]),
+    "a Gram matrix of what does not rotate": lambda t: (
+        "Gram matrix of a rotation", ["2", t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")],
+    ),
     "columns that are not declared orthonormal": lambda t: ("orthonormal", [t.matrix("B", "n", "k")]),
     "no assumption of orthonormal columns": lambda t: ("orthonormal by assumption", [t.matrix("B", "n", "k")]),
     "a direction of any length": lambda t: ("unit direction", [t.matrix("A", "m", "n")]),
@@ -458,7 +460,7 @@ def test_an_expression_names_only_earlier_ones() -> None:
 
 
 def test_statements_are_compared_in_normal_form() -> None:
-    table, certificate = product()
+    _, certificate = product()
     other = copy.deepcopy(certificate)
     other["parts"][0]["steps"] = []
     assert statement(other) == statement(certificate)

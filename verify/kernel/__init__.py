@@ -1,6 +1,7 @@
 """The checker of certificates: plain Python that imports nothing else of ours and searches for nothing.
 
-`check` reads one certificate as docs/certificates.md and docs/certificates-bounds.md have it and says what it proves, or raises `Refused`.
+`check` reads one certificate as docs/certificates.md and docs/certificates-bounds.md have it and says what it proves, or
+raises `Refused`.
 """
 
 from __future__ import annotations

@@ -54,10 +54,23 @@ def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
 
 
 OPAQUE = (
-    "ones", "permutation", "unit", "row norms", "projection", "rows as diagonals", "rows as outer products", "iterate", "derivative",
-    "mean of rotations", "variances", "without column", "numbers", "exponential differential", "softmax differential",
+    "ones", "permutation", "unit", "row norms", "projection", "rows as diagonals", "rows as outer products", "iterate",
+    "derivative", "mean of rotations", "variances", "without column", "numbers", "exponential differential", "softmax differential",
     "iterate differential", "normalised differential",
 )  # fmt: skip
+
+
+def _product(first: Any, *rest: Any) -> Any:
+    for other in rest:
+        first = first @ other if isinstance(first, Matrix) else first * other
+    return first
+
+
+def _function(name: str, A: Matrix) -> Matrix:
+    if name not in (*q.ENTRYWISE, *q.ROWWISE, "exponential", "inverse"):
+        raise Refused(f"no function {name!r}")
+    return q.applied(name, A)
+
 
 MEASURES = ("spectral radius", "largest shift of singular values", "largest column sum", "largest row sum",
             "total of exponentials", "mean of exponentials")  # fmt: skip
@@ -65,7 +78,7 @@ MEASURES = ("spectral radius", "largest shift of singular values", "largest colu
 HEADS: dict[str, Callable[..., Any]] = {
     # scalars
     "+": lambda *parts: sum(parts[1:], parts[0]),
-    "*": lambda first, *rest: _product(first, *rest),
+    "*": _product,
     "exp": lambda x: q.generator("exp", x) if x.terms else number(1),
     "abs": q.absolute,
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
@@ -79,8 +92,10 @@ HEADS: dict[str, Callable[..., Any]] = {
     # matrices
     "zeros": q.zeros,
     "identity": q.identity,
-    "sum": lambda *terms: sum((A.times(c) for c, A in zip(terms[2::2], terms[3::2], strict=True)), terms[1].times(terms[0])),
-    "product": lambda first, *rest: _product(first, *rest),
+    "sum": lambda *terms: sum(
+        (A.times(c) for c, A in zip(terms[2::2], terms[3::2], strict=True)), terms[1].times(terms[0])
+    ),
+    "product": _product,
     "transpose": lambda A: A.T,
     "entrywise": lambda A, B: q.bilinear("entrywise", A, B),
     "kronecker": lambda A, B: q.bilinear("kronecker", A, B),
@@ -91,23 +106,13 @@ HEADS: dict[str, Callable[..., Any]] = {
     "embedding": q.embedding,
     "concatenate": concatenated,
     "stack": lambda index, A: q.linear("stack", A, index.size * A.rows, A.columns, index),
-    "block diagonal": lambda index, A: q.linear("block diagonal", A, index.size * A.rows, index.size * A.columns, index),
+    "block diagonal": lambda index, A: q.linear(
+        "block diagonal", A, index.size * A.rows, index.size * A.columns, index
+    ),
     "sum of matrices": lambda index, A: q.linear("sum over", A, A.rows, A.columns, index),
-    "function": lambda name, A: _function(name, A),
+    "function": _function,
     "opaque": opaque,
 }
-
-
-def _product(first: Any, *rest: Any) -> Any:
-    for other in rest:
-        first = first @ other if isinstance(first, Matrix) else first * other
-    return first
-
-
-def _function(name: str, A: Matrix) -> Matrix:
-    if name not in (*q.ENTRYWISE, *q.ROWWISE, "exponential", "inverse"):
-        raise Refused(f"no function {name!r}")
-    return q.applied(name, A)
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -231,7 +236,9 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
     ),
     "exponentials of skew matrices": (
         "||exp(S) - exp(R)|| <= ||S - R|| for skew S and R",
-        lambda kind, S, R: (norm(kind, rotation(S) - rotation(R)), norm(kind, S - R), is_skew(S) and is_skew(R) and kind in ("2", "F")),
+        lambda kind, S, R: (
+            norm(kind, rotation(S) - rotation(R)), norm(kind, S - R), is_skew(S) and is_skew(R) and kind in ("2", "F"),
+        ),
     ),
     "antisymmetric product": (
         "||A B^T - B A^T||_2 <= ||[A, B]||_2^2",
@@ -260,7 +267,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
     ),
     "Gram matrix of a rotation": (
         "D + D^T + D^T D = A R^T (A^T A - I) R A^T for D = A R A^T, R = exp(S) - I, skew S",
-        lambda kind, A, S: (norm(kind, gram_defect(A, rotation(S) - q.identity(S.rows))), norm(kind, gram_factored(A, rotation(S) - q.identity(S.rows))), is_skew(S)),
+        lambda kind, A, S: (norm(kind, gram_defect(A, S)), norm(kind, gram_factored(A, S)), is_skew(S)),
     ),
     "Cauchy-Schwarz": (
         "sum_i ||a_i|| <= sqrt(m) ||A||_F for the rows a_i of A",
@@ -281,7 +288,9 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             i.size == A.rows and i not in A.free and A.columns == number(1),
         ),
     ),
-    "Cauchy-Schwarz for all entries": ("sum_ij |A_ij| <= sqrt(m n) ||A||_F", lambda A: (total(A), (A.rows * A.columns) ** HALF * fro(A))),
+    "Cauchy-Schwarz for all entries": (
+        "sum_ij |A_ij| <= sqrt(m n) ||A||_F", lambda A: (total(A), (A.rows * A.columns) ** HALF * fro(A)),
+    ),
     "softmax in the 1-norm": (
         "sum_ij |softmax(S) - softmax(T)|_ij <= m max|S - T|",
         lambda S, T: (total(q.applied("softmax", S) - q.applied("softmax", T)), S.rows * big(S - T)),
@@ -309,7 +318,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "a <= sqrt(a^2 + b) for b >= 0",
         lambda a, b: (a, (a**2 + b) ** HALF, q.is_nonnegative(b)),
     ),
-    "Weyl": ("|sigma_i(A) - sigma_i(B)| <= ||A - B||_2", lambda A, B: (q.generator("measure", "largest shift of singular values", A, B), two(A - B))),
+    "Weyl": (
+        "|sigma_i(A) - sigma_i(B)| <= ||A - B||_2",
+        lambda A, B: (q.generator("measure", "largest shift of singular values", A, B), two(A - B)),
+    ),
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (q.generator("measure", "spectral radius", A), two(A))),
 }  # fmt: skip
 
@@ -321,7 +333,10 @@ def total(A: Matrix) -> Scalar:
 def bernstein(coefficients: list[Fraction]) -> list[Fraction]:
     """The coefficients of a polynomial in the Bernstein basis of its degree: it is nowhere on [0, 1] below the least."""
     n = len(coefficients) - 1
-    return [sum((Fraction(math.comb(k, j), math.comb(n, j)) * coefficients[j] for j in range(k + 1)), Fraction(0)) for k in range(n + 1)]
+    return [
+        sum((Fraction(math.comb(k, j), math.comb(n, j)) * coefficients[j] for j in range(k + 1)), Fraction(0))
+        for k in range(n + 1)
+    ]
 
 
 def odd(p: Sequence[Scalar]) -> list[Fraction]:
@@ -338,12 +353,13 @@ def mean(S: Matrix) -> Matrix:
     return opaque("mean of rotations", S.rows, S.columns, S)
 
 
-def gram_defect(A: Matrix, R: Matrix) -> Matrix:
-    D = A @ R @ A.T
+def gram_defect(A: Matrix, S: Matrix) -> Matrix:
+    D = A @ (rotation(S) - q.identity(S.rows)) @ A.T
     return D + D.T + D.T @ D
 
 
-def gram_factored(A: Matrix, R: Matrix) -> Matrix:
+def gram_factored(A: Matrix, S: Matrix) -> Matrix:
+    R = rotation(S) - q.identity(S.rows)
     return A @ R.T @ (A.T @ A - q.identity(A.columns)) @ R @ A.T
 
 
@@ -391,7 +407,10 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
             compare(q.replaced(a, largest, table[member]), b, why, facts, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
-        instead, holds = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative"), power[0] == "exp"
+        instead, holds = (
+            number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative"),
+            power[0] == "exp",
+        )
         compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], facts, table)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
@@ -408,8 +427,29 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 FORMAT = 1
-KEYS = {"format", "kind", "claim", "sizes", "scalars", "inputs", "table", "nonzero", "assumptions", "orthonormal", "parts"}
-ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, RecursionError, AssertionError)
+KEYS = {
+    "format",
+    "kind",
+    "claim",
+    "sizes",
+    "scalars",
+    "inputs",
+    "table",
+    "nonzero",
+    "assumptions",
+    "orthonormal",
+    "parts",
+}
+ERRORS = (
+    TypeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ZeroDivisionError,
+    RecursionError,
+    AssertionError,
+)
 
 
 class Assumed(NamedTuple):
@@ -483,7 +523,11 @@ def statement(certificate: dict[str, Any]) -> Any:
     reader, assumed = _read(certificate)
     sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
     declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
-    return *declared, assumed, [tuple(None if place is None else reader.table[place] for place in item) for item in sides]
+    return (
+        *declared,
+        assumed,
+        [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
+    )
 
 
 def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
@@ -496,7 +540,9 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
             reader.nonzero.add(reader.table[place])
     if not certificate["parts"]:
         raise Refused("a certificate without parts")
-    return reader, Assumed(*([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal")))
+    return reader, Assumed(
+        *([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal"))
+    )
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: list[Any]) -> None:
@@ -534,7 +580,9 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: list[A
     return q.replaced(value, quantity, right * c**-1, kept)
 
 
-def instance(rule: str, arguments: list[Any], reasons: Any, assumed: Assumed, table: list[Any]) -> tuple[Scalar, Scalar]:
+def instance(
+    rule: str, arguments: list[Any], reasons: Any, assumed: Assumed, table: list[Any]
+) -> tuple[Scalar, Scalar]:
     """Both sides of what a step says."""
     if rule == "largest of several":
         left, right = arguments

@@ -300,7 +300,9 @@ def over(kind: str, index: Index, value: Scalar) -> Scalar:
     found = Scalar({})
     for monomial, c in value.terms.items():
         fixed = Scalar({frozenset(item for item in monomial if index not in free_in(item[0])): abs(c)})
-        moving = Scalar({frozenset(item for item in monomial if index in free_in(item[0])): Fraction(1 if c > 0 else -1)})
+        moving = Scalar(
+            {frozenset(item for item in monomial if index in free_in(item[0])): Fraction(1 if c > 0 else -1)}
+        )
         if kind == "max over" and not is_nonnegative(fixed):
             fixed, moving = number(1), value
         found = found + (fixed * index.size * moving if moving.number() else fixed * generator(kind, index, moving))
@@ -319,7 +321,9 @@ class Matrix:
         self.rows, self.columns = rows, columns
         self.terms = {word: c for word, c in terms.items() if c.terms}
         self.key = (rows, columns, frozenset(self.terms.items()))
-        self.free = frozenset().union(*(free_in(_datum(a)) for w in self.terms for a in w), *(c.free for c in self.terms.values()))
+        self.free = frozenset().union(
+            *(free_in(_datum(a)) for w in self.terms for a in w), *(c.free for c in self.terms.values())
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Matrix) and self.key == other.key)
@@ -518,7 +522,11 @@ def norm(kind: str, A: Matrix) -> Scalar:
     if set(core.terms) == {()} and kind in ("2", "F"):
         return size * (number(1) if kind == "2" else A.rows ** Fraction(1, 2))
     for rearranged, other in (("reshape", kind), ("diagonal", {"2": "max", "F": "F"}.get(kind, ""))):
-        if (kind, rearranged) != ("2", "reshape") and other and all(len(w) == 1 and w[0][0] == rearranged for w in core.terms):
+        if (
+            (kind, rearranged) != ("2", "reshape")
+            and other
+            and all(len(w) == 1 and w[0][0] == rearranged for w in core.terms)
+        ):
             inner = None
             for (item,), c in core.terms.items():
                 inner = item[-1].times(c) if inner is None else inner + item[-1].times(c)

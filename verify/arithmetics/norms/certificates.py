@@ -5,6 +5,7 @@ Nothing here is trusted: what a derivation leaves out is tried, and whatever com
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Iterable, Iterator
@@ -25,8 +26,9 @@ KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
 
 
-#: Choices of steps that are tried for one claim: beyond, there is no certificate.
-TRIED = 800
+#: Choices of steps and multipliers that are tried for one claim: beyond, there is no certificate.
+TRIED = 150
+LARGEST_SIZE = 300
 
 
 class NotCertified(Exception):
@@ -50,6 +52,12 @@ class Writer:
         self.reader.sizes = self.sizes
         self._of_nodes: dict[int, int] = {}
         self._of_scalars: dict[Any, int] = {}
+
+    def try_one(self) -> None:
+        """Count a choice; raise `NotCertified` where there have been too many."""
+        self.tried += 1
+        if self.tried > TRIED:
+            raise NotCertified(f"none within {TRIED} choices")
 
     def add(self, *entry: Any) -> int:
         key = tuple(entry)
@@ -222,7 +230,9 @@ class Writer:
 
     def of_scalar(self, value: Any) -> int:
         terms = [
-            self.add("*", self.add("q", c.numerator, c.denominator), *(self.of_power(g, e) for g, e in sorted(m, key=_text)))
+            self.add(
+                "*", self.add("q", c.numerator, c.denominator), *(self.of_power(g, e) for g, e in sorted(m, key=_text))
+            )
             for m, c in sorted(value.terms.items(), key=_text)
         ]
         return self.add("+", *terms) if terms else self.add("q", 0, 1)
@@ -299,14 +309,17 @@ def certificate_of(claim_id: str, proof: BoundProof) -> dict[str, Any]:
             for symbol, bound in proof.world.assumed.items()
         ]
         frames = list(map(writer.node, writer.frames))
-        writer.assumed = kernel.Assumed([writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames])
+        writer.assumed = kernel.Assumed(
+            [writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames]
+        )
         for entry in proof.entries:
             writer.scalar(entry.left), writer.scalar(entry.right)
         writer.stated = True
         parts = [_Replay(writer, entry, facts).part() for entry in proof.entries]
     return {
-        "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes), "scalars": writer.scalars,
-        "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero), "assumptions": facts, "orthonormal": frames,
+        "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes),
+        "scalars": writer.scalars, "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero),
+        "assumptions": facts, "orthonormal": frames,
         "parts": parts,
     }  # fmt: skip
 
@@ -359,9 +372,12 @@ class _Replay:
                 break
         reason = comparison_of(self.value, self.w.value(self.right), self.w, self.facts)
         if reason is None:
-            left = sorted({str(g[0]) + (f" {g[1]}" if g[0] == "norm" else "") for g in _generators(self.value)} - {"size", "scalar"})
-            raise NotCertified(f"the end of the derivation is not reached: {', '.join(left)}")
+            left = {rule.split("; ")[0] for g in _generators(self.value) for rule in self._rules_for(g)}
+            raise NotCertified(f"not written yet: {', '.join(sorted(left)) or 'the final comparison'}")
         return reason
+
+    def _rules_for(self, g: Any) -> list[str]:
+        return [step.rule for step in self.offers.get(g, ())] if g not in self.kept else []
 
     def _step(self) -> bool:
         reached = [g for g in _generators(self.value, set(self.outside)) if g not in self.kept]
@@ -385,9 +401,7 @@ class _Replay:
     def _take(self, steps: Steps, wanted: Any = None) -> bool:
         """Take steps, where they lead on; with what is wanted only where they lead to that bound of the quantity."""
         before = self.value, len(self.steps)
-        self.w.tried += 1
-        if self.w.tried > TRIED:
-            raise NotCertified(f"none within {TRIED} choices of steps")
+        self.w.try_one()
         if wanted is not None:
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()
@@ -407,6 +421,8 @@ class _Replay:
             pass
         else:
             if self.value != before[0] and (wanted is None or self.value == after):
+                if _size_of(self.value) > LARGEST_SIZE:
+                    raise NotCertified(f"more than {LARGEST_SIZE} terms on the way")
                 return True
         self.value = before[0]
         del self.steps[before[1] :]
@@ -504,14 +520,17 @@ class _Replay:
             yield [("entrywise product", inner)]
             yield [("entrywise product, largest", inner)]
             yield [("entrywise product, largest", inner[::-1])]
-        elif rule == "orthonormal" or rule == "contraction":
+        elif rule in ("orthonormal", "contraction"):
             yield [("orthonormal", [A])]
             yield [("orthonormal by assumption", [A])]
             for frame in w.frames:
                 start = w.scalar(0)
                 for block in frame.parts:
                     count = w.scalar(block.shape[0])
-                    yield [("block", ["2", w.node(frame), start, count]), ("orthonormal by assumption", [w.node(frame)])]
+                    yield [
+                        ("block", ["2", w.node(frame), start, count]),
+                        ("orthonormal by assumption", [w.node(frame)]),
+                    ]
                     start = w.add("+", start, count)
         elif rule == "exponential of a skew matrix" and node.kind == "exponential":
             yield [("exponential of a skew matrix", inner)]
@@ -630,7 +649,8 @@ class _Replay:
         summands += [w.add("sum", w.scalar(c), w.node(A)) for c, A in rest]
         if len(pairs) == 1 and not rest and pairs[0][1].kind in ("product", "entrywise"):
             summands = []
-        first: Steps = [("triangle inequality", [kind, *self._without_content(w.value(w.node(node)), summands)])] if len(summands) > 1 else []
+        cores = self._without_content(w.value(w.node(node)), summands)
+        first: Steps = [("triangle inequality", [kind, *cores])] if len(summands) > 1 else []
         for choice in itertools.islice(itertools.product(*found), 64):
             yield [*first, *(step for steps in choice for step in steps)]
 
@@ -720,7 +740,9 @@ class _Replay:
                         yield from self._stacks(g[1], self.w.place_of(index), self.w.matrix(inner))
                         continue
                     yield [("sum over an index", [g[1], self.w.place_of(index), self.w.matrix(inner)])]
-            weights = [item for A in sorted(g[2], key=_text) if (item := quantities.single_atom(A, "softmax")) and not item[1]]
+            weights = [
+                item for A in sorted(g[2], key=_text) if (item := quantities.single_atom(A, "softmax")) and not item[1]
+            ]
             for item in weights:
                 yield [("largest weight" if g[1] == "max" else "softmax row", [self.w.matrix(item[4])])]
         if g[0] == "norm" and g[1] == "2":
@@ -837,6 +859,12 @@ def _family(A: Any) -> Any:
     return kind, index, inner
 
 
+def _size_of(value: Any) -> int:
+    """The number of terms of a scalar, those within roots, sums and largest values among them."""
+    inner = (part for monomial in value.terms for g, _ in monomial for part in quantities.parts(g))
+    return len(value.terms) + sum(map(_size_of, inner))
+
+
 def _generators(value: Any, kept: Any = ()) -> list[Any]:
     """All generators that a scalar grows or falls with, outermost first, in a fixed order."""
     found: list[Any] = []
@@ -887,8 +915,8 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         yield ["facts", used, ["terms"]]
     if facts and (used := _subtracted(b * b - a * a, w, facts, 8)) is not None:
         yield ["squares", ["facts", used, ["terms"]]]
-    if facts and (cleared := kernel.without_denominators(b - a)) is not None:
-        if (used := _subtracted(cleared, w, facts, 8)) is not None:
+    with contextlib.suppress(Refused):
+        if facts and (used := _subtracted(kernel.without_denominators(b - a), w, facts, 8)) is not None:
             yield ["denominators", ["facts", used, ["terms"]]]
     for g in _generators(b):
         if g[0] == "exp":
@@ -908,6 +936,7 @@ def _subtracted(gap: Any, w: Writer, facts: list[int], depth: int) -> list[list[
     negative = [(m, c) for m, c in gap.terms.items() if c < 0]
     if depth == 0 or not negative:
         return None
+    w.try_one()
     monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), _text(item)))
     options = []
     for fact in facts:
