@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 from tests.kernel_values import Values
 from verify.kernel import bounds
 from verify.kernel import quantities as q
-from verify.kernel.bounds import HEADS, RULES, Reader, check, statement
+from verify.kernel.bound_rules import HEADS, RULES
+from verify.kernel.bounds import Reader, check, statement
 from verify.kernel.quantities import Index, number
 from verify.kernel.refusal import Refused
 
@@ -116,7 +118,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         return t.reader.table[t.matrix("X", "m", "n", t.add("index", "i", t.add("size", "k")))]
 
     B, C, S, R, Y = of("B", "n", "k"), of("C"), of("S", "n", "n"), of("R", "n", "n"), of("Y", "n", "n")
-    half = [number(3) * number(bounds.HALF), number(-1) * number(bounds.HALF)]
+    half = [number(3) * number(Fraction(1, 2)), number(-1) * number(Fraction(1, 2))]
     two_kinds: list[tuple[str, Callable[[Table, str], list[Any]]]] = [
         ("triangle inequality", lambda t, kind: [kind, A(t), C(t)]),
         ("sum over an index", lambda t, kind: [kind, index(t, "k"), sample(t)]),
@@ -516,6 +518,6 @@ def test_signs_are_those_that_are_certain() -> None:
     m, x, z = table.value("size", "m"), table.value("scalar", "x"), table.value("scalar", "z")
     assert q.is_nonnegative(m - number(1)) and not q.is_nonnegative(m - number(2))
     assert q.is_nonnegative(m * m - m) and not q.is_nonnegative(x) and q.is_nonnegative(x * x) and q.is_nonnegative(z)
-    root = number(2) ** bounds.HALF
+    root = number(2) ** Fraction(1, 2)
     assert q.is_nonnegative(root - number(1)) and not q.is_nonnegative(root - number(2))
-    assert q.is_nonnegative(m**bounds.HALF - number(1)) and not q.is_positive(z) and q.is_positive(z + number(1))
+    assert q.is_nonnegative(m ** Fraction(1, 2) - number(1)) and not q.is_positive(z) and q.is_positive(z + number(1))

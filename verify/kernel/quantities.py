@@ -401,7 +401,7 @@ def applied(name: str, A: Matrix) -> Matrix:
 def linear(kind: str, A: Matrix, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
     """What is linear in a matrix, a family over an index among the data; what does not depend on that stands outside."""
     found, index = zeros(rows, columns), next((item for item in data if isinstance(item, Index)), None)
-    if kind == "sum over" and index not in A.free:
+    if kind == "sum over" and index is not None and index not in A.free:
         return A.times(index.size)
     for word, c in A.terms.items():
         for monomial, d in c.terms.items():
