@@ -100,7 +100,9 @@ class _Replay(Instances):
 
     def _step(self) -> bool:
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
-        if not any(g[0] == "sum over" for g in self.kept) and any(self._leads_on(self._stacks_of(g)) for g in reached):
+        if not any(g[0] == "sum over" for g in self.kept) and any(
+            self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
+        ):
             return True
         for exactly in (True, False):
             for g in reached:
@@ -120,7 +122,7 @@ class _Replay(Instances):
     def _take(self, steps: Steps, wanted: Any = None) -> bool:
         """Take steps, where they lead on; with what is wanted only where they lead to that bound of the quantity."""
         before = self.value, len(self.steps)
-        self.w.try_one()
+        self.w.try_one(1 + size_of(self.value) // 25)
         if wanted is not None:
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()

@@ -16,7 +16,7 @@ from verify.kernel import bounds as kernel
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
 #: Choices of steps and multipliers that are tried for one claim: beyond, there is no certificate.
-TRIED = 150
+TRIED = 600
 LARGEST_SIZE = 300
 
 
@@ -42,11 +42,11 @@ class Writer:
         self._of_nodes: dict[int, int] = {}
         self._of_scalars: dict[Any, int] = {}
 
-    def try_one(self) -> None:
+    def try_one(self, weight: int = 1) -> None:
         """Count a choice; raise `NotCertified` where there have been too many."""
-        self.tried += 1
+        self.tried += weight
         if self.tried > TRIED:
-            raise NotCertified(f"none within {TRIED} choices")
+            raise NotCertified(f"none within a weight of {TRIED}")
 
     def add(self, *entry: Any) -> int:
         key = tuple(entry)
