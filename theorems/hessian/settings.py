@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.hessian import HESSIAN
-from verify.matrix import ROW, rational, softmax
+from verify.matrix import ROW, rational, softmax, vec_r
 from verify.vocabulary import Convention, Definition, Setting, Shape
 
 Tokens = Annotated[Any, Shape("L", "d_V")]
@@ -38,6 +38,10 @@ LAYOUT = Convention("row-major vec_r, numerator layout, Eq. (4)", by=ROW)
 ROW_SOFTMAX = Definition("A is the row-wise softmax of T", by=softmax)
 #: The layer and its loss.
 ATTENTION_LOSS = Setting(HESSIAN, "Section 2", assumptions=[LAYER, SQUARE_LOSS, LAYOUT], sizes=SIZES, exact=True)
+#: The same for closed forms, in which nothing is differentiated.
+CLOSED_FORMS = Setting(
+    HESSIAN, "Section 2", assumptions=[LAYER, SQUARE_LOSS, Convention(LAYOUT.text, by=vec_r)], sizes=SIZES, exact=True
+)
 #: The same where second derivatives of the layer are formed, of L^2 d_V^2 d_K^2 entries and more.
 SECOND_DERIVATIVES = ATTENTION_LOSS.extended("Section 2, second derivatives", sizes={"L": (1, 3)})
 #: The layer alone.

@@ -17,7 +17,7 @@ from theorems.osa.definitions import (
 from theorems.osa.shapes import (
     Alpha, Coordinates, Epsilon, Frame, HeadSize, Key, Output, OutsideSpan, Query, Steps, TokenFrame, Tokens, Value,
 )  # fmt: skip
-from verify.matrix import COLUMN, concatenate, expm, eye, rational, smallest_singular_value, spectral_norm
+from verify.matrix import COLUMN, column, concatenate, expm, eye, rational, smallest_singular_value, spectral_norm
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Construction, Convention, Definition, Scale, Setting, subject
 
@@ -151,7 +151,8 @@ INDEPENDENT = Setting(OSA, "Section 2.1, [Q, K] of full column rank", assumption
 
 # -- Section 2.3 -------------------------------------------------------------------------------------------------------
 
-POSITIVE_EPSILON = Assumption("eps > 0", positive=lambda epsilon: epsilon)
+# A column, of which proofs of bounds make nothing: of a bare number they would keep only that it is not negative.
+POSITIVE_EPSILON = Assumption("eps > 0", positive=lambda epsilon: column(epsilon))
 #: The context of Section 2.3, Appendix A and the lemmas of Appendix F.6.
 FROM_NEWTON_SCHULZ = Definition(
     "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], fixed K", by=newton_schulz_basis

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_4_main_results.theorems_1_and_2 import (
-    ON_SAMPLES, READING_NOTE, THEOREMS, data_and, powers_of_alpha, refuted_by_three_samples,
+    ON_SAMPLES, READING_NOTE, THEOREMS, data_under, powers_of_alpha, refuted_by_three_samples,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import Scalars, stacked
 from theorems.convergence.settings import Dimension, Positive, SampleCount
@@ -22,7 +22,7 @@ INVERSE_WIDTH = Claim(THEOREMS, "convergence.c3-inverse-width", label="Remark af
         convergence of training Transformer is guaranteed as in Eq. (4). Note that one can achieve the same width requirement
         and probability for He initialization}""",
     name="global convergence under LeCun and He initialisation at inverse width",
-    assumptions=data_and("LeCun or He initialisation", "tau_0 = 1/d_m"),
+    assumptions=data_under("LeCun or He initialisation, tau_0 = 1/d_m"),
     relation=AtMost(left="the stated probability", signed=True), expects="refuted", severity="error",
     correction="convergence.c3-inverse-width-one-token", uses=ON_SAMPLES,
     proof=("convergence.prop-1", "convergence.lemma-15", "convergence.eq-45-46", "convergence.eq-47-psd-sum", "convergence.eq-48"),

@@ -46,6 +46,10 @@ AT_ONE_SAMPLE = Definition("f with the sum over tokens of Appendix C.2, at one s
 KINK = Convention("relu'(0) = 0", by=relu)
 NOT_NARROW = Assumption("d_m >= N", sizes=lambda sizes: sizes["d_m"] >= sizes["N"])
 
+TAU_0_POSITIVE = Assumption("tau_0 > 0 (Section 1)", positive=lambda tau_0: tau_0)
+TAU_1_POSITIVE = Assumption("tau_1 > 0 (Table 1)", positive=lambda tau_1: tau_1)
+SCALES_POSITIVE = [TAU_0_POSITIVE, TAU_1_POSITIVE]
+
 #: C_Q = C_K = C_V = C_O = 1, as in the paper's own applications (Appendices C.3 and C.4).
 ROOM = 1
 #: Keeps quotients defined where all samples or all residuals vanish.

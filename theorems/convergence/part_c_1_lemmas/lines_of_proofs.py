@@ -9,7 +9,7 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS, NormBounds, PositiveScale, at_both_ends, stacked,
+    ASSUMPTION_1, KINK, NORMS, SCALES_POSITIVE, TAU_0_POSITIVE, NormBounds, PositiveScale, at_both_ends, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, from_zero
 from theorems.convergence.part_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
@@ -33,7 +33,7 @@ LEMMA_7 = Claim(MOVING, "convergence.lemma-7-chain", label="Proof of Lemma 7, al
         -W_Q^{t\top}W_K^t\|_2\|X^{(j,:)}\|_2)\le2\tau_0C_x^2d_s\|W_Q^{t'\top}W_K^{t'}-W_Q^{t\top}W_K^t\|_2
         \le2\tau_0C_x^2d_s(\|W_Q^{t'}\|_2\|W_K^{t'}-W_K^t\|_2+\|W_K^t\|_2\|W_Q^{t'}-W_Q^t\|_2)
         \le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)""",
-    name="lines of the Lipschitz bound of attention", relation=AtMost(ascent=False), assumptions=BOUNDS,
+    name="lines of the Lipschitz bound of attention", relation=AtMost(ascent=False), assumptions=[*BOUNDS, TAU_0_POSITIVE],
     uses=("convergence.lemma-7-edelman",),
     doubt=Doubt((
         r"\boldsymbol{W}_{K}^{t'}-\boldsymbol{W}_{Q}^{t\top} \boldsymbol{W}_{K}^{t}\right\|_{2} + \|\boldsymbol{W}_{K}^{t}\|_{2}",
@@ -95,7 +95,7 @@ EQ_6 = Claim(MOVING, "convergence.eq-6-lines", label="Eq. (6), from the third li
         \le\tau_1C_x\sqrt{d_s}\sum_{i=1}^{d_s}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V\|\beta_i^{t'}-\beta_i^t\|_2)
         \le\tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2
         +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))""",
-    name="lines of the Lipschitz bound of the hidden layer", relation=AtMost(ascent=False), assumptions=BOUNDS,
+    name="lines of the Lipschitz bound of the hidden layer", relation=AtMost(ascent=False), assumptions=[*BOUNDS, *SCALES_POSITIVE],
     uses=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
     doubt=Doubt(
         r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} (\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) "

@@ -22,7 +22,7 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, output_weight_gradient
 from verify.matrix import each, frobenius_norm, rational, relu, spectral_norm, sqrt, summed
-from verify.vocabulary import AtMost, Claim, Definition, Doubt, Setting
+from verify.vocabulary import AtMost, Claim, Construction, Definition, Doubt, Setting
 
 SUM = Definition("F_pre with the sum over tokens, as in the proof; the average is d_s times smaller", by=pooling_weight)
 SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
@@ -163,7 +163,8 @@ LEMMA_9.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0
 SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9, third line",
     statement=r"""\le\tau_1\sum_{i=1}^{d_s} \Big(\|(W_V^{t'}-W_V^t)X^\top \beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-
         \beta_i^t)\|_2\Big)""",
-    name="change of the hidden layer, split", assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
+    name="change of the hidden layer, split", assumptions=[Construction("X in R^{d_s x d}, W_V in R^{d_m x d}",
+        shapes={"X": ("d_s", "d"), "W_V": ("d_m", "d")})],
     relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     doubt=Doubt(
         r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} (\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) "

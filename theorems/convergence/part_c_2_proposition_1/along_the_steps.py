@@ -11,7 +11,7 @@ from theorems.convergence.definitions import (
     KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, TINY, TWO_C_1, Bounds, PositiveScale, Theta, sample_bound, stacked,
+    ASSUMPTION_1, SCALES_POSITIVE, TINY, TWO_C_1, Bounds, PositiveScale, Theta, sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.induction import SMALL, Step, TwoSteps, errors_given, loss_falls
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, spectral_norm
@@ -57,7 +57,9 @@ START.mutant("a third of everything", lambda value: value * rational(1, 3))
 U = Claim(CONVERGENCE, "convergence.c2-u-below-one", label="C.2, Eq. (28), in brackets",
     statement=r"\text{Let }u:=\sqrt{1-\gamma\alpha^2/2}\ \dots\ (\text{since }u\in(0,1))",
     name="step size and the rate of the induction", relation=AtMost(left="alpha^2"),
-    assumptions=[ASSUMPTION_1, Definition("C = c_1 c_2 + 2 c_3 l(theta^0) of Eq. (37), C_Q = C_K = C_V = C_O = 1", by=Bounds)],
+    assumptions=[
+        *SCALES_POSITIVE, Assumption("the error ||f(theta^0) - y|| >= 0", nonnegative=lambda error: error),
+        ASSUMPTION_1, Definition("C = c_1 c_2 + 2 c_3 l(theta^0) of Eq. (37), C_Q = C_K = C_V = C_O = 1", by=Bounds)],
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     doubt=Doubt(TWO_C_1, "Eq. (36) prints $c_1$ in two ways; both give the inequality."),
     note=r"""With $\gamma \le 1/C$ the bracket needs $\alpha^2 < 2 C$, and $\alpha > 0$, which Eq. (3) gives unless
@@ -132,6 +134,7 @@ SEGMENT = Claim(CONVERGENCE, "convergence.c2-segment-norms", label="C.2, after E
         \|w_O^{t+\phi}\|_2\le\bar\lambda_O""",
     name="norms of the weights between two steps", relation=AtMost(ascent=False), sizes=SMALL,
     assumptions=[
+        *SCALES_POSITIVE, Assumption("gamma > 0", positive=lambda gamma: gamma),
         ASSUMPTION_1,
         Definition("theta^{t+phi} = theta^t + phi (theta^{t+1} - theta^t), t = 1; Eq. (25) up to t with the least lambdas and the "
                    "largest alpha for which it holds; C_Q, C_K, C_V, C_O the least that Eq. (2) allows", by=TwoSteps),

@@ -38,7 +38,7 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
         z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2))\ [\text{Table
         2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2)]=\rho^2
         z/\bar\lambda_O\ [\text{C.2}]""",
-    assumptions=["all lambdas positive"],
+    assumptions=[Assumption("all lambdas positive", positive=lambda Q, K, V, O: stacked([Q, K, V, O]))],
     name="auxiliary constant of Proposition 1", relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)},
     doubt=Doubt((Z_WITH_O, r"4\tau_0^2 C_x^2 d_s^2 \bar{\lambda}_V^2 \left(\bar{\lambda}_Q^2 + \bar{\lambda}_K^2"),
         r"""Proposition 1 shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2 $\lambda_Q^2$; Table 2

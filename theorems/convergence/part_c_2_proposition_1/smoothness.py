@@ -27,6 +27,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
+from verify.vocabulary.assumptions import Stated
 
 
 class Ends:
@@ -46,8 +47,7 @@ class Ends:
         """df/dtheta at both ends, (N, |theta|), in the arithmetic of tau_1 where plain zeros come back."""
         scales = {"tau_0": self.tau_0, "tau_1": self.tau_1, "pooling": "sum"}
         return [
-            joined(*(jacobian(outputs, name)(self.X, **W, **scales) for name in WEIGHTS))
-            + self.tau_1 * 0
+            joined(*(jacobian(outputs, name)(self.X, **W, **scales) for name in WEIGHTS)) + self.tau_1 * 0
             for W in self.ends
         ]
 
@@ -88,7 +88,7 @@ LOSS_FALLEN = AT_TWO_ENDS.extended(
     "Appendix C.2, Eq. (25) at t",
     assumptions=["l(theta^t) <= l(theta^0), taken with equality (t = 0)", SUM_OVER_TOKENS],
 )
-NORMS_HELD = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
+NORMS_HELD: list[Stated] = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
 OUTPUTS_MOVE = Setting(
     CONVERGENCE,
     "Appendix C.2, Eq. (25) at t + phi and at t",
@@ -304,9 +304,7 @@ class OneStep:
         return concatenate([self.slope_in(name, W) for name in WEIGHTS], axis=1)
 
     def slope_in(self, name: str, W: dict[str, Any]) -> Any:
-        return jacobian(squared_loss, name)(
-            self.X, self.y, **W, tau_0=self.tau_0, tau_1=self.tau_1
-        ).reshape(1, -1)
+        return jacobian(squared_loss, name)(self.X, self.y, **W, tau_0=self.tau_0, tau_1=self.tau_1).reshape(1, -1)
 
     def jump(self) -> Any:
         """||grad l(theta^1) - grad l(theta^0)||_2."""

@@ -93,7 +93,7 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         \Phi=[X_1^\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}""",
     assumptions=[
         r"\beta_{1,n} = softmax(tau_0 X_n^{(1,:)} W_Q^T W_K X_n^T)^T for any given W_Q, W_K",
-        "c > 0 and c_2 > 0 stand for the constants hidden in Theta and in Omega",
+        Assumption("c, c_2 > 0, the constants hidden in Theta and in Omega", positive=lambda c, c_2: stacked([c, c_2])),
     ],
     name="smallest eigenvalue of the expected Gram matrix", relation=AtMost(ascent=False), domains=[],
     expects="refuted", severity="error", correction="convergence.lemma-15-separated",
@@ -175,7 +175,7 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
         }1-\exp(-\Omega((N-1)^{-\hat c})),\ \text{one has }\sqrt{\langle X_k^\top X_k,X_j^\top
         X_j\rangle\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}},\ \forall j\ne k;\quad\text{[in the lemma] with probability
         at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))""",
-    assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
+    assumptions=[Assumption("c_2 > 0, the constant hidden in Omega", positive=lambda c_2: c_2)],
     name="probability of similarity below the threshold",
     relation=AtMost(left="P(a pair misses the threshold), twice", ascent=False), domains=[], expects="refuted",
     severity="error", correction="convergence.lemma-15-t-choice-union",
@@ -294,7 +294,7 @@ EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)", name="feature eige
         \ge\lambda_{\min}(C_{kk})\mathrm{Trace}(B_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
         =\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2
         \ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)""",
-    assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
+    assumptions=[SIMILARITY, Assumption("c > 0, the constant hidden in Theta", positive=lambda c: c)],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
     note=r"""$\lambda_{\min}(X_k X_k^\top) - C_\lambda$ may be 0, since $C_\lambda$ is nothing but a lower bound of it.

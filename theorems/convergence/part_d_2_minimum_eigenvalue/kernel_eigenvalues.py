@@ -16,14 +16,14 @@ from theorems.convergence.definitions import (
 from theorems.convergence.part_c_1_lemmas.constants import NOT_NARROW, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.many_samples import (
-    ASSUMPTION_4, HIDDEN, MANY, MORE_SAMPLES, REPEATING, data_and_constant,
+    ASSUMPTION_4, HIDDEN, MORE_SAMPLES, REPEATING, data_and_constant,
 )  # fmt: skip
 from theorems.convergence.settings import Dimension, Features, Scale, drawn
 from verify.matrix import (
     absolute, concatenate, hadamard, rational, row_sums, singular_values, sqrt, symmetric_eigenvalues, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real
 
 
 def limiting_kernel_of_means(Phi: Features) -> Any:
@@ -38,9 +38,11 @@ LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     statement=r"""N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\
         \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)""",
     assumptions=[
-        "Assumption 1", ASSUMPTION_4, MANY,
-        "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the "
-        "average",
+        ASSUMPTION_4,
+        Definition(
+            "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the average",
+            by=limiting_kernel_of_means,
+        ),
         HIDDEN,
     ],
     name="smallest eigenvalue of the limiting kernel", relation=AtMost(left="c N / (4 d)", ascent=False, signed=True),

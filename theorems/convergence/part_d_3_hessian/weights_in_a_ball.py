@@ -12,7 +12,7 @@ from theorems.convergence.settings import Width, drawn
 from verify.arithmetics import is_tensor
 from verify.matrix import exp, rational
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import AtMost, Claim, Definition, FollowsLaw, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
@@ -20,7 +20,8 @@ Amount = Annotated[Any, Real(0.0, 8.0)]
 LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20", name="norm of weights in a ball",
     statement=r"""w\in\mathbb R^{d_m}\text{ iid }\mathcal N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{with
         probability at least }1-2\exp(-d_m/2):\ \|\tilde w\|_2\le R+3\sqrt{d_m}""",
-    assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
+    assumptions=["entries of w independent standard normal", Assumption("R >= 0", nonnegative=lambda R: R),
+        "for all w~ in the ball at once"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
     note=r"""Tested at the $\tilde w$ of the ball that is farthest from 0, $w (1 + R/\|w\|)$. Far from tight: the exact

@@ -204,8 +204,12 @@ SCALED_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r-scaled", label=
     name="spectral norm when the normalised input is scaled",
     statement=r"""Y=X+\eta(C+\operatorname{MSA}(X)),\ Y'=X+\eta(C'+\operatorname{MSA}(X))=cY,\ c>0\ \Rightarrow\ R'=cR,\
         \Big\|\frac{\partial\operatorname{RMSNorm}(Y')}{\partial X}\Big\|_2=\frac1c\Big\|\frac{\partial
-        \operatorname{RMSNorm}(Y)}{\partial X}\Big\|_2\text{ for }R=\min_i\|Y_{[i,:]}\|,\ R'=\min_i\|Y'_{[i,:]}\|""",
-    assumptions=[NO_ZERO_INPUT],
+        \operatorname{RMSNorm}(Y)}{\partial X}\Big\|_2\text{ for }R=\min_i\|Y_{[i,:]}\|,\ R'=\min_i\|Y'_{[i,:]}\|,\ \eta\ne0""",
+    assumptions=[
+        NO_ZERO_INPUT,
+        Assumption("c > 0", positive=lambda c: c),
+        Assumption(r"\eta \ne 0", positive=lambda eta: eta * eta),
+    ],
     relation=Equal(), of_project=True, corrects="dynamics.sec-5.1-inverse-r", uses=("dynamics.lemma-a.3",),
     note=r"""$X$, the weights and the gains are held and the input of the normalisation is scaled through the injected
         $C' = C + (c-1)Y/\eta$. In general only the bound (14) is inversely proportional to $R$.""")  # fmt: skip
@@ -236,8 +240,12 @@ SCALED_RADIUS.mutant("inverse square of R", "c -> c * c")
 ALONG_AN_AXIS = Definition("one token of norm R along a coordinate axis; tried are k = 1 and k = D", by=eye)
 
 DIRECTION = Claim(DYNAMICS, "dynamics.sec-5.1-inverse-r-direction", label="The spectral norm depends on more than R",
-    statement=r"D\ge2,\ Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
-    assumptions=[ALONG_AN_AXIS, Assumption("D >= 2", sizes=lambda sizes: sizes["D"] >= 2)],
+    statement=r"D\ge2,\ R>0,\ Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
+    assumptions=[
+        ALONG_AN_AXIS,
+        Assumption("D >= 2", sizes=lambda sizes: sizes["D"] >= 2),
+        Assumption("R > 0", positive=lambda radius: radius),
+    ],
     name="spectral norm depends on the token direction", relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
     note=r"For $\gamma = (1, 2)$ the product of $R$ and the norm is 2 along the first axis and 1 along the second.",
 )  # fmt: skip

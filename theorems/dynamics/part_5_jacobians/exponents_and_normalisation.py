@@ -21,7 +21,7 @@ from theorems.dynamics.part_5_jacobians.normalisation_bound import (
 from theorems.dynamics.settings import POSITIVE_BETA, UPDATE, InverseTemperature, Row, Step
 from verify.arithmetics import Constant
 from verify.matrix import (
-    absolute, block_diag, eigenvalues, eye, log, maximum, ones, rational, row_norms, row_sums, spectral_norm,
+    absolute, block_diag, eigenvalues, eye, log, maximum, ones, rational, row_norms, row_sums, spectral_norm, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Size
@@ -246,6 +246,10 @@ CONSENSUS = Setting(
             "X is a rest point of (3) with W^Q W^{K T} = W^V = A", zero=lambda X, A, beta: flow(X, A, eye(2), A, beta)
         ),
         POSITIVE_BETA,
+        Assumption("all tokens are the same", zero=lambda X: X - ones(X.shape[0], 1) @ X[:1]),
+        Assumption("they have unit norm", zero=lambda X: row_sums(X * X) - 1),
+        Assumption("they are an eigenvector of A for the eigenvalue a", zero=lambda X, A, a: X @ A - X * a),
+        Assumption("b is the other eigenvalue of A", zero=lambda A, a, b: trace(A) - a - b),
         Definition(
             "all tokens are one eigenvector of A, in the plane; exponents of (3), per unit of time", by=decay_at_rest
         ),

@@ -34,6 +34,13 @@ def basis_and_condition(W: Any) -> tuple[Any, Any]:
     return V, spectral_norm(V) * spectral_norm(inverse(V))
 
 
+def _gram_in_the_basis(J: Any, W: Any) -> Any:
+    """C^T C for C = V^-1 J V, shape (D, D)."""
+    V, _ = basis_and_condition(W)
+    C = inverse(V) @ J @ V
+    return C.T @ C
+
+
 BASIS = Definition(
     r"V = I + WW^\top: up to a scale and orthogonal factors, which Q absorbs, every regular V", by=basis_and_condition
 )
@@ -53,6 +60,7 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-5.3-sign", label="Section 5.3, text", name=
         negative exponent implies convergence''}""",
     assumptions=[
         Definition(r"x^{(t+1)} = Jx^{(t)}, J = V diag(\mu) V^{-1}, whose exponents are \ln|\mu_i|", by=known_eigenvectors),
+        Assumption("the columns of V are eigenvectors of J", zero=lambda J, V, spectrum: J @ V - V * spectrum),
     ],
     relation=Equal(), sizes={"D": (1, 3)}, exact=True, expects="gap", presumes=("dynamics.sec-5.3-sign-any",),
     correction="dynamics.sec-5.3-sign-linear", uses=("dynamics.eq-89",),
@@ -131,6 +139,8 @@ SIGN_LINEAR = Claim(DYNAMICS, "dynamics.sec-5.3-sign-linear", label="Convergence
     assumptions=[
         BASIS,
         Definition(r"J = cVQV^{-1}", by=contraction_in_a_basis),
+        Assumption(r"c \ge 0", nonnegative=lambda c: c),
+        Assumption(r"V^{-1}JV = cQ with Q^\top Q = I", zero=lambda J, W, c: _gram_in_the_basis(J, W) - eye(J.shape[0]) * (c * c)),
     ],
     name="signals under a uniform contraction", relation=AtMost(), sizes={"D": (1, 3)}, of_project=True,
     corrects="dynamics.sec-5.3-sign",
@@ -199,7 +209,11 @@ HORIZON = 16
 ISOMETRY = Setting(
     DYNAMICS,
     "Section 5.3, isometries in a basis",
-    assumptions=[BASIS, Definition(r"J = VQV^{-1} with Q^\top Q = I", by=isometry_in_a_basis)],
+    assumptions=[
+        BASIS,
+        Definition(r"J = VQV^{-1}", by=isometry_in_a_basis),
+        Assumption(r"V^{-1}JV = Q with Q^\top Q = I", zero=lambda J, W: _gram_in_the_basis(J, W) - eye(J.shape[0])),
+    ],
     sizes={"D": (1, 3)},
     inputs=isometry_in_a_basis,
 )

@@ -229,8 +229,9 @@ SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
 def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
     """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
     M, identity = G - G.T - B @ B.T, eye(G.shape[0])
-    C = (identity + M) @ inverse(identity - M) * (2 * step(signs) - 1)
-    return {"C": C, "V": identity + W @ W.T, "x": x}
+    sigma = 2 * step(signs) - 1
+    C = (identity + M) @ inverse(identity - M) * sigma
+    return {"C": C, "V": identity + W @ W.T, "x": x, "M": M, "B": B, "sigma": sigma}
 
 
 POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
@@ -242,6 +243,12 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
             r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
             r" -1 among them, are semisimple",
             by=contraction_in_a_basis,
+        ),
+        Assumption(r"M + M^\top = -2BB^\top", zero=lambda M, B: M + M.T + B @ B.T * 2),
+        Assumption(r"\sigma = \pm1", zero=lambda sigma: sigma * sigma - 1),
+        Assumption(
+            r"C(I - M) = \sigma(I + M)",
+            zero=lambda C, M, sigma: C * sigma @ (eye(M.shape[0]) - M) - eye(M.shape[0]) - M,
         ),
     ],
     relation=AtMost(), all_sizes=True, hypotheses=(contraction("C", stated="a contraction"),),

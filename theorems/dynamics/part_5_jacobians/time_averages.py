@@ -37,8 +37,8 @@ def handed_on(
     for t, s in enumerate((s_0, s_1, s_2)):
         squares = s * s
         sigma = concatenate([row_sums(squares[:, k:]) for k in range(s.shape[1])], axis=1)
-        jacobians[f"J_{t}"] = (bases[t + 1] * sigma) @ bases[t].T
-    return jacobians
+        jacobians |= {f"J_{t}": (bases[t + 1] * sigma) @ bases[t].T, f"sigma_{t}": sigma}
+    return {**jacobians, **{f"Q_{t}": basis for t, basis in enumerate(bases)}}
 
 
 #: What makes the sentences about time averages true.
@@ -47,6 +47,24 @@ HANDED_ON = Definition(
     " one step stretches are those that the next one stretches, in the same order",
     by=handed_on,
 )
+
+
+def _distance_from_orthogonal(Q_0: Any, Q_1: Any, Q_2: Any, Q_3: Any) -> Any:
+    return concatenate([Q.T @ Q - eye(Q.shape[0]) for Q in (Q_0, Q_1, Q_2, Q_3)], axis=0)
+
+
+def _distance_from_products(
+    J_0: Any, J_1: Any, J_2: Any, Q_0: Any, Q_1: Any, Q_2: Any, Q_3: Any, sigma_0: Any, sigma_1: Any, sigma_2: Any
+) -> Any:
+    steps = ((J_0, Q_1, sigma_0, Q_0), (J_1, Q_2, sigma_1, Q_1), (J_2, Q_3, sigma_2, Q_2))
+    return concatenate([J - (left * sigma) @ right.T for J, left, sigma, right in steps], axis=0)
+
+
+def _drops(sigma_0: Any, sigma_1: Any, sigma_2: Any) -> Any:
+    """sigma_i - sigma_{i+1} and the last one, for every step, shape (3, D)."""
+    rows = [concatenate([sigma[:, :-1] - sigma[:, 1:], sigma[:, -1:]], axis=1) for sigma in (sigma_0, sigma_1, sigma_2)]
+    return concatenate(rows, axis=0)
+
 
 THREE_STEPS = Setting(DYNAMICS, "Section 5.3, three Jacobians", sizes={"D": (1, 3)})
 SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact", inputs=handed_on)
@@ -166,7 +184,12 @@ AVERAGE.mutant("ln of the largest singular value for every i", lambda value: val
 ALIGNED = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average-aligned", label="Section 5.3, where averages are exact",
     statement=r"""J_t=Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top,\ Q_t\text{ orthogonal}\
         \Rightarrow\ \tfrac1{2T}\log\alpha_i^{(T)}=\tfrac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i""",
-    assumptions=[HANDED_ON],
+    assumptions=[
+        HANDED_ON,
+        Assumption("every Q_t is orthogonal", zero=_distance_from_orthogonal),
+        Assumption("J_t is the product stated", zero=_distance_from_products),
+        Assumption(r"\sigma_i(J_t) descending, not negative", nonnegative=_drops),
+    ],
     name="averaged singular values, aligned Jacobians", relation=Equal(), of_project=True,
     note=r"""Compared at $T = 3$ without the logarithms. Exponent by exponent, the maximum among them. For a constant
         positive semi-definite $J$ it is so; for a

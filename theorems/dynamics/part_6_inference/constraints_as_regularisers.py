@@ -164,6 +164,12 @@ def weights_with_an_energy(G: SharedBasis, M: SharedBasis, H: Heads) -> dict[str
     return {"W_Q": queries, "W_K": U, "W_V": queries, "W_O": U.T, "U": U, "N": N, "H": H}
 
 
+def _distance_from_weights_with_an_energy(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, U: Any, N: Any, H: int) -> Any:
+    bases, rows = parts(U, H, 1), parts(N, H, 0)
+    queries = concatenate(each(H, lambda h: bases[h] @ parts(rows[h], H, 1)[h]), axis=1)
+    return concatenate([W_Q - queries, W_V - queries, W_K - U, W_O - U.T], axis=0)
+
+
 CONSTRAINTS_ALL = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-all", label="Section 6.2, with all constraints",
     statement=r"""R=\sum_h\big(\|W_h^VW_h^O-A_h\|_F^2+\|A_h-A_h^\top\|_F^2\big)+\sum_{h<h'}\|A_hA_{h'}\|_F^2,\
         A_h=W_h^QW_h^{K\top}\text{, is 0 exactly if }W_h^VW_h^O=A_h=A_h^\top\text{ and }A_hA_{h'}=O\text{, where
@@ -173,7 +179,8 @@ CONSTRAINTS_ALL = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-all", lab
         HEADS_FIT,
         Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
         Assumption("N is symmetric", zero=lambda N: N - N.T),
-        Definition("N_h is block h of N, and the weights are as stated", by=weights_with_an_energy),
+        Assumption("the weights are as stated, N_h block h of N", zero=_distance_from_weights_with_an_energy),
+        Definition("N_h is block h of N", by=weights_with_an_energy),
     ],
     name="regulariser of weights with an energy", relation=HasStructure(), sizes={"D": (1, 4), "H": (1, 2)},
     exact=True, of_project=True, corrects="dynamics.sec-6.2-energy-constraints", uses=("dynamics.prop-4.2-symmetric",),

@@ -40,6 +40,8 @@ POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, 
         Definition(
             r"x \to \Pi(x + \eta Jx), J = V diag(\lambda) V^T symmetric and constant, \lambda descending", by=known_eigenvectors
         ),
+        Assumption("V is orthogonal", zero=lambda V: V.T @ V - diag(V[0] * 0 + 1)),
+        Assumption(r"\lambda descending", nonnegative=lambda eigenvalues: eigenvalues[:, :-1] - eigenvalues[:, 1:]),
         Assumption("the top k of n eigenvectors, k < n", sizes=lambda sizes: sizes["k"] < sizes["n"]),
         Assumption(r"\eta \ge 0", nonnegative=lambda eta: eta),
         Assumption(

@@ -189,6 +189,12 @@ EQ_19_PER_HEAD.mutant("of the sum of the heads, Eq. (19)", lambda W_V, W_O: asym
 EQ_19_PER_HEAD.mutant("block columns of W^O", "W_O -> W_O.T")
 
 
+def _distance_from_singular_vectors(W: Any, U: Any, V: Any, sigma: Any, small: Any) -> Any:
+    by_values = U[:, :1] @ V[:, :1].T * sigma + U[:, 1:] @ V[:, 1:].T * small
+    grams = concatenate([U.T @ U - eye(2), V.T @ V - eye(2)], axis=0)
+    return concatenate([vec_r(W - by_values), vec_r(grams)], axis=0)
+
+
 EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spectral regulariser",
     statement=r"""R_{\text{Spec}}=\sum\nolimits_{W\in\operatorname{SA}}\left(\sigma^2(W)-1\right)^2+\sum\nolimits_{b\in
         \operatorname{SA}}\|b\|_2^4,\ \sigma(W)\text{ the largest singular value; ``encourages the singular values to be
@@ -199,6 +205,10 @@ EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spect
             "the largest singular value is simple",
             positive=lambda W: squared_norm(W) * squared_norm(W) - determinant(W @ W.T) * 4,
         ),
+        Assumption(
+            r"W = U diag(\sigma, s) V^\top with orthonormal columns of U and V", zero=_distance_from_singular_vectors
+        ),
+        Assumption(r"\sigma > s \ge 0", positive=lambda sigma, small: sigma - small, nonnegative=lambda small: small),
     ],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
     reading=Reading("encourages the singular values to be close to", r"""those just named, the largest of each $W$:

@@ -12,7 +12,7 @@ from theorems.hessian.part_2_background.linear_mlps import (
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from verify.matrix import concatenate, rational, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Definition, Equal, Reading, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape
 
 OtherInputs = Annotated[Any, Shape("N", "h_0")]
 LINEAR_MLP = Setting(
@@ -123,7 +123,12 @@ CONVOLUTIONS = Setting(
         "two_c_1": (2, 4),
         "c_2": (1, 2),
     },
-    where=lambda s: (s["n_out"], s["two_c_0"], s["two_c_1"]) == (s["n"] - 2, 2 * s["c_0"], 2 * s["c_1"]),
+    assumptions=[
+        Assumption(
+            "two kernels of width two: n - 2 outputs, kernels of 2 c_0 and 2 c_1 columns",
+            sizes=lambda s: (s["n_out"], s["two_c_0"], s["two_c_1"]) == (s["n"] - 2, 2 * s["c_0"], 2 * s["c_1"]),
+        )
+    ],
     exact=True,
 )
 

@@ -21,20 +21,13 @@ from theorems.hessian.part_3_structure.whole_hessian import (
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    ATTENTION_LOSS,
-    KeyWeights,
-    Labels,
-    Logits,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    loss_normalisation,
-)
+    ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import (
     absolute, column, concatenate, each, eye, khatri_rao, kron, maximum, ones, rational, softmax, sqrt, total,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Reading, Real
+from verify.vocabulary import AtMost, Claim, Definition, Equal, HasStructure, Reading, Real
 
 Scale = Annotated[Any, Real(0.25, 3.0)]
 LargeScale = Annotated[Any, Real(1.0, 8.0)]
@@ -109,7 +102,7 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
     statement=r"""f\in O(AB)\text{ ``means all entries of } f \text{ are } O(A_{i,j}B_{k,l}) \text{ for any }
         i,j,k,l\text{. Due to their boundedness to } [0,1] \text{, we can ignore the softmax expressions in the
         attention matrix''}""",
-    assumptions=["A = softmax(T), row-wise, for any T"],
+    assumptions=[Definition("A = softmax(T), row-wise, for any T", by=softmax)],
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     reading=Reading((r"are $\mathcal{O}(A_{i,j}B_{k,l})$ for any i, j, k, l", "ignore the softmax expressions"),
@@ -172,7 +165,10 @@ DEGREES = {("Q", "Q"): 6, ("Q", "K"): 6, ("K", "K"): 6, ("V", "Q"): 4, ("V", "K"
 SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
     "Eq. (5)",
     assumptions=[
-        "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says"
+        Definition(
+            "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says",
+            by=softmax,
+        )
     ],
     sizes={"L": (1, 6), "d_V": (1, 2)},
 )
@@ -277,7 +273,7 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
     statement=r"""H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\vdots&O(X^5)&O(X^3)\\\vdots&\vdots&O(X^2)\end{bmatrix}
         \text{ in the order } Q,K,V,\ \text{``omitting the dependence of all the functional Hessian blocks on the
         residual } \delta_{XY}\text{''}""",
-    assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
+    assumptions=[Definition("residual frozen: F - Y is a fixed matrix while X is scaled", by=frozen_functional_blocks)],
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading=Reading(
         (

@@ -21,17 +21,11 @@ from theorems.hessian.part_3_structure.outer_product import (
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    ATTENTION_LOSS,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    loss_normalisation,
-)
+    ATTENTION_LOSS, CLOSED_FORMS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, summed, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, HasStructure
+from verify.vocabulary import Claim, Definition, Equal, HasStructure
 
 Blocks = dict[tuple[str, str], Any]
 #: The order of the blocks in Eq. (3).
@@ -141,7 +135,12 @@ FULL_OUTER = Claim(ALL_BLOCKS, "hessian.full-outer-product", label="Eq. (3), the
         x_l x_l^\top\otimes M_{2,l}W_V W_V^\top M_{2,l}\Big)E_j \text{ for } i,j\in\{Q,K\},\ H_o(W_V,W_j) = \frac{2}{L
         d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K =
         (W_Q\otimes I_{d_V})K_{d_K,d_V}""",
-    assumptions=["x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A"],
+    assumptions=[
+        Definition(
+            "x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A",
+            by=attention_moments,
+        ),
+    ],
     name="whole outer-product Hessian in closed form", relation=Equal(), all_sizes=True,
     uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True)  # fmt: skip
 
@@ -170,7 +169,12 @@ FULL_FUNCTIONAL = Claim(ALL_BLOCKS, "hessian.full-functional", label="Eq. (3), t
         W_K^\top M_{2,l}\otimes \delta_l^\top,\ H_f(W_K,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l M_{2,l}\otimes W_Q^\top
         x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes
         I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}""",
-    assumptions=["delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o"],
+    assumptions=[
+        Definition(
+            "delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o",
+            by=functional_blocks,
+        ),
+    ],
     name="whole functional Hessian in closed form", relation=Equal(), all_sizes=True,
     uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"), of_project=True,
 )  # fmt: skip
@@ -228,7 +232,7 @@ FULL_HESSIAN.mutant("functional part subtracted", "functional -> -functional")
 FULL_HESSIAN.mutant("half of the outer product, as Appendix B.1 scales the value block",
     "outer -> outer * rational(1, 2)")  # fmt: skip
 
-FULL_SYMMETRY = Claim(ATTENTION_LOSS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
+FULL_SYMMETRY = Claim(CLOSED_FORMS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
     statement=r"""
         H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine blocks}""",
     name="symmetry of the closed forms", relation=HasStructure(), all_sizes=True,

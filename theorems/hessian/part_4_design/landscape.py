@@ -8,7 +8,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, second_central_moments, square_loss
 from theorems.hessian.part_3_structure.data_growth import Scale, power
 from theorems.hessian.part_4_design.depth import (
-    STACKED, Depth, KeyStack, QueryStack, ValueStack, deep_linear_attention, diagonal_blocks, fits_and_is_small,
+    SIDE_BY_SIDE, STACKED, Depth, KeyStack, QueryStack, ValueStack, deep_linear_attention, diagonal_blocks, fits_and_is_small,
     layer_weights,
 )  # fmt: skip
 from theorems.hessian.part_4_design.single_matrix import single_matrix_loss
@@ -71,6 +71,7 @@ PRONOUNCED = Claim(HESSIAN, "hessian.sec4.3-pronounced", label="Section 4.3, tex
     assumptions=[
         Definition("D linear self-attention layers, X_l = T_l X_{l-1} W_V^l, F = X_D", by=deep_linear_attention),
         Definition("the MLP is X W_V^1 ... W_V^D, of the same widths", by=layer_weights),
+        SIDE_BY_SIDE,
         Definition("the loss is ||F - Y||_F^2 / (L d_V)", by=square_loss),
     ],
     name="growth with the data, deep attention and deep MLPs", relation=Equal(), sizes=STACKED | {"D": (1, 2)},

@@ -13,10 +13,10 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Setting, subject
+from verify.vocabulary import Claim, Convention, Definition, Doubt, Equal, Setting, subject
 
 Block = tuple[str, str]
-RESIDUAL = "delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"
+RESIDUAL = Definition("delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)", by=vec_r)
 #: Six tokens are reached where the weights are small.
 LONG = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}
 DIAGONAL: list[Block] = [("W_Q", "W_Q"), ("W_K", "W_K"), ("W_V", "W_V")]
@@ -61,7 +61,10 @@ LINEAR_ATTENTION = Setting(
     HESSIAN,
     "Remark 4.1",
     assumptions=[
-        "linear self-attention F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K), that is a = id",
+        Definition(
+            "linear self-attention F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K), that is a = id",
+            by=linear_attention,
+        ),
         SQUARE_LOSS,
         LAYOUT,
     ],
@@ -129,7 +132,12 @@ FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W
 FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Remark 4.1, H_f(Q,K)",
     statement=r"""H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes
         I_{d_V}\big) S\otimes I_{d_K}""",
-    assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
+    assumptions=[
+        Convention(
+            "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
+            by=kron,
+        ),
+    ],
     name="linear attention, functional query-key block", relation=Equal(), all_sizes=True,
     uses=("hessian.eq-2", "hessian.thm-3.2-qk"))  # fmt: skip
 

@@ -11,21 +11,17 @@ from theorems.hessian.part_3_structure.whole_hessian import assembled, logit_fac
 from theorems.hessian.part_4_design.linear_attention import linear_attention
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    LAYOUT,
-    SIZES,
-    SQUARE_LOSS,
-    KeyWeights,
-    Labels,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-    loss_normalisation,
-)
+    LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Claim, Definition, Equal, Reading, Real, Setting, Shape
 
-LINEAR = ["linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", SQUARE_LOSS, LAYOUT]
+LINEAR = [
+    Definition("linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", by=attention_logits),
+    SQUARE_LOSS,
+    LAYOUT,
+]
 
 
 def _layer(w: Any, X: Any) -> Any:
@@ -176,7 +172,7 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
         self-attention definition, the functional Hessian has a block-hollow structure with zero blocks on the diagonal.
         This means that the Hessian blocks are fully defined by the outer-product Hessian, which ensures that they are
         positive-semidefinite''}""",
-    assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
+    assumptions=["square loss", LINEAR[0], Definition("for the softmax: classical self-attention", by=attention)],
     name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     expects="reading", uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,

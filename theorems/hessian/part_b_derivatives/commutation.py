@@ -8,7 +8,7 @@ from theorems.hessian.part_a_kronecker_products.products import Column as Column
 from theorems.hessian.part_a_kronecker_products.products import MbyN, OtherColumn
 from theorems.hessian.settings import IDENTITIES
 from verify.matrix import commutation_matrix, concatenate, eye, indexed, kron, vec_r
-from verify.vocabulary import Claim, Definition, Equal
+from verify.vocabulary import Claim, Construction, Definition, Equal
 
 # -- Lemmas B.2 and B.3 ------------------------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ LEMMA_B2 = Claim(IDENTITIES, "hessian.lem-B.2", label="Lemma B.2, eq. (20), with
     statement=r"""(I_M\otimes K_{N,M})(\operatorname{vec}_r I_M\otimes I_N) = (K_{M,N}\otimes
         I_M)(I_N\otimes\operatorname{vec}_r I_M),\ \text{both with entries } \sum_{m_1',m_2',n_1'}
         \delta_{m_1',m_1,m_2',m_2}\delta_{n_1',n_1,n_2} \text{ at } ((m_1,n_1,m_2),n_2)""",
-    assumptions=["K_{N,M} in R^{MN x MN} is the commutation matrix"],
+    assumptions=[Definition("K_{N,M} in R^{MN x MN} is the commutation matrix", by=commutation_matrix)],
     name="commutation matrix beside a vectorised identity", relation=Equal(), all_sizes=True,
     sizes={"n": (1, 4), "m": (1, 4)}, uses=("hessian.eq-18",),
     note=r"""The sum is $\delta_{m_1,m_2}\delta_{n_1,n_2}$. Both matrices are applied to an arbitrary vector of length
@@ -52,7 +52,7 @@ LEMMA_B3 = Claim(IDENTITIES, "hessian.lem-B.3", label="Lemma B.3 and its chain",
         I_n\otimes I_n) = (A\otimes K_{m,n}(I_n\otimes A))(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes(A\otimes
         I_n) K_{n,n})(\operatorname{vec}_r I_n\otimes I_n) = (A\otimes A\otimes I_n)(I_n\otimes
         K_{n,n})(\operatorname{vec}_r I_n\otimes I_n)""",
-    assumptions=["A in R^{m x n}"],
+    assumptions=[Construction("A in R^{m x n}", shapes={"A": ("m", "n")})],
     name="commutation matrix and a repeated matrix", relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 3)},
     uses=("hessian.eq-13", "hessian.eq-6-10", "hessian.eq-18"))  # fmt: skip
 

@@ -32,8 +32,11 @@ def frozen_jacobians(X: Any, W_Q: Any, W_K: Any, W_V: Any, s: Any) -> list[Any]:
 TOKENS_SCALED = ATTENTION.extended(
     "Appendix B.1.1",
     assumptions=[
-        "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X"
-        " (Section 3 ignores softmax entries)"
+        Definition(
+            "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X"
+            " (Section 3 ignores softmax entries)",
+            by=attention_matrix,
+        )
     ],
     sizes={"L": (1, 6)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24,

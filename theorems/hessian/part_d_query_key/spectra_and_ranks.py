@@ -110,10 +110,13 @@ SYMMETRIC_RANK.mutant("one of them", lambda M: column(1))
 PRODUCT_RANK = Claim(IDENTITIES, "hessian.lem-D.2-proof-product", label="Proof of Lemma D.2, first chain",
     statement=r"""\operatorname{rk}\left(H_o^T(W_{QK},W_{QK})\right) = \operatorname{rk}\left(\frac{1}{d_K}V^\top
         UV\right)\le\min\left(\operatorname{rk}(U),\operatorname{rk}(V^\top)\right)\le\operatorname{rk}(V^\top)""",
-    assumptions=[Definition("V of Remark D.1; U any matrix of its size, d_V^2 x d_V^2", by=V_matrix)],
+    assumptions=[
+        Definition("V of Remark D.1", by=V_matrix),
+        Assumption("U is any d_V^2 x d_V^2 matrix", sizes=lambda sizes: sizes["d_VV"] == sizes["d_V"] ** 2),
+    ],
     name="rank of the outer-product Hessian at the logits, first chain", relation=AtMost(ascent=False),
     sizes={"d_V": (1, 2), "d_K": (1, 3), "a": (1, 3), "d_VV": (1, 4)}, batched=False,
-    where=lambda sizes: sizes["d_VV"] == sizes["d_V"] ** 2, uses=("hessian.rem-D.1-corrected",),
+    uses=("hessian.rem-D.1-corrected",),
     note=r"""Products and ranks are computed exactly, from the entries as drawn. The $U$ of Remark D.1 is one of the matrices that
         are tried, products of two factors of any rank; the factor of the loss that the remark drops does not change a
         rank.""")  # fmt: skip

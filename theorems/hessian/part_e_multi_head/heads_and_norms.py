@@ -11,7 +11,7 @@ from theorems.hessian.part_e_multi_head.multi_head import Dimension, Heads, OneE
 from theorems.hessian.settings import Labels, Tokens
 from verify.matrix import eye, rational, summed, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import AtMost, Claim, Definition, Equal, Reading, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Shape
 
 #: [W_Q^h, W_K^h, W_V^h] side by side, the heads on top of each other.
 HeadWeights = Annotated[Any, Shape("H_d_V", "all", role="query")]
@@ -19,10 +19,13 @@ Factor = Annotated[Any, Real()]
 
 DOMINATES = Claim(HESSIAN, "hessian.sec-E-dominates", label="Appendix E, heading of a paragraph",
     statement=r"""\text{``With an increasing number of heads, the outer-product Hessian dominates the Hessian''}""",
-    assumptions=[Definition("W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}", by=entries_counted)],
+    assumptions=[
+        Definition("W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}", by=entries_counted),
+        Assumption("H divides d_V", sizes=lambda sizes: sizes["d_V"] % sizes["H"] == 0),
+    ],
     name="multi-head attention, domination in number", relation=AtMost(ascent=False),
     sizes={"d_V": (1, 3), "H": (1, 3)},
-    where=lambda sizes: sizes["d_V"] % sizes["H"] == 0 and (sizes["d_V"], sizes["H"]) != (3, 1), expects="reading",
+    expects="reading",
     uses=("hessian.sec-E-sparsity", "hessian.sec-E-inter-head", "hessian.heads-residual-decides"),
     reading=Reading("dominates the Hessian", r"""in number, as the paragraph goes on: the share of entries that $H_o$ does
             not define alone is at most $4/H^2$. Not in norm: for every number of heads there are labels for which
@@ -48,11 +51,12 @@ RESIDUAL = Claim(HESSIAN, "hessian.heads-residual-decides", label="Appendix E, w
         } s; \text{ so for every number of heads and } H_f(G)\ne0 \text{ the norm of } sH_f(G) \text{ exceeds that of }
         H_o \text{ from some } s \text{ on; } W \text{ stands for all weights of all heads}""",
     assumptions=[Definition("F = sum_h A^h X W_V^h, A^h the row-wise softmax of X W_Q^h W_K^hT X^T / sqrt(d_K)",
-        by=layer_of_stack), Definition("the loss is ||F - Y||_F^2 / (L d_V)", by=square_loss)],
+        by=layer_of_stack), Definition("the loss is ||F - Y||_F^2 / (L d_V)", by=square_loss),
+        Assumption("each head has d_V rows [W_Q^h, W_K^h, W_V^h] of 2 d_K + d_V entries, d_K >= 1",
+            sizes=lambda s: s["H_d_V"] == s["H"] * s["d_V"] and s["all"] > s["d_V"] and (s["all"] - s["d_V"]) % 2 == 0)],
     name="multi-head attention, residual and norms", relation=Equal(),
     sizes={"L": (1, 2), "d_V": (1, 2), "H": (1, 3), "H_d_V": (1, 6), "all": (3, 5)},
-    where=lambda s: s["H_d_V"] == s["H"] * s["d_V"] and (s["all"] - s["d_V"]) % 2 == 0 and s["all"] > s["d_V"]
-    and s["H_d_V"] * s["all"] <= 12,
+    where=lambda s: s["H_d_V"] * s["all"] <= 12,
     exact=True, uses=("hessian.eq-2", "hessian.sec-E-inter-head"), of_project=True)  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, loss_normalisation
 from verify.matrix import commutation_matrix, eye, kron, rational, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Real, Setting, Shape, subject
+from verify.vocabulary import Claim, Construction, Equal, Reading, Real, Setting, Shape, subject
 
 OutputWeights = Annotated[Any, Shape("d_V", "d_K")]
 InputWeights = Annotated[Any, Shape("d_K", "d_V")]
@@ -40,10 +40,12 @@ LOW_RANK_VALUES = Setting(
     HESSIAN,
     "Appendix E.1",
     assumptions=[
-        "F = A X W_O W_U with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), W_O in R^{d_V x d_K}, W_U in R^{d_K x d_V}",
+        Construction(
+            "F = M_1 W_O W_U with M_1 = A X, W_O in R^{d_V x d_K}, W_U in R^{d_K x d_V}",
+            shapes={"W_O": ("d_V", "d_K"), "W_U": ("d_K", "d_V")},
+        ),
         SQUARE_LOSS,
         LAYOUT,
-        "M_1 = A X",
     ],
     exact=True,
 )

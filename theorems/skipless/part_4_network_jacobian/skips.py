@@ -168,7 +168,7 @@ def _blocks(X: Any, W: Any, U: Any, skip: int) -> list[torch.Tensor]:
     """J_1, J-hat_1, ..., J_L, J-hat_L of each network of a batch."""
     import torch
 
-    return torch.func.vmap(lambda x, w, u: tuple(stacked_blocks([x], w, u, skip)))(X, W, U)
+    return list(torch.func.vmap(lambda x, w, u: tuple(stacked_blocks([x], w, u, skip)))(X, W, U))
 
 
 def network_conditions(X: Any, W: Any, U: Any, skip: int) -> torch.Tensor:
