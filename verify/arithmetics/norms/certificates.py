@@ -204,7 +204,7 @@ def _subtracted(gap: Any, w: Writer, facts: list[int], depth: int) -> list[list[
     negative = [(m, c) for m, c in gap.terms.items() if c < 0]
     if depth == 0 or not negative:
         return None
-    w.try_one()
+    w.try_one(4)
     monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), text_of(item)))
     options = []
     for fact in facts:
