@@ -122,7 +122,7 @@ class _Replay(Instances):
     def _take(self, steps: Steps, wanted: Any = None) -> bool:
         """Take steps, where they lead on; with what is wanted only where they lead to that bound of the quantity."""
         before = self.value, len(self.steps)
-        self.w.try_one(1 + size_of(self.value) // 25)
+        self.w.try_one(1 + size_of(self.value) // 8)
         if wanted is not None:
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()

@@ -16,7 +16,7 @@ from verify.kernel import bounds as kernel
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
 #: Choices of steps and multipliers that are tried for one claim: beyond, there is no certificate.
-TRIED = 600
+TRIED = 1500
 LARGEST_SIZE = 300
 
 
