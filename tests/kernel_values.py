@@ -49,6 +49,8 @@ class Values:
             return self.scalars[data[0]]
         if kind == "norm":
             A = self.array(next(iter(data[1])), at)
+            if data[0] == "1":
+                return float(np.abs(A).sum())
             return float(np.abs(A).max() if data[0] == "max" else np.linalg.norm(A, KINDS[data[0]]))
         if kind in ("sum", "exp"):
             return float(np.exp(self.number(data[0], at)) if kind == "exp" else self.number(data[0], at))
@@ -59,8 +61,6 @@ class Values:
         if kind in ("sum over", "max over"):
             terms = [self.number(data[1], {**at, data[0]: k}) for k in self._range(data[0])]
             return sum(terms) if kind == "sum over" else max(terms)
-        if kind == "measure" and data[0] == "sum of absolute values":
-            return float(np.abs(self.array(data[1], at)).sum())
         if kind == "measure" and data[0] == "spectral radius":
             return float(np.abs(np.linalg.eigvals(self.array(data[1], at))).max())
         if kind == "measure":

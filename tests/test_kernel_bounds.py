@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 from tests.kernel_values import Values
 from verify.kernel import bounds
 from verify.kernel import quantities as q
-from verify.kernel.bounds import HEADS, RULES, Reader, check, statement
+from verify.kernel.bound_rules import HEADS, RULES
+from verify.kernel.bounds import Reader, check, statement
 from verify.kernel.quantities import Index, number
 from verify.kernel.refusal import Refused
 
@@ -116,7 +118,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         return t.reader.table[t.matrix("X", "m", "n", t.add("index", "i", t.add("size", "k")))]
 
     B, C, S, R, Y = of("B", "n", "k"), of("C"), of("S", "n", "n"), of("R", "n", "n"), of("Y", "n", "n")
-    half = [number(3) * number(bounds.HALF), number(-1) * number(bounds.HALF)]
+    half = [number(3) * number(Fraction(1, 2)), number(-1) * number(Fraction(1, 2))]
     two_kinds: list[tuple[str, Callable[[Table, str], list[Any]]]] = [
         ("triangle inequality", lambda t, kind: [kind, A(t), C(t)]),
         ("sum over an index", lambda t, kind: [kind, index(t, "k"), sample(t)]),
@@ -125,6 +127,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         ("block", lambda t, kind: [kind, A(t), number(0), number(1)]),
         ("blocks", lambda t, kind: [kind, A(t), C(t)]),
         ("stack", lambda t, kind: [kind, index(t, "k"), sample(t)]),
+        ("stack of one length", lambda t, kind: [kind, index(t, "k"), sample(t)]),
         ("exponentials of skew matrices", lambda t, kind: [kind, S(t), R(t)]),
         ("rotation by its mean", lambda t, kind: [kind, A(t), S(t), Y(t)]),
         ("rotation by its mean, reversed", lambda t, kind: [kind, A(t), S(t), Y(t)]),
@@ -181,7 +184,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
 
 
 def rule_of(case: str) -> str:
-    return case.split(" (")[0]
+    return case.split(" (", maxsplit=1)[0]
 
 
 def test_every_rule_has_a_case() -> None:
@@ -227,7 +230,9 @@ WRONG: dict[str, Wrong] = {
         "exponentials of skew matrices", ["max", t.matrix("S", "n", "n"), t.matrix("R", "n", "n")],
     ),
     "a mean of what does not rotate": lambda t: ("mean of rotations", [t.matrix("Y", "n", "n")]),
-    "a Gram matrix of what does not rotate": lambda t: ("Gram matrix of a rotation", ["2", t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")]),
+    "a Gram matrix of what does not rotate": lambda t: (
+        "Gram matrix of a rotation", ["2", t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")],
+    ),
     "columns that are not declared orthonormal": lambda t: ("orthonormal", [t.matrix("B", "n", "k")]),
     "no assumption of orthonormal columns": lambda t: ("orthonormal by assumption", [t.matrix("B", "n", "k")]),
     "a direction of any length": lambda t: ("unit direction", [t.matrix("A", "m", "n")]),
@@ -457,7 +462,7 @@ def test_an_expression_names_only_earlier_ones() -> None:
 
 
 def test_statements_are_compared_in_normal_form() -> None:
-    table, certificate = product()
+    _, certificate = product()
     other = copy.deepcopy(certificate)
     other["parts"][0]["steps"] = []
     assert statement(other) == statement(certificate)
@@ -489,7 +494,7 @@ def test_normal_forms_agree_with_numbers() -> None:
         found = table.reader.table[place]
         assert np.allclose(values.array(found), wanted)
         assert np.allclose(values.array(found.T), wanted.T)
-        assert found.T.T == found
+        assert found == found.T.T
         for kind, size in (
             ("2", np.linalg.norm(wanted, 2)),
             ("F", np.linalg.norm(wanted)),
@@ -513,6 +518,6 @@ def test_signs_are_those_that_are_certain() -> None:
     m, x, z = table.value("size", "m"), table.value("scalar", "x"), table.value("scalar", "z")
     assert q.is_nonnegative(m - number(1)) and not q.is_nonnegative(m - number(2))
     assert q.is_nonnegative(m * m - m) and not q.is_nonnegative(x) and q.is_nonnegative(x * x) and q.is_nonnegative(z)
-    root = number(2) ** bounds.HALF
+    root = number(2) ** Fraction(1, 2)
     assert q.is_nonnegative(root - number(1)) and not q.is_nonnegative(root - number(2))
-    assert q.is_nonnegative(m**bounds.HALF - number(1)) and not q.is_positive(z) and q.is_positive(z + number(1))
+    assert q.is_nonnegative(m ** Fraction(1, 2) - number(1)) and not q.is_positive(z) and q.is_positive(z + number(1))

@@ -68,7 +68,7 @@ CONSTANTS.mutant(
 NORMALISED = Claim(SMALL, "norms.normalisation-jacobian", label="Derivative of normalised rows",
     statement=r"\partial\frac{y}{\|y\|} = \frac{1}{\|y\|}\Big(I - \frac{y^\top y}{\|y\|^2}\Big)\text{ for every row}",
     assumptions=[Assumption("no row vanishes", positive=lambda Y: row_norms(Y))], name="derivative of the normalisation of rows",
-    relation=Equal(), sizes=("m", "n"))  # fmt: skip
+    relation=Equal(), sizes=("m", "n"), all_sizes=True)  # fmt: skip
 
 
 @NORMALISED.formula

@@ -71,7 +71,7 @@ COVARIANCE.mutant("half, as of the spectral norm", lambda value: value * rationa
 BLOCKS = Claim(SMALL, "norms.blocks-of-rows", label="Blocks of rows", name="blocks of rows of a product with diagonal blocks",
     statement=r"""(I\otimes C)\operatorname{blockdiag}(S_1, \dots, S_m)(P\otimes Q)\text{ has the blocks of rows }P_i\otimes
         CS_iQ""",
-    relation=Equal(), sizes=("m", "n", "p"), exact=True)  # fmt: skip
+    relation=Equal(), sizes=("m", "n", "p"), exact=True, all_sizes=True)  # fmt: skip
 
 
 def _inner(T: Any, U: Any, i: Any) -> Any:

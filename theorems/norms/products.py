@@ -99,7 +99,7 @@ RADIUS.mutant("largest entry", "spectral_norm(A) -> largest(A)")
 
 ROW_NORMS = Claim(RULES, "norms.rows", label="Norms of rows", name="norms of rows and of normalised rows",
     statement=r"\big\|(\|a_1\|, \dots, \|a_m\|)\big\| = \|A\|_F,\qquad \|A\|_F = \sqrt m \text{ for unit rows}",
-    assumptions=[NONZERO], relation=Equal(), sizes=("m", "n"))  # fmt: skip
+    assumptions=[NONZERO], relation=Equal(), sizes=("m", "n"), all_sizes=True)  # fmt: skip
 
 
 @ROW_NORMS.formula

@@ -78,7 +78,7 @@ GRAM.mutant("no identity", "L.T @ L - eye(S.shape[0]) -> L.T @ L")
 GRAM.mutant("the rotation itself", "expm(S) - eye(S.shape[0]) -> expm(S)")
 
 MEAN = Claim(SMALL, "norms.mean-of-rotations", label="Mean of rotations", name="the exponential less the identity, factored",
-    statement=r"e^A - I = AF = FA,\quad F = \int_0^1e^{tA}\,dt", relation=Equal(), sizes=("n",))  # fmt: skip
+    statement=r"e^A - I = AF = FA,\quad F = \int_0^1e^{tA}\,dt", relation=Equal(), sizes=("n",), all_sizes=True)  # fmt: skip
 
 
 @MEAN.formula

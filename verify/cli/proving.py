@@ -31,7 +31,7 @@ def add_commands(commands: Any) -> None:
     proving.add_argument(
         "--certificate",
         action="store_true",
-        help="write the certificates of identities down, in certificates.jsonl.xz of the paper's folder",
+        help="write the certificates of proofs down, in certificates.jsonl.xz of the paper's folder",
     )
     proving.set_defaults(command=_prove)
 
@@ -107,22 +107,26 @@ def _keep(registry: Registry, globs: list[str]) -> int:
 
 
 def _keep_certificates(registry: Registry, globs: list[str]) -> int:
+    from verify.checks.bound_proofs import prove_bound_claim
     from verify.checks.certified import certified, keep
+    from verify.checks.certified_bounds import certified_bound
     from verify.checks.proofs import prove_claim
 
-    chosen = [
-        claim for claim in registry.matching(*globs) if claim.all_sizes and not isinstance(claim.relation, AtMost)
-    ]
+    chosen = [claim for claim in registry.matching(*globs) if claim.all_sizes]
     if not chosen:
-        raise InputError("claims", "an identity that is marked as proved for all sizes", repr(" ".join(globs)))
+        raise InputError("claims", "one that is marked as proved for all sizes", repr(" ".join(globs)))
     lines: dict[str, str | None] = {}
     refused = 0
     for claim in chosen:
-        proof = prove_claim(claim)
-        found = certified(claim, proof) if proof.proved else None
+        if isinstance(claim.relation, AtMost):
+            bound = prove_bound_claim(claim, with_mutants=False)
+            found, reason = certified_bound(claim, bound) if bound.proved else None, bound.reason
+        else:
+            proof = prove_claim(claim)
+            found, reason = certified(claim, proof) if proof.proved else None, proof.reason
         lines[claim.id] = found.line if found is not None and found.problem is None else None
         if found is None:
-            print(f"! {claim.id}  not proved: {proof.reason}")
+            print(f"! {claim.id}  not proved: {reason}")
         elif found.problem is not None:
             refused += 1
             print(f"! {claim.id}  {found.problem}")
@@ -130,5 +134,7 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
             print(f"  {claim.id}  no certificate: {found.details['missing']}")
     for path, count in keep(registry, lines).items():
         print(f"{path}: {count} certificates")
-    print(f"{sum(line is not None for line in lines.values())} of {len(chosen)} have a certificate that the checker accepts")
+    print(
+        f"{sum(line is not None for line in lines.values())} of {len(chosen)} have a certificate that the checker accepts"
+    )
     return 1 if refused else 0

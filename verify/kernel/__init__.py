@@ -1,16 +1,18 @@
 """The checker of certificates: plain Python that imports nothing else of ours and searches for nothing.
 
-`check` reads one certificate as docs/certificates.md has it and says what it proves, or raises `Refused`.
+`check` reads one certificate as docs/certificates.md and docs/certificates-bounds.md have it and says what it proves, or
+raises `Refused`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from verify.kernel.bounds import check as check_bound
 from verify.kernel.identities import Accepted, check_identity
 from verify.kernel.refusal import Refused
 
-CHECKERS = {"identity": check_identity}
+CHECKERS = {"identity": check_identity, "bound": check_bound}
 
 
 def check(certificate: Any) -> Accepted:

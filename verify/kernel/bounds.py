@@ -5,340 +5,14 @@ Nothing is searched for: which rule, of which matrices, and why the final compar
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verify.kernel import quantities as q
-from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
+from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, two
+from verify.kernel.identities import Accepted
+from verify.kernel.quantities import Index, Matrix, Scalar, number
 from verify.kernel.refusal import Refused
-
-HALF = Fraction(1, 2)
-PROPERTIES = (
-    "is symmetric", "is skew", "has orthonormal columns", "has orthonormal rows", "has singular values at most 1",
-    "has Frobenius norm at most 1", "has unit rows", "has a symmetric part without positive eigenvalues",
-)  # fmt: skip
-
-
-def two(A: Matrix) -> Scalar:
-    return norm("2", A)
-
-
-def fro(A: Matrix) -> Scalar:
-    return norm("F", A)
-
-
-def big(A: Matrix) -> Scalar:
-    return norm("max", A)
-
-
-# -- expressions -------------------------------------------------------------------------------------------------------
-
-
-def concatenated(*blocks: Matrix) -> Matrix:
-    """Blocks on top of each other."""
-    total = sum((A.rows for A in blocks[1:]), blocks[0].rows)
-    found, start = q.zeros(total, blocks[0].columns), number(0)
-    for A in blocks:
-        found, start = found + q.embedding(total, A.rows, start) @ A, start + A.rows
-    return found
-
-
-def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
-    """A matrix of which only rules say something."""
-    if kind not in OPAQUE:
-        raise Refused(f"no matrix {kind!r}")
-    return q.atom(kind, rows, columns, *data)
-
-
-OPAQUE = (
-    "ones", "permutation", "unit", "row norms", "projection", "rows as diagonals", "rows as outer products", "iterate", "derivative",
-    "mean of rotations", "variances", "without column", "numbers", "exponential differential", "softmax differential",
-    "iterate differential", "normalised differential",
-)  # fmt: skip
-
-MEASURES = ("spectral radius", "largest shift of singular values", "largest column sum", "largest row sum",
-            "total of exponentials", "sum of absolute values", "mean of exponentials")  # fmt: skip
-
-HEADS: dict[str, Callable[..., Any]] = {
-    # scalars
-    "+": lambda *parts: sum(parts[1:], parts[0]),
-    "*": lambda first, *rest: _product(first, *rest),
-    "exp": lambda x: q.generator("exp", x) if x.terms else number(1),
-    "abs": q.absolute,
-    "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
-    "norm": norm,
-    "entry": lambda A: q.generator("entry", A),
-    "measure": lambda name, *of: q.generator("measure", name, *of) if name in MEASURES else None,
-    "value": lambda name, *of: q.generator("value", name, *of),
-    "max": lambda *values: q.largest(values),
-    "max over": lambda index, value: q.over("max over", index, value),
-    "sum over": lambda index, value: q.over("sum over", index, value),
-    # matrices
-    "zeros": q.zeros,
-    "identity": q.identity,
-    "sum": lambda *terms: sum((A.times(c) for c, A in zip(terms[2::2], terms[3::2], strict=True)), terms[1].times(terms[0])),
-    "product": lambda first, *rest: _product(first, *rest),
-    "transpose": lambda A: A.T,
-    "entrywise": lambda A, B: q.bilinear("entrywise", A, B),
-    "kronecker": lambda A, B: q.bilinear("kronecker", A, B),
-    "diagonal": lambda v: q.linear("diagonal", v, v.rows, v.rows),
-    "reshape": lambda A, rows, columns: q.linear("reshape", A, rows, columns),
-    "rows": q.selected,
-    "part": lambda index: ("part", index),  # where the part of rows that has this number begins
-    "embedding": q.embedding,
-    "concatenate": concatenated,
-    "stack": lambda index, A: q.linear("stack", A, index.size * A.rows, A.columns, index),
-    "block diagonal": lambda index, A: q.linear("block diagonal", A, index.size * A.rows, index.size * A.columns, index),
-    "sum of matrices": lambda index, A: q.linear("sum over", A, A.rows, A.columns, index),
-    "function": lambda name, A: _function(name, A),
-    "opaque": opaque,
-}
-
-
-def _product(first: Any, *rest: Any) -> Any:
-    for other in rest:
-        first = first @ other if isinstance(first, Matrix) else first * other
-    return first
-
-
-def _function(name: str, A: Matrix) -> Matrix:
-    if name not in (*q.ENTRYWISE, *q.ROWWISE, "exponential", "inverse"):
-        raise Refused(f"no function {name!r}")
-    return q.applied(name, A)
-
-
-# -- rules -------------------------------------------------------------------------------------------------------------
-
-Instance = tuple[Any, ...]  # left and right side, and conditions
-
-
-def is_skew(S: Matrix) -> bool:
-    return S.T == S.times(number(-1))
-
-
-def has(A: Matrix, property: str) -> bool:
-    """Whether a matrix is an input that is declared to have a property."""
-    item = q.single_atom(A, "input")
-    return item is not None and property in item
-
-
-def covariance(t: Matrix) -> Matrix:
-    """diag(p) - p^T p for the softmax row p of one row of logits."""
-    p = q.applied("softmax", t)
-    return HEADS["diagonal"](p.T) - p.T @ p
-
-
-def covariances(T: Matrix) -> Matrix:
-    p, size = q.applied("softmax", T), T.rows * T.columns
-    return opaque("rows as diagonals", size, size, p) - opaque("rows as outer products", size, size, p)
-
-
-def rotation(S: Matrix) -> Matrix:
-    return q.applied("exponential", S)
-
-
-RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
-    "triangle inequality": (
-        "||A + B + ...|| <= ||A|| + ||B|| + ...",
-        lambda kind, *terms: (norm(kind, sum(terms[1:], terms[0])), sum((norm(kind, A) for A in terms), number(0))),
-    ),
-    "sum over an index": (
-        "||sum_i A_i|| <= sum_i ||A_i||",
-        lambda kind, i, A: (norm(kind, HEADS["sum of matrices"](i, A)), q.over("sum over", i, norm(kind, A))),
-    ),
-    "sum of rows": (
-        "||1^T A|| <= sum_i ||row i of A||",
-        lambda kind, i, A: (
-            norm(kind, q.atom("ones", number(1), A.rows) @ A),
-            q.over("sum over", i, norm(kind, q.selected(A, i, number(1)))),
-            i.size == A.rows and i not in A.free,
-        ),
-    ),
-    "product": ("||AB||_2 <= ||A||_2 ||B||_2", lambda A, B: (two(A @ B), two(A) * two(B))),
-    "product, left": ("||AB||_F <= ||A||_2 ||B||_F", lambda A, B: (fro(A @ B), two(A) * fro(B))),
-    "product, right": ("||AB||_F <= ||A||_F ||B||_2", lambda A, B: (fro(A @ B), fro(A) * two(B))),
-    "number among the factors": (
-        "||A c B|| <= |c| ||AB|| for a number c",
-        lambda kind, A, c, B: (norm(kind, A @ c @ B), fro(c) * norm(kind, A @ B), c.rows == c.columns == number(1)),
-    ),
-    "Kronecker product": (
-        "||A (x) B|| <= ||A|| ||B||",
-        lambda kind, A, B: (norm(kind, q.bilinear("kronecker", A, B)), norm(kind, A) * norm(kind, B)),
-    ),
-    "spectral at most Frobenius": ("||A||_2 <= ||A||_F", lambda A: (two(A), fro(A))),
-    "rank": ("||AB||_F <= sqrt(r) ||AB||_2 for r columns of A", lambda A, B: (fro(A @ B), A.columns**HALF * two(A @ B))),
-    "largest entry": ("max|A| <= ||A||_2", lambda A: (big(A), two(A))),
-    "largest of all entries": ("||A||_F <= sqrt(m n) max|A|", lambda A: (fro(A), (A.rows * A.columns) ** HALF * big(A))),
-    "block": (
-        "some of the rows have no larger norm than all",
-        lambda kind, A, start, count: (norm(kind, q.selected(A, start, count)), norm(kind, A)),
-    ),
-    "blocks": (
-        "||[A; B; ...]||^2 <= ||A||^2 + ||B||^2 + ...",
-        lambda kind, *parts: (
-            norm(kind, concatenated(*parts)),
-            sum((norm(kind, A) ** 2 for A in parts), number(0)) ** HALF,
-            kind in ("2", "F"),
-        ),
-    ),
-    "stack": (
-        "||[A_1; ...; A_n]||^2 <= sum_i ||A_i||^2",
-        lambda kind, i, A: (
-            norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
-        ),
-    ),
-    "block diagonal": (
-        "||diag(A_1, ..., A_n)||_2 <= max_i ||A_i||_2",
-        lambda i, A: (two(HEADS["block diagonal"](i, A)), q.over("max over", i, two(A))),
-    ),
-    "softmax row": ("||softmax(T)||_F <= sqrt(m)", lambda T: (fro(q.applied("softmax", T)), T.rows**HALF)),
-    "largest weight": ("max softmax(T) <= 1", lambda T: (big(q.applied("softmax", T)), number(1))),
-    "softmax is 1/2-Lipschitz": (
-        "||softmax(S) - softmax(T)||_F <= ||S - T||_F / 2",
-        lambda S, T: (fro(q.applied("softmax", S) - q.applied("softmax", T)), number(HALF) * fro(S - T)),
-    ),
-    "covariance of a softmax row": (
-        "||diag(p) - p^T p||_2 <= 1/2 for a softmax row p",
-        lambda t: (two(covariance(t)), number(HALF), t.rows == number(1)),
-    ),
-    "relu": (
-        "||relu(A) - relu(B)|| <= ||A - B||, Frobenius norms or largest entries",
-        lambda kind, A, B: (norm(kind, q.applied("relu", A) - q.applied("relu", B)), norm(kind, A - B), kind in ("F", "max")),
-    ),
-    "gate": (
-        "||A o step(B)|| <= ||A||, Frobenius norms or largest entries",
-        lambda kind, A, B: (norm(kind, q.bilinear("entrywise", A, q.applied("step", B))), norm(kind, A), kind in ("F", "max")),
-    ),
-    "open gates": ("||step(A)||_F <= sqrt(m n)", lambda A: (fro(q.applied("step", A)), (A.rows * A.columns) ** HALF)),
-    "absolute values": ("||(|A|)||_F <= ||A||_F", lambda A: (fro(q.applied("absolute", A)), fro(A))),
-    "entrywise product": ("||A o B||_2 <= ||A||_2 ||B||_2", lambda A, B: (two(q.bilinear("entrywise", A, B)), two(A) * two(B))),
-    "entrywise product, largest": (
-        "||A o B||_F <= max|A| ||B||_F",
-        lambda A, B: (fro(q.bilinear("entrywise", A, B)), big(A) * fro(B)),
-    ),
-    "exponential of a skew matrix": (
-        "||exp(S)||_2 <= 1 for skew S",
-        lambda S: (two(rotation(S)), number(1), is_skew(S)),
-    ),
-    "exponentials of skew matrices": (
-        "||exp(S) - exp(R)|| <= ||S - R|| for skew S and R",
-        lambda kind, S, R: (norm(kind, rotation(S) - rotation(R)), norm(kind, S - R), is_skew(S) and is_skew(R) and kind in ("2", "F")),
-    ),
-    "antisymmetric product": (
-        "||A B^T - B A^T||_2 <= ||[A, B]||_2^2",
-        lambda A, B: (two(A @ B.T - B @ A.T), two(concatenated(A.T, B.T)) ** 2),
-    ),
-    "orthonormal": (
-        "||W||_2 <= 1 for W with orthonormal columns or rows, or singular values at most 1",
-        lambda W: (two(W), number(1), any(has(W, p) for p in PROPERTIES[2:5])),
-    ),
-    "unit direction": ("||D||_F <= 1 for a unit direction D", lambda D: (fro(D), number(1), has(D, PROPERTIES[5]))),
-    "unit rows": ("||U||_F <= sqrt(m) for U with unit rows", lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]))),
-    "normalised rows": ("m rows of length 1", lambda A: (fro(q.applied("normalised rows", A)), A.rows**HALF)),
-    "projection": (
-        "||I - a^T a / ||a||^2||_2 <= 1",
-        lambda a: (two(opaque("projection", a.columns, a.columns, a)), number(1), a.rows == number(1)),
-    ),
-    "permutation": ("||P||_2 <= 1", lambda P: (two(P), number(1), q.single_atom(P, "permutation") is not None)),
-    "mean of rotations": ("||int_0^1 exp(t S) dt||_2 <= 1 for skew S", lambda S: (two(mean(S)), number(1), is_skew(S))),
-    "rotation by its mean": (
-        "exp(S) - I = S int_0^1 exp(t S) dt",
-        lambda kind, A, S, B: (norm(kind, A @ (rotation(S) - q.identity(S.rows)) @ B), norm(kind, A @ S @ mean(S) @ B)),
-    ),
-    "rotation by its mean, reversed": (
-        "exp(S) - I = int_0^1 exp(t S) dt S",
-        lambda kind, A, S, B: (norm(kind, A @ (rotation(S) - q.identity(S.rows)) @ B), norm(kind, A @ mean(S) @ S @ B)),
-    ),
-    "Gram matrix of a rotation": (
-        "D + D^T + D^T D = A R^T (A^T A - I) R A^T for D = A R A^T, R = exp(S) - I, skew S",
-        lambda kind, A, S: (norm(kind, gram_defect(A, rotation(S) - q.identity(S.rows))), norm(kind, gram_factored(A, rotation(S) - q.identity(S.rows))), is_skew(S)),
-    ),
-    "Cauchy-Schwarz": (
-        "sum_i ||a_i|| <= sqrt(m) ||A||_F for the rows a_i of A",
-        lambda i, A: (
-            q.over("sum over", i, fro(q.selected(A, i, number(1)))), A.rows**HALF * fro(A), i.size == A.rows and i not in A.free,
-        ),
-    ),
-    "squares of rows": (
-        "sum_i ||a_i||^2 <= ||A||_F^2 for the rows a_i of A",
-        lambda i, A: (
-            q.over("sum over", i, fro(q.selected(A, i, number(1))) ** 2), fro(A) ** 2, i.size == A.rows and i not in A.free,
-        ),
-    ),
-    "sum of absolute values": (
-        "sum_i |e_i| is the sum of all entries of |e| for a column e",
-        lambda i, A: (
-            q.over("sum over", i, fro(q.selected(A, i, number(1)))), total(A),
-            i.size == A.rows and i not in A.free and A.columns == number(1),
-        ),
-    ),
-    "Cauchy-Schwarz for all entries": ("sum_ij |A_ij| <= sqrt(m n) ||A||_F", lambda A: (total(A), (A.rows * A.columns) ** HALF * fro(A))),
-    "softmax in the 1-norm": (
-        "sum_ij |softmax(S) - softmax(T)|_ij <= m max|S - T|",
-        lambda S, T: (total(q.applied("softmax", S) - q.applied("softmax", T)), S.rows * big(S - T)),
-    ),
-    "iterate of a normalised matrix": (
-        "||iterate||_2 <= 1 of M -> M p(M^T M) from M / (||M||_F + e), e >= 0, where |s p(s^2)| <= 1 on [0, 1]",
-        lambda M, e, count, *p: (
-            two(opaque("iterate", M.rows, M.columns, M.times((fro(M) + e) ** -1), count, *p)), number(1),
-            q.is_nonnegative(e) and keeps_unit_interval(p),
-        ),
-    ),
-    "iterate of a contraction": (
-        "||iterate||_2 <= 1 of M -> M p(M^T M) from M with singular values at most 1, where |s p(s^2)| <= 1 on [0, 1]",
-        lambda M, count, *p: (
-            two(opaque("iterate", M.rows, M.columns, M, count, *p)), number(1),
-            any(has(M, known) for known in PROPERTIES[2:5]) and keeps_unit_interval(p),
-        ),
-    ),
-    "largest over an index": ("a_i <= max_i a_i", lambda i, value: (value, q.over("max over", i, value))),
-    "covariances of softmax rows": (
-        "||blockdiag(diag(p_i) - p_i^T p_i)||_2 <= 1/2 for the rows p_i of a softmax",
-        lambda T: (two(covariances(T)), number(HALF)),
-    ),
-    "root of a sum of squares": (
-        "a <= sqrt(a^2 + b) for b >= 0",
-        lambda a, b: (a, (a**2 + b) ** HALF, q.is_nonnegative(b)),
-    ),
-    "Weyl": ("|sigma_i(A) - sigma_i(B)| <= ||A - B||_2", lambda A, B: (q.generator("measure", "largest shift of singular values", A, B), two(A - B))),
-    "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (q.generator("measure", "spectral radius", A), two(A))),
-}  # fmt: skip
-
-
-def total(A: Matrix) -> Scalar:
-    return q.generator("measure", "sum of absolute values", A)
-
-
-def bernstein(coefficients: list[Fraction]) -> list[Fraction]:
-    """The coefficients of a polynomial in the Bernstein basis of its degree: it is nowhere on [0, 1] below the least."""
-    n = len(coefficients) - 1
-    return [sum((Fraction(math.comb(k, j), math.comb(n, j)) * coefficients[j] for j in range(k + 1)), Fraction(0)) for k in range(n + 1)]
-
-
-def odd(p: Sequence[Scalar]) -> list[Fraction]:
-    """The coefficients of s p(s^2) by the powers of s."""
-    return [Fraction(0) if k % 2 == 0 else p[k // 2].terms.get(frozenset(), Fraction(0)) for k in range(2 * len(p))]
-
-
-def keeps_unit_interval(p: Sequence[Scalar]) -> bool:
-    """Whether |s p(s^2)| <= 1 on [0, 1]."""
-    return all(c.number() is not None for c in p) and all(abs(c) <= 1 for c in bernstein(odd(p)))
-
-
-def mean(S: Matrix) -> Matrix:
-    return opaque("mean of rotations", S.rows, S.columns, S)
-
-
-def gram_defect(A: Matrix, R: Matrix) -> Matrix:
-    D = A @ R @ A.T
-    return D + D.T + D.T @ D
-
-
-def gram_factored(A: Matrix, R: Matrix) -> Matrix:
-    return A @ R.T @ (A.T @ A - q.identity(A.columns)) @ R @ A.T
-
 
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
@@ -384,7 +58,10 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
             compare(q.replaced(a, largest, table[member]), b, why, facts, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
-        instead, holds = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative"), power[0] == "exp"
+        instead, holds = (
+            number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative"),
+            power[0] == "exp",
+        )
         compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], facts, table)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
@@ -401,8 +78,29 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 FORMAT = 1
-KEYS = {"format", "kind", "claim", "sizes", "scalars", "inputs", "table", "nonzero", "assumptions", "orthonormal", "parts"}
-ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, RecursionError, AssertionError)
+KEYS = {
+    "format",
+    "kind",
+    "claim",
+    "sizes",
+    "scalars",
+    "inputs",
+    "table",
+    "nonzero",
+    "assumptions",
+    "orthonormal",
+    "parts",
+}
+ERRORS = (
+    TypeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ZeroDivisionError,
+    RecursionError,
+    AssertionError,
+)
 
 
 class Assumed(NamedTuple):
@@ -456,14 +154,19 @@ class Reader:
         return self.table[item] if isinstance(item, int) and 0 <= item < len(self.table) else item
 
 
-def check(certificate: dict[str, Any]) -> None:
+def check(certificate: dict[str, Any]) -> Accepted:
     """Accept a certificate of a bound; raise `Refused` where it proves nothing."""
     try:
         reader, assumed = _read(certificate)
         for part in certificate["parts"]:
             _check_part(part, assumed, reader.table)
+        sides = [reader.table[part[side]] for side in ("left", "right") for part in certificate["parts"]]
+        rules = sorted({step["rule"] for part in certificate["parts"] for step in part["steps"]})
     except ERRORS as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
+    count = [len(side.terms) for side in sides]
+    half = len(count) // 2
+    return Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(rules), ())
 
 
 def statement(certificate: dict[str, Any]) -> Any:
@@ -471,7 +174,11 @@ def statement(certificate: dict[str, Any]) -> Any:
     reader, assumed = _read(certificate)
     sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
     declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
-    return *declared, assumed, [tuple(None if place is None else reader.table[place] for place in item) for item in sides]
+    return (
+        *declared,
+        assumed,
+        [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
+    )
 
 
 def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
@@ -484,7 +191,9 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
             reader.nonzero.add(reader.table[place])
     if not certificate["parts"]:
         raise Refused("a certificate without parts")
-    return reader, Assumed(*([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal")))
+    return reader, Assumed(
+        *([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal"))
+    )
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: list[Any]) -> None:
@@ -506,7 +215,7 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: list[A
     """The value with a quantity replaced by what a rule says that it is at most."""
     if not {"rule", "arguments"} <= step.keys() <= {"rule", "arguments", "reasons", "outside"}:
         raise Refused("a step has a rule, arguments and perhaps reasons and what it stands outside of")
-    kept = {q.only_generator(table[place])[1] for place in step.get("outside", [])}
+    kept = {g for place in step.get("outside", []) for monomial in table[place].terms for g, _ in monomial}
     arguments = [table[item] if isinstance(item, int) else item for item in step["arguments"]]
     if step["rule"] == "comparison":
         compare(value, arguments[0], step["reasons"], assumed.facts, table)
@@ -522,7 +231,9 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: list[A
     return q.replaced(value, quantity, right * c**-1, kept)
 
 
-def instance(rule: str, arguments: list[Any], reasons: Any, assumed: Assumed, table: list[Any]) -> tuple[Scalar, Scalar]:
+def instance(
+    rule: str, arguments: list[Any], reasons: Any, assumed: Assumed, table: list[Any]
+) -> tuple[Scalar, Scalar]:
     """Both sides of what a step says."""
     if rule == "largest of several":
         left, right = arguments

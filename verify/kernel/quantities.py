@@ -300,7 +300,9 @@ def over(kind: str, index: Index, value: Scalar) -> Scalar:
     found = Scalar({})
     for monomial, c in value.terms.items():
         fixed = Scalar({frozenset(item for item in monomial if index not in free_in(item[0])): abs(c)})
-        moving = Scalar({frozenset(item for item in monomial if index in free_in(item[0])): Fraction(1 if c > 0 else -1)})
+        moving = Scalar(
+            {frozenset(item for item in monomial if index in free_in(item[0])): Fraction(1 if c > 0 else -1)}
+        )
         if kind == "max over" and not is_nonnegative(fixed):
             fixed, moving = number(1), value
         found = found + (fixed * index.size * moving if moving.number() else fixed * generator(kind, index, moving))
@@ -319,7 +321,9 @@ class Matrix:
         self.rows, self.columns = rows, columns
         self.terms = {word: c for word, c in terms.items() if c.terms}
         self.key = (rows, columns, frozenset(self.terms.items()))
-        self.free = frozenset().union(*(free_in(_datum(a)) for w in self.terms for a in w), *(c.free for c in self.terms.values()))
+        self.free = frozenset().union(
+            *(free_in(_datum(a)) for w in self.terms for a in w), *(c.free for c in self.terms.values())
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Matrix) and self.key == other.key)
@@ -397,7 +401,7 @@ def applied(name: str, A: Matrix) -> Matrix:
 def linear(kind: str, A: Matrix, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
     """What is linear in a matrix, a family over an index among the data; what does not depend on that stands outside."""
     found, index = zeros(rows, columns), next((item for item in data if isinstance(item, Index)), None)
-    if kind == "sum over" and index not in A.free:
+    if kind == "sum over" and index is not None and index not in A.free:
         return A.times(index.size)
     for word, c in A.terms.items():
         for monomial, d in c.terms.items():
@@ -501,7 +505,10 @@ def _met(last: Any, first: Any) -> Matrix | None:
 
 
 def norm(kind: str, A: Matrix) -> Scalar:
-    """A norm, "2", "F" or "max" (the largest absolute value of an entry), as a multiple of one that A, -A and A^T share."""
+    """A norm, "2", "F", "max" or "1" (the largest absolute value of an entry, and the sum of all), as a multiple of one that
+    A, -A and A^T share."""
+    if kind not in ("2", "F", "max", "1"):
+        raise Refused(f"no norm {kind!r}")
     if not A.terms:
         return number(0)
     if number(1) in (A.rows, A.columns) and (kind == "2" or A.rows == A.columns):
@@ -510,11 +517,16 @@ def norm(kind: str, A: Matrix) -> Scalar:
     core = A.divided(content)
     size = absolute(content)
     if (item := single_atom(core, "ones")) is not None:
-        return size * (number(1) if kind == "max" else (A.rows * A.columns) ** Fraction(1, 2))
+        entries = A.rows * A.columns
+        return size * (number(1) if kind == "max" else entries if kind == "1" else entries ** Fraction(1, 2))
     if set(core.terms) == {()} and kind in ("2", "F"):
         return size * (number(1) if kind == "2" else A.rows ** Fraction(1, 2))
     for rearranged, other in (("reshape", kind), ("diagonal", {"2": "max", "F": "F"}.get(kind, ""))):
-        if (kind, rearranged) != ("2", "reshape") and other and all(len(w) == 1 and w[0][0] == rearranged for w in core.terms):
+        if (
+            (kind, rearranged) != ("2", "reshape")
+            and other
+            and all(len(w) == 1 and w[0][0] == rearranged for w in core.terms)
+        ):
             inner = None
             for (item,), c in core.terms.items():
                 inner = item[-1].times(c) if inner is None else inner + item[-1].times(c)
@@ -528,7 +540,7 @@ def content_of(A: Matrix) -> Scalar:
     """A monomial, with a positive coefficient, that divides all coefficients."""
     terms = [(dict(m), c) for d in A.terms.values() for m, c in d.terms.items()]
     shared = {}
-    for g, e in terms[0][0].items():
+    for g in terms[0][0]:
         exponents = [m.get(g, Fraction(0)) for m, _ in terms]
         least = min(exponents, key=abs)
         if all(least * other > 0 for other in exponents):

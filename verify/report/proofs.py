@@ -72,6 +72,10 @@ def certificate_text(certificate: dict[str, Any]) -> str:
         return f"not certified: {certificate['missing']}"
     if "refused" in certificate:
         return f"refused: {certificate['refused']}"
+    if "inequalities" in certificate:
+        count, steps = certificate["inequalities"], certificate["steps"]
+        rules = f", by the rules {', '.join(certificate['rules'])}" if certificate["rules"] else ""
+        return f"accepted, inequalities: {count}, steps: {steps}{rules}"
     left, right = (certificate["terms"][side] for side in ("left", "right"))
     rests = [f"the rules {', '.join(certificate['rules'])}"] * bool(certificate["rules"])
     rests += [f"the hypotheses {'; '.join(certificate['hypotheses'])}"] * bool(certificate["hypotheses"])

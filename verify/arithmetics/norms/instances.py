@@ -1,0 +1,431 @@
+"""Which instances of the checker's rules may stand for a step of a derivation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes, rules
+from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, norm
+from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
+from verify.arithmetics.norms.spectra import rotation_less_identity
+from verify.arithmetics.norms.world import Node
+from verify.kernel import bound_rules, quantities
+
+Steps = list[tuple[str, list[Any]]]
+ONE = quantities.number(1)
+
+
+class Instances:
+    """Instances for the inequality whose right side has the generators `kept`."""
+
+    w: Writer
+    facts: list[int]
+    kept: set[Any]
+
+    # -- instances of rules --------------------------------------------------------------------------------------------
+
+    def _instances(self, g: Any, step: Any) -> Iterator[Steps]:
+        """Steps of the checker that may stand for one step of the derivation."""
+        rule, bound = step.rule, step.bound
+        atom = self.w.known.atoms.get(step.quantity)
+        if rule == "definition of the largest":
+            yield from self._below_a_largest(step)
+        elif rule == "assumption":
+            quantity = self.w.scalar(step.quantity)
+            for fact in self.facts:
+                yield [("assumption", [fact, quantity])]
+        elif rule == "Cauchy-Schwarz" and atom is not None:
+            inner = atom.payload[0].parts[0] if atom.payload[0].kind == "absolute" else atom.payload[0]
+            yield [("Cauchy-Schwarz for all entries", [self.w.node(inner)])]
+        elif rule == "softmax in the 1-norm" and atom is not None:
+            terms = [part for _, part in nodes.terms_of(atom.payload[0].parts[0])]
+            yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
+        elif rule == "Weyl" and atom is not None:
+            yield [("Weyl", list(map(self.w.node, atom.payload)))]
+        elif rule == "spectral radius" and atom is not None:
+            yield [("spectral radius", [self.w.node(atom.payload[0])])]
+        elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
+            pass
+        elif atom is not None and atom.kind in NORMS:
+            yield from self._of_norm(KINDS[atom.kind], atom.payload[0], rule, bound)
+
+    def _below_a_largest(self, step: Any) -> Iterator[Steps]:
+        for symbol in step.bound.free_symbols & self.w.known.atoms.keys():
+            atom = self.w.known.atoms[symbol]
+            if atom.kind == "largest of":
+                values = list(map(self.w.scalar, atom.payload))
+                for place in range(len(values)):
+                    yield [("one of several", [values[place], *values[:place], *values[place + 1 :]])]
+            if atom.kind == "largest over":
+                yield [("largest over an index", [self.w.index(atom.payload[0]), self.w.scalar(atom.payload[1])])]
+            if atom.kind == "root":
+                terms = sympy.Add.make_args(atom.payload[0])
+                for term in terms:
+                    rest = self.w.scalar(sympy.Add(*(other for other in terms if other != term)))
+                    yield [("root of a sum of squares", [self.w.scalar(sympy.sqrt(term)), rest])]
+
+    def _of_norm(self, kind: str, node: Node, rule: str, bound: Any) -> Iterator[Steps]:
+        w, A = self.w, self.w.node(node)
+        names = rule.split("; ")
+        if node.kind == "transpose":
+            yield from self._of_norm(kind, node.parts[0], rule, bound)
+        inner = [w.node(part) for part in node.parts]
+        plain = {
+            "spectral at most Frobenius": [("spectral at most Frobenius", [A])],
+            "largest entry": [("largest entry", [A])],
+            "largest of all entries": [("largest of all entries", [A])],
+            "unit direction": [("unit direction", [A])],
+            "unit rows": [("unit rows", [A]), ("normalised rows", inner)],
+            "permutation": [("permutation", [A])],
+            "projection": [("projection", inner)],
+            "absolute values": [("absolute values", inner)],
+            "softmax row": [("softmax row", inner), ("largest weight", inner)],
+            "Kronecker product": [("Kronecker product", [kind, *inner])],
+        }  # fmt: skip
+        for one in plain.get(rule, ()):
+            yield [one]
+        if rule == "product":
+            yield from self._product(kind, node, w.value(w.scalar(bound)))
+        elif rule == "sum over an index" and node.kind == "product":
+            i = rules.unused_index(node.parts[0].shape[1], node)
+            yield [("sum of rows", [kind, w.index(i), w.node(nodes.product(node.parts[1:]))])]
+        elif rule == "block" and node.kind in ("rows", "part"):
+            yield [("block", [kind, inner[0], w.start(node), w.scalar(node.shape[0])])]
+        elif rule == "blocks" and node.kind == "concatenate":
+            yield [("blocks", [kind, *self._without_content(w.value(A), inner)])]
+        elif rule == "blocks" and node.kind == "stack":
+            yield from self._stacks(kind, w.index(node.data[0]), *inner)
+        elif rule == "block diagonal" and node.kind == "block diagonal":
+            yield [("block diagonal", [w.index(node.data[0]), *inner])]
+        elif rule == "rank":
+            yield [("rank", [A, w.add("identity", w.scalar(node.shape[1]))])]
+            yield [("rank", [w.add("identity", w.scalar(node.shape[0])), A])]
+        elif rule == "gate" and node.kind == "entrywise":
+            for gate, other in (node.parts, node.parts[::-1]):
+                flipped = gate.parts[0] if gate.kind == "transpose" else gate
+                if flipped.kind == "step":
+                    argument = w.node(flipped.parts[0])
+                    yield [("gate", [kind, w.node(other), w.transposed(argument) if flipped is not gate else argument])]
+        elif rule == "gate" and node.kind == "step":
+            yield [("open gates", inner)]
+        elif rule == "relu" and node.kind == "relu":
+            yield [("relu", [kind, inner[0], w.add("zeros", *map(w.scalar, node.shape))])]
+        elif rule == "entrywise product":
+            yield [("entrywise product", inner)]
+            yield [("entrywise product, largest", inner)]
+            yield [("entrywise product, largest", inner[::-1])]
+        elif rule in ("orthonormal", "contraction"):
+            yield [("orthonormal", [A])]
+            yield [("orthonormal by assumption", [A])]
+            for frame in w.frames:
+                start = w.scalar(0)
+                for block in frame.parts:
+                    count = w.scalar(block.shape[0])
+                    yield [
+                        ("block", ["2", w.node(frame), start, count]),
+                        ("orthonormal by assumption", [w.node(frame)]),
+                    ]
+                    start = w.add("+", start, count)
+        elif rule == "exponential of a skew matrix" and node.kind == "exponential":
+            yield [("exponential of a skew matrix", inner)]
+        elif rule == "iterated polynomial":
+            multiple, core = nodes.single(node.parts[0])
+            offset = sympy.expand(1 / multiple - norm(FROBENIUS, core))
+            data = list(map(w.scalar, node.data))
+            if w.known.atoms.keys() & offset.free_symbols:
+                yield [("iterate of a contraction", [inner[0], *data])]
+            else:
+                yield [("iterate of a normalised matrix", [w.node(core), w.scalar(offset), *data])]
+        elif rule == "mean of rotations" and node.kind == "mean of rotations":
+            yield [("mean of rotations", inner)]
+        elif rule == "mean of rotations":
+            yield from self._rotations_by_means(kind, node)
+        elif node.kind == "sum over" and rule == "sum over an index":
+            scaled = w.add("sum", w.scalar(node.data[1]), inner[0])
+            yield [("sum over an index", [kind, w.index(node.data[0]), scaled])]
+        elif node.kind == "product" and rule == "number among the factors":
+            yield from self._number_among(kind, node)
+        elif node.kind == "sum":
+            yield from self._of_sum(kind, node, names, bound)
+
+    def _product(self, kind: str, node: Node, bound: Any) -> Iterator[Steps]:
+        count = len(node.parts)
+        runs = [(0, 0)] + [(a, b) for a in range(count) for b in range(a + 2, count + 1) if b - a < count]
+        for a, b in runs:
+            pieces = [*node.parts[:a], *([nodes.product(node.parts[a:b])] if b else []), *node.parts[b:]]
+            values = [self.w.value(self.w.node(piece)) for piece in pieces]
+            if kind == "2" and bound_rules.multiplied(*map(bound_rules.two, values)) == bound:
+                yield self._split(pieces, None)
+            for place in range(len(pieces)) if kind == "F" else ():
+                norms = [(bound_rules.fro if k == place else bound_rules.two)(value) for k, value in enumerate(values)]
+                if bound_rules.multiplied(*norms) == bound:
+                    yield self._split(pieces, place)
+
+    def _split(self, pieces: list[Node], place: int | None) -> Steps:
+        """One factor after another of a product; `place` is that of the Frobenius norm."""
+        found: Steps = []
+        for k in range(len(pieces) - 1):
+            rule = "product" if place is None or k > place else "product, left" if k < place else "product, right"
+            sides = self.w.node(pieces[k]), self.w.node(nodes.product(pieces[k + 1 :]))
+            found.append((rule, [self._core(side) for side in sides]))
+        return found
+
+    def _number_among(self, kind: str, node: Node) -> Iterator[Steps]:
+        def whole(factors: Any, size: Any) -> int:
+            return self.w.node(nodes.product(factors)) if factors else self.w.add("identity", self.w.scalar(size))
+
+        for start, stop in itertools.combinations(range(len(node.parts) + 1), 2):
+            if node.parts[start].shape[0] == 1 == node.parts[stop - 1].shape[1]:
+                A, B = whole(node.parts[:start], 1), whole(node.parts[stop:], 1)
+                yield [("number among the factors", [kind, A, whole(node.parts[start:stop], 1), B])]
+
+    def _rotations_by_means(self, kind: str, node: Node) -> Iterator[Steps]:
+        w = self.w
+        places = [k for k, factor in enumerate(node.parts) if rotation_less_identity(factor) is not None]
+        for first in {1: (False, True), 2: (True,)}.get(len(places), ()):
+            found: Steps = []
+            parts = list(node.parts)
+            for place in reversed(places):
+                A = rotation_less_identity(parts[place])
+                assert A is not None
+                sides = [
+                    w.node(nodes.product(side)) if side else w.add("identity", w.scalar(A.shape[0]))
+                    for side in (parts[:place], parts[place + 1 :])
+                ]
+                reversed_ = first == (place == places[0])
+                name = "rotation by its mean, reversed" if reversed_ else "rotation by its mean"
+                found.append((name, [kind, sides[0], w.node(A), sides[1]]))
+                pair = [nodes.of("mean of rotations", A), A]
+                parts[place : place + 1] = pair if reversed_ else pair[::-1]
+            yield found
+
+    # -- sums ----------------------------------------------------------------------------------------------------------
+
+    def _of_sum(self, kind: str, node: Node, names: list[str], bound: Any) -> Iterator[Steps]:
+        w, terms = self.w, nodes.terms_of(node)
+        if names == ["covariance of a softmax row"]:
+            for part in node.parts:
+                if part.kind == "diagonal" and rules.is_softmax_column(part.parts[0]):
+                    yield [("covariance of a softmax row", [w.node(part.parts[0].parts[0].parts[0])])]
+                if part.kind == "rows as diagonals" and part.parts[0].kind == "softmax":
+                    yield [("covariances of softmax rows", [w.node(part.parts[0].parts[0])])]
+            return
+        if names == ["antisymmetric product"]:
+            for part in node.parts:
+                for split in range(1, len(part.parts)):
+                    A, B = nodes.product(part.parts[:split]), nodes.transposed(nodes.product(part.parts[split:]))
+                    yield [("antisymmetric product", [w.node(A), w.node(B)])]
+                    yield [("antisymmetric product", [w.node(B), w.node(A)])]
+            return
+        if names == ["exponential of a skew matrix"]:
+            for part in node.parts:
+                if part.kind == "exponential":
+                    zeros = w.add("zeros", *map(w.scalar, part.shape))
+                    yield [("exponentials of skew matrices", [kind, w.node(part.parts[0]), zeros])]
+        if names == ["softmax is 1/2-Lipschitz"]:
+            for part in node.parts:
+                part = part.parts[0] if part.kind == "transpose" else part
+                if part.kind == "softmax":
+                    zeros = w.add("zeros", *map(w.scalar, part.shape))
+                    yield [("softmax is 1/2-Lipschitz", [w.node(part.parts[0]), zeros])]
+        if names == ["Gram matrix of a rotation"]:
+            for part in node.parts:
+                factors = nodes.factors_of(part)
+                if len(factors) == 3 and (S := rotation_less_identity(factors[1])) is not None:
+                    yield [("Gram matrix of a rotation", [kind, w.node(factors[0]), w.node(S)])]
+            return
+        yield from self._by_pieces(kind, node, bound)
+        pairs, rest = rules._pairing(terms)
+        found = [list(self._difference(kind, A, B)) for _, A, B in pairs]
+        summands = [w.add("sum", w.scalar(c), w.node(A), w.scalar(-c), w.node(B)) for c, A, B in pairs]
+        summands += [w.add("sum", w.scalar(c), w.node(A)) for c, A in rest]
+        if len(pairs) == 1 and not rest and pairs[0][1].kind in ("product", "entrywise"):
+            summands = []
+        cores = self._without_content(w.value(w.node(node)), summands)
+        first: Steps = [("triangle inequality", [kind, *cores])] if len(summands) > 1 else []
+        for choice in itertools.islice(itertools.product(*found), 64):
+            yield [*first, *(step for steps in choice for step in steps)]
+
+    def _by_pieces(self, kind: str, node: Node, bound: Any) -> Iterator[Steps]:
+        """||A|| <= sum of the norms of pieces that a bound is the sum of, where they add up to A with some signs."""
+        w, A, pieces = self.w, self.w.value(self.w.node(node)), []
+        for term in sympy.Add.make_args(sympy.expand(bound)):
+            quantity = [s for s in term.free_symbols if s in w.known.atoms and w.known.atoms[s].kind in NORMS]
+            for symbol in quantity:
+                piece = w.known.atoms[symbol].payload[0]
+                c = sympy.cancel(term / symbol)
+                if symbol in c.free_symbols:
+                    return
+                options = [(sign * c, turned) for sign in (1, -1) for turned in (piece, nodes.transposed(piece))
+                           if turned.shape == node.shape]  # fmt: skip
+                pieces.append([w.add("sum", w.scalar(d), w.node(turned)) for d, turned in options])
+        if not 0 < len(pieces) <= 3:
+            return
+        for choice in itertools.islice(itertools.product(*pieces), 1024):
+            values = [w.value(place) for place in choice]
+            if sum(values[1:], values[0]) == A:
+                yield [("triangle inequality", [kind, *self._without_content(A, choice)])]
+
+    def _without_content(self, A: Any, places: Iterable[int]) -> list[int]:
+        """Matrices that add up to A, less a factor of A that may vanish."""
+        content = quantities.content_of(A)
+        if quantities.is_positive(content):
+            return list(places)
+        return [self.w.matrix(self.w.value(place).divided(content)) for place in places]
+
+    def _core(self, place: int) -> int:
+        """A matrix less a factor that may vanish."""
+        A = self.w.value(place)
+        return self._without_content(A, [place])[0] if A.terms else place
+
+    def _difference(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
+        """Steps from ||A - B|| for nodes of like form."""
+        w = self.w
+        if A.kind == B.kind == "transpose":
+            A, B = A.parts[0], B.parts[0]
+        inner = [w.node(X.parts[0]) if X.parts else -1 for X in (A, B)]
+        if A.kind == B.kind == "softmax":
+            if kind == "2":
+                minus = w.add("sum", w.scalar(1), w.node(A), w.scalar(-1), w.node(B))
+                yield [("spectral at most Frobenius", [minus]), ("softmax is 1/2-Lipschitz", inner)]
+            yield [("softmax is 1/2-Lipschitz", inner)]
+        if A.kind == "softmax" and B.kind == "ones":
+            yield [("softmax is 1/2-Lipschitz", [inner[0], w.add("zeros", *map(w.scalar, A.parts[0].shape))])]
+        if A.kind == B.kind == "relu":
+            yield [("relu", [kind, *inner])]
+        if A.kind == B.kind == "exponential":
+            yield [("exponentials of skew matrices", [kind, *inner])]
+        if A.kind == "exponential" and B.kind == "identity":
+            zeros = w.add("zeros", *map(w.scalar, A.shape))
+            yield [("exponentials of skew matrices", [kind, inner[0], zeros])]
+        if A.kind == B.kind and A.kind in ("rows", "part") and A.data == B.data:
+            minus = w.node(nodes.minus(A.parts[0], B.parts[0]))
+            yield [("block", [kind, minus, w.start(A), w.scalar(A.shape[0])])]
+        if A.kind == B.kind == "sum over" and A.data == B.data:
+            minus = w.add("sum", w.scalar(A.data[1]), inner[0], w.scalar(-A.data[1]), inner[1])
+            yield [("sum over an index", [kind, w.index(A.data[0]), minus])]
+        if A.kind == B.kind and A.kind in ("product", "entrywise"):
+            yield from self._telescoped(kind, A, B)
+        if A.kind == B.kind and A.kind in ("diagonal", "reshape", "stack", "concatenate", "block diagonal"):
+            yield []  # they are linear, which the checker knows
+        pieces = [w.node(A), w.add("sum", w.scalar(-1), w.node(B))]
+        yield [("triangle inequality", [kind, *pieces])]
+
+    def _telescoped(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
+        for pieces in piece_lists(A, B):
+            if len(pieces) == 1:
+                yield []
+            if len(pieces) > 1:
+                whole = self.w.value(self.w.node(nodes.minus(A, B)))
+                yield [("triangle inequality", [kind, *self._without_content(whole, map(self.w.node, pieces))])]
+
+    # -- what no step of a derivation says -----------------------------------------------------------------------------
+
+    def _own(self, g: Any) -> Iterator[Steps]:
+        if g[0] == "sum over":
+            yield from self._of_sum_over(g[1], g[2])
+        if g[0] == "norm":
+            for A in sorted(g[2], key=text_of):
+                if (family := family_of(A)) is not None:
+                    kind, index, inner = family
+                    if kind == "stack":
+                        yield from self._stacks(g[1], self.w.place_of(index), self.w.matrix(inner))
+                        continue
+                    yield [("sum over an index", [g[1], self.w.place_of(index), self.w.matrix(inner)])]
+            weights = [
+                item
+                for A in sorted(g[2], key=text_of)
+                if (item := quantities.single_atom(A, "softmax")) and not item[1]
+            ]
+            for item in weights:
+                yield [("largest weight" if g[1] == "max" else "softmax row", [self.w.matrix(item[4])])]
+        if g[0] == "norm" and g[1] == "2":
+            A = any_of(g[2])
+            if (item := quantities.single_atom(A, "exponential")) is not None:
+                yield [("exponential of a skew matrix", [self.w.matrix(item[4])])]
+
+    def _stacks_of(self, g: Any) -> Iterator[Steps]:
+        for A in sorted(g[2], key=text_of) if g[0] == "norm" else ():
+            if (family := family_of(A)) is not None and family[0] == "stack":
+                yield from self._stacks(g[1], self.w.place_of(family[1]), self.w.matrix(family[2]))
+
+    def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
+        names = ["stack of one length", "stack"]
+        for name in names[::-1] if any(g[0] == "sum over" for g in self.kept) else names:
+            yield [(name, [kind, index, inner])]
+
+    def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
+        i = self.w.place_of(index)
+        for monomial in body.terms:
+            rows = [(h, e, A) for h, e in monomial if (A := row_source(h, index)) is not None]
+            for _, e, A in rows:
+                total = {h for m in bound_rules.total(A).terms for h, _ in m}
+                if len(monomial) == 1 and e == 1 and total & self.kept:
+                    yield [("sum of absolute values", [i, self.w.matrix(A)])]
+                if len(monomial) == 1 and e in (1, 2):
+                    name = "Cauchy-Schwarz" if e == 1 else "squares of rows"
+                    yield [(name, [i, self.w.matrix(A)])]
+            for h, _ in monomial:
+                if not (len(rows) == 1 and h == rows[0][0]) and index in quantities.free_in(h):
+                    yield [("largest over an index", [i, self.w.of_generator(h)])]
+            for h, _, _ in rows:
+                yield [("largest over an index", [i, self.w.of_generator(h)])]
+
+
+def piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:
+    """Matrices that add up to A - B, one for each factor in which two products differ."""
+    if A.kind == "entrywise":
+        for (p, s), (r, t) in itertools.product((A.parts, A.parts[::-1]), (B.parts, B.parts[::-1])):
+            yield [nodes.hadamard(nodes.minus(p, r), s), nodes.hadamard(r, nodes.minus(s, t))]
+        return
+    left, right = rules.shared_ends(A.parts, B.parts)
+    inner = slice(left, len(A.parts) - right), slice(left, len(B.parts) - right)
+    found = [(A.parts[inner[0]], B.parts[inner[1]], A.parts[:left], A.parts[len(A.parts) - right :])]
+    if (groups := nodes.grouped(A.parts, B.parts)) is not None:
+        found.insert(0, (tuple(groups[0]), tuple(groups[1]), (), ()))
+    for ours, theirs, before, after in found:
+        if len(ours) != len(theirs):
+            continue
+        places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
+        for first, second in ((theirs, ours), (ours, theirs)):
+            yield [
+                nodes.product([*before, *first[:k], nodes.minus(ours[k], theirs[k]), *second[k + 1 :], *after])
+                for k in places
+            ]
+
+
+def row_source(g: Any, index: Any) -> Any:
+    """A where a generator is the Euclidean norm of row i of A, which has as many rows as the index values."""
+    if g[:2] != ("norm", "F"):
+        return None
+    for X in sorted(g[2], key=text_of):
+        if X.rows != ONE or not all(w and (w[0][0], w[0][1], *w[0][4:]) == ("embedding", True, index) for w in X.terms):
+            continue
+        if any(index in c.free for c in X.terms.values()):
+            continue
+        total = next(iter(X.terms))[0][3]
+        A = quantities.zeros(total, X.columns)
+        for word, c in X.terms.items():
+            A = A + (quantities.identity(total) @ quantities.Matrix(total, X.columns, {word[1:]: c}))
+        if index not in A.free and index.size == total:
+            return A
+    return None
+
+
+def family_of(A: Any) -> Any:
+    """The kind, the index and B where a matrix is a sum, or a stack, of the B over an index."""
+    items = [word[0] for word in A.terms if len(word) == 1]
+    if len(items) < len(A.terms) or len({(item[0], item[1], *item[4:5]) for item in items}) != 1:
+        return None
+    kind, turned = items[0][:2]
+    if kind not in ("sum over", "stack") or turned:
+        return None
+    index, first = items[0][4:]
+    inner = quantities.zeros(first.rows, first.columns)
+    for (item,), c in A.terms.items():
+        inner = inner + item[5].times(c)
+    return kind, index, inner

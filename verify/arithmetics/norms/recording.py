@@ -1,0 +1,329 @@
+"""Expressions of derivations as certificates have them: a table in which each stands once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, SPECTRAL
+from verify.arithmetics.norms.world import Index, Node, World
+from verify.kernel import bound_rules, quantities
+from verify.kernel import bounds as kernel
+
+KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
+FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
+#: Choices of steps and multipliers that are tried for one claim: beyond, there is no certificate.
+TRIED = 1500
+LARGEST_SIZE = 300
+
+
+class NotCertified(Exception):
+    """A derivation has a part that no certificate says yet; the text says which."""
+
+
+class Writer:
+    """The table of a certificate: expressions of a derivation, each once."""
+
+    def __init__(self, known: World) -> None:
+        self.known = known
+        self.entries: list[list[Any]] = []
+        self.places: dict[Any, int] = {}
+        self.inputs: dict[str, list[str]] = {}
+        self.scalars: dict[str, str] = {}
+        self.sizes: set[str] = set()
+        self.nonzero: set[int] = set()
+        self.tried = 0
+        self.stated = False
+        self.reader = kernel.Reader([], self.scalars, self.inputs)
+        self.reader.sizes = self.sizes
+        self._of_nodes: dict[int, int] = {}
+        self._of_scalars: dict[Any, int] = {}
+
+    def try_one(self, weight: int = 1) -> None:
+        """Count a choice; raise `NotCertified` where there have been too many."""
+        self.tried += weight
+        if self.tried > TRIED:
+            raise NotCertified(f"none within a weight of {TRIED}")
+
+    def add(self, *entry: Any) -> int:
+        key = tuple(entry)
+        if key not in self.places:
+            self.reader.table.append(self.reader.read(list(entry)))
+            self.places[key] = len(self.entries)
+            self.entries.append(list(entry))
+        return self.places[key]
+
+    def value(self, place: int) -> Any:
+        return self.reader.table[place]
+
+    # -- scalars -------------------------------------------------------------------------------------------------------
+
+    def scalar(self, value: Any) -> int:
+        value = sympy.sympify(value)
+        if value not in self._of_scalars:
+            self._of_scalars[value] = self._scalar(value)
+        return self._of_scalars[value]
+
+    def _scalar(self, value: Any) -> int:
+        if value.is_Rational:
+            return self.add("q", int(value.p), int(value.q))
+        if value in self.known.atoms:
+            return self._quantity(value)
+        if value.is_Symbol:
+            if value.is_integer and value.is_positive:
+                self.sizes.add(value.name)
+                return self.add("size", value.name)
+            self.scalars[value.name] = (
+                "positive" if value.is_positive else "nonnegative" if value.is_nonnegative else "real"
+            )
+            return self.add("scalar", value.name)
+        if value.is_Add or value.is_Mul:
+            return self.add("+" if value.is_Add else "*", *map(self.scalar, value.args))
+        if isinstance(value, sympy.exp):
+            return self.add("exp", self.scalar(value.args[0]))
+        if isinstance(value, sympy.Abs):
+            return self.add("abs", self.scalar(value.args[0]))
+        if value.is_Pow and value.exp.is_Rational:
+            return self.power(self.scalar(value.base), value.exp)
+        if value.is_Pow and value.base.is_Rational and value.base > 0:
+            c, exponent = value.exp.as_coeff_Mul()
+            whole = self.add("power", self.scalar(value.base), self.scalar(exponent))
+            return self.power(whole, c)
+        raise NotCertified(f"scalars such as {value.func.__name__}")
+
+    def power(self, base: int, exponent: Any) -> int:
+        known = quantities.is_positive(self.value(base)) or self.value(base) in self.reader.nonzero
+        if exponent < 0 and not known and not self.stated:  # afterwards nothing else may be divided by
+            self.nonzero.add(base)
+            self.reader.nonzero.add(self.value(base))
+        return self.add("^", base, int(exponent.p), int(exponent.q))
+
+    def _quantity(self, symbol: Any) -> int:
+        atom = self.known.atoms[symbol]
+        first = atom.payload[0]
+        if atom.kind in KINDS:
+            return self.add("norm", KINDS[atom.kind], self.node(first))
+        if atom.kind in ("largest over", "sum over"):
+            kind = "max over" if atom.kind == "largest over" else "sum over"
+            return self.add(kind, self.index(first), self.scalar(atom.payload[1]))
+        if atom.kind == "largest of":
+            return self.add("max", *map(self.scalar, atom.payload))
+        if atom.kind == "root":
+            return self.add("^", self.scalar(first), 1, 2)
+        if atom.kind == "entry":
+            entry = self.one_entry(*atom.payload)
+            return self.add("norm", "F", entry) if symbol.is_nonnegative else self.add("entry", entry)
+        if atom.kind == MEAN_EXPONENTIAL:
+            return self.add("measure", atom.kind, self.scalar(first))
+        if atom.kind == "total" and symbol.is_nonnegative:
+            inner = first.parts[0] if first.kind == "absolute" else first
+            return self.add("norm", "1", self.node(inner))
+        head = "measure" if atom.kind in bound_rules.MEASURES else "value"
+        return self.add(head, atom.kind, *map(self.node, atom.payload))
+
+    def one_entry(self, node: Node, i: Any, j: Any) -> int:
+        row = self.rows(self.node(node), i)
+        return row if node.shape[1] == 1 else self.transposed(self.rows(self.transposed(row), j))
+
+    def rows(self, A: int, i: Any) -> int:
+        if self.value(A).rows == quantities.number(1):
+            return A
+        return self.add("rows", A, self.place(i), self.scalar(1))
+
+    def transposed(self, A: int) -> int:
+        return self.add("transpose", A)
+
+    def index(self, index: Index) -> int:
+        return self.add("index", f"i{index.level}", self.scalar(index.size))
+
+    def place(self, item: Any) -> int:
+        return self.index(item) if isinstance(item, Index) else self.scalar(item)
+
+    # -- matrices ------------------------------------------------------------------------------------------------------
+
+    def node(self, node: Node) -> int:
+        if node.number not in self._of_nodes:
+            made = self._node(node)
+            A, shape = self.value(made), [self.value(self.scalar(size)) for size in node.shape]
+            if [A.rows, A.columns] != shape:
+                raise NotCertified(f"the shape of a {node.kind}")
+            self._of_nodes[node.number] = made
+        return self._of_nodes[node.number]
+
+    def _node(self, node: Node) -> int:
+        rows, columns = map(self.scalar, node.shape)
+        kind, data = node.kind, node.data
+        if kind == "input":
+            name, *at = data
+            known = sorted(which for which, of in self.known.properties if of == name)
+            if node.shape[0] != node.shape[1]:
+                known = [which for which in known if which not in bound_rules.PROPERTIES[:2]]
+            if self.inputs.setdefault(name, known) != known:
+                raise NotCertified(f"two shapes of {name}")
+            return self.add("input", name, rows, columns, *map(self.place, at))
+        if kind == "zeros":
+            return self.add("zeros", rows, columns)
+        if kind == "identity":
+            return self.add("identity", rows)
+        parts = [self.node(part) for part in node.parts]
+        if kind == "sum":
+            terms = zip(map(self.scalar, data), parts, strict=True)
+            return self.add("sum", *(item for term in terms for item in term))
+        if kind in ("product", "transpose", "entrywise", "kronecker", "concatenate", "diagonal"):
+            return self.add(kind, *parts)
+        if kind in ("stack", "block diagonal"):
+            return self.add(kind, self.index(data[0]), *parts)
+        if kind == "sum over":
+            inner = self.add("sum", self.scalar(data[1]), *parts)
+            return self.add("sum of matrices", self.index(data[0]), inner)
+        if kind == "reshape":
+            return self.add(kind, *parts, rows, columns)
+        if kind in ("rows", "part"):
+            return self.add("rows", *parts, self.start(node), rows)
+        if kind in FUNCTIONS:
+            return self.add("function", kind, *parts)
+        return self.add("opaque", kind, rows, columns, *parts, *map(self._datum, data))
+
+    def start(self, node: Node) -> int:
+        """Where the rows of a node of kind "rows" or "part" begin."""
+        return self.add("part", self.index(node.data[0])) if node.kind == "part" else self.place(node.data[0])
+
+    @property
+    def frames(self) -> list[Node]:
+        """Matrices that an assumption says have orthonormal columns, as blocks on top of each other where they have blocks."""
+        numbers = self.known.contractions
+        named = [node for node in list(self.known.nodes.values()) if node.number in numbers]
+        whole = [node if node.kind == "concatenate" else nodes.transposed(node) for node in named]
+        whole = [node for node in whole if node.kind == "concatenate"]
+        blocks = {block.number for node in whole for block in node.parts}
+        blocks |= {nodes.transposed(block).number for node in whole for block in node.parts}
+        alone = [node for node in named if node.kind == "input" and node.number not in blocks]
+        return list(dict.fromkeys([*whole, *alone]))
+
+    # -- from normal forms ---------------------------------------------------------------------------------------------
+
+    def place_of(self, item: Any) -> Any:
+        """Where a datum of a generator or an atom stands in the table."""
+        if isinstance(item, quantities.Scalar):
+            return self.of_scalar(item)
+        if isinstance(item, quantities.Matrix):
+            return self.matrix(item)
+        if isinstance(item, quantities.Index):
+            return self.add("index", item.name, self.of_scalar(item.size))
+        if isinstance(item, tuple) and item[0] == "part":
+            return self.add("part", self.place_of(item[1]))
+        return item
+
+    def of_scalar(self, value: Any) -> int:
+        terms = [
+            self.add(
+                "*",
+                self.add("q", c.numerator, c.denominator),
+                *(self.of_power(g, e) for g, e in sorted(m, key=text_of)),
+            )
+            for m, c in sorted(value.terms.items(), key=text_of)
+        ]
+        return self.add("+", *terms) if terms else self.add("q", 0, 1)
+
+    def of_power(self, g: Any, e: Any) -> int:
+        return self.add("^", self.of_generator(g), e.numerator, e.denominator)
+
+    def of_generator(self, g: Any) -> int:
+        kind, *data = g
+        if kind in ("size", "scalar"):
+            return self.add(kind, data[0])
+        if kind == "norm":
+            return self.add(kind, data[0], self.matrix(any_of(data[1])))
+        if kind == "max":
+            return self.add(kind, *sorted(map(self.of_scalar, data[0])))
+        if kind == "sum":
+            return self.of_scalar(data[0])
+        if kind == "abs":
+            return self.add(kind, self.of_generator(data[0]))
+        return self.add(kind, *map(self.place_of, data))
+
+    def in_a_scalar(self, g: Any) -> int:
+        """A scalar in which a generator stands."""
+        return self.add("^", self.of_scalar(g[1]), 1, 2) if g[0] == "sum" else self.of_generator(g)
+
+    def matrix(self, A: Any) -> int:
+        rows, columns = self.of_scalar(A.rows), self.of_scalar(A.columns)
+        terms = []
+        for word, c in sorted(A.terms.items(), key=text_of):
+            factors = [self.of_atom(item) for item in word] or [self.add("identity", rows)]
+            terms += [self.of_scalar(c), self.add("product", *factors)]
+        return self.add("sum", *terms) if terms else self.add("zeros", rows, columns)
+
+    def of_atom(self, item: Any) -> int:
+        kind, turned, rows, columns, *data = item
+        if turned:
+            return self.transposed(self.of_atom((kind, False, columns, rows, *data)))
+        shape = self.of_scalar(rows), self.of_scalar(columns)
+        if kind == "input":
+            name, *at = [part for part in data if part not in bound_rules.PROPERTIES]
+            return self.add(kind, name, *shape, *map(self.place_of, at))
+        if kind == "embedding":
+            return self.add(kind, *shape, *map(self.place_of, data))
+        if kind in FUNCTIONS:
+            return self.add("function", kind, *map(self.place_of, data))
+        if kind == "entrywise":
+            parts = sorted(map(self.matrix, data[0]))
+            return self.add(kind, *(parts * 2)[:2])
+        if kind == "sum over":
+            return self.add("sum of matrices", *map(self.place_of, data))
+        if kind == "reshape":
+            return self.add(kind, self.matrix(data[0]), *shape)
+        if kind in ("stack", "block diagonal", "kronecker", "diagonal"):
+            return self.add(kind, *map(self.place_of, data))
+        return self.add("opaque", kind, *shape, *map(self.place_of, data))
+
+    def _datum(self, item: Any) -> Any:
+        return item if isinstance(item, str) else self.place(item)
+
+
+# -- what normal forms consist of --------------------------------------------------------------------------------------
+
+
+def any_of(variants: Iterable[Any]) -> Any:
+    """One of several equal norms' matrices, the same one each time."""
+    return min(variants, key=lambda A: (str(len(A.terms)), text_of(A)))
+
+
+def text_of(item: Any) -> str:
+    """A text that tells data apart, the same in every run."""
+    if isinstance(item, quantities.Matrix):
+        terms = sorted(f"{text_of(word)}:{text_of(c)}" for word, c in item.terms.items())
+        return f"M{text_of(item.rows)}{text_of(item.columns)}{terms}"
+    if isinstance(item, quantities.Scalar):
+        return str(sorted(f"{text_of(m)}:{c}" for m, c in item.terms.items()))
+    if isinstance(item, frozenset):
+        return "{" + ",".join(sorted(map(text_of, item))) + "}"
+    if isinstance(item, tuple):
+        return "(" + ",".join(map(text_of, item)) + ")"
+    return str(item)
+
+
+def generators(value: Any, kept: Any = ()) -> list[Any]:
+    """All generators that a scalar grows or falls with, outermost first, in a fixed order."""
+    found: list[Any] = []
+
+    def visit(part: Any) -> None:
+        for monomial in sorted(part.terms, key=text_of):
+            for g, _ in sorted(monomial, key=text_of):
+                if g not in found:
+                    for inner in sorted(quantities.parts(g, kept), key=text_of):
+                        visit(inner)
+                    if g not in found:
+                        found.append(g)
+
+    visit(value)
+    return found
+
+
+def size_of(value: Any) -> int:
+    """The number of terms of a scalar, those within roots, sums and largest values among them."""
+    inner = (part for monomial in value.terms for g, _ in monomial for part in quantities.parts(g))
+    return len(value.terms) + sum(map(size_of, inner))
