@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel.normal_forms import ONE, Algebra, Form, Index
+from verify.kernel.normal_forms import ONE, Algebra, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
 
 #: The indices that may be named at a place, with their numbers and sizes.
@@ -39,11 +39,11 @@ def named(value: Any, what: str) -> str:
     return value
 
 
-def rational(p: Any, q: Any) -> Fraction:
+def rational(p: Any, q: Any) -> Number:
     """p / q for whole p and q > 0."""
     if type(p) is not int or type(q) is not int or q <= 0:
         raise Refused(f"{p!r} / {q!r} is no rational number")
-    return Fraction(p, q)
+    return plain(Fraction(p, q))
 
 
 class Language:

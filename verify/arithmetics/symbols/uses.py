@@ -13,7 +13,7 @@ from typing import Any
 
 from verify.kernel.expressions import Language
 from verify.kernel.identities import Hypothesis, use_of
-from verify.kernel.normal_forms import ONE, Algebra, Factor, Form, Index, Key
+from verify.kernel.normal_forms import ONE, Algebra, Factor, Form, Index, Key, Number
 from verify.kernel.refusal import Refused
 
 Expression = list[Any]
@@ -39,7 +39,7 @@ class Reader:
         terms = [self.of_term(key, value, names) for key, value in form.items()]
         return terms[0] if len(terms) == 1 else ["+", *terms]
 
-    def of_term(self, key: Sequence[Factor], value: Fraction, names: Names) -> Expression:
+    def of_term(self, key: Sequence[Factor], value: Number, names: Names) -> Expression:
         """One term with its sums."""
         over = sorted({i for _, at, _ in key for i in at if i[0] < 0}, reverse=True)
         inside = {**names, **{index: self.fresh() for index in over}}
@@ -48,7 +48,7 @@ class Reader:
             found = ["sum", [inside[index], index[1]], found]
         return found
 
-    def product(self, factors: Sequence[Factor], value: Fraction, names: Names) -> Expression:
+    def product(self, factors: Sequence[Factor], value: Number, names: Names) -> Expression:
         """A number times factors."""
         parts = [self.of_factor(factor, names) for factor in factors]
         if value != 1 or not parts:
@@ -97,7 +97,7 @@ class Equation:
 def matches(algebra: Algebra, pattern: Key, term: Key) -> Iterator[tuple[dict[Index, Index], list[Factor]]]:
     """Every way to find a product in a term: its indices as those of the term, and what remains of the term."""
 
-    def extend(done: int, names: dict[Index, Index], left: dict[int, Fraction]) -> Iterator[Any]:
+    def extend(done: int, names: dict[Index, Index], left: dict[int, Number]) -> Iterator[Any]:
         if done == len(pattern):
             yield names, left
             return
@@ -193,7 +193,7 @@ class Search:
             return None
         if key not in worth or any(_weight(other) >= _weight(key) for other in worth if other != key):
             return None
-        value = form[key] / worth[key]
+        value = Fraction(form[key]) / worth[key]
         use["times"] = self.reader.product(rest, value, shown)
         self.uses.append(use)
         return self.algebra.plus([(form, ONE), (worth, -value)])
