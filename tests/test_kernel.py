@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from verify.arithmetics.symbols.certificates import statement_of
+from verify.arithmetics.symbols.proof import prove
 from verify.checks.certified import accepted, certified
+from verify.checks.operands import inputs_of, sides_of
 from verify.checks.proofs import prove_claim, proved
 from verify.checks.record import VIOLATED
 from verify.checks.settings import EFFORTS, Settings
@@ -356,17 +359,18 @@ def test_two_indices_exchanged_are_refused(theorem: dict[str, Any]) -> None:
     is_refused(one)
 
 
-def test_mutants_are_refused(registry: Any, theorem: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", ["hessian.thm-3.2-qk", "hessian.def-3.1"])
+def test_mutants_are_refused(registry: Any, name: str) -> None:
     """The sides of wrong variants in the place of the formula."""
-    import dataclasses
-
-    claim = registry["hessian.thm-3.2-qk"]
+    claim = registry[name]
+    _, oracle, mutants = sides_of(claim)
+    assert oracle is not None
     refused = 0
-    for mutant in claim.mutants[:2]:
-        wrong = dataclasses.replace(claim.relation) if False else mutant
-        text = json.dumps(theorem["parts"][0]["left"])
-        assert wrong.function is not None and text
-        refused += 1
+    for mutant in mutants.values():
+        proof = prove(mutant, oracle, lambda: inputs_of(claim))
+        if proof.blocks:
+            assert "terms are left" in is_refused(statement_of(name, proof))
+            refused += 1
     assert refused
 
 

@@ -145,12 +145,12 @@ class Search:
 
     def _step(self, form: Form) -> Form | None:
         equations = list(self._of_hypotheses()) + list(self._of_functions(form))
-        for key in sorted(form, key=_weight, reverse=True):
+        for key in sorted(form, key=self._weight, reverse=True):
             for equation in equations:
                 found = self._applied(form, key, equation)
                 if found is not None:
                     return found
-        for key in sorted(form, key=_weight, reverse=True):
+        for key in sorted(form, key=self._weight, reverse=True):
             for factor in key:
                 if self.algebra.kinds[factor[0]] == "softmax" and self._has_exponentials(form):
                     found = self._as_quotient(form, key, factor)
@@ -159,8 +159,8 @@ class Search:
         return None
 
     def _applied(self, form: Form, key: Key, equation: Equation) -> Form | None:
-        for lead in sorted(equation.form, key=_weight, reverse=True):
-            if not lead or any(_weight(other)[0] > _weight(lead)[0] for other in equation.form):
+        for lead in sorted(equation.form, key=self._weight, reverse=True):
+            if not lead or any(self._weight(other)[0] > self._weight(lead)[0] for other in equation.form):
                 continue
             for names, rest in matches(self.algebra, lead, key):
                 given = {i for form_key in equation.form for _, at, _ in form_key for i in at if i[0] >= 0}
@@ -191,7 +191,7 @@ class Search:
             _, _, worth = use_of(self.language, use, self.scope, self.hypotheses)
         except Refused:
             return None
-        if key not in worth or any(_weight(other) >= _weight(key) for other in worth if other != key):
+        if key not in worth or any(self._weight(other) >= self._weight(key) for other in worth if other != key):
             return None
         value = Fraction(form[key]) / worth[key]
         use["times"] = self.reader.product(rest, value, shown)
@@ -311,10 +311,10 @@ class Search:
         self.uses += uses
         return found
 
-
-def _weight(key: Key) -> tuple[Any, ...]:
-    """What rewriting makes smaller: how many factors, then which."""
-    return sum(abs(power) for _, at, power in key if at), len(key), key
+    def _weight(self, key: Key) -> tuple[Any, ...]:
+        """What rewriting makes smaller: how many factors with indices there are, deltas aside, then which."""
+        kinds = self.algebra.kinds
+        return sum(abs(power) for atom, at, power in key if at and kinds[atom] != "delta"), len(key), key
 
 
 __all__ = ["Search"]
