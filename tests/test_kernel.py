@@ -56,10 +56,17 @@ def certificate(left: Expression, right: Expression, uses: Any = (), indices: An
         "p": {"sizes": [], "positive": True},
     }
     return {
-        "format": 1, "kind": "identity", "claim": "made up", "sizes": {"n": None, "m": None}, "inputs": tensors,
-        "variables": {"v": {"sizes": ["n"]}}, "definitions": [], "hypotheses": [],
-        "parts": [{"indices": list(indices), "left": left, "right": right, "uses": list(uses)}], **more,
-    }  # fmt: skip
+        "format": 1,
+        "kind": "identity",
+        "claim": "made up",
+        "sizes": {"n": None, "m": None, "3": ["q", 3, 1]},
+        "inputs": tensors,
+        "variables": {"v": {"sizes": ["n"]}},
+        "definitions": [],
+        "hypotheses": [],
+        "parts": [{"indices": list(indices), "left": left, "right": right, "uses": list(uses)}],
+        **more,
+    }
 
 
 def is_refused(made: Any) -> str:
@@ -79,10 +86,22 @@ TRUE = {
         ["sum", I, ["sum", J, ["*", t("M", "j", "i"), t("x", "j"), t("y", "i")]]],
         [],
     ),
-    "renamed": (["sum", I, ["sum", J, ["*", t("M", "i", "j"), t("M", "j", "i")]]], ["sum", J, ["sum", ["k", "n"], ["*", t("M", "k", "j"), t("M", "j", "k")]]], []),  # fmt: skip
+    "renamed": (
+        ["sum", I, ["sum", J, ["*", t("M", "i", "j"), t("M", "j", "i")]]],
+        ["sum", J, ["sum", ["k", "n"], ["*", t("M", "k", "j"), t("M", "j", "k")]]],
+        [],
+    ),
     "powers": (["*", ["power", 1, 2, t("a")], ["power", 1, 2, t("a")]], t("a"), []),
-    "whole power of a product": (["power", -1, 1, ["*", t("a"), t("b")]], ["*", ["power", -1, 1, t("a")], ["power", -1, 1, t("b")]], []),  # fmt: skip
-    "positive factor of a root": (["power", 1, 2, ["*", t("p"), t("b")]], ["*", ["power", 1, 2, t("p")], ["power", 1, 2, t("b")]], []),  # fmt: skip
+    "whole power of a product": (
+        ["power", -1, 1, ["*", t("a"), t("b")]],
+        ["*", ["power", -1, 1, t("a")], ["power", -1, 1, t("b")]],
+        [],
+    ),
+    "positive factor of a root": (
+        ["power", 1, 2, ["*", t("p"), t("b")]],
+        ["*", ["power", 1, 2, t("p")], ["power", 1, 2, t("b")]],
+        [],
+    ),
     "root of a number": (["power", 1, 2, ["q", 8, 9]], ["*", ["q", 2, 3], ["power", 1, 2, ["q", 2, 1]]], []),
     "exp": (f("exp", ["+", t("a"), t("b")]), ["*", f("exp", t("a")), f("exp", t("b"))], []),
     "opposite exp": (["*", f("exp", t("a")), f("exp", minus(t("a")))], ONE, []),
@@ -90,42 +109,104 @@ TRUE = {
     "exp of log": (f("exp", f("log", t("a"))), t("a"), []),
     "step squared": (["*", f("step", t("a")), f("step", t("a"))], f("step", t("a")), []),
     "step of a positive multiple": (f("step", ["*", t("p"), t("a")]), f("step", t("a")), []),
-    "relu": (["+", f("relu", t("a")), minus(f("relu", minus(t("a"))))], ["+", ["*", t("a"), f("step", t("a"))], ["*", t("a"), f("step", minus(t("a")))]], []),  # fmt: skip
+    "relu": (
+        ["+", f("relu", t("a")), minus(f("relu", minus(t("a"))))],
+        ["+", ["*", t("a"), f("step", t("a"))], ["*", t("a"), f("step", minus(t("a")))]],
+        [],
+    ),
     "softmax shifted": (softmax(["+", t("x", "j"), t("a")], "j", "i"), softmax(t("x", "j"), "j", "i"), [I]),
     "softmax of equal entries": (softmax(t("a"), "j", "i"), ["power", -1, 1, ["size", "n"]], [I]),
     "equal arguments": (f("exp", ["*", t("a"), t("b")]), f("exp", ["*", t("b"), t("a")]), []),
     "arguments over other sums": (f("exp", ["sum", I, t("x", "i")]), f("exp", ["sum", J, t("x", "j")]), []),
-    "function on the diagonal": (["sum", I, ["sum", J, ["*", ["delta", "i", "j"], f("exp", ["*", t("x", "i"), t("y", "j")])]]], ["sum", I, f("exp", ["*", t("x", "i"), t("y", "i")])], []),  # fmt: skip
-    "inverse of a transpose": (["f", "inverse", [[[["r", "n"], ["c", "n"]], t("M", "c", "r")]], ["i", "j"]], inverse("M", "j", "i"), [I, J]),  # fmt: skip
-    "inverse of the identity": (["f", "inverse", [[[["r", "n"], ["c", "n"]], ["delta", "r", "c"]]], ["i", "j"]], ["delta", "i", "j"], [I, J]),  # fmt: skip
-    "units": (["sum", I, ["*", ["unit", 0, "i"], ["unit", 1, "i"]]], ZERO, []),
+    "function on the diagonal": (
+        ["sum", I, ["sum", J, ["*", ["delta", "i", "j"], f("exp", ["*", t("x", "i"), t("y", "j")])]]],
+        ["sum", I, f("exp", ["*", t("x", "i"), t("y", "i")])],
+        [],
+    ),
+    "inverse of a transpose": (
+        ["f", "inverse", [[[["r", "n"], ["c", "n"]], t("M", "c", "r")]], ["i", "j"]],
+        inverse("M", "j", "i"),
+        [I, J],
+    ),
+    "inverse of the identity": (
+        ["f", "inverse", [[[["r", "n"], ["c", "n"]], ["delta", "r", "c"]]], ["i", "j"]],
+        ["delta", "i", "j"],
+        [I, J],
+    ),
+    "units": (["sum", ["i", "3"], ["*", ["unit", 0, "i"], ["unit", 2, "i"]]], ZERO, []),
     "slope of a power": (["diff", "a", [], ["power", 3, 1, t("a")]], ["*", ["q", 3, 1], t("a"), t("a")], []),
-    "slope of exp": (["diff", "x", ["i"], f("exp", t("x", "j"))], ["*", ["delta", "i", "j"], f("exp", t("x", "j"))], [I, J]),  # fmt: skip
+    "slope of exp": (
+        ["diff", "x", ["i"], f("exp", t("x", "j"))],
+        ["*", ["delta", "i", "j"], f("exp", t("x", "j"))],
+        [I, J],
+    ),
     "slope of log": (["diff", "a", [], f("log", t("a"))], ["power", -1, 1, t("a")], []),
     "slope of relu": (["diff", "a", [], f("relu", t("a"))], f("step", t("a")), []),
     "slope of the softmax": (
         ["diff", "x", ["k"], softmax(t("x", "j"), "j", "i")],
-        ["+", ["*", ["delta", "i", "k"], softmax(t("x", "j"), "j", "i")], minus(["*", softmax(t("x", "j"), "j", "i"), softmax(t("x", "l"), "l", "k")])],
+        [
+            "+",
+            ["*", ["delta", "i", "k"], softmax(t("x", "j"), "j", "i")],
+            minus(["*", softmax(t("x", "j"), "j", "i"), softmax(t("x", "l"), "l", "k")]),
+        ],
         [I, ["k", "n"]],
     ),
-    "slope of the inverse": (["diff", "M", ["k", "l"], inverse("M", "i", "j")], minus(["*", inverse("M", "i", "k"), inverse("M", "l", "j")]), [I, J, ["k", "n"], ["l", "n"]]),  # fmt: skip
+    "slope of the inverse": (
+        ["diff", "M", ["k", "l"], inverse("M", "i", "j")],
+        minus(["*", inverse("M", "i", "k"), inverse("M", "l", "j")]),
+        [I, J, ["k", "n"], ["l", "n"]],
+    ),
     "a derivative at a point": (
-        ["at", "v", [["k", "n"]], ["*", t("a"), t("x", "k")], ["diff", "v", ["i"], ["sum", J, ["*", t("v", "j"), t("v", "j")]]]],
+        [
+            "at",
+            "v",
+            [["k", "n"]],
+            ["*", t("a"), t("x", "k")],
+            ["diff", "v", ["i"], ["sum", J, ["*", t("v", "j"), t("v", "j")]]],
+        ],
         ["*", ["q", 2, 1], t("a"), t("x", "i")],
         [I],
     ),
-    "a point in an argument": (["at", "v", [["k", "n"]], t("x", "k"), softmax(t("v", "j"), "j", "i")], softmax(t("x", "j"), "j", "i"), [I]),  # fmt: skip
-}  # fmt: skip
+    "a point in an argument": (
+        ["at", "v", [["k", "n"]], t("x", "k"), softmax(t("v", "j"), "j", "i")],
+        softmax(t("x", "j"), "j", "i"),
+        [I],
+    ),
+}
 FALSE = {
     "delta at another index": (["sum", J, ["*", ["delta", "i", "j"], t("x", "j")]], ["sum", J, t("x", "j")], [I]),
     "size of another index": (["sum", ["j", "m"], t("x", "i")], ["*", ["size", "n"], t("x", "i")], [I]),
-    "transposed": (["sum", J, ["*", t("M", "i", "j"), t("x", "j")]], ["sum", J, ["*", t("M", "j", "i"), t("x", "j")]], [I]),  # fmt: skip
-    "sums joined": (["*", ["sum", I, t("x", "i")], ["sum", I, t("x", "i")]], ["sum", I, ["*", t("x", "i"), t("x", "i")]], []),  # fmt: skip
-    "chained otherwise": (["sum", I, ["sum", J, ["*", t("M", "i", "j"), t("M", "j", "i")]]], ["sum", I, ["sum", J, ["*", t("M", "i", "j"), t("M", "i", "j")]]], []),  # fmt: skip
+    "transposed": (
+        ["sum", J, ["*", t("M", "i", "j"), t("x", "j")]],
+        ["sum", J, ["*", t("M", "j", "i"), t("x", "j")]],
+        [I],
+    ),
+    "sums joined": (
+        ["*", ["sum", I, t("x", "i")], ["sum", I, t("x", "i")]],
+        ["sum", I, ["*", t("x", "i"), t("x", "i")]],
+        [],
+    ),
+    "chained otherwise": (
+        ["sum", I, ["sum", J, ["*", t("M", "i", "j"), t("M", "j", "i")]]],
+        ["sum", I, ["sum", J, ["*", t("M", "i", "j"), t("M", "i", "j")]]],
+        [],
+    ),
     "root of a square": (["power", 1, 2, ["*", t("a"), t("a")]], t("a"), []),
-    "root of a product": (["power", 1, 2, ["*", t("a"), t("b")]], ["*", ["power", 1, 2, t("a")], ["power", 1, 2, t("b")]], []),  # fmt: skip
-    "power of a sum": (["power", -1, 1, ["+", t("a"), t("b")]], ["+", ["power", -1, 1, t("a")], ["power", -1, 1, t("b")]], []),  # fmt: skip
-    "power of a sum over an index": (["power", -1, 1, ["sum", I, t("x", "i")]], ["sum", I, ["power", -1, 1, t("x", "i")]], []),  # fmt: skip
+    "root of a product": (
+        ["power", 1, 2, ["*", t("a"), t("b")]],
+        ["*", ["power", 1, 2, t("a")], ["power", 1, 2, t("b")]],
+        [],
+    ),
+    "power of a sum": (
+        ["power", -1, 1, ["+", t("a"), t("b")]],
+        ["+", ["power", -1, 1, t("a")], ["power", -1, 1, t("b")]],
+        [],
+    ),
+    "power of a sum over an index": (
+        ["power", -1, 1, ["sum", I, t("x", "i")]],
+        ["sum", I, ["power", -1, 1, t("x", "i")]],
+        [],
+    ),
     "square of a sum": (["power", 2, 1, ["sum", I, t("x", "i")]], ["sum", I, ["power", 2, 1, t("x", "i")]], []),
     "exp of a product": (f("exp", ["*", t("a"), t("b")]), ["*", f("exp", t("a")), f("exp", t("b"))], []),
     "exp of a sum over an index": (f("exp", ["sum", I, t("x", "i")]), ["sum", I, f("exp", t("x", "i"))], []),
@@ -133,20 +214,46 @@ FALSE = {
     "step of the negative": (f("step", minus(t("a"))), f("step", t("a")), []),
     "step of a multiple": (f("step", ["*", t("b"), t("a")]), f("step", t("a")), []),
     "absolute value": (f("abs", t("a")), t("a"), []),
-    "softmax shifted by its own index": (softmax(["+", t("x", "j"), t("y", "j")], "j", "i"), softmax(t("x", "j"), "j", "i"), [I]),  # fmt: skip
-    "softmax at another index": (softmax(["*", t("a"), t("x", "j")], "j", "i"), softmax(["*", t("a"), t("x", "j")], "j", "k"), [I, ["k", "n"]]),  # fmt: skip
-    "softmax over rows": (["f", "softmax", [[[["c", "n"]], t("M", "i", "c")]], ["j"]], ["f", "softmax", [[[["r", "n"]], t("M", "r", "j")]], ["i"]], [I, J]),  # fmt: skip
-    "inverse as reciprocal entries": (inverse("M", "i", "j"), ["power", -1, 1, t("M", "i", "j")], [I, J]),
-    "inverse of a sum": (["f", "inverse", [[[["r", "n"], ["c", "n"]], ["+", t("M", "r", "c"), t("N", "r", "c")]]], ["i", "j"]], ["+", inverse("M", "i", "j"), inverse("N", "i", "j")], [I, J]),  # fmt: skip
-    "inverse on the diagonal": (["sum", I, inverse("M", "i", "i")], ["sum", I, ["power", -1, 1, t("M", "i", "i")]], []),
-    "units of one place": (["sum", I, ["*", ["unit", 1, "i"], ["unit", 1, "i"]]], ZERO, []),
-    "slope with a wrong sign": (["diff", "a", [], ["power", -1, 1, t("a")]], ["power", -2, 1, t("a")], []),
-    "slope of a softmax without its mean": (["diff", "x", ["k"], softmax(t("x", "j"), "j", "i")], ["*", ["delta", "i", "k"], softmax(t("x", "j"), "j", "i")], [I, ["k", "n"]]),  # fmt: skip
-    "slope of the inverse turned": (["diff", "M", ["k", "l"], inverse("M", "i", "j")], minus(["*", inverse("M", "i", "l"), inverse("M", "k", "j")]), [I, J, ["k", "n"], ["l", "n"]]),  # fmt: skip
-    "the point before the derivative": (
-        ["at", "v", [["k", "n"]], t("x", "k"), ["diff", "v", ["i"], ["sum", J, ["*", t("v", "j"), t("x", "j")]]]], ["*", ["q", 2, 1], t("x", "i")], [I],
+    "softmax shifted by its own index": (
+        softmax(["+", t("x", "j"), t("y", "j")], "j", "i"),
+        softmax(t("x", "j"), "j", "i"),
+        [I],
     ),
-}  # fmt: skip
+    "softmax at another index": (
+        softmax(["*", t("a"), t("x", "j")], "j", "i"),
+        softmax(["*", t("a"), t("x", "j")], "j", "k"),
+        [I, ["k", "n"]],
+    ),
+    "softmax over rows": (
+        ["f", "softmax", [[[["c", "n"]], t("M", "i", "c")]], ["j"]],
+        ["f", "softmax", [[[["r", "n"]], t("M", "r", "j")]], ["i"]],
+        [I, J],
+    ),
+    "inverse as reciprocal entries": (inverse("M", "i", "j"), ["power", -1, 1, t("M", "i", "j")], [I, J]),
+    "inverse of a sum": (
+        ["f", "inverse", [[[["r", "n"], ["c", "n"]], ["+", t("M", "r", "c"), t("N", "r", "c")]]], ["i", "j"]],
+        ["+", inverse("M", "i", "j"), inverse("N", "i", "j")],
+        [I, J],
+    ),
+    "inverse on the diagonal": (["sum", I, inverse("M", "i", "i")], ["sum", I, ["power", -1, 1, t("M", "i", "i")]], []),
+    "units of one place": (["sum", I, ["*", ["unit", 0, "i"], ["unit", 0, "i"]]], ZERO, []),
+    "slope with a wrong sign": (["diff", "a", [], ["power", -1, 1, t("a")]], ["power", -2, 1, t("a")], []),
+    "slope of a softmax without its mean": (
+        ["diff", "x", ["k"], softmax(t("x", "j"), "j", "i")],
+        ["*", ["delta", "i", "k"], softmax(t("x", "j"), "j", "i")],
+        [I, ["k", "n"]],
+    ),
+    "slope of the inverse turned": (
+        ["diff", "M", ["k", "l"], inverse("M", "i", "j")],
+        minus(["*", inverse("M", "i", "l"), inverse("M", "k", "j")]),
+        [I, J, ["k", "n"], ["l", "n"]],
+    ),
+    "the point before the derivative": (
+        ["at", "v", [["k", "n"]], t("x", "k"), ["diff", "v", ["i"], ["sum", J, ["*", t("v", "j"), t("x", "j")]]]],
+        ["*", ["q", 2, 1], t("x", "i")],
+        [I],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", TRUE)
@@ -179,7 +286,12 @@ def _expm(entry: Expression, a: str, b: str) -> Expression:
 
 _OVER = [[["s", "n"]], ["sum", ["d", "n"], ["*", t("M", "s", "d"), t("N", "d", "c")]]]
 RULES: dict[str, tuple[Expression, Expression, dict[str, Any], Any]] = {
-    "softmax rows": (["sum", I, softmax(t("x", "j"), "j", "i")], ONE, {"arguments": [[[J], t("x", "j")]], "at": []}, []),
+    "softmax rows": (
+        ["sum", I, softmax(t("x", "j"), "j", "i")],
+        ONE,
+        {"arguments": [[[J], t("x", "j")]], "at": []},
+        [],
+    ),
     "softmax": (
         ["*", softmax(t("x", "j"), "j", "i"), ["sum", ["k", "n"], f("exp", t("x", "k"))]],
         f("exp", t("x", "i")),
@@ -192,8 +304,18 @@ RULES: dict[str, tuple[Expression, Expression, dict[str, Any], Any]] = {
         {"arguments": [[[], ["+", t("a"), t("b")]], -1, 1], "at": []},
         [],
     ),
-    "inverse left": (_product(inverse("M", "i", "k"), t("M", "k", "j")), ["delta", "i", "j"], {"arguments": [_matrix("M")], "at": ["i", "j"]}, [I, J]),  # fmt: skip
-    "inverse right": (_product(t("M", "i", "k"), inverse("M", "k", "j")), ["delta", "i", "j"], {"arguments": [_matrix("M")], "at": ["i", "j"]}, [I, J]),  # fmt: skip
+    "inverse left": (
+        _product(inverse("M", "i", "k"), t("M", "k", "j")),
+        ["delta", "i", "j"],
+        {"arguments": [_matrix("M")], "at": ["i", "j"]},
+        [I, J],
+    ),
+    "inverse right": (
+        _product(t("M", "i", "k"), inverse("M", "k", "j")),
+        ["delta", "i", "j"],
+        {"arguments": [_matrix("M")], "at": ["i", "j"]},
+        [I, J],
+    ),
     "opposite exponentials": (
         _product(_expm(t("M", "r", "c"), "i", "k"), _expm(minus(t("M", "r", "c")), "k", "j")),
         ["delta", "i", "j"],
@@ -211,9 +333,9 @@ RULES: dict[str, tuple[Expression, Expression, dict[str, Any], Any]] = {
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_used_where_it_is_named_and_nowhere_else(rule: str) -> None:
-    from verify.kernel.identities import RULES as every
+    from verify.kernel import identities
 
-    assert every.keys() == RULES.keys()
+    assert identities.RULES.keys() == RULES.keys()
     left, right, use, indices = RULES[rule]
     use = {"rule": rule, **use, "over": [], "times": ONE}
     assert check(certificate(left, right, [use], indices)).rules == (rule,)
@@ -224,7 +346,9 @@ def test_a_rule_is_used_where_it_is_named_and_nowhere_else(rule: str) -> None:
     is_refused(certificate(left, right, [{**use, "arguments": []}], indices))
     is_refused(certificate(left, right, [{**use, "at": ["q"]}], indices))
     for other in RULES.keys() - {rule}:
-        assert other in ("inverse left", "inverse right") or is_refused(certificate(left, right, [{**use, "rule": other}], indices))  # fmt: skip
+        assert other in ("inverse left", "inverse right") or is_refused(
+            certificate(left, right, [{**use, "rule": other}], indices)
+        )
 
 
 def test_hypotheses_are_used_only_as_they_are_declared() -> None:
@@ -235,7 +359,9 @@ def test_hypotheses_are_used_only_as_they_are_declared() -> None:
     is_refused(certificate(left, t("a"), hypotheses=[unit]))
     assert "no hypothesis 0" in is_refused(certificate(left, t("a"), [use]))
     assert "no hypothesis -1" in is_refused(certificate(left, t("a"), [{**use, "hypothesis": -1}], hypotheses=[unit]))
-    assert "no hypothesis True" in is_refused(certificate(left, t("a"), [{**use, "hypothesis": True}], hypotheses=[unit]))
+    assert "no hypothesis True" in is_refused(
+        certificate(left, t("a"), [{**use, "hypothesis": True}], hypotheses=[unit])
+    )
     is_refused(certificate(left, t("a"), [{**use, "times": t("b")}], hypotheses=[unit]))
     skew = {"name": "S is skew", "indices": [I, J], "left": t("S", "i", "j"), "right": minus(t("S", "j", "i"))}
     turned = {"hypothesis": 0, "at": ["i", "j"], "over": [], "times": ONE}
@@ -256,7 +382,9 @@ def test_an_index_is_not_captured() -> None:
     check(certificate(t("D", "i"), right, indices=[I], definitions=[row]))
     wrong = ["sum", ["k", "n"], ["*", t("M", "k", "i"), t("x", "i")]]
     is_refused(certificate(t("D", "i"), wrong, indices=[I], definitions=[row]))
-    is_refused(certificate(t("D", "i"), ["*", ["size", "n"], t("M", "i", "i"), t("x", "i")], indices=[I], definitions=[row]))  # fmt: skip
+    is_refused(
+        certificate(t("D", "i"), ["*", ["size", "n"], t("M", "i", "i"), t("x", "i")], indices=[I], definitions=[row])
+    )
 
 
 DEFECTS: dict[str, dict[str, Any]] = {
@@ -267,6 +395,7 @@ DEFECTS: dict[str, dict[str, Any]] = {
     "a tensor defined": {"definitions": [["x", [], ONE]]},
     "a tensor of no size": {"inputs": {"x": {"sizes": ["k"]}}},
     "a positive vector": {"inputs": {"x": {"sizes": ["n"], "positive": True}}},
+    "a positive variable": {"variables": {"w": {"sizes": [], "positive": True}}},
     "a size by itself": {"sizes": {"n": ["size", "n"]}},
     "a hypothesis without a name": {"hypotheses": [{"name": "", "indices": [], "left": ONE, "right": ONE}]},
     "a later definition": {"definitions": [["D", [], t("E")], ["E", [], ONE]]},
@@ -287,12 +416,34 @@ def test_no_key_may_be_missing(key: str) -> None:
 
 
 WRONG = [
-    None, [], ["q", 1], ["q", 1, 0], ["q", 1, -1], ["q", 0.5, 1], ["q", True, 1], ["nothing", 1], ["t", "x", []],
-    ["t", "x", ["i", "i"]], ["t", "w", []], ["t", "x", ["j"]], ["delta", "i", "k"], ["size", "k"], ["sum", ["j", "k"], ONE],
-    ["f", "sin", [[[], ONE]], []], ["f", "exp", [], []], ["f", "exp", [[[["j", "n"]], ONE]], ["i"]],
-    ["f", "softmax", [[[["j", "n"]], ONE]], []], ["f", "inverse", [[[["j", "n"]], ONE]], ["i"]], ["power", 1, 2],
-    ["power", -1, 1, ZERO], ["at", "x", [["j", "n"]], ONE, ONE], ["diff", "w", [], ONE], ["unit", -1, "i"],
-]  # fmt: skip
+    None,
+    [],
+    ["q", 1],
+    ["q", 1, 0],
+    ["q", 1, -1],
+    ["q", 0.5, 1],
+    ["q", True, 1],
+    ["nothing", 1],
+    ["t", "x", []],
+    ["t", "x", ["i", "i"]],
+    ["t", "w", []],
+    ["t", "x", ["j"]],
+    ["delta", "i", "k"],
+    ["size", "k"],
+    ["sum", ["j", "k"], ONE],
+    ["f", "sin", [[[], ONE]], []],
+    ["f", "exp", [], []],
+    ["f", "exp", [[[["j", "n"]], ONE]], ["i"]],
+    ["f", "softmax", [[[["j", "n"]], ONE]], []],
+    ["f", "inverse", [[[["j", "n"]], ONE]], ["i"]],
+    ["power", 1, 2],
+    ["power", -1, 1, ZERO],
+    ["at", "x", [["j", "n"]], ONE, ONE],
+    ["diff", "w", [], ONE],
+    ["unit", -1, "i"],
+    ["unit", 1, "i"],
+    ["sum", ["j", "3"], ["unit", 3, "j"]],
+]
 
 
 @pytest.mark.parametrize("expression", WRONG, ids=json.dumps)

@@ -130,5 +130,7 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
             print(f"  {claim.id}  no certificate: {found.details['missing']}")
     for path, count in keep(registry, lines).items():
         print(f"{path}: {count} certificates")
-    print(f"{sum(line is not None for line in lines.values())} of {len(chosen)} have a certificate that the checker accepts")
+    print(
+        f"{sum(line is not None for line in lines.values())} of {len(chosen)} have a certificate that the checker accepts"
+    )
     return 1 if refused else 0

@@ -97,8 +97,8 @@ class Algebra:
         free = sorted((index for index in seen if index not in own), key=lambda i: (i[1], sorted(seen[i]), i[0]))
         places = {index: (slot, index[1]) for slot, index in enumerate([*own, *free])}
         form = self.renamed(form, places)
-        key = (kind, tuple(sorted(form.items())), tuple(index[1] for index in own))
-        if key not in self._made:
+        known = (kind, tuple(sorted(form.items())), tuple(index[1] for index in own))
+        if known not in self._made:
             alike = [
                 [count + k for k, _ in group]
                 for _, group in itertools.groupby(enumerate(free), key=lambda item: (item[1][1], sorted(seen[item[1]])))
@@ -117,10 +117,10 @@ class Algebra:
                 back = {order[s]: best[s] for s in range(len(sizes))}
                 group.append(tuple(back[s] for s in range(len(sizes))))
             bound = tuple(sizes[best.index(slot)] for slot in range(count))
-            self._made[key] = self.atom(kind, trials[best], len(sizes), group, bound), best
-        atom, order = self._made[key]
-        at = dict(zip(order, [*own, *free], strict=True))
-        return atom, tuple(at[slot] for slot in range(len(order))), ONE
+            self._made[known] = self.atom(kind, trials[best], len(sizes), group, bound), best
+        atom, order = self._made[known]
+        placed = dict(zip(order, [*own, *free], strict=True))
+        return atom, tuple(placed[slot] for slot in range(len(order))), ONE
 
     # -- products ------------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,9 @@ class Algebra:
             parts = [self.collected([(value, moved, frozenset())])]
             for (atom, at, _), whole in wholes:
                 parts += [self.instance((atom, tuple(names.get(i, i) for i in at), ONE))] * whole
-            parts += [self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again]
+            parts += [
+                self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again
+            ]
             return self.summed(self.times(*parts), list(names.values()))
         kept, over, is_zero = self._at_units(kept, over)
         if is_zero:
@@ -262,9 +264,7 @@ class Algebra:
             if first != second:
                 root[second] = first
         made = self.atom("delta", "", 2, [(1, 0)])
-        kept = [
-            (atom, tuple(find(i) for i in at), p) for atom, at, p in factors if self.kinds[atom] != "delta"
-        ]
+        kept = [(atom, tuple(find(i) for i in at), p) for atom, at, p in factors if self.kinds[atom] != "delta"]
         kept += [(made, (find(i), i), ONE) for i in root if i not in over]
         return kept, frozenset(index for index in over if index not in root)
 
@@ -434,7 +434,9 @@ class Algebra:
         form = {key: value for key, value in form.items() if any(i in own for _, at, _ in key for i in at)}
         if not form:
             return self.times(*(self.power(self.size_value(index[1]), -1) for index in own))
-        orders = [o for o in itertools.permutations(range(len(own))) if all(own[a][1] == own[b][1] for a, b in enumerate(o))]
+        orders = [
+            o for o in itertools.permutations(range(len(own))) if all(own[a][1] == own[b][1] for a, b in enumerate(o))
+        ]
         return self.collected([(ONE, [self.function("softmax", form, own, orders)], frozenset())])
 
     def of_matrix(self, kind: str, form: Form, own: Sequence[Index]) -> Form:

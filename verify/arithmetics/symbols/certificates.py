@@ -84,9 +84,11 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
     def entry(i: str, j: str) -> list[Any]:
         return ["t", name, [i, j]]
 
-    (i, j, k) = (recorder.index(size)[0][0] for size in {"rows": (rows, rows, columns), "columns": (columns, columns, rows)}[PROPERTIES[item.wanted]])  # fmt: skip
-    (one, other, over) = (index[0] for index in (i, j, k))
+    pair, other_axis = (rows, columns) if PROPERTIES[item.wanted] == "rows" else (columns, rows)
+    i, j, k = (recorder.index(size)[0][0] for size in (pair, pair, other_axis))
+    one, other, over = i[0], j[0], k[0]
     left: list[Any]
+    right: list[Any]
     if item.wanted == "has orthonormal columns":
         left, right = ["sum", k, ["*", entry(over, one), entry(over, other)]], ["delta", one, other]
     elif item.wanted == "has orthonormal rows":
@@ -127,4 +129,3 @@ def _find_uses(certificate: dict[str, Any]) -> None:
 
 
 __all__ = ["NotRecorded", "certificate_of"]
-

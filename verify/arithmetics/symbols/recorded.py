@@ -155,12 +155,14 @@ class Recorder:
         if kind == "constant":
             return self._of_terms(value, at)
         if kind == "single":
-            return self._single(*given, at)
+            return self._single(given[0], given[1], at)
         if kind == "contract":
             return self._contracted(value, given[0], given[1], at, given[2] if len(given) > 2 else None)
         if kind == "split":
             inner, place, _ = given
-            return self.of(inner, [tuple(name for new in place[k] for name in at[new]) for k in range(len(inner.slots))])
+            return self.of(
+                inner, [tuple(name for new in place[k] for name in at[new]) for k in range(len(inner.slots))]
+            )
         if kind == "plus":
             factor = self.of_scalar(given[2]) if len(given) > 2 else ["q", 1, 1]
             right = self.of(given[1], at)
@@ -213,7 +215,7 @@ class Recorder:
                 over += bound
         return _summed(over, _product([self.of(operand, [names[k] for k in labels]) for operand, labels in operands]))
 
-    def _single(self, head: Head, indices: Sequence[int], slots: Sequence[Size], at: Sequence[At]) -> Expression:
+    def _single(self, head: Head, indices: Sequence[int], at: Sequence[At]) -> Expression:
         names = dict(enumerate(at))
         over = []
         for place, index in enumerate(indices):
@@ -286,7 +288,7 @@ class Recorder:
         (i, _), (a, b) = ([self.index(size)[0][0] for _ in range(2)] for size in head.sizes)
         left = ["sum", i, ["*", ["t", name, [i[0], a[0]]], ["t", name, [i[0], b[0]]]]]
         title = "columns of the identity are orthonormal"
-        found = [
+        found: list[dict[str, Any]] = [
             {"name": title, "indices": [a, b], "left": left, "right": ["delta", a[0], b[0]]},
             {"name": title, "indices": [a], "left": ["sum", i, ["t", name, [i[0], a[0]]]], "right": ["q", 1, 1]},
         ]

@@ -123,7 +123,11 @@ class Search:
     """The uses in one part."""
 
     def __init__(
-        self, language: Language, scope: Mapping[str, Index], hypotheses: list[Hypothesis], numbers: itertools.count[int]
+        self,
+        language: Language,
+        scope: Mapping[str, Index],
+        hypotheses: list[Hypothesis],
+        numbers: itertools.count[int],
     ) -> None:
         self.language, self.scope, self.hypotheses = language, scope, hypotheses
         self.algebra = language.algebra
@@ -213,7 +217,12 @@ class Search:
         for key in form:
             for atom, at, power in key:
                 kind = self.algebra.kinds[atom]
-                makers = {"softmax": self._rows, "base": self._next_power, "inverse": self._inverses, "expm": self._opposite}
+                makers = {
+                    "softmax": self._rows,
+                    "base": self._next_power,
+                    "inverse": self._inverses,
+                    "expm": self._opposite,
+                }
                 if kind not in makers or (kind == "base" and power > 0):
                     continue
                 known = (atom, power if kind == "base" else ONE)
@@ -296,11 +305,12 @@ class Search:
         outside = self.reader.product(rest, form[key], shown)
         names = [shown[index] for index in at[:own]]
         again = self.reader.argument(factor, shown)
-        weight = ["f", "softmax", [again], names]
-        uses = [
-            {"rule": "softmax", "arguments": [argument], "at": names, "over": bound, "times": ["*", outside, ["power", -1, 1, total]]},
-            {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": ["*", ["q", -1, 1], outside, weight]},
-        ]  # fmt: skip
+        once = ["*", outside, ["power", -1, 1, total]]
+        less = ["*", ["q", -1, 1], outside, ["f", "softmax", [again], names]]
+        uses: list[dict[str, Any]] = [
+            {"rule": "softmax", "arguments": [argument], "at": names, "over": bound, "times": once},
+            {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": less},
+        ]
         try:
             worths = [use_of(self.language, use, self.scope, self.hypotheses)[2] for use in uses]
         except Refused:
