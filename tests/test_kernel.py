@@ -12,12 +12,13 @@ import pytest
 
 from verify.arithmetics.symbols.certificates import statement_of
 from verify.arithmetics.symbols.proof import prove
-from verify.checks.certified import accepted, certified
+from verify.checks.certified import accepted, certified, kept, path_of
 from verify.checks.operands import inputs_of, sides_of
 from verify.checks.proofs import prove_claim, proved
 from verify.checks.record import VIOLATED
 from verify.checks.settings import EFFORTS, Settings
-from verify.kernel import Refused, check
+from verify.kernel import Refused
+from verify.kernel import check_identity as check
 from verify.kernel.__main__ import main
 from verify.vocabulary.registry import load
 
@@ -547,6 +548,16 @@ def test_a_certificate_without_its_uses_is_refused(registry: Any) -> None:
         wrong = copy.deepcopy(made)
         del wrong["parts"][0]["uses"][k]
         assert accepted(json.dumps(wrong)).problem is not None
+
+
+def test_certificates_that_are_kept_are_accepted(registry: Any) -> None:
+    """A sample of each paper; `python -m verify.kernel` checks all of them."""
+    paths = sorted({path_of(claim) for claim in registry.values() if claim.all_sizes})
+    for path in paths:
+        lines = kept(path)
+        assert lines and list(lines) == sorted(lines)
+        for name in list(lines)[::10]:
+            assert accepted(lines[name]).problem is None, name
 
 
 def test_the_example_of_the_documentation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

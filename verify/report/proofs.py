@@ -72,6 +72,8 @@ def certificate_text(certificate: dict[str, Any]) -> str:
         return f"not certified: {certificate['missing']}"
     if "refused" in certificate:
         return f"refused: {certificate['refused']}"
+    if "steps" in certificate:
+        return f"accepted, a derivation of {certificate['steps']} steps"
     left, right = (certificate["terms"][side] for side in ("left", "right"))
     rests = [f"the rules {', '.join(certificate['rules'])}"] * bool(certificate["rules"])
     rests += [f"the hypotheses {'; '.join(certificate['hypotheses'])}"] * bool(certificate["hypotheses"])
