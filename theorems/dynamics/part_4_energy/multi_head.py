@@ -205,7 +205,7 @@ def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
     return each(H, lambda h: bases[h] @ parts(rows[h], H, 1)[h] @ bases[h].T)
 
 
-SYMMETRIC_HEADS = [
+SYMMETRIC_HEADS: list[Assumption | Definition] = [
     ORTHONORMAL_BLOCKS,
     POSITIVE_BETA,
     WHOLE_BLOCKS,

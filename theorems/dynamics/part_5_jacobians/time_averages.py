@@ -33,7 +33,7 @@ def handed_on(
 ) -> dict[str, Any]:
     """J_t = Q_{t+1} diag(sigma^(t)) Q_t^T with orthogonal Q_t and descending sigma^(t), sums of squares of entries of s_t."""
     bases = [orthogonal_matrix(U) for U in (U_0, U_1, U_2, U_3)]
-    jacobians = {}
+    jacobians: dict[str, Any] = {}
     for t, s in enumerate((s_0, s_1, s_2)):
         squares = s * s
         sigma = concatenate([row_sums(squares[:, k:]) for k in range(s.shape[1])], axis=1)

@@ -292,7 +292,7 @@ def unit_norm_weights(
 ) -> dict[str, Any]:  # fmt: skip
     """Weights B diag(1, s, ...) C^T with orthogonal B and C and singular values at most 1, the largest 1."""
     bases = [orthogonal_matrix(G) for G in (Q, K, V, O)]
-    weights = {}
+    weights: dict[str, Any] = {}
     for name, left, right, d in zip(
         ("W_Q", "W_K", "W_V", "W_O"), bases, bases[1:] + bases[:1], (d_Q, d_K, d_V, d_O), strict=True
     ):

@@ -30,6 +30,7 @@ QUADRATIC = Claim(LINEAR_MLP, "hessian.sec2-mlp-quadratic", label="Section 2, te
         \Sigma_{xx}\text{''}:\ H_o(X+Z) + H_o(X-Z) = 2H_o(X) + 2H_o(Z)""",
     assumptions=[Definition("the loss is half the mean of |F(x) - y|^2 over the data set", by=half_mean)],
     name="data in the outer-product Hessian of an MLP", relation=Equal(), at_sizes=True,
+    sizes=mlp.WIDTHS | {"D": (1, 3), "h_4": (1, 1)},
     uses=("hessian.sec2-mlp-outer",),
     note="""For two data sets of one size, the rows of $X$ and of $Z$: what satisfies the parallelogram law, and is
         continuous, is a quadratic form.""")  # fmt: skip

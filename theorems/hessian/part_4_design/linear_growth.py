@@ -15,9 +15,9 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Definition, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Equal, Reading, Real, Setting, Shape
 
-LINEAR = [
+LINEAR: list[Definition | Convention] = [
     Definition("linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", by=attention_logits),
     SQUARE_LOSS,
     LAYOUT,
@@ -52,7 +52,6 @@ TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1", name="linea
     statement=r"""
         H_o:\ \text{MLP/CNN } O(\Sigma_{XX}),\ \text{Transformer } O(\Sigma_{XX}^3);\quad H_f:\ \text{MLP/CNN }
         O(\Omega_{xy}),\ \text{Transformer } O(\Omega_{xy}\Sigma_{XX}),\quad \Omega_{xy} := \tfrac1L X^\top(F(X)-Y)""",
-    assumptions=["MLP column: the linear MLP of Section 2"],
     relation=Equal(), all_sizes=True, expects="reading",
     uses=(
         "hessian.sec2-mlp-outer", "hessian.sec2-mlp-hollow", "hessian.eq-18", "hessian.rem-4.1-outer",
@@ -63,7 +62,7 @@ TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1", name="linea
             with each term of degree 1 in $\Omega_{xy}$ and 1 in $\Sigma_{XX}$. $\Omega_{xy}$ counts as a datum of its
             own, although $F - Y$ holds three more factors $X$. MLP column: hessian.sec2-mlp-outer,
             hessian.sec2-mlp-hollow"""),
-    note="CNNs are not modelled here.")  # fmt: skip
+    note="The MLP is the linear one of Section 2; convolutions are compared in hessian.table-1-cnn.")  # fmt: skip
 
 
 def _linear_outer(S: Any, W_Q: Any, W_K: Any, W_V: Any, L: int) -> Any:
@@ -172,7 +171,10 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
         self-attention definition, the functional Hessian has a block-hollow structure with zero blocks on the diagonal.
         This means that the Hessian blocks are fully defined by the outer-product Hessian, which ensures that they are
         positive-semidefinite''}""",
-    assumptions=["square loss", LINEAR[0], Definition("for the softmax: classical self-attention", by=attention)],
+    assumptions=[
+        Definition("square loss", by=square_loss), LINEAR[0],
+        Definition("for the softmax: classical self-attention", by=attention),
+    ],
     name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     expects="reading", uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,

@@ -13,10 +13,10 @@ from theorems.hessian.definitions import Z_1, Z_2, softmax_jacobian, softmax_sec
 from theorems.hessian.settings import LAYOUT, Labels, Tokens, ValueWeights
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Definition, Equal, Setting, Shape, subject
+from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape, subject
 
 QueryKeyWeights = Annotated[Any, Shape("d_V", "d_V", role="query")]
-SINGLE = [
+SINGLE: list[Definition | Convention] = [
     Definition("F = A X W_V with A = softmax(X W_QK X^T), row-wise", by=softmax),
     Definition("the square loss of Section 2, ||F - Y||_F^2 / (L d_V)", by=square_loss),
     LAYOUT,

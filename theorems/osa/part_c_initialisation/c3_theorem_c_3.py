@@ -28,13 +28,13 @@ from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting
 
 ORTHONORMAL_WEIGHTS = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
-NEWTON_SCHULZ = [
+NEWTON_SCHULZ = (
     Definition(
         "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]",
         by=newton_schulz_basis,
     ),
     POSITIVE_EPSILON,
-]
+)
 THE_CONSTANT = (
     r"With $C = (2 + 4\sqrt2)R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, which depends on $d_v$ and $R$ alone,"
     r" not on $N$, $d$, $\epsilon$, $K$ or the weights."

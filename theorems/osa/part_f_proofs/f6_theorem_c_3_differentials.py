@@ -11,7 +11,8 @@ from theorems.osa import OSA
 from theorems.osa.definitions import whole_heads, within_unit_ball
 from theorems.osa.part_c_initialisation.c1_jacobian_and_values import orthonormal_values_and_outputs
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED, NEWTON_SCHULZ, norm_of_first_term
-from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import SKEW, jacobian_in_tokens, slope
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import SKEW
+from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import jacobian_in_tokens, slope
 from theorems.osa.settings import (
     LAYER, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, newton_schulz_attention_matrix, newton_schulz_jacobian, two_heads,
 )  # fmt: skip
@@ -99,7 +100,7 @@ def norms_of_values_and_identity(W_V: Value, W_O: Output) -> Any:
 
 UNIT_NORMS.oracle(lambda W_V: column(1 + 0 * total(W_V), 1))
 UNIT_NORMS.mutant("W^V W^O doubled", "W_V @ W_O -> W_V @ W_O * 2")
-UNIT_NORMS.mutant("Frobenius norms", "spectral_norm -> frobenius_norm")
+UNIT_NORMS.mutant("squared Frobenius norms", lambda W_V, W_O: column(total((W_V @ W_O) * (W_V @ W_O)), W_V.shape[0]))
 
 EQUATION_85 = Claim(INITIALISED, "osa.eq-85", label="Eq. (85)", name="norm of the first term by that of the attention",
     statement=r"""\|\mathbf{J}_1\|_2\le\cdots\le C_0\left\|\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial
