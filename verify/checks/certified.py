@@ -13,7 +13,7 @@ from typing import Any
 from verify.arithmetics.symbols.certificates import NotRecorded, certificate_of
 from verify.arithmetics.symbols.proof import Proof
 from verify.inputs.witnesses import file_of
-from verify.kernel import Refused, check
+from verify.kernel import Refused, check_identity
 from verify.vocabulary.claims import Claim
 
 FILE = "certificates.jsonl.xz"
@@ -42,7 +42,7 @@ def certified(claim: Claim, proof: Proof) -> Certified:
 def accepted(line: str) -> Certified:
     """What the checker says of a line of a file of certificates."""
     try:
-        found = check(json.loads(line))
+        found = check_identity(json.loads(line))
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
     details = {

@@ -6,21 +6,22 @@ raises `Refused`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from verify.kernel.bounds import check as check_bound
 from verify.kernel.identities import Accepted, check_identity
 from verify.kernel.refusal import Refused
 
-CHECKERS = {"identity": check_identity, "bound": check_bound}
+CHECKERS: dict[str, Callable[[Any], Accepted]] = {"identity": check_identity, "bound": check_bound}
 
 
 def check(certificate: Any) -> Accepted:
-    """What a certificate proves; raises `Refused` where it does not."""
+    """Check a certificate of any kind; what it proves. Raises `Refused` where it does not."""
     kind = certificate.get("kind") if isinstance(certificate, dict) else None
     if not isinstance(kind, str) or kind not in CHECKERS:
         raise Refused(f"{kind!r} is no kind of certificate")
     return CHECKERS[kind](certificate)
 
 
-__all__ = ["Accepted", "Refused", "check"]
+__all__ = ["Accepted", "Refused", "check", "check_identity"]

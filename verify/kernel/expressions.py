@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel.normal_forms import ONE, Algebra, Form, Index
+from verify.kernel.normal_forms import ONE, Algebra, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
 
 #: The indices that may be named at a place, with their numbers and sizes.
@@ -39,11 +39,11 @@ def named(value: Any, what: str) -> str:
     return value
 
 
-def rational(p: Any, q: Any) -> Fraction:
+def rational(p: Any, q: Any) -> Number:
     """p / q for whole p and q > 0."""
     if type(p) is not int or type(q) is not int or q <= 0:
         raise Refused(f"{p!r} / {q!r} is no rational number")
-    return Fraction(p, q)
+    return plain(Fraction(p, q))
 
 
 class Language:
@@ -74,8 +74,8 @@ class Language:
         fields(item, f"tensor {name!r}", ["sizes"], ["positive"])
         sizes = [self._size(size) for size in listed(item["sizes"], f"the sizes of {name!r}")]
         positive = item.get("positive", False)
-        if not isinstance(positive, bool) or (positive and sizes):
-            raise Refused(f"tensor {name!r} is no scalar that could be positive")
+        if not isinstance(positive, bool) or (positive and (sizes or kind == "variables")):
+            raise Refused(f"tensor {name!r} is no scalar input, which could be positive")
         self.tensors[name] = self.algebra.atom("positive" if positive else "t", name, len(sizes)), sizes
         if kind == "variables":
             self.variables.add(name)
@@ -130,7 +130,7 @@ class Language:
         if kind not in ARITY:
             raise Refused(f"no expression begins with {kind!r}")
         listed(rest, f"what follows {kind!r}", ARITY[kind])
-        readers = {
+        readers: dict[str, Callable[..., Form]] = {
             "q": self._q, "size": self._size_value, "delta": self._delta, "unit": self._unit, "t": self._t, "sum": self._sum,
             "power": self._power, "f": self._f, "diff": self._diff, "at": self._at,
         }  # fmt: skip
@@ -147,8 +147,9 @@ class Language:
 
     def _unit(self, scope: Scope, place: Any, index: Any) -> Form:
         at = self.at([index], scope)
-        if type(place) is not int or place < 0:
-            raise Refused(f"there is no place {place!r}")
+        count = self._value_of(at[0][1]).get((), 0) if set(self._value_of(at[0][1])) == {()} else 1
+        if type(place) is not int or not 0 <= place < count:
+            raise Refused(f"there is no place {place!r} in size {at[0][1]}")
         return self.algebra.tensor("unit", (place, at[0][1]), at)
 
     def _t(self, scope: Scope, name: Any, names: Any) -> Form:

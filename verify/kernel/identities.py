@@ -91,7 +91,10 @@ def use_of(language: Language, use: Any, scope: Scope, hypotheses: list[Hypothes
             raise Refused(f"there is no hypothesis {number!r}")
         found = hypotheses[number]
         at = language.at(use["at"], inside, [index[1] for index in found.indices])
-        name, difference = found.name, language.algebra.renamed(found.difference, dict(zip(found.indices, at, strict=True)))
+        name, difference = (
+            found.name,
+            language.algebra.renamed(found.difference, dict(zip(found.indices, at, strict=True))),
+        )
     else:
         name = named(use["rule"], "the rule")
         if name not in RULES:
@@ -123,7 +126,9 @@ def _softmax(language: Language, arguments: list[Any], at: Any, scope: Scope) ->
     algebra = language.algebra
     exponential = algebra.exponential(form)
     weight = algebra.renamed(algebra.softmax(form, own), places)
-    return _minus(algebra, algebra.times(weight, algebra.summed(exponential, own)), algebra.renamed(exponential, places))
+    return _minus(
+        algebra, algebra.times(weight, algebra.summed(exponential, own)), algebra.renamed(exponential, places)
+    )
 
 
 def _power(language: Language, arguments: list[Any], at: Any, scope: Scope) -> Form:
@@ -162,8 +167,12 @@ def _opposite(language: Language, arguments: list[Any], at: Any, scope: Scope) -
     middle = [algebra.fresh(index[1]) for index in own[:half]]
     both = (algebra.of_matrix("expm", sign, own) for sign in (form, algebra.plus([(form, -ONE)])))
     at_both = ([*ends[:half], *middle], [*middle, *ends[half:]])
-    product = algebra.times(*(algebra.renamed(f, dict(zip(own, at, strict=True))) for f, at in zip(both, at_both, strict=True)))
-    return _minus(algebra, algebra.summed(product, middle), algebra.times(*(map(algebra.delta, ends[:half], ends[half:]))))
+    product = algebra.times(
+        *(algebra.renamed(f, dict(zip(own, at, strict=True))) for f, at in zip(both, at_both, strict=True))
+    )
+    return _minus(
+        algebra, algebra.summed(product, middle), algebra.times(*(map(algebra.delta, ends[:half], ends[half:])))
+    )
 
 
 def _push_through(language: Language, arguments: list[Any], at: Any, scope: Scope) -> Form:

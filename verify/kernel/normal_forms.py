@@ -17,18 +17,20 @@ from typing import Any
 from verify.kernel.refusal import Refused
 
 Index = tuple[int, str]
-Factor = tuple[int, tuple[Index, ...], Fraction]
+#: A rational number, an int where it is whole.
+Number = int | Fraction
+Factor = tuple[int, tuple[Index, ...], Number]
 Key = tuple[Factor, ...]
-Form = dict[Key, Fraction]
+Form = dict[Key, Number]
 #: A product that is not in normal form: a number, factors, and the indices that are summed.
-Product = tuple[Fraction, Sequence[Factor], frozenset[Index]]
+Product = tuple[Number, Sequence[Factor], frozenset[Index]]
 
-ONE = Fraction(1)
+ONE: Number = 1
 #: What is 0 or 1: every positive power of it is itself.
 IDEMPOTENT = ("delta", "unit", "step")
 POSITIVE = ("size", "positive", "exp", "softmax")
-#: More terms than this, or more orders of slots to compare, are refused or left as they are.
-MOST_TERMS, MOST_ORDERS = 50_000, 120
+#: More terms in a sum than this, and more products in all, are refused; more orders of slots are not compared.
+MOST_TERMS, MOST_PRODUCTS, MOST_ORDERS = 50_000, 100_000, 120
 
 
 class Algebra:
@@ -46,6 +48,7 @@ class Algebra:
         self._named: dict[Any, Key] = {}
         self._mentions: dict[tuple[int, int], bool] = {}
         self._numbers = itertools.count(1)
+        self._products = 0
 
     # -- atoms ---------------------------------------------------------------------------------------------------------
 
@@ -94,8 +97,8 @@ class Algebra:
         free = sorted((index for index in seen if index not in own), key=lambda i: (i[1], sorted(seen[i]), i[0]))
         places = {index: (slot, index[1]) for slot, index in enumerate([*own, *free])}
         form = self.renamed(form, places)
-        key = (kind, tuple(sorted(form.items())), tuple(index[1] for index in own))
-        if key not in self._made:
+        known = (kind, tuple(sorted(form.items())), tuple(index[1] for index in own))
+        if known not in self._made:
             alike = [
                 [count + k for k, _ in group]
                 for _, group in itertools.groupby(enumerate(free), key=lambda item: (item[1][1], sorted(seen[item[1]])))
@@ -114,10 +117,10 @@ class Algebra:
                 back = {order[s]: best[s] for s in range(len(sizes))}
                 group.append(tuple(back[s] for s in range(len(sizes))))
             bound = tuple(sizes[best.index(slot)] for slot in range(count))
-            self._made[key] = self.atom(kind, trials[best], len(sizes), group, bound), best
-        atom, order = self._made[key]
-        at = dict(zip(order, [*own, *free], strict=True))
-        return atom, tuple(at[slot] for slot in range(len(order))), ONE
+            self._made[known] = self.atom(kind, trials[best], len(sizes), group, bound), best
+        atom, order = self._made[known]
+        placed = dict(zip(order, [*own, *free], strict=True))
+        return atom, tuple(placed[slot] for slot in range(len(order))), ONE
 
     # -- products ------------------------------------------------------------------------------------------------------
 
@@ -128,15 +131,17 @@ class Algebra:
             self._add(total, self._canonical(*product))
         return total
 
-    def _add(self, total: Form, form: Form, factor: Fraction = ONE) -> None:
+    def _add(self, total: Form, form: Form, factor: Number = ONE) -> None:
         for key, value in form.items():
-            total[key] = total.get(key, Fraction(0)) + value * factor
-            if not total[key]:
-                del total[key]
+            found = plain(total.get(key, 0) + value * factor)
+            if found:
+                total[key] = found
+            else:
+                total.pop(key, None)
         if len(total) > MOST_TERMS:
             raise Refused(f"a sum of more than {MOST_TERMS} terms")
 
-    def plus(self, forms: Iterable[tuple[Form, Fraction]]) -> Form:
+    def plus(self, forms: Iterable[tuple[Form, Number]]) -> Form:
         """The sum of forms times numbers."""
         total: Form = {}
         for form, factor in forms:
@@ -193,14 +198,17 @@ class Algebra:
             raise Refused("an argument at an index that is summed elsewhere")
         return self.renamed(self.payloads[atom], {(slot, i[1]): i for slot, i in enumerate(at)})
 
-    def _canonical(self, value: Fraction, factors: Sequence[Factor], over: frozenset[Index]) -> Form:
+    def _canonical(self, value: Number, factors: Sequence[Factor], over: frozenset[Index]) -> Form:
+        self._products += 1
+        if self._products > MOST_PRODUCTS:
+            raise Refused(f"more than {MOST_PRODUCTS} products")
         if not value:
             return {}
         factors, over = self._joined(factors, over)
-        merged: dict[tuple[int, tuple[Index, ...]], Fraction] = {}
+        merged: dict[tuple[int, tuple[Index, ...]], Number] = {}
         for atom, at, power in factors:
             settled = (atom, self._settled(atom, at))
-            merged[settled] = merged.get(settled, Fraction(0)) + power
+            merged[settled] = plain(merged.get(settled, 0) + power)
         kept: list[Factor] = []
         wholes: list[tuple[Factor, int]] = []
         again: list[Factor] = []
@@ -212,10 +220,10 @@ class Algebra:
                 power = ONE
             elif kind == "prime":
                 value *= Fraction(self.payloads[atom]) ** whole
-                power -= whole
+                power = plain(power - whole)
             elif kind == "base" and whole > 0:
                 wholes.append(((atom, at, ONE), whole))
-                power -= whole
+                power = plain(power - whole)
             if power and self._repeats(atom, at):
                 again.append((atom, at, power))
             elif power:
@@ -226,7 +234,9 @@ class Algebra:
             parts = [self.collected([(value, moved, frozenset())])]
             for (atom, at, _), whole in wholes:
                 parts += [self.instance((atom, tuple(names.get(i, i) for i in at), ONE))] * whole
-            parts += [self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again]
+            parts += [
+                self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again
+            ]
             return self.summed(self.times(*parts), list(names.values()))
         kept, over, is_zero = self._at_units(kept, over)
         if is_zero:
@@ -254,9 +264,7 @@ class Algebra:
             if first != second:
                 root[second] = first
         made = self.atom("delta", "", 2, [(1, 0)])
-        kept = [
-            (atom, tuple(find(i) for i in at), p) for atom, at, p in factors if self.kinds[atom] != "delta"
-        ]
+        kept = [(atom, tuple(find(i) for i in at), p) for atom, at, p in factors if self.kinds[atom] != "delta"]
         kept += [(made, (find(i), i), ONE) for i in root if i not in over]
         return kept, frozenset(index for index in over if index not in root)
 
@@ -320,9 +328,9 @@ class Algebra:
 
     # -- functions -----------------------------------------------------------------------------------------------------
 
-    def number(self, value: Fraction) -> Form:
+    def number(self, value: Number) -> Form:
         """A rational number."""
-        return {(): value} if value else {}
+        return {(): plain(value)} if value else {}
 
     def _content(self, form: Form, whole: bool) -> tuple[Fraction, list[Factor], Form]:
         """A positive number and scalars (positive ones unless `whole`) that all terms share, and the form without them."""
@@ -330,16 +338,18 @@ class Algebra:
             math.gcd(*(value.numerator for value in form.values())),
             math.lcm(*(value.denominator for value in form.values())),
         )
-        least: dict[int, Fraction] = {}
+        least: dict[int, Number] = {}
         for atom in {atom for key in form for atom, at, _ in key if not at and self.kinds[atom] != "prime"}:
             if whole or self.kinds[atom] in POSITIVE:
-                powers = [next((p for other, _, p in key if other == atom), Fraction(0)) for key in form]
+                powers = [next((p for other, _, p in key if other == atom), 0) for key in form]
                 least[atom] = min(powers)
         shared: list[Factor] = [(atom, (), p) for atom, p in sorted(least.items()) if p]
-        inverse = {tuple((atom, (), -p) for atom, _, p in shared): 1 / number}
-        return number, shared, self.times(form, inverse)
+        return number, shared, self.times(form, self._one_over(number, shared))
 
-    def power(self, form: Form, exponent: Fraction) -> Form:
+    def _one_over(self, number: Fraction, factors: Sequence[Factor]) -> Form:
+        return self.collected([(plain(1 / number), [(atom, at, -p) for atom, at, p in factors], frozenset())])
+
+    def power(self, form: Form, exponent: Number) -> Form:
         """The form to a rational power: whole powers of a product factor by factor, others where factors are positive."""
         if exponent.denominator == 1 and exponent >= 0:
             return self.times(*[form] * exponent.numerator)
@@ -349,7 +359,7 @@ class Algebra:
             return {}
         whole = exponent.denominator == 1
         number, shared, rest = self._content(form, whole)
-        outside: list[Factor] = [(atom, at, p * exponent) for atom, at, p in shared]
+        outside: list[Factor] = [(atom, at, plain(p * exponent)) for atom, at, p in shared]
         if len(rest) == 1:
             ((key, value),) = rest.items()  # 1 or -1
             if whole and value < 0:
@@ -358,10 +368,10 @@ class Algebra:
             for factor in key:
                 atom, at, p = factor
                 kind = self.kinds[atom]
-                plain = not over.intersection(at) and kind not in IDEMPOTENT
+                loose = not over.intersection(at) and kind not in IDEMPOTENT
                 alone = len(key) == 1 and value == 1 and p.numerator % 2 == 1
-                if plain and (whole or alone or kind in POSITIVE or kind == "prime" or p.denominator == 2):
-                    outside.append((atom, at, p * exponent))
+                if loose and (whole or alone or kind in POSITIVE or kind == "prime" or p.denominator == 2):
+                    outside.append((atom, at, plain(p * exponent)))
                 else:
                     left.append(factor)
             rest = {tuple(left): value}
@@ -371,7 +381,7 @@ class Algebra:
             outside.append((atom, at, exponent))
         return self.times(numbers, self.collected([(ONE, outside, frozenset())]))
 
-    def _of_number(self, number: Fraction, exponent: Fraction) -> Form:
+    def _of_number(self, number: Fraction, exponent: Number) -> Form:
         if exponent.denominator == 1:
             return self.number(number**exponent.numerator)
         factors: list[Factor] = []
@@ -415,7 +425,7 @@ class Algebra:
             over = _summed(key)
             left = tuple(f for f in key if over.intersection(f[1]) or self.kinds[f[0]] not in (*POSITIVE, "prime"))
             if not left:
-                return self.number(Fraction(value > 0))
+                return self.number(int(value > 0))
             form = {left: value}
         return self.collected([(ONE, [self.function("step", form, [], [()])], frozenset())])
 
@@ -423,8 +433,10 @@ class Algebra:
         """The softmax over the indices `own`, at them; terms without them cancel."""
         form = {key: value for key, value in form.items() if any(i in own for _, at, _ in key for i in at)}
         if not form:
-            return self.times(*(self.power(self.size_value(index[1]), Fraction(-1)) for index in own))
-        orders = [o for o in itertools.permutations(range(len(own))) if all(own[a][1] == own[b][1] for a, b in enumerate(o))]
+            return self.times(*(self.power(self.size_value(index[1]), -1) for index in own))
+        orders = [
+            o for o in itertools.permutations(range(len(own))) if all(own[a][1] == own[b][1] for a, b in enumerate(o))
+        ]
         return self.collected([(ONE, [self.function("softmax", form, own, orders)], frozenset())])
 
     def of_matrix(self, kind: str, form: Form, own: Sequence[Index]) -> Form:
@@ -438,7 +450,7 @@ class Algebra:
             if not form:
                 raise Refused("the inverse of zero")
             number, shared, form = self._content(form, True)
-            outside = {tuple((atom, (), -p) for atom, _, p in shared): 1 / number}
+            outside = self._one_over(number, shared)
         if (kind, form) in (("inverse", deltas), ("expm", {})):
             return self.times(outside, deltas)
         turned = [*range(half, 2 * half), *range(half)]
@@ -553,6 +565,11 @@ class Algebra:
         if kind not in functions:
             raise Refused(f"no function is called {kind}")
         return functions[kind](form)
+
+
+def plain(value: Number) -> Number:
+    """The number as an int where it is whole."""
+    return value.numerator if value.denominator == 1 else value
 
 
 def _summed(factors: Iterable[Factor]) -> frozenset[Index]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any
 
@@ -27,17 +28,20 @@ MOST_SPLITS = 60
 
 def certificate_of(claim: str, proof: Proof) -> dict[str, Any]:
     """The certificate of a proof; raises `NotRecorded` with the reason where there is none yet."""
+    found = statement_of(claim, proof)
+    _find_uses(found)
+    return found
+
+
+def statement_of(claim: str, proof: Proof) -> dict[str, Any]:
+    """A certificate without uses: both sides as they were built, and the hypotheses."""
     for rule in proof.rules:
         if rule in OF_BLOCKS:
             raise NotRecorded(OF_BLOCKS[rule])
     splits: dict[Any, Any] = {}
     for _ in range(MOST_SPLITS):
-        try:
-            found = _written(claim, proof, splits)
-        except TakenApart:
-            continue
-        _find_uses(found)
-        return found
+        with contextlib.suppress(TakenApart):
+            return _written(claim, proof, splits)
     raise NotRecorded("indices taken apart in two ways")
 
 
@@ -59,7 +63,7 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
         "inputs": recorder.inputs,
         "variables": recorder.variables,
         "definitions": recorder.definitions,
-        "hypotheses": hypotheses,
+        "hypotheses": hypotheses + recorder.of_structures(),
         "parts": parts,
     }
 
@@ -80,9 +84,11 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
     def entry(i: str, j: str) -> list[Any]:
         return ["t", name, [i, j]]
 
-    (i, j, k) = (recorder.index(size)[0][0] for size in {"rows": (rows, rows, columns), "columns": (columns, columns, rows)}[PROPERTIES[item.wanted]])  # fmt: skip
-    (one, other, over) = (index[0] for index in (i, j, k))
+    pair, other_axis = (rows, columns) if PROPERTIES[item.wanted] == "rows" else (columns, rows)
+    i, j, k = (recorder.index(size)[0][0] for size in (pair, pair, other_axis))
+    one, other, over = i[0], j[0], k[0]
     left: list[Any]
+    right: list[Any]
     if item.wanted == "has orthonormal columns":
         left, right = ["sum", k, ["*", entry(over, one), entry(over, other)]], ["delta", one, other]
     elif item.wanted == "has orthonormal rows":
@@ -123,4 +129,3 @@ def _find_uses(certificate: dict[str, Any]) -> None:
 
 
 __all__ = ["NotRecorded", "certificate_of"]
-

@@ -16,6 +16,7 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
+from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.functions import power
@@ -23,7 +24,7 @@ from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
-from verify.arithmetics.symbols.sums import Sum, as_built, collected, constant, contract, single
+from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: The expression as the code built it: a name, or an operation with its operands.
@@ -50,14 +51,15 @@ class Index:
 @as_built("split")
 def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequence[Size]) -> Sum:
     """The sum over the slots `sizes`, those in `place` of each old one: deltas over two at once become one for each."""
-    count, products = len(value.slots), []
+    count = len(value.slots)
+    products: list[Product] = []
     for key, coefficient in value.terms.items():
-        renamed, summed = [], {}
+        renamed: list[Factor] = []
+        summed: dict[int, Size] = {}
         for made, indices in key:
             halves = [place[i] for i in indices if i < count]
             if made.kind == "delta" and max(map(len, halves), default=1) > 1:
-                pairs = zip(*halves, strict=True)
-                renamed += [(delta(sizes[one]), (one, other)) for one, other in pairs]
+                renamed += [(delta(sizes[pair[0]]), pair) for pair in zip(*halves, strict=True)]
                 continue
             moved = tuple(place[i][0] if i < count else len(sizes) + i for i in indices)
             renamed.append((made, moved))

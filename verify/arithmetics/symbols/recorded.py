@@ -35,7 +35,6 @@ class NotRecorded(Exception):
 WITHOUT_FORM = {
     "phi": "integrals of matrix exponentials", "dexpm": "integrals of matrix exponentials",
     "expectation": "pairings of normal entries", "named part": "a matrix that a hypothesis names",
-    "selection": "parts of an axis", "grouping": "parts of an axis",
 }  # fmt: skip
 ENTRYWISE = ("exp", "log", "step", "relu", "abs")
 
@@ -51,6 +50,7 @@ class Recorder:
         self.inputs: dict[str, dict[str, Any]] = {}
         self.variables: dict[str, dict[str, Any]] = {}
         self.definitions: list[list[Any]] = []
+        self.structures: dict[str, Head] = {}
         self._uses: Counter[int] = Counter()
         self._kept: dict[int, Sum] = {}
         self._defined: dict[Any, str] = {}
@@ -155,12 +155,14 @@ class Recorder:
         if kind == "constant":
             return self._of_terms(value, at)
         if kind == "single":
-            return self._single(*given, at)
+            return self._single(given[0], given[1], at)
         if kind == "contract":
             return self._contracted(value, given[0], given[1], at, given[2] if len(given) > 2 else None)
         if kind == "split":
             inner, place, _ = given
-            return self.of(inner, [tuple(name for new in place[k] for name in at[new]) for k in range(len(inner.slots))])
+            return self.of(
+                inner, [tuple(name for new in place[k] for name in at[new]) for k in range(len(inner.slots))]
+            )
         if kind == "plus":
             factor = self.of_scalar(given[2]) if len(given) > 2 else ["q", 1, 1]
             right = self.of(given[1], at)
@@ -213,7 +215,7 @@ class Recorder:
                 over += bound
         return _summed(over, _product([self.of(operand, [names[k] for k in labels]) for operand, labels in operands]))
 
-    def _single(self, head: Head, indices: Sequence[int], slots: Sequence[Size], at: Sequence[At]) -> Expression:
+    def _single(self, head: Head, indices: Sequence[int], at: Sequence[At]) -> Expression:
         names = dict(enumerate(at))
         over = []
         for place, index in enumerate(indices):
@@ -238,7 +240,64 @@ class Recorder:
             return ["unit", int(head.parameter), _whole(at)[0]]
         if head.kind == "tensor":
             return ["t", self.tensor(head), _whole(at)]
+        if head.kind in ("grouping", "selection"):
+            return ["t", self._structure(head), _whole(at)]
         raise NotRecorded(WITHOUT_FORM.get(head.kind, f"{head.kind} outside of a call"))
+
+    def _structure(self, head: Head) -> str:
+        """The tensor of an axis and its parts, under a name; what is known of it are hypotheses (`of_structures`)."""
+        sizes = [self.size(size) for size in head.sizes]
+        name = f"{head.name}({', '.join([*sizes, *([str(head.parameter)] if head.kind == 'selection' else [])])})"
+        self.inputs.setdefault(name, {"sizes": sizes})
+        self.structures[name] = head
+        return name
+
+    def of_structures(self) -> list[dict[str, Any]]:
+        """What is known of groupings and selections, each an identity in itself."""
+        found: list[dict[str, Any]] = []
+        for name, head in self.structures.items():
+            found += self._of_grouping(name, head) if head.kind == "grouping" else self._of_selection(name, head)
+        return found
+
+    def _of_grouping(self, name: str, head: Head) -> list[dict[str, Any]]:
+        """G(i, p, q) is 1 where i is the pair (p, q): one pair for each i, one i for each pair."""
+        (i, j), (p, r), (q, s) = ([self.index(size)[0][0] for _ in range(2)] for size in head.sizes)
+
+        def entry(*indices: list[str]) -> Expression:
+            return ["t", name, [index for index, _ in indices]]
+
+        def same(*pairs: tuple[list[str], list[str]]) -> list[Expression]:
+            return [["delta", one[0], other[0]] for one, other in pairs]
+
+        title = "an index is its two parts"
+        return [
+            {"name": title, "indices": [p, q], "left": ["sum", i, entry(i, p, q)], "right": ["q", 1, 1]},
+            {"name": title, "indices": [i], "left": ["sum", p, ["sum", q, entry(i, p, q)]], "right": ["q", 1, 1]},
+            {
+                "name": title, "indices": [i, p, q, r, s], "left": ["*", entry(i, p, q), entry(i, r, s)],
+                "right": ["*", *same((p, r), (q, s)), entry(i, p, q)],
+            },
+            {
+                "name": title, "indices": [i, j, p, q], "left": ["*", entry(i, p, q), entry(j, p, q)],
+                "right": ["*", *same((i, j)), entry(i, p, q)],
+            },
+        ]  # fmt: skip
+
+    def _of_selection(self, name: str, head: Head) -> list[dict[str, Any]]:
+        """S(i, a) is 1 where i is the start plus a: a column of the identity for each a; others have none of them."""
+        (i, _), (a, b) = ([self.index(size)[0][0] for _ in range(2)] for size in head.sizes)
+        left = ["sum", i, ["*", ["t", name, [i[0], a[0]]], ["t", name, [i[0], b[0]]]]]
+        title = "columns of the identity are orthonormal"
+        found: list[dict[str, Any]] = [
+            {"name": title, "indices": [a, b], "left": left, "right": ["delta", a[0], b[0]]},
+            {"name": title, "indices": [a], "left": ["sum", i, ["t", name, [i[0], a[0]]]], "right": ["q", 1, 1]},
+        ]
+        for other, following in self.structures.items():
+            if following.kind == "selection" and head.parameter + head.sizes[1] == following.parameter:
+                c = self.index(following.sizes[1])[0][0]
+                left = ["sum", i, ["*", ["t", name, [i[0], a[0]]], ["t", other, [i[0], c[0]]]]]
+                found.append({"name": title, "indices": [a, c], "left": left, "right": ["q", 0, 1]})
+        return found
 
     def _take_apart(self, one: At, other: At) -> None:
         place = self._places.get(one)

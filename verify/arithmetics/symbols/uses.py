@@ -13,7 +13,7 @@ from typing import Any
 
 from verify.kernel.expressions import Language
 from verify.kernel.identities import Hypothesis, use_of
-from verify.kernel.normal_forms import ONE, Algebra, Factor, Form, Index, Key
+from verify.kernel.normal_forms import ONE, Algebra, Factor, Form, Index, Key, Number
 from verify.kernel.refusal import Refused
 
 Expression = list[Any]
@@ -39,7 +39,7 @@ class Reader:
         terms = [self.of_term(key, value, names) for key, value in form.items()]
         return terms[0] if len(terms) == 1 else ["+", *terms]
 
-    def of_term(self, key: Sequence[Factor], value: Fraction, names: Names) -> Expression:
+    def of_term(self, key: Sequence[Factor], value: Number, names: Names) -> Expression:
         """One term with its sums."""
         over = sorted({i for _, at, _ in key for i in at if i[0] < 0}, reverse=True)
         inside = {**names, **{index: self.fresh() for index in over}}
@@ -48,7 +48,7 @@ class Reader:
             found = ["sum", [inside[index], index[1]], found]
         return found
 
-    def product(self, factors: Sequence[Factor], value: Fraction, names: Names) -> Expression:
+    def product(self, factors: Sequence[Factor], value: Number, names: Names) -> Expression:
         """A number times factors."""
         parts = [self.of_factor(factor, names) for factor in factors]
         if value != 1 or not parts:
@@ -97,7 +97,7 @@ class Equation:
 def matches(algebra: Algebra, pattern: Key, term: Key) -> Iterator[tuple[dict[Index, Index], list[Factor]]]:
     """Every way to find a product in a term: its indices as those of the term, and what remains of the term."""
 
-    def extend(done: int, names: dict[Index, Index], left: dict[int, Fraction]) -> Iterator[Any]:
+    def extend(done: int, names: dict[Index, Index], left: dict[int, Number]) -> Iterator[Any]:
         if done == len(pattern):
             yield names, left
             return
@@ -123,7 +123,11 @@ class Search:
     """The uses in one part."""
 
     def __init__(
-        self, language: Language, scope: Mapping[str, Index], hypotheses: list[Hypothesis], numbers: itertools.count[int]
+        self,
+        language: Language,
+        scope: Mapping[str, Index],
+        hypotheses: list[Hypothesis],
+        numbers: itertools.count[int],
     ) -> None:
         self.language, self.scope, self.hypotheses = language, scope, hypotheses
         self.algebra = language.algebra
@@ -145,12 +149,12 @@ class Search:
 
     def _step(self, form: Form) -> Form | None:
         equations = list(self._of_hypotheses()) + list(self._of_functions(form))
-        for key in sorted(form, key=_weight, reverse=True):
+        for key in sorted(form, key=self._weight, reverse=True):
             for equation in equations:
                 found = self._applied(form, key, equation)
                 if found is not None:
                     return found
-        for key in sorted(form, key=_weight, reverse=True):
+        for key in sorted(form, key=self._weight, reverse=True):
             for factor in key:
                 if self.algebra.kinds[factor[0]] == "softmax" and self._has_exponentials(form):
                     found = self._as_quotient(form, key, factor)
@@ -159,8 +163,8 @@ class Search:
         return None
 
     def _applied(self, form: Form, key: Key, equation: Equation) -> Form | None:
-        for lead in sorted(equation.form, key=_weight, reverse=True):
-            if not lead or any(_weight(other)[0] > _weight(lead)[0] for other in equation.form):
+        for lead in sorted(equation.form, key=self._weight, reverse=True):
+            if not lead or any(self._weight(other)[0] > self._weight(lead)[0] for other in equation.form):
                 continue
             for names, rest in matches(self.algebra, lead, key):
                 given = {i for form_key in equation.form for _, at, _ in form_key for i in at if i[0] >= 0}
@@ -191,9 +195,9 @@ class Search:
             _, _, worth = use_of(self.language, use, self.scope, self.hypotheses)
         except Refused:
             return None
-        if key not in worth or any(_weight(other) >= _weight(key) for other in worth if other != key):
+        if key not in worth or any(self._weight(other) >= self._weight(key) for other in worth if other != key):
             return None
-        value = form[key] / worth[key]
+        value = Fraction(form[key]) / worth[key]
         use["times"] = self.reader.product(rest, value, shown)
         self.uses.append(use)
         return self.algebra.plus([(form, ONE), (worth, -value)])
@@ -213,7 +217,12 @@ class Search:
         for key in form:
             for atom, at, power in key:
                 kind = self.algebra.kinds[atom]
-                makers = {"softmax": self._rows, "base": self._next_power, "inverse": self._inverses, "expm": self._opposite}
+                makers = {
+                    "softmax": self._rows,
+                    "base": self._next_power,
+                    "inverse": self._inverses,
+                    "expm": self._opposite,
+                }
                 if kind not in makers or (kind == "base" and power > 0):
                     continue
                 known = (atom, power if kind == "base" else ONE)
@@ -296,11 +305,12 @@ class Search:
         outside = self.reader.product(rest, form[key], shown)
         names = [shown[index] for index in at[:own]]
         again = self.reader.argument(factor, shown)
-        weight = ["f", "softmax", [again], names]
-        uses = [
-            {"rule": "softmax", "arguments": [argument], "at": names, "over": bound, "times": ["*", outside, ["power", -1, 1, total]]},
-            {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": ["*", ["q", -1, 1], outside, weight]},
-        ]  # fmt: skip
+        once = ["*", outside, ["power", -1, 1, total]]
+        less = ["*", ["q", -1, 1], outside, ["f", "softmax", [again], names]]
+        uses: list[dict[str, Any]] = [
+            {"rule": "softmax", "arguments": [argument], "at": names, "over": bound, "times": once},
+            {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": less},
+        ]
         try:
             worths = [use_of(self.language, use, self.scope, self.hypotheses)[2] for use in uses]
         except Refused:
@@ -311,10 +321,10 @@ class Search:
         self.uses += uses
         return found
 
-
-def _weight(key: Key) -> tuple[Any, ...]:
-    """What rewriting makes smaller: how many factors, then which."""
-    return sum(abs(power) for _, at, power in key if at), len(key), key
+    def _weight(self, key: Key) -> tuple[Any, ...]:
+        """What rewriting makes smaller: how many factors with indices there are, deltas aside, then which."""
+        kinds = self.algebra.kinds
+        return sum(abs(power) for atom, at, power in key if at and kinds[atom] != "delta"), len(key), key
 
 
 __all__ = ["Search"]
