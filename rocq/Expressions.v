@@ -191,10 +191,10 @@ Fixpoint without_uses (known : seq equation) (us : seq use) : option expr := mat
   | [::] => Some (Int 0)
   | u :: us' => if used known u is Some e then if without_uses known us' is Some r then Some (Add (Neg e) r) else None
                 else None end.
+Definition vanishes (es : seq (seq (index * index))) (e : expr) : bool :=
+  if normal e is Some ts then all (fun kq => is_zero kq.2) (collect es ts) else false.
 Definition check (known : seq equation) (e1 e2 : expr) (c : certificate) : bool :=
-  if without_uses known (uses c) is Some e then
-    if normal (Add (Sub e1 e2) e) is Some ts then all (fun kq => is_zero kq.2) (collect (exchanges c) ts) else false
-  else false.
+  if without_uses known (uses c) is Some e then vanishes (exchanges c) (Add (Sub e1 e2) e) else false.
 
 (* ============================================================================================================= meaning *)
 Section Meaning.
@@ -585,16 +585,20 @@ case E: (used _ _) => [a|] //; case F: (without_uses _ _) => [b|] // [<-].
 by rewrite -[LHS]/(value r (Neg a) + value r b) neg_value (used_value H rV E) (IH _ F) oppr0 addr0.
 Qed.
 
+Lemma vanishes_value es e r : valid r -> vanishes es e -> value r e = 0.
+Proof.
+rewrite /vanishes; case N: (normal _) => [ts|] // rV A; rewrite -(normal_value rV N) -(collect_value es) /collected_value.
+elim: (collect _ _) A => [|kq l IH] /=; first by rewrite big_nil.
+by case/andP => z /IH {}IH; rewrite big_cons rational0 // mul0r add0r.
+Qed.
+Lemma difference_value e1 e2 e r : value r (Add (Sub e1 e2) e) = value r e1 - value r e2 + value r e.
+Proof. by rewrite -[LHS]/(value r e1 + value r (Neg e2) + value r e) neg_value. Qed.
+
 Theorem check_correct known e1 e2 c : check known e1 e2 c ->
   (forall h, List.In h known -> holds h) -> holds (e1, e2).
 Proof.
-rewrite /check; case U: (without_uses _ _) => [e|] //; case N: (normal _) => [ts|] // A H r rV /=.
-have Z : terms_value ts r = 0.
-  rewrite -(collect_value (exchanges c)) /collected_value.
-  elim: (collect _ _) A => [|kq l IH] /=; first by rewrite big_nil.
-  by case/andP => z /IH {}IH; rewrite big_cons rational0 // mul0r add0r.
-move: (normal_value rV N); rewrite Z -[RHS]/(value r e1 + value r (Neg e2) + value r e) neg_value.
-rewrite (without_uses_value H rV U) addr0 => /esym/eqP.
+rewrite /check; case U: (without_uses _ _) => [e|] // V H r rV /=.
+move: (vanishes_value rV V); rewrite difference_value (without_uses_value H rV U) addr0 => /eqP.
 by rewrite subr_eq0 => /eqP.
 Qed.
 End Meaning.

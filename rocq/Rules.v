@@ -26,7 +26,8 @@ Fixpoint rewritten (rules : seq equation) (e : expr) : expr := match e with
 Record argument_of_equality := Shown { passes : seq (seq nat); by_certificate : certificate }.
 Definition pass (known : seq equation) (e : expr) (ns : seq nat) := rewritten [seq nth trivial known n | n <- ns] e.
 Definition shown (known : seq equation) (h : equation) (p : argument_of_equality) : bool :=
-  check known (foldl (pass known) h.1 (passes p)) (foldl (pass known) h.2 (passes p)) (by_certificate p).
+  if without_uses known (uses (by_certificate p)) is Some e
+  then vanishes (exchanges (by_certificate p)) (foldl (pass known) (Add (Sub h.1 h.2) e) (passes p)) else false.
 
 (* -------------------------------------------------------------------------------------------------------------- steps *)
 
@@ -50,6 +51,7 @@ Inductive step :=
 | PowerOne of nat
 | PowerOfProduct of nat & nat & nat & proof
 | PowerOfBase of nat & base & ratio & proof
+| PowerOfNumber of nat & ratio & ratio & proof                (* a number to a whole power is a number *)
 | PowerInverse of nat                                          (* x x^-1 = 1 *)
 | StepSquare of nat
 | StepScale of nat & nat & expr & proof                       (* of a positive multiple *)
@@ -79,6 +81,9 @@ Definition this (k : nat) (n : node) := Entry k (slots n).
 Definition one_over (bs : seq index) : expr := foldr (fun b e => Mul (Power (inl b.2) ((-1)%Z, xH)) e) (Int 1) bs.
 Definition whole (q : ratio) := q.2 == xH.
 Definition whole_positive (q : ratio) := (q.2 == xH) && Z.ltb 0 q.1.
+Definition to_the (c : ratio) (p : BinNums.positive) : ratio := iter (Pos.to_nat p) (times c) (1%Z, xH).
+Definition is_power (c a d : ratio) : bool := (a.2 == xH) && match a.1 with
+  | Z0 => d == (1%Z, xH) | Zpos p => d == to_the c p | Zneg p => times d (to_the c p) == (1%Z, xH) end.
 Definition deltas_between (vs ws : seq index) : expr := foldr (fun p e => Mul (Delta p.1 p.2) e) (Int 1) (zip vs ws).
 
 Definition derive (known : seq equation) (s : step) : option equation :=
@@ -116,8 +121,8 @@ Definition derive (known : seq equation) (s : step) : option equation :=
     else None else None else None
   | ExpSum k i j p =>
     if find T k is Some l then if find T i is Some m then if find T j is Some n then
-      provided [&& head_eq (function l) Exp, head_eq (function m) Exp, head_eq (function n) Exp,
-                slots l == slots m, slots l == slots n & shown known (argument l, Add (argument m) (argument n)) p]
+      provided [&& head_eq (function l) Exp, head_eq (function m) Exp, head_eq (function n) Exp
+                & shown known (argument l, Add (argument m) (argument n)) p]
                (this k l, Mul (this i m) (this j n))
     else None else None else None
   | ExpZero k p =>
@@ -127,8 +132,7 @@ Definition derive (known : seq equation) (s : step) : option equation :=
   | PowerSum k i j p q =>
     if find T k is Some l then if find T i is Some m then if find T j is Some n then
       if (function l, function m, function n) is (Raised a, Raised b, Raised c) then
-      provided [&& positive k, a == plus b c, slots l == slots m, slots l == slots n,
-                shown known (argument m, argument l) p & shown known (argument n, argument l) q]
+      provided [&& positive k, a == plus b c, shown known (argument m, argument l) p & shown known (argument n, argument l) q]
                (Mul (this i m) (this j n), this k l)
     else None else None else None else None
   | PowerOne k =>
@@ -138,13 +142,16 @@ Definition derive (known : seq equation) (s : step) : option equation :=
   | PowerOfProduct k i j p =>
     if find T k is Some l then if find T i is Some m then if find T j is Some n then
       if (function l, function m, function n) is (Raised a, Raised b, Raised c) then
-      provided [&& whole a || (positive i && positive j), a == b, a == c, slots l == slots m, slots l == slots n
-                & shown known (argument l, Mul (argument m) (argument n)) p]
+      provided [&& whole a || (positive i && positive j), a == b, a == c & shown known (argument l, Mul (argument m) (argument n)) p]
                (this k l, Mul (this i m) (this j n))
     else None else None else None else None
   | PowerOfBase k b q p =>
     if find T k is Some n then if function n is Raised a then
       provided (shown known (argument n, Power b q) p) (this k n, Power b (times a q))
+    else None else None
+  | PowerOfNumber k c d p =>
+    if find T k is Some n then if function n is Raised a then
+      provided (is_power c a d && shown known (argument n, Number c) p) (this k n, Number d)
     else None else None
   | PowerInverse k =>
     if find T k is Some n then
@@ -248,11 +255,12 @@ move=> H; elim: ns => [|n ns IH] //= [<-|/IH //]; exact: nth_holds.
 Qed.
 Lemma shown_holds known h p : (forall h, List.In h known -> true_eq h) -> shown known h p -> true_eq h.
 Proof.
-case: h => e1 e2; rewrite /shown => H /(check_correct P0 PD PS) /(_ H) E r rV.
-have passed ns e : val r (foldl (pass known) e ns) = val r e.
-  elim: ns e => [|m ns IH] e //=; rewrite IH; apply: rewritten_value => //.
+case: h => e1 e2; rewrite /shown => H; case U: (without_uses _ _) => [e|] // V r rV.
+have passed ns a : val r (foldl (pass known) a ns) = val r a.
+  elim: ns a => [|m ns IH] a //=; rewrite IH; apply: rewritten_value => //.
   by move=> h; exact: nth_all.
-by move: (E r rV); rewrite /= -/(val r _) -/(val r _) !passed.
+have := vanishes_value en P0 PD PS rV V; rewrite -/(val r _) passed /meaning difference_value.
+by rewrite (without_uses_value H rV U) addr0 => /eqP; rewrite subr_eq0 => /eqP.
 Qed.
 
 (* ------------------------------------------------------------------------------------------------- values of functions *)
@@ -478,10 +486,10 @@ move=> ys wy; rewrite X; last exact: assigned_valid.
 by rewrite (of_holds E) //; exact: assigned_valid.
 Qed.
 Lemma exp_sum k i j l m n : find T k = Some l -> find T i = Some m -> find T j = Some n -> function l = Exp ->
-  function m = Exp -> function n = Exp -> slots l = slots m -> slots l = slots n ->
+  function m = Exp -> function n = Exp ->
   true_eq (argument l, Add (argument m) (argument n)) -> true_eq (this k l, Mul (this i m) (this j n)).
 Proof.
-move=> Fl Fm Fn El Em En _ _ E; apply: to_holds => r rV.
+move=> Fl Fm Fn El Em En E; apply: to_holds => r rV.
 rewrite -[RHS]/(val r (this i m) * val r (this j n)).
 by rewrite (entrywise_as Fl El isT rV) (entrywise_as Fm Em isT rV) (entrywise_as Fn En isT rV) /= (of_holds E rV) -expRD.
 Qed.
@@ -525,6 +533,19 @@ Lemma power_of_base k n b q a : find T k = Some n -> function n = Raised a -> tr
 Proof.
 move=> F S E; apply: to_holds => r rV; rewrite (entrywise_as F S isT rV) /= (of_holds E rV).
 by rewrite /meaning /= /power raised_times //; exact: base_positive.
+Qed.
+Lemma to_the_value c p : rational R (to_the c p) = rational R c ^+ Pos.to_nat p.
+Proof. by rewrite /to_the; elim: (Pos.to_nat p) => [|m IH]; rewrite ?expr0 ?rational1 // iterS rationalM IH exprS. Qed.
+Lemma power_of_number k n a c d : find T k = Some n -> function n = Raised a -> is_power c a d ->
+  true_eq (argument n, Number c) -> true_eq (this k n, Number d).
+Proof.
+move=> F S /andP[/eqP w P] E; apply: to_holds => r rV; rewrite (entrywise_as F S isT rV) /= (of_holds E rV).
+rewrite /meaning /= /raised w eqxx.
+case: (a.1) P => [|p|p] /eqP P; [by rewrite P rational1|by rewrite P to_the_value|].
+have := congr1 (rational R) P; rewrite rationalM to_the_value rational1 => Q.
+have nz : rational R c ^+ Pos.to_nat p != 0.
+  by apply/eqP => z; move: Q; rewrite z mulr0 => /eqP; rewrite eq_sym oner_eq0.
+by apply: (mulIf nz); rewrite mulVf.
 Qed.
 Lemma power_inverse k n : find T k = Some n -> function n = Raised ((-1)%Z, xH) -> nonzero T given k ->
   true_eq (Mul (argument n) (this k n), Int 1).
@@ -651,22 +672,24 @@ case: s => /=.
   case S: (function m) => [|||q|i|i|i||i] //; case S': (function n) => [|||q|i'|i'|i'||i'] //.
   by case: ifP => // /and3P[/eqP W _ /by_proof A] [<-]; exact: softmax_ratio Fm Fn S S' W A.
 - move=> k i j p; case Fl: (find T k) => [l|] //; case Fm: (find T i) => [m|] //; case Fn: (find T j) => [n|] //.
-  case: ifP => // /andP[/head_eqP E /andP[/head_eqP E' /andP[/head_eqP E'' /and3P[/eqP W /eqP W' /by_proof A]]]] [<-].
-  exact: exp_sum Fl Fm Fn E E' E'' W W' A.
+  case: ifP => // /and4P[/head_eqP E /head_eqP E' /head_eqP E'' /by_proof A] [<-].
+  exact: exp_sum Fl Fm Fn E E' E'' A.
 - move=> k p; case F: (find T k) => [n|] //; case: ifP => // /andP[/head_eqP E /by_proof A] [<-]; exact: exp_zero F E A.
 - move=> k i j p q; case Fl: (find T k) => [l|] //; case Fm: (find T i) => [m|] //; case Fn: (find T j) => [n|] //.
   case El: (function l) => [|||a|?|?|?||?] //; case Em: (function m) => [|||b|?|?|?||?] //.
   case En: (function n) => [|||c|?|?|?||?] //.
-  case: ifP => // /andP[P /andP[/eqP A /andP[_ /and3P[_ /by_proof B /by_proof C]]]] [<-].
+  case: ifP => // /and4P[P /eqP A /by_proof B /by_proof C] [<-].
   exact: power_sum Fl Fm Fn El Em En P A B C.
 - by move=> k; case F: (find T k) => [n|] //; case: ifP => // /head_eqP E [<-]; exact: power_one.
 - move=> k i j p; case Fl: (find T k) => [l|] //; case Fm: (find T i) => [m|] //; case Fn: (find T j) => [n|] //.
   case El: (function l) => [|||a|?|?|?||?] //; case Em: (function m) => [|||b|?|?|?||?] //.
   case En: (function n) => [|||c|?|?|?||?] //.
-  case: ifP => // /andP[P /andP[/eqP A /andP[/eqP B /and3P[_ _ /by_proof C]]]] [<-].
+  case: ifP => // /and4P[P /eqP A /eqP B /by_proof C] [<-].
   by apply: power_of_product Fl Fm Fn El _ _ P C; rewrite ?Em ?En -?A -?B.
 - move=> k b q p; case F: (find T k) => [n|] //; case S: (function n) => [|||a|?|?|?||?] //.
   by case: ifP => // /by_proof A [<-]; exact: power_of_base F S A.
+- move=> k c d p; case F: (find T k) => [n|] //; case S: (function n) => [|||a|?|?|?||?] //.
+  by case: ifP => // /andP[P /by_proof A] [<-]; exact: power_of_number F S P A.
 - move=> k; case F: (find T k) => [n|] //; case: ifP => // /andP[/head_eqP E N] [<-]; exact: power_inverse.
 - by move=> k; case F: (find T k) => [n|] //; case: ifP => // /head_eqP E [<-]; exact: step_square.
 - move=> k l e p; case Fm: (find T k) => [m|] //; case Fn: (find T l) => [n|] //.
