@@ -71,7 +71,7 @@ Definition indices (m : monomial) : seq index :=
 Definition product (m n : monomial) :=
   Monomial (powers m ++ powers n) (deltas m ++ deltas n) (entries m ++ entries n).
 Definition renamed (s : index -> index) (m : monomial) :=
-  Monomial (powers m) [seq (s d.1, s d.2) | d <- deltas m] [seq (f.1, map s f.2) | f <- entries m].
+  Monomial (powers m) [seq d <- [seq (s d.1, s d.2) | d <- deltas m] | d.1 != d.2] [seq (f.1, map s f.2) | f <- entries m].
 
 (* exchange of two indices, where neither is free *)
 Definition swap (u v w : index) := if w == u then v else if w == v then u else w.
@@ -120,7 +120,7 @@ Definition summed (v : index) (t : term) : term :=
 Fixpoint normal (e : expr) : option (seq term) := match e with
   | Number q => Some (if is_zero q then [::] else [:: (q, ([::], Monomial [::] [::] [::]))])
   | Power b q => Some [:: ((1%Z, xH), ([::], Monomial [:: (b, q)] [::] [::]))]
-  | Delta i j => Some [:: ((1%Z, xH), ([::], Monomial [::] [:: (i, j)] [::]))]
+  | Delta i j => Some [:: ((1%Z, xH), ([::], Monomial [::] [seq d <- [:: (i, j)] | d.1 != d.2] [::]))]
   | Entry t vs => Some [:: ((1%Z, xH), ([::], Monomial [::] [::] [:: (t, vs)]))]
   | Add a b => if normal a is Some s then if normal b is Some t then Some (s ++ t) else None else None
   | Mul a b => if normal a is Some s then if normal b is Some t
@@ -337,9 +337,11 @@ Proof.
 rewrite /monomial_value /powers_value /entries_value /all_equal /= !big_cat all_cat -mulnb natrM /=.
 by rewrite [RHS]mulrACA; congr (_ * _); rewrite [RHS]mulrACA.
 Qed.
+Lemma unequal ds r : all_equal [seq d <- ds | d.1 != d.2] r = all_equal ds r.
+Proof. by elim: ds => [|d ds IH] //=; case: eqP => [->|_] /=; rewrite ?eqxx IH. Qed.
 Lemma renamed_value s m r : monomial_value (renamed s m) r = monomial_value m (r \o s).
 Proof.
-rewrite /monomial_value /entries_value /all_equal /= all_map big_map; congr (_ * _).
+rewrite /monomial_value /entries_value /= unequal /all_equal all_map big_map; congr (_ * _).
 by apply: eq_bigr => f _; rewrite -map_comp.
 Qed.
 
@@ -461,7 +463,8 @@ elim: e ts r => [q|b q|i j|t vs|a IHa b IHb|a IHa b IHb|v a IHa] ts r rV /=.
 - case=> <-; case: ifP => [z|_]; first by rewrite /terms_value big_nil rational0.
   by rewrite one plain nil nilp !mulr1.
 - by case=> <-; rewrite one plain nil rational1 /powers_value /= big_seq1 !mulr1 mul1r.
-- by case=> <-; rewrite one plain nil nilp rational1 /= andbT !mulr1 !mul1r.
+- case=> <-; rewrite one plain nil nilp rational1.
+  by have [->|_] := i =P j; rewrite /= ?eqxx ?andbT !mulr1 ?mul1r.
 - by case=> <-; rewrite one plain nilp rational1 /entries_value /= big_seq1 !mul1r.
 - case Ea: (normal a) => [s|] //; case Eb: (normal b) => [t|] // [<-].
   by rewrite /terms_value big_cat -!/(terms_value _ _) /= (IHa _ _ rV Ea) (IHb _ _ rV Eb).

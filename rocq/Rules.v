@@ -52,6 +52,9 @@ Inductive step :=
 | PowerOfProduct of nat & nat & nat & proof
 | PowerOfBase of nat & base & ratio & proof
 | PowerOfNumber of nat & ratio & ratio & proof                (* a number to a whole power is a number *)
+| PowerOfPower of nat & nat & nat & proof & proof
+| PowerOfExp of nat & nat & nat & proof & proof               (* exp(x)^p = exp(p x) *)
+| LogOfExp of nat & nat & proof
 | PowerInverse of nat                                          (* x x^-1 = 1 *)
 | StepSquare of nat
 | StepScale of nat & nat & expr & proof                       (* of a positive multiple *)
@@ -152,6 +155,23 @@ Definition derive (known : seq equation) (s : step) : option equation :=
   | PowerOfNumber k c d p =>
     if find T k is Some n then if function n is Raised a then
       provided (is_power c a d && shown known (argument n, Number c) p) (this k n, Number d)
+    else None else None
+  | PowerOfPower k i j p q =>
+    if find T k is Some l then if find T i is Some m then if find T j is Some n then
+      if (function l, function m, function n) is (Raised a, Raised b, Raised c) then
+      provided [&& positive i, c == times a b, shown known (argument l, this i m) p & shown known (argument n, argument m) q]
+               (this k l, this j n)
+    else None else None else None else None
+  | PowerOfExp k i j p q =>
+    if find T k is Some l then if find T i is Some m then if find T j is Some n then
+      if (function l, function m, function n) is (Raised a, Exp, Exp) then
+      provided (shown known (argument l, this i m) p && shown known (argument n, Mul (Number a) (argument m)) q)
+               (this k l, this j n)
+    else None else None else None else None
+  | LogOfExp k i p =>
+    if find T k is Some l then if find T i is Some m then
+      provided [&& head_eq (function l) Log, head_eq (function m) Exp & shown known (argument l, this i m) p]
+               (this k l, argument m)
     else None else None
   | PowerInverse k =>
     if find T k is Some n then
@@ -534,6 +554,28 @@ Proof.
 move=> F S E; apply: to_holds => r rV; rewrite (entrywise_as F S isT rV) /= (of_holds E rV).
 by rewrite /meaning /= /power raised_times //; exact: base_positive.
 Qed.
+Lemma power_of_power k i j l m n a b c : find T k = Some l -> find T i = Some m -> find T j = Some n ->
+  function l = Raised a -> function m = Raised b -> function n = Raised c -> positive T given i -> c = times a b ->
+  true_eq (argument l, this i m) -> true_eq (argument n, argument m) -> true_eq (this k l, this j n).
+Proof.
+move=> Fl Fm Fn El Em En P A E1 E2; rewrite A in En; apply: to_holds => r rV.
+rewrite (entrywise_as Fl El isT rV) (entrywise_as Fn En isT rV) /= (of_holds E1 rV) (entrywise_as Fm Em isT rV) /=.
+by rewrite (of_holds E2 rV) raised_times //; exact: positive_gt0 P Fm rV.
+Qed.
+Lemma power_of_exp k i j l m n a : find T k = Some l -> find T i = Some m -> find T j = Some n ->
+  function l = Raised a -> function m = Exp -> function n = Exp -> true_eq (argument l, this i m) ->
+  true_eq (argument n, Mul (Number a) (argument m)) -> true_eq (this k l, this j n).
+Proof.
+move=> Fl Fm Fn El Em En E1 E2; apply: to_holds => r rV.
+rewrite (entrywise_as Fl El isT rV) (entrywise_as Fn En isT rV) /= (of_holds E1 rV) (entrywise_as Fm Em isT rV) /=.
+by rewrite (of_holds E2 rV) raised_positive ?expR_gt0 // expK.
+Qed.
+Lemma log_of_exp k i l m : find T k = Some l -> find T i = Some m -> function l = Log -> function m = Exp ->
+  true_eq (argument l, this i m) -> true_eq (this k l, argument m).
+Proof.
+move=> Fl Fm El Em E; apply: to_holds => r rV.
+by rewrite (entrywise_as Fl El isT rV) /= (of_holds E rV) (entrywise_as Fm Em isT rV) /= expK.
+Qed.
 Lemma to_the_value c p : rational R (to_the c p) = rational R c ^+ Pos.to_nat p.
 Proof. by rewrite /to_the; elim: (Pos.to_nat p) => [|m IH]; rewrite ?expr0 ?rational1 // iterS rationalM IH exprS. Qed.
 Lemma power_of_number k n a c d : find T k = Some n -> function n = Raised a -> is_power c a d ->
@@ -690,6 +732,17 @@ case: s => /=.
   by case: ifP => // /by_proof A [<-]; exact: power_of_base F S A.
 - move=> k c d p; case F: (find T k) => [n|] //; case S: (function n) => [|||a|?|?|?||?] //.
   by case: ifP => // /andP[P /by_proof A] [<-]; exact: power_of_number F S P A.
+- move=> k i j p q; case Fl: (find T k) => [l|] //; case Fm: (find T i) => [m|] //; case Fn: (find T j) => [n|] //.
+  case El: (function l) => [|||a|?|?|?||?] //; case Em: (function m) => [|||b|?|?|?||?] //.
+  case En: (function n) => [|||c|?|?|?||?] //.
+  case: ifP => // /and4P[P /eqP A /by_proof B /by_proof C] [<-].
+  exact: power_of_power Fl Fm Fn El Em En P A B C.
+- move=> k i j p q; case Fl: (find T k) => [l|] //; case Fm: (find T i) => [m|] //; case Fn: (find T j) => [n|] //.
+  case El: (function l) => [|||a|?|?|?||?] //; case Em: (function m) => [|||b|?|?|?||?] //.
+  case En: (function n) => [|||c|?|?|?||?] //.
+  case: ifP => // /andP[/by_proof B /by_proof C] [<-]; exact: power_of_exp Fl Fm Fn El Em En B C.
+- move=> k i p; case Fl: (find T k) => [l|] //; case Fm: (find T i) => [m|] //.
+  case: ifP => // /and3P[/head_eqP A /head_eqP B /by_proof C] [<-]; exact: log_of_exp Fl Fm A B C.
 - move=> k; case F: (find T k) => [n|] //; case: ifP => // /andP[/head_eqP E N] [<-]; exact: power_inverse.
 - by move=> k; case F: (find T k) => [n|] //; case: ifP => // /head_eqP E [<-]; exact: step_square.
 - move=> k l e p; case Fm: (find T k) => [m|] //; case Fn: (find T l) => [n|] //.

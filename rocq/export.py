@@ -416,6 +416,9 @@ class Claim:
                 body = ("p", e[1], exponent.numerator, exponent.denominator)
                 self.rule(entry, f"PowerOfBase {entry} {_base(e[1])} {_ratio(Fraction(e[2], e[3]))}", self.proof(node.argument, e), body)  # fmt: skip
                 return True
+            inner = self.by_number.get(e[1]) if e[0] == "e" else None
+            if inner is not None and inner.head[0] in ("Raised", "Exp"):
+                return self._power_of(entry, node, q, e, inner)
             if e[0] == "n" and q.denominator == 1:
                 found = Fraction(e[1], e[2]) ** int(q)
                 self.rule(entry, f"PowerOfNumber {entry} {_ratio(Fraction(e[1], e[2]))} {_ratio(found)}", self.proof(node.argument, e), number(found))  # fmt: skip
@@ -428,6 +431,26 @@ class Claim:
         proof = self.proof(node.argument, ("*", factors[0], rest))
         made = ("*", ("e", one, self.by_number[one].slots), ("e", two, self.by_number[two].slots))
         self.rule(entry, f"PowerOfProduct {entry} {one} {two}", proof, made)
+        return True
+
+    def _power_of(self, entry: int, node: Node, q: Fraction, e: Expr, inner: Node) -> bool:
+        """(x^a)^q = x^(a q) for positive x, exp(x)^q = exp(q x)."""
+        x = instance(inner.slots, e[2], expanded(inner.argument))
+        x = place_at({}, x)
+        one = self.aligned(inner.head, x)
+        if inner.head[0] == "Exp":
+            head: tuple[Any, ...] = ("Exp",)
+            y: Expr = ("*", number(q), x)
+        else:
+            head, y = ("Raised", inner.head[1] * q), x
+            if not self._is_positive(x):
+                self._assume("IsPositive", one)
+        two = self.aligned(head, y)
+        this = ("e", one, self.by_number[one].slots)
+        step = "PowerOfExp" if inner.head[0] == "Exp" else "PowerOfPower"
+        proof = self.shown(self.proof(node.argument, this))
+        same = self.proof(y, y)
+        self.rule(entry, f"{step} {entry} {one} {two} {proof}", same, ("e", two, self.by_number[two].slots))
         return True
 
     def _scaled_sum(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
@@ -597,7 +620,7 @@ class Claim:
         """How the checker sees that both are equal; raises `NotExported` if terms are left."""
         left, right = expanded(left), expanded(right)
         found = list(uses)
-        rules = dict(self.rules)
+        rules = self.rules
         passes: list[list[int]] = []
         sides = difference(left, right)
         if first is not None:

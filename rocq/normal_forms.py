@@ -141,7 +141,7 @@ def _swap(u: Index, v: Index) -> Callable[[Index], Index]:
 
 
 def renamed(f: Callable[[Index], Index], t: Term) -> Term:
-    deltas = tuple((f(a), f(b)) for a, b in t.deltas)
+    deltas = tuple((f(a), f(b)) for a, b in t.deltas if f(a) != f(b))
     return t._replace(deltas=deltas, entries=tuple((k, tuple(map(f, at))) for k, at in t.entries))
 
 
@@ -190,7 +190,7 @@ def normal(e: Expr) -> list[Term]:
     if kind == "p":
         return [Term(one, (), ((e[1], Fraction(e[2], e[3])),), (), ())]
     if kind == "d":
-        return [Term(one, (), (), ((e[1], e[2]),), ())]
+        return [Term(one, (), (), ((e[1], e[2]),) if e[1] != e[2] else (), ())]
     if kind == "e":
         return [Term(one, (), (), (), ((e[1], e[2]),))]
     if kind == "+":
