@@ -1,16 +1,14 @@
 """Certificates of identities as files for Rocq: tables of functions, steps, statements, and what the kernel checks of each.
 
-`python rocq/export.py CERTIFICATES... --into FOLDER`.  Everything here is search: the checker proves or refuses.
+Everything here is search and trusted with nothing: what it writes is proved by the kernel or refused.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import lzma
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -729,7 +727,7 @@ class Claim:
             made = ("*", *(("e", x, self.by_number[x].slots) for x in (first, second)))
             total = ("e", both, self.by_number[both].slots)
             equation = self.step(f"ExpSum {both} {first} {second} {self.shown(self.proof(expanded(self.by_number[both].argument), ('+', a, b)))}", total, made)  # fmt: skip
-            return negative_use(self._renamed_use(t._replace(value=-t.value), equation, list(names.values()), own, self._without(t, n, m)))  # fmt: skip
+            return self._renamed_use(t._replace(value=-t.value), equation, list(names.values()), own, self._without(t, n, m))  # fmt: skip
         return None
 
     def _use_powers(self, t: Term) -> Expr | None:
@@ -916,12 +914,9 @@ class Claim:
             lines.append(f"Definition proof{n} := {self.shown(proof)}.")
             lines.append(f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed.")  # fmt: skip
             lines.append(f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed.")  # fmt: skip
+        lines.append("\n".join(f"Print Assumptions identity{n}." for n in range(len(parts))))
         lines.append(f"End {name}.")
         return "\n".join(lines) + "\n"
-
-
-def negative_use(use: Expr) -> Expr:
-    return use
 
 
 def fixed(k: int) -> Callable[[Index], Index]:
@@ -997,50 +992,34 @@ def read_certificates(path: Path) -> list[dict[str, Any]]:
     return [item for item in found if item.get("kind") == "identity"]
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("certificates", nargs="+", type=Path)
-    parser.add_argument("--into", type=Path, required=True)
-    parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--files", type=int, default=8, help="so many files, each with its share of the claims")
-    options = parser.parse_args(arguments)
-    options.into.mkdir(parents=True, exist_ok=True)
-    texts: list[tuple[str, str, Checked]] = []
-    report: dict[str, Any] = {}
-    sys.setrecursionlimit(20000)
-    for path in options.certificates:
-        for certificate in read_certificates(path):
-            name = certificate["claim"]
-            if options.only and name not in options.only:
-                continue
-            claim = Claim(certificate)
-            try:
-                texts.append((name, claim.write(module_name(name)), claim.checked))
-            except NotExported as reason:
-                report[name] = {"exported": False, "reason": str(reason)}
-            except (KeyError, ValueError, RecursionError, AssertionError, TypeError, IndexError) as error:
-                report[name] = {"exported": False, "reason": f"{type(error).__name__}: {error}"}
-    total = sum(len(text) for _, text, _ in texts)
-    share, n, size, groups = total / options.files + 1, 0, 0.0, [[]]  # type: ignore[var-annotated]
-    for name, text, checked in texts:
-        if size > share and groups[-1]:
-            groups.append([])
-            size = 0
-        groups[-1].append((name, text, checked))
-        size += len(text)
-    for n, group in enumerate(groups):
-        body = "".join(text for _, text, _ in group)
-        (options.into / f"Claims{n}.v").write_text(HEADER + body)
-        for name, _, checked in group:
-            report[name] = {
-                "exported": True, "file": f"Claims{n}.v", "blocks": checked.blocks, "functions": checked.functions,
-                "derivatives": checked.derivatives, "rules": sorted(checked.rules), "hypotheses": checked.hypotheses,
-                "conditions": checked.conditions,
-            }  # fmt: skip
-    (options.into / "exported.json").write_text(json.dumps(report, indent=1, sort_keys=True) + "\n")
-    print(f"{len(texts)} claims written, {len(report) - len(texts)} not")
-    return 0
+@dataclass(frozen=True)
+class Written:
+    """A claim's section of a file and what the kernel checks in it, or why there is none."""
+
+    claim: str
+    text: str
+    checked: Checked
+    reason: str = ""
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def written(certificate: dict[str, Any]) -> Written:
+    """A certificate as text for Rocq."""
+    claim = Claim(certificate)
+    name = certificate["claim"]
+    try:
+        return Written(name, claim.write(module_name(name)), claim.checked)
+    except NotExported as reason:
+        return Written(name, "", claim.checked, str(reason))
+    except RecursionError:
+        return Written(name, "", claim.checked, "expressions that are nested too deeply")
+
+
+def in_files(found: Sequence[Written], count: int) -> list[list[Written]]:
+    """Claims shared out among files, since loading the libraries costs most."""
+    groups: list[list[Written]] = [[] for _ in range(count)]
+    for item in sorted(found, key=lambda item: (-len(item.text), item.claim)):
+        min(groups, key=lambda group: sum(len(other.text) for other in group)).append(item)
+    return [sorted(group, key=lambda item: item.claim) for group in groups if group]
+
+
+__all__ = ["HEADER", "Checked", "Written", "in_files", "module_name", "read_certificates", "written"]
