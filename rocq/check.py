@@ -19,18 +19,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from export import HEADER, Written, in_files, read_certificates, written
+from export import HEADER, Written, assumptions, in_files, read_certificates, written
 
 HERE = Path(__file__).parent
 #: In the order in which they need each other.
-THEORY = ("Rationals", "Expressions", "Functions", "Rules", "Derivatives", "Claims")
+THEORY = ("Rationals", "Expressions", "Functions", "Rules", "Derivatives", "Slopes", "Claims")
 CLAIMS = HERE / "claims"
 RESULT = HERE.parent / "theorems" / "kernel.json"
 
 
 def compiled(path: Path) -> tuple[bool, str]:
     """Whether coqc accepts a file, and what it prints."""
-    command = ["coqc", "-w", "none", "-R", str(HERE), "Attention", str(path)]
+    command = ["coqc", "-noglob", "-w", "none", "-R", str(HERE), "Attention", str(path)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return found.returncode == 0, found.stdout + found.stderr
 
@@ -52,7 +52,7 @@ def compile_theory() -> str:
 def check_together(name: str, group: Sequence[Written]) -> tuple[dict[str, str], str]:
     """Claims in one file; where it is refused, each by itself.  The reason for every claim that is refused, and the log."""
     path = CLAIMS / f"{name}.v"
-    path.write_text(HEADER + "".join(item.text for item in group), encoding="utf-8")
+    path.write_text(HEADER + "".join(item.text for item in group) + assumptions(group), encoding="utf-8")
     accepted, log = compiled(path)
     if accepted:
         return {}, log
@@ -111,7 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{item.claim}: algebra of {what['algebra']}, {what['functions']} function arguments, "
             f"{what['derivatives']} derivatives, rules {', '.join(what['rules']) or 'none'}"
-            + (f"; assumes {'; '.join([*what['hypotheses'], *what['conditions']])}" if what["hypotheses"] or what["conditions"] else "")
+            + (
+                f"; assumes {'; '.join([*what['hypotheses'], *what['conditions']])}"
+                if what["hypotheses"] or what["conditions"]
+                else ""
+            )
         )
     result = {
         "axioms": axioms_in(log),
@@ -119,7 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "not checked": {**{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
     }
     RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    print(f"{len(accepted)} claims checked by the kernel, {len(result['not checked'])} not, {time.monotonic() - start:.0f} s")
+    print(
+        f"{len(accepted)} claims checked by the kernel, {len(result['not checked'])} not, {time.monotonic() - start:.0f} s"
+    )
     for claim, reason in sorted(refused.items()):
         print(f"refused: {claim}: {reason}", file=sys.stderr)
     return 1 if refused else 0

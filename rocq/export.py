@@ -243,7 +243,9 @@ class Claim:
             raise NotExported(f"the function {head}")
         return self.apply(heads[head], tuple(own.values()), e, there)
 
-    def apply(self, head: tuple[Any, ...], own: tuple[Index, ...], e: Expr, at: tuple[Index, ...] | None = None) -> Expr:
+    def apply(
+        self, head: tuple[Any, ...], own: tuple[Index, ...], e: Expr, at: tuple[Index, ...] | None = None
+    ) -> Expr:
         """The function of e, which binds `own`, at these indices."""
         outside = tuple(i for i in free(expanded(e)) if i not in own)
         outside = self._ordered(head, outside, own, e)
@@ -301,7 +303,9 @@ class Claim:
     def rule(self, entry: int, step: str, proof: Proof | None, body: Expr) -> None:
         """The entry is what a step says it is."""
         node = self.by_number[entry]
-        place_ = self.step(step + (f" {self.shown(proof)}" if proof is not None else ""), ("e", entry, node.slots), body)
+        place_ = self.step(
+            step + (f" {self.shown(proof)}" if proof is not None else ""), ("e", entry, node.slots), body
+        )
         final = rewritten(self.rules, expanded(body))
         if final != body:
             base = len(self.equations)
@@ -493,7 +497,9 @@ class Claim:
             mine = dict(other[1])
             for base, e in powers:
                 mine[base] = mine.get(base, Fraction(0)) - e
-            rest.append(self._term((other[0], tuple(sorted((b, e) for b, e in mine.items() if e)), *other[2:]), v / abs(value)))
+            rest.append(
+                self._term((other[0], tuple(sorted((b, e) for b, e in mine.items() if e)), *other[2:]), v / abs(value))
+            )
         other_node = Node(("Step",), node.slots, added(rest))
         number_ = next(self._numbers)
         self.add_node(number_, other_node)
@@ -715,7 +721,9 @@ class Claim:
             (k, at), (j, there) = t.entries[n], t.entries[m]
             own = list(dict.fromkeys((*at, *there)))
             names = {w: (slot, w[1]) for slot, w in enumerate(own)}
-            a, b = (place(lambda w: names.get(w, w), 0, self._argument_at(*entry)) for entry in (t.entries[n], t.entries[m]))
+            a, b = (
+                place(lambda w: names.get(w, w), 0, self._argument_at(*entry)) for entry in (t.entries[n], t.entries[m])
+            )
             one, two = self._form(a), self._form(b)
             if {key[0:1] + key[2:] for key in one} != {key[0:1] + key[2:] for key in two}:
                 continue
@@ -752,7 +760,9 @@ class Claim:
 
     def _use_size(self, t: Term) -> Expr | None:
         """A size that is declared as a value."""
-        declared = {self.sizes[name]: (name, value) for name, value in self.certificate["sizes"].items() if value is not None}
+        declared = {
+            self.sizes[name]: (name, value) for name, value in self.certificate["sizes"].items() if value is not None
+        }
         for n, ((side, base), q) in enumerate(t.powers):
             if side == "l" and base in declared and q.denominator == 1:
                 equation = self.size_equations[base]
@@ -847,7 +857,9 @@ class Claim:
             this = ("e", exponential, node.slots)
             left = ("*", ("e", k, node.slots), summed_over(node.slots[m:], this))
             equation = self.step(f"SoftmaxRatio {k} {exponential} {self.shown(self.proof(node.argument, node.argument))}", left, this)  # fmt: skip
-            return self.use(equation, node.slots, (*made[2][:m], *(scope[i] for i in item["at"])), factor, list(over.values()))
+            return self.use(
+                equation, node.slots, (*made[2][:m], *(scope[i] for i in item["at"])), factor, list(over.values())
+            )
         if rule == "power":
             (pairs, inner), p, q = item["arguments"]
             e = self.read(inner, scope, {})
@@ -855,7 +867,9 @@ class Claim:
         if rule in ("inverse left", "inverse right"):
             ((pairs, inner),) = item["arguments"]
             bound = self.bound(pairs)
-            made = self.apply(("Inverse", len(bound) // 2), tuple(bound.values()), self.read(inner, {**scope, **bound}, {}))
+            made = self.apply(
+                ("Inverse", len(bound) // 2), tuple(bound.values()), self.read(inner, {**scope, **bound}, {})
+            )
             return self._read_inverse(rule, made, [scope[i] for i in item["at"]], factor, list(over.values()))
         raise NotExported(f"the rule {rule}")
 
@@ -906,7 +920,9 @@ class Claim:
         for n, (entry, node) in enumerate(self.nodes):
             lines.append(f"Definition T{n + 1} : table := ({entry}, Node {_head(node.head)} {_indices(node.slots)} {_expr(node.argument)}) :: T{n}.")  # fmt: skip
         lines.append(f"Definition functions := T{len(self.nodes)}.")
-        lines.append(f"Definition conditions : seq condition := {_listed(f'{what} {k}' for what, k in self.conditions)}.")
+        lines.append(
+            f"Definition conditions : seq condition := {_listed(f'{what} {k}' for what, k in self.conditions)}."
+        )
         lines.append(f"Definition hypotheses : seq equation := {_listed(hypotheses)}.")
         lines.append("Definition steps : seq step := [::\n  " + ";\n  ".join(self.steps) + "]." if self.steps else "Definition steps : seq step := [::].")  # fmt: skip
         for n, (sides, proof) in enumerate(parts):
@@ -914,7 +930,6 @@ class Claim:
             lines.append(f"Definition proof{n} := {self.shown(proof)}.")
             lines.append(f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed.")  # fmt: skip
             lines.append(f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed.")  # fmt: skip
-        lines.append("\n".join(f"Print Assumptions identity{n}." for n in range(len(parts))))
         lines.append(f"End {name}.")
         return "\n".join(lines) + "\n"
 
@@ -940,7 +955,9 @@ def place_at(names: dict[Index, Index], e: Expr) -> Expr:
     """Free indices by other names that no bound one has."""
     kind = e[0]
     if kind == "D":
-        text = re.sub(r"\(i (\d+) (\d+)\)", lambda found: _index(names.get((w := (int(found[1]), int(found[2]))), w)), e[1])
+        text = re.sub(
+            r"\(i (\d+) (\d+)\)", lambda found: _index(names.get((w := (int(found[1]), int(found[2]))), w)), e[1]
+        )
         return ("D", text, place_at(names, e[2]))
     if kind == "d":
         return ("d", names.get(e[1], e[1]), names.get(e[2], e[2]))
@@ -986,6 +1003,12 @@ def module_name(claim: str) -> str:
     return "C_" + re.sub(r"\W", "_", claim)
 
 
+def assumptions(found: Sequence[Written]) -> str:
+    """What all theorems of these claims together rest on, to be printed: one search through the libraries takes seconds."""
+    names = [f"{module_name(item.claim)}.identity{n}" for item in found for n in range(item.checked.blocks)]
+    return f"Definition every := ({', '.join([*names, 'tt'])}).\nPrint Assumptions every.\n"
+
+
 def read_certificates(path: Path) -> list[dict[str, Any]]:
     data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
     found = [json.loads(line) for line in data.decode().splitlines() if line]
@@ -1022,4 +1045,4 @@ def in_files(found: Sequence[Written], count: int) -> list[list[Written]]:
     return [sorted(group, key=lambda item: item.claim) for group in groups if group]
 
 
-__all__ = ["HEADER", "Checked", "Written", "in_files", "module_name", "read_certificates", "written"]
+__all__ = ["HEADER", "Checked", "Written", "assumptions", "in_files", "module_name", "read_certificates", "written"]

@@ -253,6 +253,7 @@ def naming(t: Term) -> list[tuple[Index, Index]]:
 
     def refined(colour: dict[Index, int]) -> dict[Index, int]:
         while True:
+
             def seen(w: Index) -> Any:
                 return (0, colour[w]) if w in colour else (1, *w)
 
