@@ -4,6 +4,7 @@
 # make audit    every check with evidence again, and what differs from the evidence: for the night
 # make elsewhere  checks and tests with the kernels that other processors have, and with two threads; SAMPLE_ONLY=1: a few of them
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
+# make docs-numbers  rewrite the numbers and lists in README and docs that follow from the claims
 # make release  check every claim anew and keep the evidence in theorems/released.jsonl.xz, which a fresh install shows
 # make sdist    the source distribution, and tests run from it in an environment of its own
 # make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
@@ -24,7 +25,7 @@ COUNT ?= 10000
 SEED ?= 0
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs test audit elsewhere lint release sdist mutants kernel fuzz benchmark oldest newest clean
+.PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants kernel fuzz benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -32,6 +33,9 @@ report: $(VENV)/ready
 docs: $(VENV)/ready
 	$(BIN)/python -m sphinx -W --keep-going -q -E -D report_url=$(if $(wildcard report/index.html),..) docs report/docs
 	$(if $(wildcard report/index.html),-$(BIN)/verify report)
+
+docs-numbers: $(VENV)/ready
+	$(BIN)/python -m tests.numbers
 
 test: $(VENV)/libraries lint
 	@$(BIN)/python -m tests.absent

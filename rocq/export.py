@@ -16,9 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from normal_forms import (
-    Expr, Index, Key, Term, above, added, canonical, collected, difference, entries_in, free, instance, multiply, negative,
-    normal, number, of_key, of_term, place, product, rewritten, summed_over,
-)  # fmt: skip
+    Expr,
+    Index,
+    Key,
+    Term,
+    above,
+    added,
+    collected,
+    difference,
+    entries_in,
+    free,
+    instance,
+    negative,
+    normal,
+    number,
+    of_key,
+    of_term,
+    place,
+    product,
+    rewritten,
+    summed_over,
+)
 
 FIRST_NAME = 1000
 ONE = Fraction(1)
@@ -238,7 +256,14 @@ class Claim:
             if head == "relu":
                 return ("*", e, step)
             return difference(("*", e, step), ("*", e, self.apply(("Step",), (), negative(e))))
-        heads: dict[str, tuple[Any, ...]] = {"exp": ("Exp",), "log": ("Log",), "step": ("Step",), "softmax": ("Softmax", len(own)), "inverse": ("Inverse", len(own) // 2), "expm": ("Arbitrary", 0)}  # fmt: skip
+        heads: dict[str, tuple[Any, ...]] = {
+            "exp": ("Exp",),
+            "log": ("Log",),
+            "step": ("Step",),
+            "softmax": ("Softmax", len(own)),
+            "inverse": ("Inverse", len(own) // 2),
+            "expm": ("Arbitrary", 0),
+        }
         if head not in heads:
             raise NotExported(f"the function {head}")
         return self.apply(heads[head], tuple(own.values()), e, there)
@@ -296,7 +321,10 @@ class Claim:
         entry = next(self._numbers)
         self.add_node(entry, Node(head, slots, e))
         found = self.apply(head, (), e)
-        proof = self.proof(instance(slots, slots, e), instance(self.by_number[found[1]].slots, found[2], self.by_number[found[1]].argument))  # fmt: skip
+        proof = self.proof(
+            instance(slots, slots, e),
+            instance(self.by_number[found[1]].slots, found[2], self.by_number[found[1]].argument),
+        )
         self.rule(entry, f"SameEntries {entry} {_indices(slots)} {found[1]} {_indices(found[2])}", proof, found)
         return entry
 
@@ -310,13 +338,17 @@ class Claim:
         if final != body:
             base = len(self.equations)
             whole = self.proof(("e", entry, node.slots), final, first=(entry, place_, body))
-            place_ = self.step(f"Equal ({_expr(('e', entry, node.slots))}, {_expr(final)}) {self.shown(whole)}", ("e", entry, node.slots), final)  # fmt: skip
+            place_ = self.step(
+                f"Equal ({_expr(('e', entry, node.slots))}, {_expr(final)}) {self.shown(whole)}",
+                ("e", entry, node.slots),
+                final,
+            )
             assert place_ >= base
         self.rules[entry], self.rule_number[entry] = (node.slots, final), place_
 
     def step(self, text: str, left: Expr, right: Expr) -> int:
         """The number of the equation that a step gives."""
-        self.checked.rules.add(text.split()[0])
+        self.checked.rules.add(text.split(maxsplit=1)[0])
         if text not in self.known_steps:
             self.known_steps[text] = len(self.equations)
             self.equations.append((left, right))
@@ -374,7 +406,15 @@ class Claim:
         """A term with summed indices of its own."""
         t = of_key(key, value)
         names = {b: (next(self._names), b[1]) for b in t.bound}
-        return of_term(Term(value, tuple(names.values()), t.powers, tuple((names.get(a, a), names.get(b, b)) for a, b in t.deltas), tuple((k, tuple(names.get(w, w) for w in at)) for k, at in t.entries)))  # fmt: skip
+        return of_term(
+            Term(
+                value,
+                tuple(names.values()),
+                t.powers,
+                tuple((names.get(a, a), names.get(b, b)) for a, b in t.deltas),
+                tuple((k, tuple(names.get(w, w) for w in at)) for k, at in t.entries),
+            )
+        )
 
     def _exponential(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
         if not form:
@@ -398,7 +438,7 @@ class Claim:
         factors: list[Expr] = [number(value)] if value != 1 else []
         factors += [("p", base, e.numerator, e.denominator) for base, e in t.powers]
         if t.bound or t.deltas:
-            if not factors or (t.entries or t.deltas) and q.denominator != 1 and not self._is_positive(of_term(t)):
+            if not factors or ((t.entries or t.deltas) and q.denominator != 1 and not self._is_positive(of_term(t))):
                 return False
             if factors:
                 inside = self._term(key, ONE)
@@ -416,14 +456,24 @@ class Claim:
             if e[0] == "p":
                 exponent = q * Fraction(e[2], e[3])
                 body = ("p", e[1], exponent.numerator, exponent.denominator)
-                self.rule(entry, f"PowerOfBase {entry} {_base(e[1])} {_ratio(Fraction(e[2], e[3]))}", self.proof(node.argument, e), body)  # fmt: skip
+                self.rule(
+                    entry,
+                    f"PowerOfBase {entry} {_base(e[1])} {_ratio(Fraction(e[2], e[3]))}",
+                    self.proof(node.argument, e),
+                    body,
+                )
                 return True
             inner = self.by_number.get(e[1]) if e[0] == "e" else None
             if inner is not None and inner.head[0] in ("Raised", "Exp"):
                 return self._power_of(entry, node, q, e, inner)
             if e[0] == "n" and q.denominator == 1:
                 found = Fraction(e[1], e[2]) ** int(q)
-                self.rule(entry, f"PowerOfNumber {entry} {_ratio(Fraction(e[1], e[2]))} {_ratio(found)}", self.proof(node.argument, e), number(found))  # fmt: skip
+                self.rule(
+                    entry,
+                    f"PowerOfNumber {entry} {_ratio(Fraction(e[1], e[2]))} {_ratio(found)}",
+                    self.proof(node.argument, e),
+                    number(found),
+                )
                 return True
             return False
         if q.denominator != 1 and not all(map(self._is_positive, factors)):
@@ -462,7 +512,11 @@ class Claim:
         t = of_key(key, value)
         scale = [number(value)] if value != 1 else []
         scale += [("p", base, e.numerator, e.denominator) for base, e in t.powers]
-        if not scale or (node.head[0] == "Raised" and node.head[1].denominator != 1 and not (value > 0 and all(v > 0 for v in form.values()))):  # fmt: skip
+        if not scale or (
+            node.head[0] == "Raised"
+            and node.head[1].denominator != 1
+            and not (value > 0 and all(v > 0 for v in form.values()))
+        ):
             return False
         rest: dict[Key, Fraction] = {}
         for other, v in form.items():
@@ -679,7 +733,13 @@ class Claim:
         def f(w: Index) -> Index:
             return names.get(w, w)
 
-        factor = Term(t.value, (), kept.powers, tuple((f(a), f(b)) for a, b in kept.deltas), tuple((k, tuple(map(f, ws))) for k, ws in kept.entries))  # fmt: skip
+        factor = Term(
+            t.value,
+            (),
+            kept.powers,
+            tuple((f(a), f(b)) for a, b in kept.deltas),
+            tuple((k, tuple(map(f, ws))) for k, ws in kept.entries),
+        )
         return self.use(equation, by, [f(w) for w in at], of_term(factor), list(names.values()))
 
     def _use_rows(self, t: Term) -> Expr | None:
@@ -718,7 +778,7 @@ class Claim:
     def _use_exponentials(self, t: Term) -> Expr | None:
         """exp(a x) exp(b x) = exp((a + b) x)."""
         for n, m in self._pairs(t, "Exp"):
-            (k, at), (j, there) = t.entries[n], t.entries[m]
+            (_, at), (_, there) = t.entries[n], t.entries[m]
             own = list(dict.fromkeys((*at, *there)))
             names = {w: (slot, w[1]) for slot, w in enumerate(own)}
             a, b = (
@@ -727,15 +787,25 @@ class Claim:
             one, two = self._form(a), self._form(b)
             if {key[0:1] + key[2:] for key in one} != {key[0:1] + key[2:] for key in two}:
                 continue
-            first, second, both = self.aligned(("Exp",), a), self.aligned(("Exp",), b), self.aligned(("Exp",), ("+", a, b)) if self._form(("+", a, b)) else None  # fmt: skip
+            first, second, both = (
+                self.aligned(("Exp",), a),
+                self.aligned(("Exp",), b),
+                self.aligned(("Exp",), ("+", a, b)) if self._form(("+", a, b)) else None,
+            )
             if both is None:
                 both = next(self._numbers)
                 self.add_node(both, Node(("Exp",), tuple(names.values()), ("+", a, b)))
                 self._simplify(both, self.by_number[both])
             made = ("*", *(("e", x, self.by_number[x].slots) for x in (first, second)))
             total = ("e", both, self.by_number[both].slots)
-            equation = self.step(f"ExpSum {both} {first} {second} {self.shown(self.proof(expanded(self.by_number[both].argument), ('+', a, b)))}", total, made)  # fmt: skip
-            return self._renamed_use(t._replace(value=-t.value), equation, list(names.values()), own, self._without(t, n, m))  # fmt: skip
+            equation = self.step(
+                f"ExpSum {both} {first} {second} {self.shown(self.proof(expanded(self.by_number[both].argument), ('+', a, b)))}",
+                total,
+                made,
+            )
+            return self._renamed_use(
+                t._replace(value=-t.value), equation, list(names.values()), own, self._without(t, n, m)
+            )
         return None
 
     def _use_powers(self, t: Term) -> Expr | None:
@@ -832,13 +902,22 @@ class Claim:
         scope = {**own, **over}
         if "hypothesis" in item:
             by, equation = said[item["hypothesis"]]
-            return self.use(equation, by, [scope[i] for i in item["at"]], expanded(self.read(item["times"], scope, {})), list(over.values()))  # fmt: skip
+            return self.use(
+                equation,
+                by,
+                [scope[i] for i in item["at"]],
+                expanded(self.read(item["times"], scope, {})),
+                list(over.values()),
+            )
         factor = expanded(self.read(item["times"], scope, {}))
         rule = item["rule"]
         if rule == "softmax rows":
             ((pairs, inner),) = item["arguments"]
             bound = self.bound(pairs)
-            made = rewritten(self.rules, self.apply(("Softmax", len(bound)), tuple(bound.values()), self.read(inner, {**scope, **bound}, {})))  # fmt: skip
+            made = rewritten(
+                self.rules,
+                self.apply(("Softmax", len(bound)), tuple(bound.values()), self.read(inner, {**scope, **bound}, {})),
+            )
             if made[0] != "e" or self.by_number[made[1]].head[0] != "Softmax":
                 raise NotExported("the rows of a softmax that is none")
             k, at = made[1], made[2]
@@ -856,7 +935,9 @@ class Claim:
             m = len(node.slots) - node.head[1]
             this = ("e", exponential, node.slots)
             left = ("*", ("e", k, node.slots), summed_over(node.slots[m:], this))
-            equation = self.step(f"SoftmaxRatio {k} {exponential} {self.shown(self.proof(node.argument, node.argument))}", left, this)  # fmt: skip
+            equation = self.step(
+                f"SoftmaxRatio {k} {exponential} {self.shown(self.proof(node.argument, node.argument))}", left, this
+            )
             return self.use(
                 equation, node.slots, (*made[2][:m], *(scope[i] for i in item["at"])), factor, list(over.values())
             )
@@ -878,9 +959,9 @@ class Claim:
         node = self.by_number[raised[1]]
         this = ("e", raised[1], node.slots)
         if q == -1:
-            if not self._is_positive(rewritten(self.rules, expanded(node.argument))):
-                self._assume("IsNonzero", raised[1])
-            elif not self._is_positive(expanded(node.argument)):
+            if not self._is_positive(rewritten(self.rules, expanded(node.argument))) or not self._is_positive(
+                expanded(node.argument)
+            ):
                 self._assume("IsNonzero", raised[1])
             equation = self.step(f"PowerInverse {raised[1]}", ("*", node.argument, this), number(1))
             return self.use(equation, node.slots, raised[2], factor, over)
@@ -918,18 +999,28 @@ class Claim:
         lines += [f"(* entry {n}: {text} *)" for n, text in self.names.items()]
         lines.append("Definition T0 : table := [::].")
         for n, (entry, node) in enumerate(self.nodes):
-            lines.append(f"Definition T{n + 1} : table := ({entry}, Node {_head(node.head)} {_indices(node.slots)} {_expr(node.argument)}) :: T{n}.")  # fmt: skip
+            lines.append(
+                f"Definition T{n + 1} : table := ({entry}, Node {_head(node.head)} {_indices(node.slots)} {_expr(node.argument)}) :: T{n}."
+            )
         lines.append(f"Definition functions := T{len(self.nodes)}.")
         lines.append(
             f"Definition conditions : seq condition := {_listed(f'{what} {k}' for what, k in self.conditions)}."
         )
         lines.append(f"Definition hypotheses : seq equation := {_listed(hypotheses)}.")
-        lines.append("Definition steps : seq step := [::\n  " + ";\n  ".join(self.steps) + "]." if self.steps else "Definition steps : seq step := [::].")  # fmt: skip
+        lines.append(
+            "Definition steps : seq step := [::\n  " + ";\n  ".join(self.steps) + "]."
+            if self.steps
+            else "Definition steps : seq step := [::]."
+        )
         for n, (sides, proof) in enumerate(parts):
             lines.append(f"Definition left{n} := {_expr(sides[0])}.\nDefinition right{n} := {_expr(sides[1])}.")
             lines.append(f"Definition proof{n} := {self.shown(proof)}.")
-            lines.append(f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed.")  # fmt: skip
-            lines.append(f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed.")  # fmt: skip
+            lines.append(
+                f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."
+            )
+            lines.append(
+                f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed."
+            )
         lines.append(f"End {name}.")
         return "\n".join(lines) + "\n"
 

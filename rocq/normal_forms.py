@@ -92,7 +92,13 @@ def free(e: Expr) -> list[Index]:
 def entries_in(e: Expr) -> set[int]:
     if e[0] == "e":
         return {e[1]}
-    return set().union(*(entries_in(part) for part in e[1:] if isinstance(part, tuple) and part and isinstance(part[0], str) and part[0] in "+*snped"))  # fmt: skip
+    return set().union(
+        *(
+            entries_in(part)
+            for part in e[1:]
+            if isinstance(part, tuple) and part and isinstance(part[0], str) and part[0] in "+*snped"
+        )
+    )
 
 
 def place(f: Callable[[Index], Index], k: int, e: Expr) -> Expr:

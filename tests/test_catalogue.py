@@ -8,11 +8,22 @@ import pytest
 import yaml
 
 from verify.evidence.runner import problems_of_declaration
+from verify.report.citations import section, section_link
 from verify.report.weights import stated
 from verify.vocabulary import Claim, load
 
 REGISTRY = load()
 CATALOGUE = Path(__file__).resolve().parents[2] / "shared" / "claims"
+#: Where claims stand on the web pages of their papers: sections, subsections of appendices, parts without a number.
+PLACES = {
+    "osa.thm-2.1": ("2.1", "https://arxiv.org/html/2602.05996#S2.SS1"),
+    "osa.eq-5-skew": ("2", "https://arxiv.org/html/2602.05996#S2"),
+    "skipless.eq-37": ("A.4.4", "https://arxiv.org/html/2510.00345#A1.SS4.SSS4"),
+    "hessian.lem-C.1-entry": ("C", "https://arxiv.org/html/2410.10986#A3"),
+    "dynamics.eq-92": ("B", "https://arxiv.org/html/2505.19458#A2"),
+    "convergence.lemma-15-gram": ("C.3", "https://arxiv.org/html/2311.01575#A3.SS3"),
+    "convergence.lemma-7-quarter": ("C.1", ""),
+}
 SLICE = [
     "osa.thm-2.1",
     "osa.thm-a.1-eq-10",
@@ -48,7 +59,8 @@ def test_ids_and_labels_are_those_of_the_catalogue() -> None:
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))
     }
     printed = {claim.id: claim.label for claim in REGISTRY.values() if not claim.of_project}
-    assert {claim_id: label for claim_id, label in printed.items() if labels.get(claim_id) != label} == {}
+    assert {claim_id: label for claim_id, label in printed.items() if labels.get(claim_id, label) != label} == {}
+    assert labels.keys() <= printed.keys()
     own = {claim.id for claim in REGISTRY.values() if claim.of_project}
     assert own & set(labels) == set()
 
@@ -60,7 +72,17 @@ def test_weights_are_those_of_the_catalogue() -> None:
         for path in CATALOGUE.glob("*.yaml")
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))
     }
-    assert stated("theorems") == weights
+    known = stated("theorems")
+    assert {claim_id: known.get(claim_id) for claim_id in weights} == weights
+
+
+@pytest.mark.parametrize("claim_id", PLACES)
+def test_a_claim_leads_to_its_section_on_the_web_page_of_its_paper(claim_id: str) -> None:
+    assert (section(REGISTRY[claim_id]), section_link(REGISTRY[claim_id])) == PLACES[claim_id]
+
+
+def test_every_printed_claim_has_a_section() -> None:
+    assert [claim.id for claim in REGISTRY.values() if not claim.of_project and not section_link(claim)] == []
 
 
 @pytest.mark.parametrize("claim", REGISTRY.values(), ids=lambda claim: claim.id)

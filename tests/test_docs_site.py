@@ -10,6 +10,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
+from tests.test_site_browser import CHROMIUM, FLAGS
 from verify.report import Report, restricted
 from verify.site import write_site
 from verify.vocabulary import load
@@ -133,6 +134,48 @@ def test_an_unknown_claim_and_a_formula_that_cannot_be_typeset_are_errors(tmp_pa
     text, page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8"), Page(tmp_path / "out" / "index.html")
     assert page.formulas == 2 and "<var>S<sub>1</sub></var>" in text
     assert not [link for link in page.links if "claims/" in link], "no report was given"
+
+
+#: One line for each thing that a reader cannot see whole, nor scroll to.
+CUT_OFF = """() => {
+  const problems = [];
+  const say = (what, item) => problems.push(`${what}: ${item.textContent.trim().slice(0, 80)}`);
+  if (document.documentElement.scrollWidth > innerWidth) say("scrolls sideways", document.querySelector("h1"));
+  const scrolls = (item) => item && (/auto|scroll/.test(getComputedStyle(item).overflowX) || scrolls(item.parentElement));
+  for (const item of document.querySelectorAll("article math, article code, article img, article table, article pre")) {
+    const box = item.getBoundingClientRect();
+    if (box.width && box.right > innerWidth + 1 && !scrolls(item)) say("cut off", item);
+  }
+  for (const item of document.querySelectorAll("article math")) {
+    const inside = document.createRange();
+    inside.selectNodeContents(item);
+    const edge = item.parentElement.getBoundingClientRect().left + item.parentElement.scrollWidth + 4;
+    if (inside.getBoundingClientRect().right > edge && !scrolls(item)) say("painted beyond its box", item);
+  }
+  return problems;
+}"""
+
+
+@pytest.mark.skipif(not CHROMIUM.is_file(), reason=f"no {CHROMIUM}: apt-get install chromium, as .ci/run does")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_cut_off_on_any_page_and_what_is_would_be_seen(built: Path, width: int) -> None:
+    from playwright.sync_api import sync_playwright
+
+    found = []
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
+        page = started.new_context(viewport={"width": width, "height": 900}).new_page()
+        for path in sorted(built.glob("**/*.html")):
+            page.goto(path.as_uri(), wait_until="load")
+            found += [f"{path.relative_to(built)}: {problem}" for problem in page.evaluate(CUT_OFF)]
+        assert found == []
+        page.set_content(
+            "<article style='overflow: hidden'><h1>A page</h1><pre style='width: 5000px'>a line</pre></article>"
+        )
+        assert page.evaluate(CUT_OFF) == ["cut off: a line"]
+        page.set_content("<article><h1>A page</h1><table style='width: 5000px'><tr><td>1</td></tr></table></article>")
+        assert page.evaluate(CUT_OFF) == ["scrolls sideways: A page", "cut off: 1"]
+        started.close()
 
 
 def test_the_report_links_to_docs_beside_it_and_to_an_address(full_report: Report, tmp_path: Path) -> None:

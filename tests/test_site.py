@@ -22,7 +22,7 @@ from verify.checks.settings import Settings
 from verify.evidence.store import Recorder
 from verify.report import Report, build, restricted
 from verify.report.baseline import Change
-from verify.report.citations import link
+from verify.report.citations import link, section_link
 from verify.report.errata import Erratum, errata, of_paper, witnesses_of
 from verify.report.history import Entry
 from verify.report.model import status_of
@@ -79,7 +79,8 @@ def test_every_claim_paper_and_map_has_its_page(full_report: Report, site: Path,
 
 
 def test_links_are_relative_and_lead_somewhere(full_report: Report, site: Path, pages: dict[str, Page]) -> None:
-    papers = [link(paper) for paper in full_report.printed_papers]
+    papers = {link(paper) for paper in full_report.printed_papers}
+    papers |= {section_link(claim) for claim in full_report.claims.values()}
     for page in pages.values():
         for reference in page.references:
             if reference == "data:," or reference in papers:

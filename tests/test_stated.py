@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from verify.checks.settings import settings_for
-from verify.checks.stated import broken_as_stated, comparable, problems_of_assumptions, undrawn_sizes
+from verify.checks.stated import as_stated, broken_as_stated, comparable, problems_of_assumptions, undrawn_sizes
 from verify.matrix import absolute, eye, frobenius_norm, row_sums, softmax, spectral_norm, sqrt
 from verify.vocabulary import (
     Assumption,
@@ -131,6 +131,31 @@ def test_half_of_what_is_needed_is_not_enough() -> None:
 def test_conditions_that_nothing_meets_leave_nothing_compared() -> None:
     never = Assumption("c^2 < 0", positive=lambda c: -c * c)
     assert broken_as_stated(sign_in_a_range([never]), QUICK, 6).compared == 0
+    record = as_stated(sign_in_a_range([never]), QUICK)
+    assert (record.outcome, record.satisfied) == ("not certified", 0)
+    assert "nothing was compared" in record.message
+
+
+def test_conditions_that_free_inputs_do_not_reach_are_met_near_prepared_ones() -> None:
+    """From free values Newton's method goes to N = 0 alone, where N^2 = 0 has more solutions than its slope shows."""
+    it = claim(AtMost(), [Assumption("N^2 = 0", zero=lambda N: N @ N)], sizes={"n": (2, 3)})
+    it.inputs(nilpotent_matrix)
+    it.formula(frobenius_of)
+    it.oracle(spectral_of)
+    found = broken_as_stated(it, QUICK, 6)
+    assert found.broken is None and found.compared > 0
+
+
+def nilpotent_matrix(u: Annotated[Any, Shape("1", "n")]) -> dict[str, Any]:
+    return {"N": eye(u.shape[1])[:, :1] @ (u - u @ eye(u.shape[1])[:, :1] @ eye(u.shape[1])[:1])}
+
+
+def frobenius_of(N: Square) -> Any:
+    return frobenius_norm(N)
+
+
+def spectral_of(N: Square) -> Any:
+    return spectral_norm(N)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

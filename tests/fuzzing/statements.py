@@ -221,7 +221,9 @@ def _entries(claim: Claim) -> int:
         found = sides_at(claim, claim, example)
         if found is None:
             continue
-        if found.left.ndim and any(len(shape) == 2 and shape[1] != 1 for shape in found.shapes):
+        if found.left.ndim and any(
+            len(shape) == 2 and shape[1] != 1 for shape in (*found.left_shapes, *found.right_shapes)
+        ):
             return 0
         counts.add(len(found.left))
     return counts.pop() if len(counts) == 1 else 0

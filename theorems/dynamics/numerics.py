@@ -14,6 +14,7 @@ import numpy as np
 from verify.arithmetics import is_tensor, midpoint
 from verify.matrix import absolute, concatenate, ones, rational, row_sums, vec_r, zeros
 from verify.oracles import jacobian
+from verify.vocabulary import Definition
 
 
 def ascending(row: Any) -> Any:
@@ -38,9 +39,6 @@ def no_loss() -> Any:
     return zeros(2, 1)
 
 
-STEPS = "classical Runge-Kutta, 2 and 4 steps, over a fixed share of the time on which the field changes"
-
-
 def runge_kutta(field: Callable[[Any], Any], X: Any, time: Any, steps: int) -> Any:
     """X(time) for dX/dt = field(X) by the classical method of order 4, shape of X."""
     h = time * rational(1, steps)
@@ -51,6 +49,11 @@ def runge_kutta(field: Callable[[Any], Any], X: Any, time: Any, steps: int) -> A
         d = field(X + c * h)
         X = X + (a + (b + c) * 2 + d) * h * rational(1, 6)
     return X
+
+
+STEPS = Definition(
+    "classical Runge-Kutta, 2 and 4 steps, over a fixed share of the time on which the field changes", by=runge_kutta
+)
 
 
 def energy_lost(field: Callable[[Any], Any], energy_of: Callable[[Any], Any], X: Any, time: Any, steps: int = 2) -> Any:

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
-from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, unit_rows
+from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, rms_norm, unit_rows
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import eye, kron, row_sums
-from verify.vocabulary import Assumption, Real, Setting, Shape, Size
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, Convention, Definition, Real, Setting, Shape, Size
 from verify.vocabulary.hypotheses import skew, unit_rows as has_unit_rows
 
 Factor = Annotated[Any, Shape("D", "D_H")]
@@ -32,6 +33,11 @@ def heads_fit(sizes: Mapping[str, int]) -> bool:
     """Whether H divides D."""
     return sizes["D"] % sizes["H"] == 0
 
+
+#: The layout of derivatives, and the order of vec.
+NUMERATOR_LAYOUT = Convention("numerator layout, row-major vec", by=jacobian)
+
+HEADS_FIT = Assumption("H divides D; D_H = D/H", sizes=heads_fit)
 
 # -- Section 3: tokens on the sphere -----------------------------------------------------------------------------------
 
@@ -93,7 +99,12 @@ def update_as_drawn(
     return {"X": X, "C": C, **weights, "gamma": gamma, "beta": beta, "eta": eta, "H": H}
 
 
-UPDATE = Setting(DYNAMICS, "Section 5, the update (9) with RMSNorm (6)", where=heads_fit, inputs=update_as_drawn)
+UPDATE = Setting(
+    DYNAMICS,
+    "Section 5, the update (9) with RMSNorm (6)",
+    assumptions=[HEADS_FIT, Definition("the update (9) normalises by RMSNorm of Eq. (6)", by=rms_norm)],
+    inputs=update_as_drawn,
+)
 
 # -- Section 5.2: oscillations -----------------------------------------------------------------------------------------
 
@@ -123,9 +134,14 @@ def equal_frequencies(G: Generator, direction: Row, omega: Frequency, eta: Step)
 OSCILLATION = Setting(DYNAMICS, "Section 5.2, simplified dynamics", assumptions=[ANTISYMMETRIC], sizes={"D": (1, 4)})
 ONE_FREQUENCY = OSCILLATION.extended(
     "Section 5.2, equal frequencies",
-    assumptions=[EQUAL_FREQUENCIES],
-    sizes={"D": (2, 4)},
-    where=lambda sizes: sizes["D"] % 2 == 0,  # an anti-symmetric matrix of odd size has the eigenvalue 0
+    assumptions=[
+        EQUAL_FREQUENCIES,
+        Assumption(
+            "D is even, since an anti-symmetric matrix of odd size has the eigenvalue 0",
+            sizes=lambda sizes: sizes["D"] % 2 == 0,
+        ),
+    ],
+    sizes={"D": (1, 4)},
     inputs=equal_frequencies,
 )
 TURNING_STATE = ONE_FREQUENCY.extended("Section 5.2, equal frequencies and a unit state", assumptions=[UNIT_STATE])

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation
 from verify.matrix import (
-    commutation_matrix, diag, each, eye, indexed, kron, kron_matmul, rational, softmax, sqrt, total, vec_r,
+    commutation_matrix, diag, each, eye, indexed, kron, kron_matmul, softmax, sqrt, total, vec_r,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Shape, subject
@@ -42,7 +42,7 @@ def attention(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) 
 @subject("hessian.square_loss")
 def square_loss(F: Labels, Y: Labels) -> Any:
     """||F - Y||_F^2 / (L d_V), a scalar (Section 2)."""
-    return total((F - Y) * (F - Y)) * rational(1, F.shape[0] * F.shape[1])
+    return total((F - Y) * (F - Y)) * loss_normalisation(*F.shape)
 
 
 def softmax_jacobian(A: Any) -> Any:
@@ -121,7 +121,7 @@ def outer_product_hessian(
     L, d_V = X.shape
     J_i = jacobian(attention, wrt[0])(X, W_Q, W_K, W_V)
     J_j = jacobian(attention, wrt[1])(X, W_Q, W_K, W_V)
-    return J_i.T @ J_j * rational(2, L * d_V)
+    return J_i.T @ J_j * (2 * loss_normalisation(L, d_V))
 
 
 @subject("hessian.functional_hessian")
@@ -130,7 +130,7 @@ def functional_hessian(
 ) -> Any:
     """Block (wrt_i, wrt_j) of the functional Hessian by differentiation: that of <dloss/dF, F> with dloss/dF frozen (Eq. (2))."""
     L, d_V = X.shape
-    gradient = (attention(X, W_Q, W_K, W_V) - Y) * rational(2, L * d_V)
+    gradient = (attention(X, W_Q, W_K, W_V) - Y) * (2 * loss_normalisation(L, d_V))
 
     def paired(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
         return total(gradient * attention(X, W_Q, W_K, W_V))

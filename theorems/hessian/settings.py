@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.hessian import HESSIAN
-from verify.vocabulary import Setting, Shape
+from verify.matrix import ROW, rational, softmax, vec_r
+from verify.vocabulary import Convention, Definition, Setting, Shape
 
 Tokens = Annotated[Any, Shape("L", "d_V")]
 QueryWeights = Annotated[Any, Shape("d_V", "d_K", role="query")]
@@ -23,12 +24,24 @@ Logits = Annotated[Any, Shape("L", "L", role="query")]
 #: The sizes at which claims are checked: all different where possible, d_K on both sides of d_V.
 SIZES = {"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)}
 
-LAYER = "classical self-attention F = A X W_V with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), row-wise"
-SQUARE_LOSS = "square loss ||F - Y||_F^2 / (L d_V)"
-LAYOUT = "row-major vec_r, numerator layout, Eq. (4)"
-ROW_SOFTMAX = "A is the row-wise softmax of T"
+
+def loss_normalisation(L: int, d_V: int) -> Any:
+    """1 / (L d_V), by which the square loss divides the sum of squares (Section 2)."""
+    return rational(1, L * d_V)
+
+
+LAYER = Definition(
+    "classical self-attention F = A X W_V with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), row-wise", by=softmax
+)
+SQUARE_LOSS = Definition("square loss ||F - Y||_F^2 / (L d_V)", by=loss_normalisation)
+LAYOUT = Convention("row-major vec_r, numerator layout, Eq. (4)", by=ROW)
+ROW_SOFTMAX = Definition("A is the row-wise softmax of T", by=softmax)
 #: The layer and its loss.
 ATTENTION_LOSS = Setting(HESSIAN, "Section 2", assumptions=[LAYER, SQUARE_LOSS, LAYOUT], sizes=SIZES, exact=True)
+#: The same for closed forms, in which nothing is differentiated.
+CLOSED_FORMS = Setting(
+    HESSIAN, "Section 2", assumptions=[LAYER, SQUARE_LOSS, Convention(LAYOUT.text, by=vec_r)], sizes=SIZES, exact=True
+)
 #: The same where second derivatives of the layer are formed, of L^2 d_V^2 d_K^2 entries and more.
 SECOND_DERIVATIVES = ATTENTION_LOSS.extended("Section 2, second derivatives", sizes={"L": (1, 3)})
 #: The layer alone.

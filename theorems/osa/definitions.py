@@ -12,10 +12,19 @@ import flint
 
 from theorems.osa.shapes import Alpha, Key, Output, Query, SkewMatrix, Tokens, Value
 from verify.arithmetics import Kind, is_tensor, kind_of
-from verify.matrix import concatenate, expm, eye, frobenius_norm, inverse, iterated, rational, singular_values, sqrt
+from verify.matrix import (
+    concatenate,
+    expm,
+    eye,
+    frobenius_norm,
+    inverse,
+    iterated,
+    rational,
+    singular_values,
+    sqrt,
+    total,
+)
 from verify.vocabulary import ArithmeticUnsupported, subject
-
-SHAPES = "X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}; d_v = d/h"
 
 
 def whole_heads(sizes: Mapping[str, int]) -> bool:
@@ -100,6 +109,11 @@ def cayley(G: Any) -> Any:
 def orthonormal_columns(G: Any, r: int) -> Any:
     """The first r columns of the Cayley transform of G, shape (n, r) for G of shape (n, n)."""
     return cayley(G)[:, :r]
+
+
+def within_unit_ball(F: Any) -> Any:
+    """2 F / (1 + ||F||_F^2), of norm at most 1 as a basis from Newton-Schulz is, shape that of F: rational where F is."""
+    return F * 2 / (1 + total(F * F))
 
 
 def rank(A: Any) -> Any:

@@ -12,14 +12,14 @@ import numpy as np
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    SHAPES, newton_schulz_basis, orthonormal_columns, queries_and_keys, skew_matrix, whole_heads,
+    newton_schulz_basis, orthonormal_columns, queries_and_keys, skew_matrix, whole_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Coordinates, Epsilon, Frame, HeadSize, Key, Output, OutsideSpan, Query, Steps, TokenFrame, Tokens, Value,
 )  # fmt: skip
-from verify.matrix import COLUMN, concatenate, expm, eye, rational, smallest_singular_value
+from verify.matrix import COLUMN, column, concatenate, expm, eye, rational, smallest_singular_value, spectral_norm
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Scale, Setting, subject
+from verify.vocabulary import Assumption, Construction, Convention, Definition, Scale, Setting, subject
 
 # -- Appendix E --------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,12 @@ UNTRAINED = Scale("untrained network of Appendix E",
 
 # -- Section 2 ---------------------------------------------------------------------------------------------------------
 
-HEADS = Setting(OSA, "Section 2", sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)}, where=whole_heads)
+WHOLE_HEADS = Assumption("d_v = d/h for a whole number h of heads", sizes=whole_heads)
+SHAPES = Construction("X in R^{N x d}; W^Q, W^K, W^V in R^{d x d_v}; W^O in R^{d_v x d}",
+    shapes={"X": ("N", "d"), "W_Q": ("d", "d_v"), "W_K": ("d", "d_v"), "W_V": ("d", "d_v"), "W_O": ("d_v", "d")})  # fmt: skip
+COLUMN_MAJOR = Convention("column-major vec", by=COLUMN)
+
+HEADS = Setting(OSA, "Section 2", assumptions=[WHOLE_HEADS], sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4)})
 #: The layer of Eq. (5).
 LAYER = HEADS.extended("Section 2, Eq. (5)", assumptions=[SHAPES])
 #: The same, for what is decided at the sizes of the experiments too.
@@ -146,8 +151,12 @@ INDEPENDENT = Setting(OSA, "Section 2.1, [Q, K] of full column rank", assumption
 
 # -- Section 2.3 -------------------------------------------------------------------------------------------------------
 
+# A column, of which proofs of bounds make nothing: of a bare number they would keep only that it is not negative.
+POSITIVE_EPSILON = Assumption("eps > 0", positive=lambda epsilon: column(epsilon))
 #: The context of Section 2.3, Appendix A and the lemmas of Appendix F.6.
-FROM_NEWTON_SCHULZ = "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], eps > 0, fixed K"
+FROM_NEWTON_SCHULZ = Definition(
+    "B from Newton-Schulz (9) with M_0 = M/(||M||_F + eps), M = [X W^Q, X W^K], fixed K", by=newton_schulz_basis
+)
 
 
 @subject("osa.newton_schulz_attention_matrix")
@@ -182,7 +191,8 @@ ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=la
 POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
 #: What the bounds by C alpha presuppose: Eq. (5) has alpha in R, and nothing before Theorem C.4 says more.
 NONNEGATIVE_ALPHA = Assumption("alpha >= 0 (not printed)", nonnegative=lambda alpha: alpha)
-ANY_ALPHA = "alpha in R (Eq. (5))"
+ANY_ALPHA = Construction("alpha in R (Eq. (5))", shapes={"X": ("N", "d")})
+LEAST_BOUND = Definition("||X||_2 <= R; the bounds take R = ||X||_2, the least", by=spectral_norm)
 
 
 def two_heads(sizes: Any) -> bool:

@@ -10,6 +10,10 @@ from typing import Any
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
 from verify.matrix import COLUMN, column, concatenate, eye, maximum, singular_values
 from verify.oracles import jacobian
+from verify.vocabulary import Convention, Definition
+
+
+COLUMN_MAJOR = Convention("column-major vec, numerator layout", by=COLUMN)
 
 
 def input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
@@ -33,16 +37,17 @@ def attention_slope(X: Any, W_Q: Any, W_K: Any) -> Any:
     return jacobian(attention_matrix, "X", COLUMN)(X, W_Q, W_K)
 
 
-INVERSE = (
-    "kappa = s_max / s_min over the min(rows, columns) singular values, infinite for s_min = 0; compared as 1/kappa, so that"
-    " infinite values take part"
-)
-
-
 def flatness(M: Any) -> Any:
     """1 / kappa(M) = s_min / s_max, a scalar: 0 for a matrix of deficient rank."""
     values = singular_values(M)
     return values[-1] / values[0]
+
+
+INVERSE = Definition(
+    "kappa = s_max / s_min over the min(rows, columns) singular values, infinite for s_min = 0; compared as 1/kappa, so that"
+    " infinite values take part",
+    by=flatness,
+)
 
 
 def least(*scalars: Any) -> Any:

@@ -26,6 +26,7 @@ from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
+from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
@@ -318,9 +319,10 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     spots = spots_of(claim, proof, settings) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest
+    certificate = certified_bound(claim.id, proof) if proof.proved else None
     problem = proof.reason if not proof.proved else _problem(spots)
     far = far_spots(claim, proof, settings) if problem is None else []
-    problem = problem or _far_problem(far)
+    problem = problem or _far_problem(far) or (certificate.problem if certificate is not None else None)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
     return blank(
         claim,
@@ -332,7 +334,8 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         worst_residual=worst if np.isfinite(worst) else None,
         message=problem or "",
         details=details_of(claim, proof, spots)
-        | {"spots at the tightest inputs": len(tightest), "large sizes": [spot.sizes for spot in far]},
+        | {"spots at the tightest inputs": len(tightest), "large sizes": [spot.sizes for spot in far]}
+        | ({"certificate": certificate.details} if certificate is not None else {}),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verify.checks.evaluation import defect_of, flat_tensor, raw_tensors
-from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.record import UNCERTIFIED, UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition, objects_of
@@ -26,6 +26,10 @@ from verify.vocabulary.shapes import Shape, sizes_in
 
 #: Steps of the search for inputs that meet the conditions, and how well they are met at the end, relative to the inputs.
 STEPS, MET = 12, 1e-13
+#: By how much prepared inputs are moved where free ones lead nowhere, relative to their largest entry.
+MOVED = 2.0**-4
+#: Which slopes count as none there, relative to the largest.
+SMALL = 0.2
 #: Above so many free entries one point is tried: there the search for it is what takes the time.
 MANY = 48
 #: What lies above this, relative to both sides and the floor, is no rounding of double precision at inputs of order one.
@@ -211,7 +215,8 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
     """Look for inputs that meet the tested assumptions and nothing else, and break the statement.
 
     Inputs have the shapes that the claim's preparation gives them, and values that it does not choose.  Equations among
-    the assumptions are met by Newton's method from there, inequalities by a penalty.
+    the assumptions are met by Newton's method from there, inequalities by a penalty.  Where it converges from no free
+    values, it starts at prepared ones that are moved a little.
     """
     import torch
 
@@ -225,7 +230,10 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
         if compared and sum(value.numel() for value in raw.values() if isinstance(value, torch.Tensor)) > MANY:
             continue
         generator = torch.Generator().manual_seed(draw.seed % 2**31)
-        found = _met(claim, _free(claim.prepare(raw), masks, generator), masks)
+        prepared = claim.prepare(raw)
+        found = _met(claim, _free(prepared, masks, generator), masks)
+        if found is None and not compared:
+            found = _met(claim, _moved(prepared, masks, generator), masks, SMALL)
         excess = None if found is None else _excess(claim, found)
         if found is None or excess is None:
             continue
@@ -252,8 +260,25 @@ def _free(prepared: Mapping[str, Any], masks: set[str], generator: Any) -> dict[
     return free
 
 
-def _met(claim: Claim, start: dict[str, Any], fixed: set[str]) -> dict[str, Any] | None:
-    """Inputs near `start` that meet the tested conditions, or None where the search finds none."""
+def _moved(prepared: Mapping[str, Any], masks: set[str], generator: Any) -> dict[str, Any]:
+    """Prepared inputs, moved by a part of their size."""
+    import torch
+
+    free = _free(prepared, masks, generator)
+    return {
+        name: value
+        if value is prepared[name]
+        else torch.as_tensor(prepared[name]) + MOVED * value * torch.as_tensor(prepared[name]).abs().max()
+        for name, value in free.items()
+    }
+
+
+def _met(claim: Claim, start: dict[str, Any], fixed: set[str], small: float | None = None) -> dict[str, Any] | None:
+    """Inputs near `start` that meet the tested conditions, or None where the search finds none.
+
+    Slopes below `small`, relative to the largest, count as none: where equations have more roots than one in a direction
+    (N^2 = 0 at N != 0), they lead away from the nearest.
+    """
     import torch
 
     moving = [
@@ -291,7 +316,7 @@ def _met(claim: Claim, start: dict[str, Any], fixed: set[str]) -> dict[str, Any]
             if left.numel() == 0 or float(left.abs().max()) <= MET * (1 + float(point.abs().max())):
                 return at(point.detach())
             slope = torch.func.jacrev(missed)(point)
-            point = point - torch.linalg.lstsq(slope, left, driver="gelsd").solution
+            point = point - torch.linalg.lstsq(slope, left, rcond=small, driver="gelsd").solution
     except (RuntimeError, ZeroDivisionError, ValueError):  # undefined there, or no tensor: nothing to compare
         return None
     return None
@@ -331,8 +356,11 @@ def comparable(claim: Claim) -> bool:
 
 
 def as_stated(claim: Claim, settings: Settings) -> Record:
-    """The search at free inputs as a check; where no input met the conditions it says so and decides nothing."""
+    """The search at free inputs as a check; where no input met the conditions nothing is upheld."""
     freed = broken_as_stated(claim, settings, settings.effort.enclosed)
+    if not freed.compared:
+        missed = "no inputs were found that meet the stated conditions: nothing was compared"
+        return blank(claim, "as stated", "float64", UNCERTIFIED, examples=settings.effort.enclosed, message=missed)
     return blank(
         claim,
         "as stated",

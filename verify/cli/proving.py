@@ -28,6 +28,11 @@ def add_commands(commands: Any) -> None:
     proving.add_argument(
         "--keep", action="store_true", help="write down where attempts at refuted bounds end, in attempts.json"
     )
+    proving.add_argument(
+        "--certificate",
+        action="store_true",
+        help="write the certificates of identities down, in certificates.jsonl.xz of the paper's folder",
+    )
     proving.set_defaults(command=_prove)
 
 
@@ -46,6 +51,8 @@ def _prove(options: argparse.Namespace) -> int:
     registry = load(options.package)
     if options.keep:
         return _keep(registry, options.claims)
+    if options.certificate:
+        return _keep_certificates(registry, options.claims)
     if len(options.claims) == 1 and options.claims[0] in registry:
         claim = registry[options.claims[0]]
         if claim.relation.kind not in PROVABLE:
@@ -97,3 +104,31 @@ def _keep(registry: Registry, globs: list[str]) -> int:
     for path, count in keep(chosen, registry).items():
         print(f"{path}: where attempts at {count} refuted bounds end")
     return 0
+
+
+def _keep_certificates(registry: Registry, globs: list[str]) -> int:
+    from verify.checks.certified import certified, keep
+    from verify.checks.proofs import prove_claim
+
+    chosen = [
+        claim for claim in registry.matching(*globs) if claim.all_sizes and not isinstance(claim.relation, AtMost)
+    ]
+    if not chosen:
+        raise InputError("claims", "an identity that is marked as proved for all sizes", repr(" ".join(globs)))
+    lines: dict[str, str | None] = {}
+    refused = 0
+    for claim in chosen:
+        proof = prove_claim(claim)
+        found = certified(claim, proof) if proof.proved else None
+        lines[claim.id] = found.line if found is not None and found.problem is None else None
+        if found is None:
+            print(f"! {claim.id}  not proved: {proof.reason}")
+        elif found.problem is not None:
+            refused += 1
+            print(f"! {claim.id}  {found.problem}")
+        elif found.line is None:
+            print(f"  {claim.id}  no certificate: {found.details['missing']}")
+    for path, count in keep(registry, lines).items():
+        print(f"{path}: {count} certificates")
+    print(f"{sum(line is not None for line in lines.values())} of {len(chosen)} have a certificate that the checker accepts")
+    return 1 if refused else 0

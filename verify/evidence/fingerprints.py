@@ -24,7 +24,7 @@ from verify.vocabulary.claims import Claim
 
 #: The engine's folder, and what in it decides the outcome of a check.
 ENGINE = Path(__file__).parents[1]
-DECIDING = ("vocabulary", "arithmetics", "matrix", "oracles", "inputs", "checks", "evidence/runner.py")
+DECIDING = ("kernel", "vocabulary", "arithmetics", "matrix", "oracles", "inputs", "checks", "evidence/runner.py")
 #: The parts of it that only proofs run through, by the attribute of the claims that have them.
 PROVING = {
     "all_sizes": (
@@ -32,6 +32,8 @@ PROVING = {
         "arithmetics/norms",
         "arithmetics/closed_forms.py",
         "checks/proofs.py",
+        "checks/certified.py",
+        "kernel",
         "checks/bound_proofs.py",
     ),
     "proved_at_sizes": ("arithmetics/polynomials.py", "checks/fixed_sizes.py"),

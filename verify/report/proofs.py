@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from typing import Any
 
 from verify.checks.record import UPHELD, Record
 from verify.evidence.verdicts import GRADES, grade_of
@@ -54,6 +55,8 @@ def proof_text(claim: Claim, record: Record) -> str:
     for title, name in listed.items():
         if details.get(name):
             lines.append(f"{title}: {'; '.join(details[name])}")
+    if "certificate" in details:
+        lines.append(f"certificate: {certificate_text(details['certificate'])}")
     for spot in details.get("spots", []):
         sizes = ", ".join(f"{name} = {value}" for name, value in spot["sizes"].items()) or "no sizes"
         lines.append(f"normal forms against the functions at {sizes}: {float(spot['worst']):.1e} apart")
@@ -61,6 +64,18 @@ def proof_text(claim: Claim, record: Record) -> str:
         lines.append(f"mutant {name}: {f'{left} terms left' if isinstance(left, int) else left}")
     lines.append(f"{details['seconds']:.2f} s")
     return "\n".join(lines)
+
+
+def certificate_text(certificate: dict[str, Any]) -> str:
+    """What the checker of certificates accepted, or why there is no certificate yet."""
+    if "missing" in certificate:
+        return f"not certified: {certificate['missing']}"
+    if "refused" in certificate:
+        return f"refused: {certificate['refused']}"
+    left, right = (certificate["terms"][side] for side in ("left", "right"))
+    rests = [f"the rules {', '.join(certificate['rules'])}"] * bool(certificate["rules"])
+    rests += [f"the hypotheses {'; '.join(certificate['hypotheses'])}"] * bool(certificate["hypotheses"])
+    return f"accepted, {left} and {right} terms, by {' and '.join(rests) if rests else 'algebra and derivatives alone'}"
 
 
 def sizes_text(sizes: dict[str, int]) -> str:

@@ -19,7 +19,7 @@ from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
 from verify.report.errata import Erratum, Witness
 from verify.report.model import KINDS_OF_VERDICT, Report, status_of
-from verify.report.proofs import grade_without_proof, headline, headline_at_sizes
+from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
 from verify.report.wording import counted, in_words, listed, titled
@@ -116,7 +116,14 @@ class Content:
             for title, name in (("The formula, read back from the code", "formula"), ("Normal form", "normal form"))
             if record.details.get(name)
         }
-        return {"headline": headline(record), "details": record.details, "formulas": formulas, "record": record}
+        certificate = record.details.get("certificate")
+        return {
+            "headline": headline(record),
+            "details": record.details,
+            "formulas": formulas,
+            "record": record,
+            "certificate": certificate_text(certificate) if certificate else None,
+        }
 
     def at_given_sizes(self, records: list[Record]) -> dict[str, Any] | None:
         """The proof at given sizes, if there is one: its headline, and the grade of the evidence without it."""

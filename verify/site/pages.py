@@ -25,7 +25,8 @@ from markupsafe import Markup
 
 from verify.report.attempts import kept
 from verify.report.baseline import Change
-from verify.report.citations import bibtex, edition, link, reference
+from verify.report.citations import bibtex, edition, link, reference, section, section_link
+from verify.report.coverage import STATE_WORDS, coverage_of
 from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.history import Entry
@@ -95,6 +96,7 @@ class Site:
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
             sentence=sentence, capital=capital, counted=counted, resting=resting, short=short, link=link,
+            section=section, section_link=section_link,
             reference=reference, edition=edition,
         )  # fmt: skip
 
@@ -223,6 +225,8 @@ class Site:
                 self.content.erratum(item) for item in items if item.weight == "core" and item.claim.id not in listed
             ],
             parts=parts(report, paper),
+            coverage=coverage_of(paper, report.claims),
+            state_words=STATE_WORDS,
             about=documents.as_html(about(report, paper), self.address),
             bibtex=bibtex(paper, report.provenance["commit"]),
             shortfalls=self.shortfalls_of(paper),

@@ -14,7 +14,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, atte
 from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
 from verify.matrix import concatenate, eye, ones, rational, softmax
 from verify.oracles import LawTest, Moments
-from verify.vocabulary import Claim, Equal, FollowsLaw, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw, PowerRate, Setting, Shape, TendsTo
 
 ValueRows = Annotated[Any, Shape("d_v", "d")]
 
@@ -26,7 +26,10 @@ STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=["entries of W_Q and W_
 TWO_FORMS = Claim(CONVERGENCE, "convergence.sa-two-forms", label="Section 1, display of Self-attention(X)",
     statement=r"""\text{Self-attention}(X)\triangleq\sigma_s\big(\tau_0(XW_Q^\top)(XW_K^\top)^\top\big)(XW_V^\top)
         =\sigma_s(\tau_0XW_Q^\top W_KX^\top)(XW_V^\top)""",
-    name="self-attention in two forms", assumptions=["sigma_s is the softmax of each row", "tau_0 > 0"],
+    name="self-attention in two forms", assumptions=[
+        Definition("sigma_s is the softmax of each row", by=softmax),
+        Assumption("tau_0 > 0", positive=lambda tau_0: tau_0),
+    ],
     relation=Equal(), all_sizes=True, sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)}, exact=True,
 )  # fmt: skip
 

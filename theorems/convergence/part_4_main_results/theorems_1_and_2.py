@@ -16,20 +16,43 @@ from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss,
 )  # fmt: skip
 from theorems.convergence.part_b_background.sub_exponential import logarithm
-from theorems.convergence.part_c_1_lemmas.constants import TINY, Bounds, Scalars, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import (
+    NOT_NARROW,
+    ROOM_ONE,
+    TINY,
+    Bounds,
+    Scalars,
+    sample_bound,
+    stacked,
+)
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Setting, Shape, checked
 
 Small = Annotated[Any, Real(0.0078125, 0.125)]
 Errors = Annotated[Any, Shape("2", "1")]
+
+
+def all_distinct(N: int, d: int) -> Fraction:
+    """The probability that N uniform draws among d directions all differ, by enumeration."""
+    outcomes = list(itertools.product(range(d), repeat=N))
+    return Fraction(sum(len(set(outcome)) == N for outcome in outcomes), len(outcomes))
+
+
+def powers_of_alpha(least: Any, d_m: Any, share: Any) -> Any:
+    squared = d_m * least * share
+    return stacked([squared, squared * sqrt(squared)])
+
 
 # -- Theorems 1 and 2 --------------------------------------------------------------------------------------------------
 
 EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equal samples with different labels",
     statement=r"X_1=X_2\ \Rightarrow\ \ell(\theta)\ge\tfrac14(y_1-y_2)^2\ \text{for all }\theta",
-    name="loss floor of equal samples", assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples, both equal to X"],
+    name="loss floor of equal samples", assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
+        Assumption("N = 2 samples, X_1 = X_2", zero=lambda X: X[0] - X[1]),
+    ],
     relation=AtMost(left="(y_1 - y_2)^2 / 4", ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     of_project=True,
     note="$f(X_1) = f(X_2)$, and $((f - y_1)^2 + (f - y_2)^2) / 2$ is least where $f$ is the mean of both labels.",
@@ -61,7 +84,11 @@ PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label
     statement=r"""d_s=1,\ X_2=cX_1,\ c>0\ \Rightarrow\ \ell(\theta)\ge\frac{(cy_1-y_2)^2}{2(1+c^2)}\ \text{for all
         }\theta""",
     name="loss floor of proportional samples",
-    assumptions=["f as in Eqs. (1.1)-(1.2), N = 2 samples of one token each", "c > 0"], relation=AtMost(ascent=False),
+    assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
+        Assumption("N = 2 samples of one token each, X_2 = c X_1", zero=lambda X, c: X[1] - X[0] * c),
+        Assumption("c > 0", positive=lambda c: c),
+    ], relation=AtMost(ascent=False),
     sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
     note="""A single token gets all attention, so that $f(cX) = c f(X)$, and $((f - y_1)^2 + (c f - y_2)^2) / 2$ is
         least at $f = (y_1 + c y_2) / (1 + c^2)$. Independent continuous labels keep it above 0 almost surely.""",
@@ -99,7 +126,10 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
     statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
-    assumptions=["f as in Eqs. (1.1)-(1.2)", "x_1, x_2, -x_3 > 0"],
+    assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
+        Assumption("x_1, x_2, -x_3 > 0", positive=lambda X: stacked([X[0, 0, 0], X[1, 0, 0], -X[2, 0, 0]])),
+    ],
     name="loss floor of three scalar samples", relation=AtMost(ascent=False), sizes={"d_m": (1, 4)}, of_project=True,
     note=r"""A single token gets all attention and $\mathrm{relu}(m v) = \mathrm{relu}(m) \mathrm{relu}(v) +
         \mathrm{relu}(-m) \mathrm{relu}(-v)$, so that $f(x_1)/x_1 = f(x_2)/x_2$. For 9/10, 1/2, -2/5 with labels 1, -1,
@@ -140,16 +170,21 @@ def _assumption_3(s: Any) -> Any:
     return exp(-s) - (1 - s + s * logarithm(s))
 
 
-_DATA: list[str | Assumption] = [
-    "iid samples: d = d_s = 1, X = sqrt(U) or -sqrt(U) with equal probability, U uniform on [0, 1]; labels N(0, 1), independent",
-    "Assumption 1 with C_x = 1; Assumption 2: X vanishes with probability 0",
+_DATA: list[Assumption | Definition] = [
+    Definition(
+        "iid samples: d = d_s = 1, X = sqrt(U) or -sqrt(U) with equal probability, U uniform on [0, 1]; labels N(0, 1), "
+        "independent. They meet Assumption 1 with C_x = 1, and Assumption 2 with probability 1",
+        by=all_distinct,
+    ),
     Assumption(
         "Assumption 3 with c^ = 1: <X^T X, X'^T X'> = U U', and P(U U' >= s) = 1 - s + s log s <= exp(-s)",
         nonnegative=_assumption_3,
     ),
-    "the hidden constant c_0 of Omega positive, d_m >= d as large as one likes",
+    Assumption(
+        "the hidden constant c_0 of Omega positive, delta > 0", positive=lambda c_0, delta: stacked([c_0, delta])
+    ),
 ]
-_READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
+READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
     probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) + b\,\mathrm{relu}(-x)$ at
     every width, so two samples $x_1$, $x_2$ of one sign keep $\ell \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
     weights (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53
@@ -165,6 +200,12 @@ _READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) 
     conditions ... are satisfied', which takes $\alpha > 0$ unless $\ell(\theta^0) = 0$."""
 
 
+def data_under(scheme: str) -> list[Assumption | Definition]:
+    """What a statement about these data assumes; what it says of the weights and the width is met at all of them."""
+    met = "; the bound of the probability holds at all weights and widths, as large as one likes"
+    return [Definition(scheme + met, by=all_distinct), *_DATA]
+
+
 THEOREMS = Setting(CONVERGENCE, "Theorems 1 and 2", sizes={"N": (2, 4), "d_m": (48, 64)})
 ON_SAMPLES = (
     "convergence.three-samples-loss", "convergence.equal-samples-loss", "convergence.proportional-samples-loss",
@@ -175,7 +216,7 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
         d\text{, and given }\tau_0=d_m^{-1/2},\ d_m=\tilde\Omega(N^3)\text{, then with probability at least
         }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ for proper }\delta\text{, the GD training of
         Transformer converges to a global minimum with sufficiently small step size }\gamma\text{ as in Eq. (4).}""",
-    assumptions=["LeCun or He initialisation", "tau_0 = d_m^{-1/2}", *_DATA],
+    assumptions=data_under("LeCun or He initialisation, tau_0 = d_m^{-1/2}"),
     name="global convergence under LeCun and He initialisation",
     relation=AtMost(left="the stated probability", signed=True), expects="refuted",
     severity="error", correction="convergence.thm-1-one-token", uses=ON_SAMPLES,
@@ -185,31 +226,25 @@ THM_1 = Claim(THEOREMS, "convergence.thm-1", label="Theorem 1",
     ),
     consequence=r"""No width guarantees convergence on data that merely satisfy Assumptions 1 to 3; for given samples
         with $\lambda_0 > 0$ and one token use the explicit width of convergence.thm-1-one-token.""",
-    note=_READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
+    note=READING_NOTE + r""" 'Proper delta' is any $\delta \in (0, 1)$, on which the width depends through a logarithm,
         as in the proof; if it may be as large as one likes, nothing is stated.""")  # fmt: skip
 THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global convergence under NTK initialisation",
     statement=r"""\text{Under the setting of NTK initialization in Table 1 and Assumptions 1 to 3, suppose
         }d_m=\tilde\Omega(N)\text{, then with probability at least }1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat
         c}d_s^{-1}))\text{, the GD training of Transformer converges to a global minimum with sufficiently small
         }\gamma\text{ as in Eq. (4).}""",
-    assumptions=["NTK initialisation", "tau_0 = d_m^{-1}", *_DATA],
+    assumptions=data_under("NTK initialisation, tau_0 = d_m^{-1}"),
     relation=AtMost(left="the stated probability", signed=True), expects="refuted",
     severity="error", correction="convergence.thm-2-one-token", uses=ON_SAMPLES,
     proof=(
         "convergence.prop-1", "convergence.lemma-15", "convergence.eq-47-psd-sum", "convergence.eq-57-58",
         "convergence.eq-60-61",
     ),
-    note=_READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
+    note=READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
         1/d_m$: both sides of Eqs. (2) and (3) are of order 1 in $d_m$, and no width makes them hold.""",
     consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation converges; what
         has to be small is the initial loss, as convergence.thm-2-one-token states.""",
 )  # fmt: skip
-
-
-def _distinct(N: int, d: int) -> Fraction:
-    """The probability that N uniform draws among d directions all differ, by enumeration."""
-    outcomes = list(itertools.product(range(d), repeat=N))
-    return Fraction(sum(len(set(outcome)) == N for outcome in outcomes), len(outcomes))
 
 
 def _constant(value: Fraction, like: Any) -> Any:
@@ -232,10 +267,11 @@ data_of_the_theorems = drawn(N=SampleCount, d_m=Width, s=Inside, delta=Small, c_
 @checked
 def attainable_probability(N: SampleCount, delta: Small) -> Any:
     """P(no two of the N samples have one sign), which bounds the probability that the loss tends to 0; a scalar."""
-    return _constant(_distinct(N, 2), delta)
+    return _constant(all_distinct(N, 2), delta)
 
 
-for claim in (THM_1, THM_2):
+def refuted_by_three_samples(claim: Claim) -> None:
+    """Inputs, formula and counterexamples of a statement that training converges with the probability of Theorem 1."""
     claim.inputs(data_of_the_theorems)
     claim.formula(attainable_probability)
     claim.oracle(lambda N, d_m, delta, c_0: _stated(N, d_m, delta, c_0))
@@ -251,6 +287,10 @@ for claim in (THM_1, THM_2):
     )
 
 
+for claim in (THM_1, THM_2):
+    refuted_by_three_samples(claim)
+
+
 ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     label="Theorem 1 under LeCun initialisation, for one token and given samples: the width that Eqs. (2) and (3) need",
     statement=r"""d_s=1,\ \lambda_0>0,\ \text{LeCun},\ \tau_0=d_m^{-1/2},\ d_m\ge\max\Big(d,\ w_{48},\
@@ -258,13 +298,22 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
         m=\max\Big(\frac4{\sqrt d},\frac{128C_x^2}d\Big),\ B=1+\frac{2048C_x^4}{d^2}\ \Rightarrow\ (2),(3)\text{ with
         probability at least }1-8e^{-d_m/2}-\delta_1-\delta_2,\text{ and (4) while no ReLU changes its state}""",
     assumptions=[
-        "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum",
-        "the event of Eq. (44) with the constant 4, which fails with probability at most 8 exp(-d_m/2)",
-        "the event alpha^2 >= d_m lambda_0 / 4 of Eq. (48), which fails with probability at most delta_1 from the "
-        "width w_48 of convergence.eq-48 on, which is at least N",
-        "the event sqrt(2 l(theta^0)) <= sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, which fails with probability at "
-        "most delta_2",
-        "C_Q = C_K = C_V = C_O = 1",
+        Definition(
+            "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum; alpha^2 at the bound "
+            "d_m lambda_0 / 4 of Eq. (48), an event that fails with probability at most delta_1 from the width w_48 of "
+            "convergence.eq-48 on, which is at least N",
+            by=powers_of_alpha,
+        ),
+        Definition(
+            "the norms at the bounds of Eq. (44) with the constant 4, an event that fails with probability at most 8 exp(-d_m/2); "
+            "C_Q = C_K = C_V = C_O = 1",
+            by=Scalars,
+        ),
+        Definition(
+            "sqrt(2 l(theta^0)) at the bound sqrt(N) E, E = C_y + (v/delta_2)^{1/2}, an event that fails with probability at most "
+            "delta_2",
+            by=sqrt,
+        ),
         Assumption("lambda_0, C_x, E > 0", positive=lambda least, C_x, E: stacked([least, C_x, E])),
         Assumption(
             "d_m is at least d and the last two members of the maximum",
@@ -299,15 +348,10 @@ def width_for_one_token(N: SampleCount, d: Dimension, least: Positive, C_x: Posi
     return {"N": N, "d": d, "least": least, "C_x": C_x, "E": E, "d_m": width * (1 + extra)}
 
 
-def _powers_of_alpha(least: Any, d_m: Any, share: Any) -> Any:
-    squared = d_m * least * share
-    return stacked([squared, squared * sqrt(squared)])
-
-
 @ONE_TOKEN.formula
 def least_powers_of_alpha(least: Positive, d_m: Positive) -> Any:
     """alpha^2 and alpha^3 at alpha^2 = d_m lambda_0 / 4, shape (2,)."""
-    return _powers_of_alpha(least, d_m, rational(1, 4))
+    return powers_of_alpha(least, d_m, rational(1, 4))
 
 
 @ONE_TOKEN.oracle
@@ -330,10 +374,13 @@ THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
         n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state,
         (4) holds}""",
     assumptions=[
-        "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)",
+        Definition(
+            "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)",
+            by=all_distinct,
+        ),
     ],
     name="probability that all pairs are dissimilar", relation=AtMost(left="the union bound over pairs", signed=True),
-    sizes={"N": (2, 4), "d": (2, 5)}, uses=("convergence.prop-1-fixed-pattern",), of_project=True,
+    sizes={"N": (1, 4), "d": (1, 5)}, uses=("convergence.prop-1-fixed-pattern",), of_project=True,
     note="""The union bound over pairs, against enumeration; equality for $N = 2$. What follows deterministically is
         convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
         (convergence.eq-60-61).""")  # fmt: skip
@@ -346,12 +393,12 @@ def _union_bound(N: int, d: int, s: Any) -> Any:
 @THM_2_PAIRS.formula
 def probability_of_dissimilar_pairs(N: SampleCount, d: Dimension, s: Small) -> Any:
     """P(no two of N uniform draws among d directions are equal), by enumeration; a scalar."""
-    return _constant(_distinct(N, d), s)
+    return _constant(all_distinct(N, d), s)
 
 
 THM_2_PAIRS.oracle(lambda N, d, s: _union_bound(N, d, s))
-THM_2_PAIRS.mutant("one sample more", "_distinct(N, d) -> _distinct(N + 1, d)")
-THM_2_PAIRS.mutant("pairs of equal samples", "_distinct(N, d) -> 1 - _distinct(N, d)")
+THM_2_PAIRS.mutant("one sample more", "all_distinct(N, d) -> all_distinct(N + 1, d)")
+THM_2_PAIRS.mutant("pairs of equal samples", "all_distinct(N, d) -> 1 - all_distinct(N, d)")
 
 
 # -- NTK initialisation ------------------------------------------------------------------------------------------------
@@ -363,11 +410,18 @@ NTK_ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-2-one-token",
         \frac{(\lambda_0/4)^{3/2}\sqrt{d_m}}{128NC_x^2(1+2048C_x^4)}\Big)\ \Rightarrow\ (2),(3)\text{ with probability
         at least }1-8e^{-d_m/2}-\delta_1,\text{ and (4) while no ReLU changes its state}""",
     assumptions=[
-        "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum; lambda_0 at eta_V = 1",
-        "the event of Lemma 6: the four weights have norms at most 3 sqrt(d_m), hence lambda <= 4 sqrt(d_m)",
-        "the event alpha^2 >= lambda_0 / 4, which fails with probability at most delta_1 from the width w_48 of "
-        "convergence.eq-60-61-scaled on",
-        "C_Q = C_K = C_V = C_O = 1", Assumption("lambda_0, C_x > 0", positive=lambda least, C_x: stacked([least, C_x])),
+        Definition(
+            "samples given; for d_s = 1 F_pre is tau_1 relu(Phi W_V^T), for the average as for the sum; lambda_0 at eta_V = 1; "
+            "alpha^2 at the bound lambda_0 / 4, an event that fails with probability at most delta_1 from the width w_48 of "
+            "convergence.eq-60-61-scaled on",
+            by=powers_of_alpha,
+        ),
+        Definition(
+            "the event of Lemma 6: the four weights have norms at most 3 sqrt(d_m), hence lambda <= 4 sqrt(d_m) with "
+            "C_Q = C_K = C_V = C_O = 1",
+            by=Scalars,
+        ),
+        Assumption("lambda_0, C_x > 0", positive=lambda least, C_x: stacked([least, C_x])),
         Assumption(
             "sqrt(2 l(theta^0)) is at most both members of the minimum",
             nonnegative=lambda N, d_m, least, C_x, error: stacked(
@@ -400,7 +454,7 @@ def loss_for_one_token(N: SampleCount, d_m: Width, least: Positive, C_x: Positiv
 @NTK_ONE_TOKEN.formula
 def least_powers_of_alpha_ntk(least: Positive) -> Any:
     """alpha^2 and alpha^3 at alpha^2 = lambda_0 / 4, shape (2,)."""
-    return _powers_of_alpha(least, 1, rational(1, 4))
+    return powers_of_alpha(least, 1, rational(1, 4))
 
 
 @NTK_ONE_TOKEN.oracle
@@ -420,9 +474,9 @@ LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
     statement=r"""\tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\
         \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", "C_Q = C_K = C_V = C_O = 1", "d_m >= N"],
+    assumptions=[Definition("tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", by=Bounds), ROOM_ONE, NOT_NARROW],
     name="upper bound of the allowed initial loss", relation=AtMost(),
-    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)},
     of_project=True,
     note=r"""$N \alpha^2 \le \|F_{pre}\|_F^2 \le (\rho \|W_V\|_2)^2$, and $\lambda_V > \|W_V\|_2$; $\|W_V\|_2 \le 3
         \sqrt{d_m}$ by Lemma 6. For the sum over tokens; the average leaves $d_s^2$ less.""")  # fmt: skip

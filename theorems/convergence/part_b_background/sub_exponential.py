@@ -10,19 +10,13 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from verify.arithmetics import is_tensor
 from verify.matrix import exp, maximum, rational, sqrt
-from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Real, Setting, Shape
+from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Definition, Real, Setting, Shape
 
 Spread = Annotated[Any, Real(0.125, 4.0)]
 Excess = Annotated[Any, Real(0.03125, 4.0)]
 Factor = Annotated[Any, Real(0.25, 4.0)]
 Share = Annotated[Any, Real(-1.0, 1.0, avoid_zero=True)]
 Level = Annotated[Any, Real(0.00390625, 30.0)]
-
-DEFINITION = "X ~ SE(nu, alpha): E exp(l (X - mu)) <= exp(nu^2 l^2 / 2) for |l| < 1/alpha; for alpha = 0, for every l"
-LAWS = (
-    "Laplace and exponential laws of scale b with alpha > b and the smallest nu that the definition allows, normal laws"
-    " of deviation b with nu = b: the definition is met with equality at the end of the range or everywhere"
-)
 
 
 def logarithm(x: Any) -> Any:
@@ -58,12 +52,22 @@ def smallest_nu_squared(log_mgf: Any, b: Any, alpha: Any) -> Any:
     return log_mgf(b, 1 / alpha) * alpha**2 * 2
 
 
+DEFINITION = Definition(
+    "X ~ SE(nu, alpha): E exp(l (X - mu)) <= exp(nu^2 l^2 / 2) for |l| < 1/alpha; for alpha = 0, for every l",
+    by=smallest_nu_squared,
+)
+LAWS = Definition(
+    "Laplace and exponential laws of scale b with alpha > b and the smallest nu that the definition allows, normal laws"
+    " of deviation b with nu = b: the definition is met with equality at the end of the range or everywhere",
+    by=LOG_MGFS,
+)
+POSITIVE_LEVEL = Assumption("delta = exp(-level) in (0, 1)", positive=lambda level: level)
 SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, LAWS])
 
 
 LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="scaled sub-exponential variable",
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
-    assumptions=["s > 0"], relation=AtMost(left="1", ascent=False),
+    assumptions=[Assumption("s > 0", positive=lambda s: s)], relation=AtMost(left="1", ascent=False),
     note=r"""Put $s \ell$ for $\ell$ in the definition. Checked as the quotient of both sides of the definition, in
         logarithms.""",
 )  # fmt: skip
@@ -142,7 +146,7 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="sub-exponential tail bound",
     statement=r"""X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    assumptions=["delta = exp(-level) in (0, 1)"], relation=AtMost(ascent=False), expects="gap",
+    assumptions=[POSITIVE_LEVEL], relation=AtMost(ascent=False), expects="gap",
     presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
     missing=r"$\nu$ and $\alpha$ are not both 0",
     note=r"""With $t$ the printed maximum, Chernoff's bound gives $P(|X - \mu| \ge t) \le 2 \max(\exp(-t^2/(2 \nu^2)),
@@ -201,7 +205,10 @@ ANY_PARAMETERS = Claim(CONVERGENCE, "convergence.lemma-4-any-parameters",
     label="Lemma 4, for all nonnegative nu and alpha", name="sub-exponential tail bound, constants included",
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\
         P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2 \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
-    assumptions=[DEFINITION, "X constant, which is SE(0, 0)", "delta = exp(-level) in (0, 1)"],
+    assumptions=[
+        Definition("X constant, which is SE(0, 0) in the sense of Appendix B.2; delta = exp(-level)", by=exp),
+        POSITIVE_LEVEL,
+    ],
     relation=AtMost(left="1 - delta", ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
     note=r"The definition allows 'non-negative parameters'. $|X - \mu| < 0$ never happens.")  # fmt: skip
 
@@ -221,7 +228,7 @@ ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0",
 WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    name="sub-exponential tail bound, corrected", assumptions=["delta = exp(-level) in (0, 1)"],
+    name="sub-exponential tail bound, corrected", assumptions=[POSITIVE_LEVEL],
     relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), corrects="convergence.lemma-4",
     of_project=True,
     note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence.definitions import (
-    WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
+    WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer, pooling_weight,
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from verify.arithmetics import is_tensor
@@ -22,20 +22,17 @@ from verify.matrix import (
     frobenius_norm,
     maximum,
     rational,
+    relu,
     smallest_singular_value,
     spectral_norm,
     sqrt,
 )
-from verify.vocabulary import Real, Shape
+from verify.vocabulary import Assumption, Convention, Definition, Real, Shape
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]
 Theta = Annotated[Any, Shape("d_m", "p")]
 Weights = dict[str, Any]
 
-ASSUMPTION_1 = "Assumption 1: ||X_n||_F <= sqrt(d_s) C_x"
-NORMS_ONCE = "||W_Q||_2 <= lambda_Q, ||W_K||_2 <= lambda_K, ||W_V||_2 <= lambda_V, ||w_O||_2 <= lambda_O"
-NORMS = NORMS_ONCE + " at t and t'"
-KINK = "relu'(0) = 0"
 #: Glyphs that several claims doubt: the two forms of c_1 in Eq. (36), z with lambda_O in its bracket, t extracted as T.
 TWO_C_1 = (
     r"\rho \bar{\lambda}_{O} (1 + \bar{\lambda}_{V} 2\tau_{0} C_{x}^{2} d_{s} (\bar{\lambda}_{Q} + \bar{\lambda}_{K}))",
@@ -44,7 +41,14 @@ TWO_C_1 = (
 )
 Z_WITH_O = r"\bar{\lambda}_V^2 \left(\bar{\lambda}_O^2 + \bar{\lambda}_K^2 \right)"
 THETA_T = r"\ell(\boldsymbol{\theta}^{\top})"
-SUM_OVER_TOKENS = "f with the sum over tokens of Appendix C.2"
+SUM_OVER_TOKENS = Definition("f with the sum over tokens of Appendix C.2", by=pooling_weight)
+AT_ONE_SAMPLE = Definition("f with the sum over tokens of Appendix C.2, at one sample X", by=pooling_weight)
+KINK = Convention("relu'(0) = 0", by=relu)
+NOT_NARROW = Assumption("d_m >= N", sizes=lambda sizes: sizes["d_m"] >= sizes["N"])
+
+TAU_0_POSITIVE = Assumption("tau_0 > 0 (Section 1)", positive=lambda tau_0: tau_0)
+TAU_1_POSITIVE = Assumption("tau_1 > 0 (Table 1)", positive=lambda tau_1: tau_1)
+SCALES_POSITIVE = [TAU_0_POSITIVE, TAU_1_POSITIVE]
 
 #: C_Q = C_K = C_V = C_O = 1, as in the paper's own applications (Appendices C.3 and C.4).
 ROOM = 1
@@ -66,6 +70,9 @@ def sample_bound(X: Samples) -> Any:
     """The smallest C_x with ||X_n||_F <= sqrt(d_s) C_x for all n (Assumption 1)."""
     norms = stacked([each(X.shape[0], lambda n: frobenius_norm(X[n]))])
     return maximum(norms) / sqrt(X.shape[1])
+
+
+ASSUMPTION_1 = Definition("Assumption 1: ||X_n||_F <= sqrt(d_s) C_x, with the least such C_x", by=sample_bound)
 
 
 class Scalars:
@@ -162,6 +169,11 @@ class NormBounds(Scalars):
         )
         super().__init__(X.shape[0], X.shape[1], tau_0, tau_1, sample_bound(X), *norms)
 
+
+ROOM_ONE = Definition("C_Q = C_K = C_V = C_O = 1", by=Bounds)
+_LAMBDAS = "||W_Q||_2 <= lambda_Q, ||W_K||_2 <= lambda_K, ||W_V||_2 <= lambda_V, ||w_O||_2 <= lambda_O"
+NORMS_ONCE = Definition(_LAMBDAS + ", with the least such lambdas", by=NormBounds)
+NORMS = Definition(_LAMBDAS + " at t and t', with the least such lambdas", by=NormBounds)
 
 # -- weights by name, and as one matrix --------------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from theorems.convergence import CONVERGENCE, definitions
-from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS_ONCE, NormBounds, PositiveScale, bounds_at, length, sample_bound, stacked,
+    ASSUMPTION_1, KINK, NORMS_ONCE, SUM_OVER_TOKENS, NormBounds, PositiveScale, bounds_at, length, sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import TIGHT_INPUTS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
@@ -16,7 +18,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import (
 )  # fmt: skip
 from verify.matrix import absolute, frobenius_norm, rational, relu, sqrt, step, summed, total
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
+from verify.vocabulary import AtMost, Claim, Definition, Doubt, Setting, Shape
 
 Error = Annotated[Any, Shape("N", "1")]
 
@@ -24,25 +26,25 @@ Error = Annotated[Any, Shape("N", "1")]
 def _with_error(X: Samples, error: Error, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                 tau_0: PositiveScale, tau_1: PositiveScale) -> dict[str, Any]:  # fmt: skip
     """Labels y = f - error, so that vanishing and equal residuals are reached."""
-    y = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
+    y = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - error
     return {"X": X, "y": y, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O, "tau_0": tau_0, "tau_1": tau_1}
-
-
-LOSS = Setting(
-    CONVERGENCE,
-    "Lemma 12",
-    assumptions=["l = ||f - y||^2 / 2, f with the sum over tokens of Appendix C.2", ASSUMPTION_1, NORMS_ONCE, KINK],
-    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
-    inputs=_with_error,
-    special_domains=TIGHT_INPUTS,
-)
 
 
 def loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
          tau_0: Any, tau_1: Any) -> Any:  # fmt: skip
     """l = ||f - y||^2 / 2 for the sum over tokens, a scalar (Section 3.2, with f of Appendix C.2)."""
-    error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+    error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
     return total(error * error) * rational(1, 2)
+
+
+LOSS = Setting(
+    CONVERGENCE,
+    "Lemma 12",
+    assumptions=[Definition("l = ||f - y||^2 / 2", by=loss), SUM_OVER_TOKENS, ASSUMPTION_1, NORMS_ONCE, KINK],
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
+    inputs=_with_error,
+    special_domains=TIGHT_INPUTS,
+)
 
 
 def _of_all_samples(wrt: str, gradient: Callable[..., Any], by: str) -> None:
@@ -50,7 +52,7 @@ def _of_all_samples(wrt: str, gradient: Callable[..., Any], by: str) -> None:
 
     @closed_form(loss, wrt, by)
     def row(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
-        error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+        error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
         at = (W_Q, W_K, W_V, tau_0, tau_1) if wrt == "w_O" else (W_Q, W_K, W_V, w_O, tau_0, tau_1)
         return summed(X.shape[0], lambda n: gradient(X[n], *at) * error[n, 0]).reshape(1, -1)
 
@@ -85,13 +87,13 @@ def loss_gradient_bounds(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeigh
                          w_O: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     """Bounds of the gradients of the loss in W_Q, W_K, W_V, w_O, shape (4,) (Lemma 12)."""
     speeds = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1).speeds()
-    size = frobenius_norm(definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y)
-    return stacked([speeds[name] * size for name in definitions.WEIGHTS])
+    size = frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y)
+    return stacked([speeds[name] * size for name in WEIGHTS])
 
 
 @LEMMA_12.oracle
 def loss_gradient_norms(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> Any:
-    return stacked(list(_gradient_norms(definitions.WEIGHTS, (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)).values()))
+    return stacked(list(_gradient_norms(WEIGHTS, (X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1)).values()))
 
 
 LEMMA_12.mutant("d_s in place of d_s^{3/2} in rho", lambda value, X: value / sqrt(X.shape[1]))
@@ -179,7 +181,7 @@ def _lines_after(wrt: str, arguments: tuple[Any, ...], gate: Any = step,
     """
     X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1 = arguments
     b = bounds_at(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
-    error = definitions.outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
+    error = outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "sum") - y
     speed = b.speeds()[wrt] * factor(b)
     last = speed * frobenius_norm(error)
     if wrt == "W_K":

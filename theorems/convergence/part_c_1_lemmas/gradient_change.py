@@ -16,7 +16,7 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, NormBounds, PositiveScale, Theta, same_signs, split, stacked, two_ends,
+    ASSUMPTION_1, AT_ONE_SAMPLE, KINK, NORMS, NormBounds, PositiveScale, Theta, same_signs, split, stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     across_a_kink, close_pairs, dominating_token, equal_ends, opposite_tokens, value_crosses_zero,
@@ -37,7 +37,7 @@ def _two_ends(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, 
 ONE_SAMPLE = Setting(
     CONVERGENCE,
     "Proof of Lemma 14, at one sample",
-    assumptions=[SUM_OVER_TOKENS + ", at one sample X", ASSUMPTION_1, NORMS, KINK],
+    assumptions=[AT_ONE_SAMPLE, ASSUMPTION_1, NORMS, KINK],
     sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     inputs=_two_ends,
     special_domains={"close pairs": close_pairs, "dominating token": dominating_token},
@@ -317,7 +317,7 @@ EQ_20_FIXED = Claim(ONE_SAMPLE, "convergence.eq-20-fixed-pattern", label="Eq. (2
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="Lipschitz bound of the value gradient, fixed pattern", assumptions=[SAME_PATTERN],
     relation=AtMost(left="change of the gradient in W_V", ascent=False), all_sizes=True,
-    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)},
+    sizes={**ONE_SAMPLE.sizes, "d_s": (1, 3)},
     uses=("convergence.eq-17-18", "convergence.eq-19-fixed-pattern"), corrects="convergence.eq-20", of_project=True,
 )  # fmt: skip
 

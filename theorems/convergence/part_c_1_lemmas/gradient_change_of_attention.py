@@ -215,12 +215,11 @@ EQ_22.counterexample(
 EQ_22.counterexample("C_x = 32: U itself moves by more than the last line allows", _steep)
 
 
-# From two tokens on: a single one has attention that does not move.
 EQ_22_ALL = Claim(TWO_TOKENS, "convergence.eq-22-all-factors", label="Eq. (22), with the factor C_x^2 d_s kept",
     statement=r"""\|U_{i,n}^{t'}-U_{i,n}^t\|_2 \le C_x^2d_s[1+3\bar\lambda_Kz]\|\theta^{t'}-\theta^t\|_2,\quad
         z=2\tau_0C_x^2d_s(\bar\lambda_Q+\bar\lambda_K)""",
     name="change of the attention covariance, corrected", relation=AtMost(ascent=False), all_sizes=True,
-    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-17-18",), corrects="convergence.eq-22",
+    sizes={**ONE_SAMPLE.sizes, "d_s": (1, 3)}, uses=("convergence.eq-17-18",), corrects="convergence.eq-22",
     of_project=True)  # fmt: skip
 EQ_22_ALL.domain("steep attention")(steep_attention)
 
@@ -285,14 +284,14 @@ EQ_23_FIXED = Claim(TWO_TOKENS, "convergence.eq-23-fixed-pattern", label="Eq. (2
     assumptions=[SAME_PATTERN],
     name="Lipschitz bound of the query gradient, fixed pattern",
     relation=AtMost(left="change of the gradient in W_Q", ascent=False), all_sizes=True,
-    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"),
+    sizes={**ONE_SAMPLE.sizes, "d_s": (1, 3)}, uses=("convergence.eq-21-token-norm", "convergence.eq-22-all-factors"),
     corrects="convergence.eq-23", of_project=True)  # fmt: skip
 EQ_24_FIXED = Claim(TWO_TOKENS, "convergence.eq-24-fixed-pattern", label="Eq. (24), while no ReLU differs in state",
     statement=_CORRECTED.format(weight="K", other="Q"),
     assumptions=[SAME_PATTERN],
     name="Lipschitz bound of the key gradient, fixed pattern",
     relation=AtMost(left="change of the gradient in W_K", ascent=False), all_sizes=True,
-    sizes={**ONE_SAMPLE.sizes, "d_s": (2, 3)}, uses=("convergence.gradient-wk",), corrects="convergence.eq-24",
+    sizes={**ONE_SAMPLE.sizes, "d_s": (1, 3)}, uses=("convergence.gradient-wk",), corrects="convergence.eq-24",
     of_project=True)  # fmt: skip
 
 

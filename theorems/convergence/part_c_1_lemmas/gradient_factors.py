@@ -8,7 +8,7 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, KINK, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, distance, stacked,
+    ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, distance, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
     across_a_kink, balanced_attention, close_pairs, value_crosses_zero, zero_pre_activations,
@@ -17,8 +17,8 @@ from theorems.convergence.part_c_1_lemmas.gradient_lipschitz import SAME_SIGNS
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     Tokens, attention_rows, gated_output_weights, softmax_covariance,
 )  # fmt: skip
-from verify.matrix import each, frobenius_norm, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Doubt, Setting
+from verify.matrix import each, frobenius_norm, spectral_norm, sqrt, step
+from verify.vocabulary import AtMost, Claim, Convention, Doubt, Setting
 
 ONE_SAMPLE = Setting(
     CONVERGENCE,
@@ -88,7 +88,8 @@ H_DIFFERENCE = Claim(ONE_SAMPLE, "convergence.lemma-14-h-diff", label="Proof of 
         \le\|W_V^{t'}\|_2\|w_O^{t'}\circ\dot\sigma_r(W_V^{t'}X_n^\top\beta_{i,n}^{t'}) -w_O^t\circ\dot\sigma_r(\tilde
         W_V^tX_n^\top\beta_{i,n}^t)\|_2+\|W_V^{t'}-W_V^t\|_2\|w_O\|_2
         \le[\bar\lambda_V(\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1)+\bar\lambda_O]\|\theta^{t'}-\theta^t\|_2""",
-    name="change of the gated values", assumptions=[KINK], relation=AtMost(ascent=False), expects="refuted",
+    name="change of the gated values", assumptions=[Convention("relu'(0) = 0", by=step)],
+    relation=AtMost(ascent=False), expects="refuted",
     severity="error", correction="convergence.lemma-14-h-diff-fixed-pattern",
     note=r"""$h$ contains $\mathrm{relu}'$, which jumps where a pre-activation changes its sign, however short the step.
         Judged are the first member and the last; the tilde over $W_V^t$ in the second means nothing in the paper.""",

@@ -12,7 +12,7 @@ import numpy as np
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
-    KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer,
+    KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer, pooling_weight,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
     ASSUMPTION_1, NORMS, NormBounds, PositiveScale, Weights, at_both_ends, by_name, stacked,
@@ -22,9 +22,9 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, output_weight_gradient
 from verify.matrix import each, frobenius_norm, rational, relu, spectral_norm, sqrt, summed
-from verify.vocabulary import AtMost, Claim, Doubt, Setting
+from verify.vocabulary import AtMost, Claim, Construction, Definition, Doubt, Setting
 
-SUM = "F_pre with the sum over tokens, as in the proof; the average of Eq. (1.2) is d_s times smaller"
+SUM = Definition("F_pre with the sum over tokens, as in the proof; the average is d_s times smaller", by=pooling_weight)
 SIZES = {"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)}
 
 TWO_ENDS = Setting(
@@ -163,7 +163,8 @@ LEMMA_9.mutant("N^{1/2} dropped in rho", lambda value, X: value / sqrt(X.shape[0
 SPLIT = Claim(CONVERGENCE, "convergence.lemma-9-split", label="Proof of Lemma 9, third line",
     statement=r"""\le\tau_1\sum_{i=1}^{d_s} \Big(\|(W_V^{t'}-W_V^t)X^\top \beta_i^{t'}\|_2+\|W_V^tX(\beta_i^{t'}-
         \beta_i^t)\|_2\Big)""",
-    name="change of the hidden layer, split", assumptions=["X in R^{d_s x d}, beta_i in R^{d_s}, W_V in R^{d_m x d}"],
+    name="change of the hidden layer, split", assumptions=[Construction("X in R^{d_s x d}, W_V in R^{d_m x d}",
+        shapes={"X": ("d_s", "d"), "W_V": ("d_m", "d")})],
     relation=AtMost(), all_sizes=True, sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     doubt=Doubt(
         r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} (\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) "
@@ -178,7 +179,7 @@ SPLIT.domain("weights zero at t", from_zero)
 SPLIT.domain("close pairs", close_pairs)
 
 
-def _lines(X: Any, ends: tuple[Weights, Weights], tau_0: Any, tau_1: Any, transposed: Any = lambda X: X.T,
+def lines_of_the_chain(X: Any, ends: tuple[Weights, Weights], tau_0: Any, tau_1: Any, transposed: Any = lambda X: X.T,
            start: bool = False) -> list[Any]:  # fmt: skip
     """The first three lines of the chain: the change of f_pre, the sum of changes, and the sum of both terms."""
     V, V_0 = (W["W_V"] for W in ends)
@@ -200,7 +201,7 @@ def larger_lines(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeight
                  W_K_0: KeyWeights, W_V_0: ValueWeights, tau_0: PositiveScale,
                  tau_1: PositiveScale) -> Any:  # fmt: skip
     """The second and third lines of the chain for ||f_pre^{t'} - f_pre^t||_2, shape (2,) (proof of Lemma 9)."""
-    return stacked(_lines(X, at_both_ends(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)[1:])
+    return stacked(lines_of_the_chain(X, at_both_ends(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0), tau_0, tau_1)[1:])
 
 
 @SPLIT.oracle
@@ -209,7 +210,7 @@ def smaller_lines(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_Q_0: Any, W_K_0: Any, 
     """The change of f_pre from the network itself, and the sum of the changes of its summands."""
     ends = at_both_ends(W_Q, W_K, W_V, W_Q_0, W_K_0, W_V_0)
     f, f_0 = (_hidden(X.reshape(1, *X.shape), W, tau_0, tau_1) for W in ends)
-    return stacked([frobenius_norm(f - f_0), _lines(X, ends, tau_0, tau_1)[1]])
+    return stacked([frobenius_norm(f - f_0), lines_of_the_chain(X, ends, tau_0, tau_1)[1]])
 
 
 SPLIT.mutant(

@@ -14,9 +14,14 @@ from verify.matrix import (
     absolute, concatenate, diag, diag_part, exp, eye, frobenius_norm, maximum, rational, sqrt, total,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Doubt, Equal, Setting
+from verify.vocabulary import AtMost, Claim, Construction, Doubt, Equal, Setting
 
-SOFTMAX = Setting(CONVERGENCE, "Softmax(u)", assumptions=["u in R^{d_s}"], sizes={"d_s": (1, 6)})
+SOFTMAX = Setting(
+    CONVERGENCE,
+    "Softmax(u)",
+    assumptions=[Construction("u in R^{d_s}", shapes={"u": ("1", "d_s")})],
+    sizes={"d_s": (1, 6)},
+)
 
 LEMMA_8 = Claim(SOFTMAX, "convergence.lemma-8", label="Lemma 8", name="Euclidean norm of the softmax output",
     statement=r"v=\mathrm{Softmax}(u)\in\mathbb R^{d_s}\Rightarrow1/\sqrt{d_s}\le\|v\|_2\le1",
@@ -125,7 +130,7 @@ def _nearby(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Genera
 PAIR = Setting(
     CONVERGENCE,
     "Softmax at two points",
-    assumptions=["a, b in R^{d_s}"],
+    assumptions=[Construction("a, b in R^{d_s}", shapes={"a": ("1", "d_s"), "b": ("1", "d_s")})],
     sizes={"d_s": (1, 6)},
     special_domains={"nearly equal": _nearby},
 )
@@ -135,9 +140,9 @@ EDELMAN = Claim(PAIR, "convergence.lemma-7-edelman",
     statement=r"""\|\beta_i^{t'}-\beta_i^t\|_1
         \le2\|\tau_0X^{(i,:)}W_Q^{t'\top}W_K^{t'}X^\top-\tau_0X^{(i,:)}W_Q^{t\top}W_K^tX^\top\|_\infty\ (\text{By
         Corollary A.7 in Edelman et al. [2022]})""",
-    assumptions=["a, b: the logits at two steps, any vectors here"],
     relation=AtMost(left="||softmax(a) - softmax(b)||_1"), all_sizes=True,
-    note="The factor 2 can be dropped: convergence.softmax-lipschitz has the sharp constant 1.",
+    note="""Decided for any vectors $a$, $b$ in the place of the logits at two steps. The factor 2 can be dropped:
+        convergence.softmax-lipschitz has the sharp constant 1.""",
 )  # fmt: skip
 
 

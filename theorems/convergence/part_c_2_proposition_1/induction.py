@@ -38,7 +38,7 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
         z\triangleq\bar\lambda_O^2(1+4\tau_0^2C_x^2d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2))\ [\text{Table
         2}];\quad \rho^2\bar\lambda_O[1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+\bar\lambda_K^2)]=\rho^2
         z/\bar\lambda_O\ [\text{C.2}]""",
-    assumptions=["all lambdas positive"],
+    assumptions=[Assumption("all lambdas positive", positive=lambda Q, K, V, O: stacked([Q, K, V, O]))],
     name="auxiliary constant of Proposition 1", relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d_s": (1, 4)},
     doubt=Doubt((Z_WITH_O, r"4\tau_0^2 C_x^2 d_s^2 \bar{\lambda}_V^2 \left(\bar{\lambda}_Q^2 + \bar{\lambda}_K^2"),
         r"""Proposition 1 shows $\lambda_O^2$ in its inner bracket, Table 2 and Appendix C.2 $\lambda_Q^2$; Table 2
@@ -182,7 +182,7 @@ class TwoSteps:
         return rows
 
 
-def _loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
+def loss_falls(X: Any, y: Any, theta: Any, tau_0: Any, tau_1: Any, gamma: Any) -> Any:
     run = TwoSteps(X, y, theta, tau_0, tau_1, gamma)
     return stacked([run.losses[1], run.losses[0] - run.losses[1]])
 
@@ -204,7 +204,7 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
         \lambda_O\tfrac4{\alpha^2}\sqrt{2\ell( \theta^0)},\ \|W_V^{t+1}\|_2\le\bar\lambda_V""",
     assumptions=[
         ASSUMPTION_1, "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
-        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=_loss_falls), "Eq. (2), with the least C_Q, C_K, C_V, C_O",
+        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=loss_falls), "Eq. (2), with the least C_Q, C_K, C_V, C_O",
     ],
     name="movement of the weights during training", relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),

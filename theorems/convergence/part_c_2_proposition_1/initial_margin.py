@@ -11,7 +11,7 @@ from typing import Any
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, SUM_OVER_TOKENS, TINY, Bounds, by_name, pre_activations, sample_bound, stacked,
+    ASSUMPTION_1, NOT_NARROW, ROOM_ONE, SUM_OVER_TOKENS, TINY, Bounds, by_name, pre_activations, sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import Direction, Positive, Share, output_weights_zero
 from verify.matrix import absolute, frobenius_norm, maximum, smallest_singular_value, spectral_norm, sqrt
@@ -64,14 +64,14 @@ MARGIN = Claim(CONVERGENCE, "convergence.prop-1-initial-margin",
         SUM_OVER_TOKENS, ASSUMPTION_1,
         "squared loss, full-batch gradient descent on all four weights; c_1, c_2 of Eqs. (36), (11), c_3' of "
         "convergence.lemma-14-fixed-pattern",
-        "d_m >= N", "C_Q = C_K = C_V = C_O = 1",
+        NOT_NARROW, ROOM_ONE,
         Assumption("Eqs. (2) and (3), the latter with lambda_O and with lambda_Q in z", nonnegative=_conditions),
         Assumption("gamma <= 1/C'", nonnegative=_step_size),
         Assumption("every pre-activation starts further from 0 than it can move", positive=_margin),
         Assumption("tau_0, tau_1, gamma > 0", positive=lambda tau_0, tau_1, gamma: stacked([tau_0, tau_1, gamma])),
     ],
     name="linear convergence from a margin at initialisation", relation=AtMost(ascent=False),
-    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     corrects="convergence.prop-1", of_project=True,
     uses=("convergence.prop-1-fixed-pattern", "convergence.eq-26-34", "convergence.eq-16"),
     note=r"""$\|\theta^t - \theta^0\| \le \gamma \sum_s c_2 \sqrt{2 \ell(\theta^s)} \le (4 c_2 / \alpha^2) \sqrt{2

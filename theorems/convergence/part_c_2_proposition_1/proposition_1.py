@@ -16,7 +16,7 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, TINY, TWO_C_1, Z_WITH_O, Bounds, sample_bound, stacked,
+    NOT_NARROW, ROOM_ONE, TINY, TWO_C_1, Z_WITH_O, Bounds, sample_bound, stacked,
 )  # fmt: skip
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape, checked
@@ -99,13 +99,12 @@ GRADIENT_DESCENT = Setting(
     "Section 4.1: gradient descent from weights that meet Eqs. (2) and (3)",
     assumptions=[
         "f and F_pre of Eqs. (1.1)-(1.2), squared loss, full-batch gradient descent (Algorithm 1) with relu'(0) = 0",
-        "d_m >= N",
-        "C_Q = C_K = C_V = C_O = 1",
-        Assumption(ASSUMPTION_1, nonnegative=_assumption_1),
+        NOT_NARROW,
+        ROOM_ONE,
+        Assumption("Assumption 1: ||X_n||_F <= sqrt(d_s) C_x", nonnegative=_assumption_1),
         Assumption("Eqs. (2) and (3), the latter with lambda_O and with lambda_Q in z", nonnegative=_conditions),
         Assumption("tau_0, tau_1, gamma > 0", positive=lambda tau_0, tau_1, gamma: stacked([tau_0, tau_1, gamma])),
     ],
-    where=lambda sizes: sizes["d_m"] >= sizes["N"],
 )
 PRINTED_STEP = GRADIENT_DESCENT.extended(
     "Section 4.1, with the step size of Eq. (37)",

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    THETA_T, Bounds, PositiveScale, by_name, joined, sample_bound, stacked,
+    NOT_NARROW, THETA_T, Bounds, PositiveScale, by_name, joined, sample_bound, stacked,
 )  # fmt: skip
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
 from verify.oracles import jacobian
@@ -67,9 +67,9 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
 PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
     statement=r"""\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta) \ge2\lambda_{\min}(K)\
         2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)""",
-    assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", "d_m >= N"],
+    assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", NOT_NARROW],
     name="Polyak-Lojasiewicz inequality", relation=AtMost(ascent=False),
-    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     doubt=Doubt(
         r"2\lambda_{\min}(K)\ell(\theta) \ge 2\lambda_{\min}(K)$ "
         r"$2\lambda_{\min}(\mathbf{F}_{\text{pre}}\mathbf{F}_{\text{pre}}^{\top})\ell(\boldsymbol{\theta})",

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from theorems.convergence import CONVERGENCE, definitions
-from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import (
+    WEIGHTS, KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, gradient_descent, last_hidden_layer,
+    outputs, squared_loss,
+)  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.constants import (
     ASSUMPTION_1, KINK, NORMS, SUM_OVER_TOKENS, THETA_T, TWO_C_1, Bounds, NormBounds, PositiveScale, Theta, joined,
     same_signs, split, stacked, two_ends,
@@ -24,6 +27,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
+from verify.vocabulary.assumptions import Stated
 
 
 class Ends:
@@ -34,7 +38,7 @@ class Ends:
         self.ends = [split(theta), split(theta_0)]
         self.b = NormBounds(X, self.ends, tau_0, tau_1)
         self.distance = frobenius_norm(theta - theta_0)
-        self.f = [definitions.outputs(X, **W, tau_0=tau_0, tau_1=tau_1, pooling="sum") for W in self.ends]
+        self.f = [outputs(X, **W, tau_0=tau_0, tau_1=tau_1, pooling="sum") for W in self.ends]
         self.error = self.f[1] - y
         self.y = y
 
@@ -43,8 +47,7 @@ class Ends:
         """df/dtheta at both ends, (N, |theta|), in the arithmetic of tau_1 where plain zeros come back."""
         scales = {"tau_0": self.tau_0, "tau_1": self.tau_1, "pooling": "sum"}
         return [
-            joined(*(jacobian(definitions.outputs, name)(self.X, **W, **scales) for name in definitions.WEIGHTS))
-            + self.tau_1 * 0
+            joined(*(jacobian(outputs, name)(self.X, **W, **scales) for name in WEIGHTS)) + self.tau_1 * 0
             for W in self.ends
         ]
 
@@ -58,7 +61,7 @@ def _residual_given(X: Samples, error: Labels, W_Q: QueryWeights, W_K: KeyWeight
                     w_O: OutputWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights, W_V_0: ValueWeights,
                     w_O_0: OutputWeights, tau_0: PositiveScale, tau_1: PositiveScale) -> dict[str, Any]:  # fmt: skip
     """Weights at t + phi and, with the suffix _0, at t, where the residual is `error`."""
-    y = definitions.outputs(X, W_Q_0, W_K_0, W_V_0, w_O_0, tau_0, tau_1, "sum") - error
+    y = outputs(X, W_Q_0, W_K_0, W_V_0, w_O_0, tau_0, tau_1, "sum") - error
     return {**two_ends(X, W_Q, W_K, W_V, w_O, W_Q_0, W_K_0, W_V_0, w_O_0, tau_0, tau_1), "y": y}
 
 
@@ -83,9 +86,9 @@ AT_TWO_ENDS = Setting(
 )
 LOSS_FALLEN = AT_TWO_ENDS.extended(
     "Appendix C.2, Eq. (25) at t",
-    assumptions=["l(theta^t) <= l(theta^0), taken with equality (t = 0)", "f with the sum over tokens"],
+    assumptions=["l(theta^t) <= l(theta^0), taken with equality (t = 0)", SUM_OVER_TOKENS],
 )
-NORMS_HELD = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
+NORMS_HELD: list[Stated] = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK]
 OUTPUTS_MOVE = Setting(
     CONVERGENCE,
     "Appendix C.2, Eq. (25) at t + phi and at t",
@@ -198,8 +201,8 @@ EQ_36 = Claim(OUTPUTS_MOVE, "convergence.eq-36", label="Eq. (36)", name="Lipschi
 def _lines_36(e: Ends) -> list[Any]:
     """What the first inequality gives, what the second gives, and the line before c_1."""
     b, (W, W_0) = e.b, e.ends
-    moved = {name: spectral_norm(W[name] - W_0[name]) for name in definitions.WEIGHTS}
-    F, F_0 = (definitions.last_hidden_layer(e.X, V["W_Q"], V["W_K"], V["W_V"], e.tau_0, e.tau_1, "sum") for V in e.ends)
+    moved = {name: spectral_norm(W[name] - W_0[name]) for name in WEIGHTS}
+    F, F_0 = (last_hidden_layer(e.X, V["W_Q"], V["W_K"], V["W_V"], e.tau_0, e.tau_1, "sum") for V in e.ends)
     of_output = b.rho * spectral_norm(W["W_V"]) * moved["w_O"]
     attention = spectral_norm(W["W_Q"]) * moved["W_K"] + spectral_norm(W_0["W_K"]) * moved["W_Q"]
     inner = moved["W_V"] + spectral_norm(W_0["W_V"]) * b.kappa * attention
@@ -292,18 +295,16 @@ class OneStep:
     def __init__(self, X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any,
                  gamma: Any) -> None:  # fmt: skip
         self.X, self.y, self.tau_0, self.tau_1, self.gamma = X, y, tau_0, tau_1, gamma
-        self.path = definitions.gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, 1)
-        self.losses = [definitions.squared_loss(X, y, **W, tau_0=tau_0, tau_1=tau_1) for W in self.path]
+        self.path = gradient_descent(X, y, W_Q, W_K, W_V, w_O, tau_0, tau_1, gamma, 1)
+        self.losses = [squared_loss(X, y, **W, tau_0=tau_0, tau_1=tau_1) for W in self.path]
 
     def slope(self, t: int) -> Any:
         """The gradient of the loss over all weights, a row."""
         W = self.path[t]
-        return concatenate([self.slope_in(name, W) for name in definitions.WEIGHTS], axis=1)
+        return concatenate([self.slope_in(name, W) for name in WEIGHTS], axis=1)
 
     def slope_in(self, name: str, W: dict[str, Any]) -> Any:
-        return jacobian(definitions.squared_loss, name)(
-            self.X, self.y, **W, tau_0=self.tau_0, tau_1=self.tau_1
-        ).reshape(1, -1)
+        return jacobian(squared_loss, name)(self.X, self.y, **W, tau_0=self.tau_0, tau_1=self.tau_1).reshape(1, -1)
 
     def jump(self) -> Any:
         """||grad l(theta^1) - grad l(theta^0)||_2."""

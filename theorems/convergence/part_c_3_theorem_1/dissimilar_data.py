@@ -42,7 +42,7 @@ def _excess_of_assumption_3(support: Any, c_hat: int) -> Any:
     return stacked([exp(-(v**c_hat)) - share for v, share in zip(values, shares, strict=True)])
 
 
-def _row_grams(X: Any) -> Any:
+def row_grams(X: Any) -> Any:
     """lambda_min(X_k X_k^T) for every sample, stacked."""
     return stacked([smallest_eigenvalue(X[k] @ X[k].T) for k in range(X.shape[0])])
 
@@ -50,7 +50,7 @@ def _row_grams(X: Any) -> Any:
 ASSUMPTION_3 = Assumption("Assumption 3 with the exponent c_hat", nonnegative=_excess_of_assumption_3)
 RANK = "Assumption 2, with lambda_min(X_k X_k^T) >= C_lambda > 0 for every sample"
 ASSUMPTION_2 = Assumption(
-    RANK, positive=lambda C_lambda: C_lambda, nonnegative=lambda support, C_lambda: _row_grams(support) - C_lambda
+    RANK, positive=lambda C_lambda: C_lambda, nonnegative=lambda support, C_lambda: row_grams(support) - C_lambda
 )
 
 
@@ -93,7 +93,7 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         \Phi=[X_1^\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}""",
     assumptions=[
         r"\beta_{1,n} = softmax(tau_0 X_n^{(1,:)} W_Q^T W_K X_n^T)^T for any given W_Q, W_K",
-        "c > 0 and c_2 > 0 stand for the constants hidden in Theta and in Omega",
+        Assumption("c, c_2 > 0, the constants hidden in Theta and in Omega", positive=lambda c, c_2: stacked([c, c_2])),
     ],
     name="smallest eigenvalue of the expected Gram matrix", relation=AtMost(ascent=False), domains=[],
     expects="refuted", severity="error", correction="convergence.lemma-15-separated",
@@ -175,7 +175,7 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
         }1-\exp(-\Omega((N-1)^{-\hat c})),\ \text{one has }\sqrt{\langle X_k^\top X_k,X_j^\top
         X_j\rangle\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}},\ \forall j\ne k;\quad\text{[in the lemma] with probability
         at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))""",
-    assumptions=["c_2 > 0 stands for the constant hidden in Omega"],
+    assumptions=[Assumption("c_2 > 0, the constant hidden in Omega", positive=lambda c_2: c_2)],
     name="probability of similarity below the threshold",
     relation=AtMost(left="P(a pair misses the threshold), twice", ascent=False), domains=[], expects="refuted",
     severity="error", correction="convergence.lemma-15-t-choice-union",
@@ -250,7 +250,7 @@ def _event(X: Any, W_Q: Any, W_K: Any, tau_0: Any, C_lambda: Any, share: int) ->
 
 
 FULL_RANK = Assumption(
-    RANK, positive=lambda C_lambda: C_lambda, nonnegative=lambda X, C_lambda: _row_grams(X) - C_lambda
+    RANK, positive=lambda C_lambda: C_lambda, nonnegative=lambda X, C_lambda: row_grams(X) - C_lambda
 )
 SIMILARITY = Assumption(
     r"<X_k^T X_k, X_j^T X_j>^{1/2} <= |beta_{1,k}| C_lambda / (N-1) for all j != k",
@@ -268,24 +268,33 @@ def nearly_orthogonal_samples(noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, 
     N, d_s, d = noise.shape
     small = [noise[n] / ((noise[n] * noise[n] + 1) * 16) for n in range(N)]  # entries of at most 1/32
     X = stack_rows([small[n] + _unit_rows(d_s, d, n * d_s) for n in range(N)]).reshape(N, d_s, d)
-    least = -maximum(-_row_grams(X))
+    least = -maximum(-row_grams(X))
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "tau_0": tau_0, "eta_V": eta_V, "C_lambda": least, "c": c}
 
 
 SAMPLES = Setting(
     CONVERGENCE, "Lemma 15 for given samples", assumptions=[FULL_RANK],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 9), "d_m": (1, 2)},
-    where=lambda sizes: sizes["N"] * sizes["d_s"] <= sizes["d"] <= sizes["N"] * sizes["d_s"] + 1,
+    where=lambda sizes: sizes["N"] * sizes["d_s"] <= sizes["d"],
     inputs=nearly_orthogonal_samples,
 )  # fmt: skip
-APART = SAMPLES.extended("Lemma 15 for separated samples", assumptions=[HALVED_SIMILARITY])
+APART = SAMPLES.extended(
+    "Lemma 15 for separated samples",
+    assumptions=[
+        HALVED_SIMILARITY,
+        Assumption(
+            "N d_s <= d, without which no samples meet the rest",
+            sizes=lambda sizes: sizes["N"] * sizes["d_s"] <= sizes["d"],
+        ),
+    ],
+)
 
 EQ_41 = Claim(SAMPLES, "convergence.eq-41", label="Eq. (41)", name="feature eigenvalue of dissimilar samples",
     statement=r"""\lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
         \ge\lambda_{\min}(C_{kk})\mathrm{Trace}(B_{kk})-C_\lambda\|\beta_{1,k}\|_2^2
         =\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|_2^2-C_\lambda\|\beta_{1,k}\|_2^2
         \ge\Theta(\|\beta_{1,k}\|_2^2)\ge\Theta(1/d_s)""",
-    assumptions=[SIMILARITY, "c > 0 stands for the constant hidden in Theta"],
+    assumptions=[SIMILARITY, Assumption("c > 0, the constant hidden in Theta", positive=lambda c: c)],
     relation=AtMost(ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.eq-41-halved",
     note=r"""$\lambda_{\min}(X_k X_k^\top) - C_\lambda$ may be 0, since $C_\lambda$ is nothing but a lower bound of it.
@@ -359,7 +368,7 @@ def scaled_eigenvalue_of_features(X: Samples, W_Q: QueryWeights, W_K: KeyWeights
     return smallest_eigenvalue(Phi @ Phi.T) * (2 * X.shape[1])
 
 
-EQ_41_HALVED.oracle(lambda X: -maximum(-_row_grams(X)))
+EQ_41_HALVED.oracle(lambda X: -maximum(-row_grams(X)))
 EQ_41_HALVED.mutant("no factor 1/d_s", "2 * X.shape[1] -> 1")
 EQ_41_HALVED.mutant("constant 4 in place of 1/2", "2 * X.shape[1] -> rational(X.shape[1], 4)")
 
@@ -383,6 +392,6 @@ def scaled_lambda_0(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale
     return _lambda_0_of_data(X, W_Q, W_K, tau_0, eta_V) * (8 * X.shape[1]) / eta_V
 
 
-SEPARATED.oracle(lambda X: -maximum(-_row_grams(X)))
+SEPARATED.oracle(lambda X: -maximum(-row_grams(X)))
 SEPARATED.mutant("mu^2 = 1: constant 1/2", "8 -> 2")
 SEPARATED.mutant("constant 1", "8 * X.shape[1] -> X.shape[1]")

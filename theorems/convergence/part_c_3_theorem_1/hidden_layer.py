@@ -15,7 +15,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_ro
 from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn
 from verify.matrix import relu, smallest_singular_value, spectral_norm, sqrt, stack_rows, symmetric_eigenvalues, trace
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Real, Setting, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Reading, Real, Setting, checked
 
 # -- the sum over tokens -----------------------------------------------------------------------------------------------
 
@@ -200,7 +200,8 @@ EQ_48.mutant("mean of the diagonal for lambda_0",
 NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewer neurons than samples",
     statement=r"d_m<N\ \Rightarrow\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)=0\text{ for all weights and data}",
     name="hidden layer with fewer neurons than samples", relation=Equal(),
-    sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, where=lambda sizes: sizes["d_m"] < sizes["N"], of_project=True,
+    assumptions=[Assumption("d_m < N", sizes=lambda sizes: sizes["d_m"] < sizes["N"])],
+    sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, of_project=True,
     note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by $s$ divides
         $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
         data admits $d_m = 1 < N$, where Eq. (48) fails for every draw of the weights.""")  # fmt: skip

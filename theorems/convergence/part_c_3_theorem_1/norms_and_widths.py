@@ -13,15 +13,45 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import Dimension, Length, SampleCount, Width
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Claim, FollowsLaw, OrderOfGrowth, Reading, Setting, Size
+from verify.vocabulary import Assumption, Claim, Definition, FollowsLaw, OrderOfGrowth, Reading, Setting, Size
 
 Bound = Annotated[int, Size("C_x")]
 
-CONSTANTS = "C_Q = C_K = C_V = C_O = 1"
+
+def squared_conditions(N: int, d_s: int, C_x: int, tau_0_squared: Fraction, tau_1_squared: Fraction,
+                       norm_squared: Fraction, output_squared: Fraction) -> list[Fraction]:  # fmt: skip
+    """Squares of the right-hand sides of Eqs. (2) and (3) over sqrt(2 l(theta^0)), for equal norms of W_Q, W_K, W_V.
+
+    z is taken with lambda_Q^2 in its inner bracket (Table 2).
+    """
+    rho_squared = N * d_s**3 * C_x**2 * tau_1_squared
+    logits = 4 * tau_0_squared * C_x**4 * d_s**2
+    largest = max(norm_squared, output_squared, logits * norm_squared**2 * output_squared)
+    z_over_output = output_squared * (1 + logits * norm_squared * 2 * norm_squared) ** 2
+    return [64 * rho_squared * largest, (32 * rho_squared) ** 2 * z_over_output]
+
+
+def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
+    """Eqs. (2), (3) at tau_0 = d_m^{-1/2}, then at 1/d_m, squared, with the norms of Eq. (44)."""
+    rows = []
+    for power in (1, 2):
+        rows += squared_conditions(
+            N, d_s, C_x, Fraction(1, d_m**power), Fraction(1), Fraction(16 * d_m, d), Fraction(16)
+        )
+    return rows
+
+
+CONSTANTS = Definition("C_Q = C_K = C_V = C_O = 1, and the lambdas at their bounds", by=squared_conditions)
 
 WIDE = Setting(CONVERGENCE, "Appendix C.3: d_m >= d", where=lambda sizes: sizes["d_m"] >= sizes["d"])
 ORDERS = WIDE.extended(sizes={"N": (1, 4), "d_s": (1, 3), "C_x": (1, 3), "d": (1, 3), "d_m": (3, 6)})
-LECUN = ORDERS.extended(assumptions=["LeCun", "(44)", CONSTANTS, "d_m >= d"])
+LECUN = ORDERS.extended(
+    assumptions=[
+        Definition("LeCun initialisation, the lambdas of (44) with the constant 4", by=lecun_conditions),
+        CONSTANTS,
+        Assumption("d_m >= d", sizes=lambda sizes: sizes["d_m"] >= sizes["d"]),
+    ]
+)
 
 
 # -- the norms at initialisation ---------------------------------------------------------------------------------------
@@ -30,7 +60,8 @@ EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)", name="norms of weight
     statement=r"""\text{LeCun},\ C_\bullet=1:\ \text{w.p.}\ge1-8e^{-d_m/2}:\ \bar\lambda_V=\mathcal O(\sqrt{d_m/d}),\
         \bar\lambda_O=\mathcal O(1),\ \bar\lambda_Q=\mathcal O(\sqrt{d_m/d}),\ \bar\lambda_K=\mathcal O(\sqrt{d_m/d})
     """,
-    assumptions=["d_m >= d", CONSTANTS], relation=FollowsLaw(samples=4000, instances=5),
+    assumptions=[Assumption("d_m >= d", sizes=lambda sizes: sizes["d_m"] >= sizes["d"])],
+        relation=FollowsLaw(samples=4000, instances=5),
     sizes={"d_m": (12, 20), "d": (1, 4)}, uses=("convergence.lemma-5", "convergence.lemma-6"),
     note=r"""Proved with the constant 4 in all four orders. Lemma 5 with $\zeta = \sqrt{d_m}$ gives $\|W\| \le 3
         \sqrt{d_m}$ for standard normal $W$, also for the column $w_O$; the variances divide by $\sqrt{d}$ and
@@ -63,29 +94,6 @@ EQ_44.mutant("O(1) for all", "4 * math.sqrt(d_m / d) -> 4.0")
 
 
 # -- what Eqs. (2) and (3) ask for -------------------------------------------------------------------------------------
-
-
-def squared_conditions(N: int, d_s: int, C_x: int, tau_0_squared: Fraction, tau_1_squared: Fraction,
-                       norm_squared: Fraction, output_squared: Fraction) -> list[Fraction]:  # fmt: skip
-    """Squares of the right-hand sides of Eqs. (2) and (3) over sqrt(2 l(theta^0)), for equal norms of W_Q, W_K, W_V.
-
-    z is taken with lambda_Q^2 in its inner bracket (Table 2).
-    """
-    rho_squared = N * d_s**3 * C_x**2 * tau_1_squared
-    logits = 4 * tau_0_squared * C_x**4 * d_s**2
-    largest = max(norm_squared, output_squared, logits * norm_squared**2 * output_squared)
-    z_over_output = output_squared * (1 + logits * norm_squared * 2 * norm_squared) ** 2
-    return [64 * rho_squared * largest, (32 * rho_squared) ** 2 * z_over_output]
-
-
-def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
-    """Eqs. (2), (3) at tau_0 = d_m^{-1/2}, then at 1/d_m, squared, with the norms of Eq. (44)."""
-    rows = []
-    for power in (1, 2):
-        rows += squared_conditions(
-            N, d_s, C_x, Fraction(1, d_m**power), Fraction(1), Fraction(16 * d_m, d), Fraction(16)
-        )
-    return rows
 
 
 EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51), (52))",
@@ -156,23 +164,6 @@ EQ_45_ALL.mutant("(51) as printed", "Fraction(mixed, d * d_m) -> 0")
 
 # -- the widths --------------------------------------------------------------------------------------------------------
 
-C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (54)-(55)",
-    statement=r"""(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)\
-        (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2})):\ \text{when
-        }d_m\ge\tilde\Omega(N^3)\text{, all of the above conditions hold }[\tau_0=d_m^{-1/2}];\quad (54)\
-        d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (55)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal
-        O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d^{-2})):\ \text{when }d_m\ge\tilde\Omega(N^2)\text{, all of the above
-        conditions hold }[\tau_0=d_m^{-1}]""",
-    assumptions=["lambda_0 >= Theta(1/(d d_s))", "d, d_s, C_x constants"],
-    name="required width under LeCun initialisation", relation=OrderOfGrowth(along=("N",)),
-    sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)}, presumes=("convergence.lemma-15",), expects="gap",
-    reading=Reading((r"d_m \ge \tilde{\Omega}(N^3)", r"d_m \ge \tilde{\Omega}(N^2)"), r"""hidden constants 1 and
-            $\lambda_0 = 1/(d d_s)$; the smallest width that meets both inequalities is $O(N^3)$, or $O(N^2)$"""),
-    note=r"""The exponents are right: (50) decides at $\tau_0 = d_m^{-1/2}$, (54) at $1/d_m$. But $\lambda_0 \ge
-        \Theta(1/(d d_s))$ for every $N$ is Lemma 15, which is false: at fixed $d$ and $d_s$ it tends to 0 as $N$ grows.
-        No width in $N$ alone can be given in their place; for one token and given samples convergence.thm-1-one-token
-        has the width in $N$ and $\lambda_0$.""")  # fmt: skip
-
 
 def _smallest_width(holds: Callable[[int], bool]) -> int:
     """The smallest width at which `holds`, which stays true from there on."""
@@ -186,13 +177,6 @@ def _smallest_width(holds: Callable[[int], bool]) -> int:
     return high
 
 
-@C3_WIDTHS.formula
-def printed_width_orders(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension) -> list[int]:
-    """The widths for tau_0 = d_m^{-1/2} and for 1/d_m (Appendix C.3)."""
-    return [N**3, N**2]
-
-
-@C3_WIDTHS.part("cost")
 def smallest_widths(N: int, d_s: int, C_x: int, d: int) -> list[Fraction]:
     """The smallest d_m at which the squares of both inequalities hold, for each tau_0."""
     quarter = Fraction(1, 4 * d * d_s)
@@ -206,6 +190,34 @@ def smallest_widths(N: int, d_s: int, C_x: int, d: int) -> list[Fraction]:
 
         rows.append(max(from_first, Fraction(_smallest_width(holds))))
     return rows
+
+
+C3_WIDTHS = Claim(CONVERGENCE, "convergence.c3-widths", label="C.3, (49)-(50), (54)-(55)",
+    statement=r"""(49)\ d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (50)\
+        (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d_md^{-2})):\ \text{when
+        }d_m\ge\tilde\Omega(N^3)\text{, all of the above conditions hold }[\tau_0=d_m^{-1/2}];\quad (54)\
+        d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{3/2}C_x\sqrt{d_m/d}),\ (55)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal
+        O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2d^{-2})):\ \text{when }d_m\ge\tilde\Omega(N^2)\text{, all of the above
+        conditions hold }[\tau_0=d_m^{-1}]""",
+    assumptions=[Definition("lambda_0 = 1/(d d_s), the least that Theta(1/(d d_s)) allows; d, d_s, C_x constants",
+        by=smallest_widths)],
+    name="required width under LeCun initialisation", relation=OrderOfGrowth(along=("N",)),
+    sizes={"N": (2, 5), "d_s": (1, 3), "C_x": (1, 2), "d": (1, 3)}, presumes=("convergence.lemma-15",), expects="gap",
+    reading=Reading((r"d_m \ge \tilde{\Omega}(N^3)", r"d_m \ge \tilde{\Omega}(N^2)"), r"""hidden constants 1 and
+            $\lambda_0 = 1/(d d_s)$; the smallest width that meets both inequalities is $O(N^3)$, or $O(N^2)$"""),
+    note=r"""The exponents are right: (50) decides at $\tau_0 = d_m^{-1/2}$, (54) at $1/d_m$. But $\lambda_0 \ge
+        \Theta(1/(d d_s))$ for every $N$ is Lemma 15, which is false: at fixed $d$ and $d_s$ it tends to 0 as $N$ grows.
+        No width in $N$ alone can be given in their place; for one token and given samples convergence.thm-1-one-token
+        has the width in $N$ and $\lambda_0$.""")  # fmt: skip
+
+
+@C3_WIDTHS.formula
+def printed_width_orders(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension) -> list[int]:
+    """The widths for tau_0 = d_m^{-1/2} and for 1/d_m (Appendix C.3)."""
+    return [N**3, N**2]
+
+
+C3_WIDTHS.part("cost", smallest_widths)
 
 
 C3_WIDTHS.mutant("N^2 for both", "N ** 3 -> N ** 2")

@@ -15,7 +15,7 @@ from theorems.convergence.part_c_3_theorem_1.norms_and_widths import CONSTANTS, 
 from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn
 from verify.matrix import rational
 from verify.oracles import LawTest
-from verify.vocabulary import AtMost, Claim, FollowsLaw, OrderOfGrowth, Reading, Real
+from verify.vocabulary import AtMost, Claim, Definition, FollowsLaw, OrderOfGrowth, Reading, Real
 
 EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
     statement=r"""\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\
@@ -23,7 +23,7 @@ EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
         Nd_s^{5/2}C_x^3)\sqrt{2\ell(\theta^0)},\ (58)\ \alpha^3\ge\mathcal
         O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}""",
     name="convergence conditions under NTK initialisation",
-    assumptions=["tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", CONSTANTS],
+    assumptions=[Definition("tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", by=squared_conditions), CONSTANTS],
     relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), expects="reading",
     reading=Reading(r"\alpha^2 \ge \mathcal{O}(\sqrt{N}d_s^{5/2}C_x^3)\sqrt{2\ell(\boldsymbol{\theta}^0)}",
         r"""a lower bound by $O(\cdot)$ in several variables: an absolute constant times it, for $N$, $d_s$, $C_x$, $d$,

@@ -13,11 +13,20 @@ from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, Positiv
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens, drawn
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Doubt, Setting, Shape
+from verify.vocabulary import AtMost, Claim, Construction, Definition, Doubt, Setting, Shape
 
 SquareOutput = Annotated[Any, Shape("d", "1")]
 
 # -- the formulas, and Lemma 10 ----------------------------------------------------------------------------------------
+
+
+def residual_bound(X: Any, W_V: Any, tau_1: Any, attended: int = 1, residual: int = 1) -> Any:
+    length = frobenius_norm(X)  # sqrt(d_s) C_x
+    return tau_1 * (spectral_norm(W_V) * length * attended + length / sqrt(X.shape[0]) * residual) * X.shape[0]
+
+
+LEAST_C_X = Definition("Assumption 1: ||X||_F <= sqrt(d_s) C_x, with the least such C_x", by=residual_bound)
+SQUARE = Construction("d = d_m, without which A_1 is not defined", shapes={"W_V": ("d", "d")})
 
 C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas and modified Lemma 10",
     statement=r"""A_1=\text{Self-attention}(X)\triangleq \sigma_s\big( \tau_0(XW_Q^\top)(XW_K^\top)^\top
@@ -25,7 +34,7 @@ C7 = Claim(CONVERGENCE, "convergence.c7-residual", label="C.7, residual formulas
         f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i:)})^\top);\
         \|\tau_1\sum_i\sigma_r(W_V^{t'}X_1^\top\beta_{i,1}^{t'}(X^{(i:)}))\|_2
         \le\tau_1d_s(\|W_V^{t'}\|_2d_s^{1/2}C_x+C_x)""",
-    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
+    assumptions=[LEAST_C_X, SQUARE],
     name="residual Transformer", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted",
     severity="slip", correction="convergence.c7-residual-vector",
     doubt=Doubt(r"\boldsymbol{\beta}_{i,1}^{t'} (\boldsymbol{X}^{(i:)})", """no operator is legible before the token;
@@ -49,18 +58,13 @@ def _beside(bound: Any, first: Any, second: Any) -> Any:
     return concatenate([stacked([bound]).reshape(1, 1), first, second], axis=1)
 
 
-def _residual_bound(X: Any, W_V: Any, tau_1: Any, attended: int = 1, residual: int = 1) -> Any:
-    length = frobenius_norm(X)  # sqrt(d_s) C_x
-    return tau_1 * (spectral_norm(W_V) * length * attended + length / sqrt(X.shape[0]) * residual) * X.shape[0]
-
-
 @C7.formula
 def printed_residual_formulas(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: Scale,
                               tau_1: Scale) -> Any:  # fmt: skip
     """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre by A_1 and as printed, with w_O^T; (1, 2 d_m + 1)."""
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
     printed = by_matrix * 0 + (by_tokens @ w_O)[0, 0]
-    return _beside(_residual_bound(X, W_V, tau_1), by_matrix, printed)
+    return _beside(residual_bound(X, W_V, tau_1), by_matrix, printed)
 
 
 @C7.oracle
@@ -83,7 +87,7 @@ C7.counterexample(
 C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector", label="C.7, the residual formulas with f_pre a vector",
     statement=r"""f(X)=w_O^\top f_{pre},\quad f_{pre}=\tau_1\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)\in\mathbb
         R^{d_m},\quad\|f_{pre}\|_2\le\tau_1d_s(\|W_V\|_2d_s^{1/2}C_x+C_x)""",
-    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", "d = d_m, without which A_1 is not defined"],
+    assumptions=[LEAST_C_X, SQUARE],
     name="residual Transformer, corrected", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 3)},
     corrects="convergence.c7-residual", of_project=True,
     note=r"""The tokens add $d_s C_x$ together, $\sum_i |X^{(i,:)}| \le \sqrt{d_s} \|X\|_F$, though one of them may be
@@ -95,7 +99,7 @@ C7_VECTOR = Claim(CONVERGENCE, "convergence.c7-residual-vector", label="C.7, the
 def bound_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: Scale, tau_1: Scale) -> Any:
     """tau_1 d_s (||W_V||_2 sqrt(d_s) C_x + C_x), then f_pre as the sum over i and by A_1; (1, 2 d_m + 1)"""
     by_matrix, by_tokens = _residual_layers(X, W_Q, W_K, W_V, tau_0, tau_1)
-    return _beside(_residual_bound(X, W_V, tau_1), by_tokens, by_matrix)
+    return _beside(residual_bound(X, W_V, tau_1), by_tokens, by_matrix)
 
 
 @C7_VECTOR.oracle
@@ -107,13 +111,24 @@ def norm_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square
 C7_VECTOR.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=Scale, tau_1=Scale))
 C7_VECTOR.mutant("without the residual connection", residual=0)
 C7_VECTOR.mutant("the residual connection alone", attended=0)
-C7_VECTOR.mutant("d_s dropped", "_residual_bound(X, W_V, tau_1) -> _residual_bound(X, W_V, tau_1) / X.shape[0]")
+C7_VECTOR.mutant("d_s dropped", "residual_bound(X, W_V, tau_1) -> residual_bound(X, W_V, tau_1) / X.shape[0]")
 C7_VECTOR.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) + x)
+
+
+def residual_changes(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> list[Any]:
+    """The change of the last hidden layer of each sample, shape (d, 1), for the sum over tokens."""
+    changes = []
+    for n in range(X.shape[0]):
+        attended = [W_V @ X[n].T @ beta for beta in attention_rows(X[n], W_Q, W_K, tau_0)]
+        with_residual = sum(relu(a + X[n][i : i + 1].T) for i, a in enumerate(attended))
+        changes.append((with_residual - sum(relu(a) for a in attended)) * tau_1)
+    return changes
 
 
 RESIDUAL = Setting(
     CONVERGENCE, "Eq. (62)",
-    assumptions=[ASSUMPTION_1, "d = d_m", "F_pre^*: the same network without the residual connection"],
+    assumptions=[ASSUMPTION_1, SQUARE, Definition("F_pre^*: the same network without the residual connection",
+        by=residual_changes)],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
 )  # fmt: skip
 
@@ -130,19 +145,9 @@ EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)", name="effect of t
         is, and to the safe side where $\|W_V\|_2 \ge 1$.""")  # fmt: skip
 
 
-def _changes(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> list[Any]:
-    """The change of the last hidden layer of each sample, shape (d, 1), for the sum over tokens."""
-    changes = []
-    for n in range(X.shape[0]):
-        attended = [W_V @ X[n].T @ beta for beta in attention_rows(X[n], W_Q, W_K, tau_0)]
-        with_residual = sum(relu(a + X[n][i : i + 1].T) for i, a in enumerate(attended))
-        changes.append((with_residual - sum(relu(a) for a in attended)) * tau_1)
-    return changes
-
-
 def _middle(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> tuple[Any, Any]:
     """||F_pre - F_pre^*||_F and its bound sqrt(N) max_n |w_O^T change|."""
-    outputs = stacked([(w_O.T @ change)[0, 0] for change in _changes(X, W_Q, W_K, W_V, tau_0, tau_1)])
+    outputs = stacked([(w_O.T @ change)[0, 0] for change in residual_changes(X, W_Q, W_K, W_V, tau_0, tau_1)])
     return frobenius_norm(outputs), maximum(absolute(outputs)) * sqrt(X.shape[0])
 
 
@@ -187,7 +192,7 @@ def residual_bounds(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O:
 @WITHOUT_W_V.oracle
 def residual_changes_of_both(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
                              tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
-    changes = _changes(X, W_Q, W_K, W_V, tau_0, tau_1)
+    changes = residual_changes(X, W_Q, W_K, W_V, tau_0, tau_1)
     hidden = sqrt(sum((change * change).sum() for change in changes))
     return stacked([_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[0], hidden])
 

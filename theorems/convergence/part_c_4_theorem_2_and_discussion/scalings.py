@@ -16,7 +16,7 @@ from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Token
 from verify.matrix import (
     basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, trace,
 )  # fmt: skip
-from verify.vocabulary import AtMost, Claim, Doubt, PowerRate, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Doubt, PowerRate, TendsTo
 
 
 C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer singular value by initialisation",
@@ -25,7 +25,7 @@ C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer 
         initialization: }\alpha^2\ge\Omega(d_mN/d)\text{ while for NTK initialization: }\alpha^2\ge\Omega(N/d)""",
     assumptions=[
         "Table 1", "with probability at least 1/2, so that E alpha^2 is at least half of the bound",
-        "c > 0 stands for the constant hidden in Omega",
+        Assumption("c > 0, the constant hidden in Omega", positive=lambda c: c),
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
     where=lambda sizes: sizes["N"] > sizes["d"], expects="refuted", severity="error",

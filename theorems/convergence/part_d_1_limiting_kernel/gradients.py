@@ -14,7 +14,7 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from verify.matrix import basis_matrix, concatenate, diag, each, hadamard, relu, softmax, stack_rows, step, summed
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Doubt, Equal, Real, Setting, Shape
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
 Scale = Annotated[Any, Real(0.0625, 2.0)]
@@ -143,7 +143,10 @@ def _row(*blocks: Any) -> Any:
 GRADIENTS = Setting(
     CONVERGENCE,
     "Appendix D.1",
-    assumptions=["f(X) = tau_1 w_O^T sum_i relu(W_V X^T beta_i), as in C.2", "relu'(0) = 0"],
+    assumptions=[
+        Definition("f(X) = tau_1 w_O^T sum_i relu(W_V X^T beta_i), as in C.2", by=pooling_weight),
+        Convention("relu'(0) = 0", by=step),
+    ],
     sizes={"d_s": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     exact=True,
 )

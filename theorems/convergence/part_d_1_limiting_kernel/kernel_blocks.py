@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import expected_relu_products, expected_step_products
+from theorems.convergence.definitions import expected_relu_products, expected_step_products, pooling_weight
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, output_weight_gradient, value_gradient
 from theorems.convergence.settings import WIDTHS, Width, standard_normal
 from verify.matrix import hadamard, ones, rational
 from verify.oracles import SMALLEST_P, LawTest, moment_test, two_sided_p
-from verify.vocabulary import Claim, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
+from verify.vocabulary import Claim, Definition, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
 
-NTK = "NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}"
+NTK = Definition(
+    "NTK initialisation (Table 1): standard normal weights, tau_1 = d_m^{-1/2}; tau_0 = 1/d_m; X and X' fixed",
+    by=standard_normal,
+)
 SIZES = {"d_s": (1, 3), "d": (1, 3)}
-OUTPUT_BLOCK = Setting(CONVERGENCE, "Eq. (63)", assumptions=[NTK, "tau_0 = d_m^{-1}", "X, X' fixed"], sizes=SIZES)
-VALUE_BLOCK = Setting(CONVERGENCE, "Eq. (64)", assumptions=[NTK, "tau_0 = 1/d_m", "X, X' fixed"], sizes=SIZES)
-SUMS = "f with the sum over tokens, as in C.2"
+OUTPUT_BLOCK = Setting(CONVERGENCE, "Eq. (63)", assumptions=[NTK], sizes=SIZES)
+VALUE_BLOCK = Setting(CONVERGENCE, "Eq. (64)", assumptions=[NTK], sizes=SIZES)
+SUMS = Definition("f with the sum over tokens, as in C.2", by=pooling_weight)
 
 
 EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)", name="kernel block of the output weights",
@@ -73,7 +76,7 @@ MEAN_TOKENS = Claim(OUTPUT_BLOCK, "convergence.eq-63-mean-tokens", label="Eq. (6
     statement=r"""\lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial w_O},\frac{\partial f(X')}{\partial
         w_O}\Big\rangle=d_s^2\,\mathbb E_{w\sim N(0,I)}\sigma_r(\tfrac1{d_s}w^\top X'^\top\mathbf
         1)\sigma_r(\tfrac1{d_s}w^\top X^\top\mathbf 1)""",
-    assumptions=[SUMS + "; for the average of Eq. (1.2) without the factor d_s^2"],
+    assumptions=[SUMS], note="For the average of Eq. (1.2) without the factor $d_s^2$.",
     name="kernel block of the output weights, corrected", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5),
     uses=("convergence.softmax-pooling",), corrects="convergence.eq-63", of_project=True)  # fmt: skip
 
@@ -91,12 +94,25 @@ MEAN_TOKENS.mutant("sums of tokens in place of means, as printed", "ones(1, d_s)
 MEAN_TOKENS.mutant("no factor d_s^2, as for the average", "d_s ** 2 -> 1")
 
 
-VANISHING_BLOCKS = Claim(OUTPUT_BLOCK, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
+def mean_at_most(name: str, samples: np.ndarray, bound: float) -> LawTest:
+    """One-sided Student test that independent samples have a mean of at most `bound`; errs to the safe side for squares."""
+    n, mean, error = len(samples), float(samples.mean()), float(samples.std(ddof=1)) / math.sqrt(len(samples))
+    if mean <= bound * (1 + 1e-12):
+        return LawTest(name, 1.0, n)
+    return LawTest(name, max(two_sided_p((mean - bound) / error, degrees=n - 1) / 2 if error else 0.0, SMALLEST_P), n)
+
+
+VANISHING_BLOCKS = Claim(CONVERGENCE, "convergence.d1-limit-wq", label="D.1, W_Q and W_K inner products",
     statement=r"""\lim\tau_0\tau_1X^\top(\mathrm{diag}( \beta_i)-\beta_i \beta_i^\top)XW_V^\top(w_O\circ\dot
         \sigma_r(W_VX^\top \beta_i))=X^\top(\mathrm{diag}(\mathbf 1_{d_s})-\mathbf 1_{d_s}\mathbf
         1_{d_s}^\top)X\,[0,...,0]^\top=0;\quad \lim_{d_m\to\infty}\Big\langle\frac{\partial f(X)}{\partial
         W_Q},\frac{\partial f(X')}{\partial W_Q}\Big\rangle=0,\ \text{same for }W_K""",
-    name="kernel blocks of query and key weights", assumptions=[SUMS], relation=FollowsLaw(samples=300, instances=6),
+    name="kernel blocks of query and key weights", assumptions=[
+        Definition(
+            "NTK initialisation (Table 1), tau_0 = 1/d_m; X and X' fixed; f with the sum over tokens, as in C.2; means over "
+            "draws of the weights", by=mean_at_most,
+        ),
+    ], relation=FollowsLaw(samples=300, instances=6),
     sizes={**SIZES, "d_m": (1, 16)}, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     note=r"""The limits hold in mean, by bounds at every width, which the tests attack: with $v_i$ the vector of the
         first display, $E|v_i|^2 \le |X|_F^4 / (8 d_m^2)$, $E|df/dW_Q|_F^2 \le d d_s |X|_F^6 / (8 d_m)$, $E|df/dW_K|_F^2
@@ -115,14 +131,6 @@ def second_moment_bounds(X: Tokens, d_m: Width) -> tuple[float, float, float]:
     d_s, d = X.shape
     size = float((X * X).sum())
     return size**2 / (8 * d_m**2), d * d_s * size**3 / (8 * d_m), d_s * size**3 / (8 * d_m)
-
-
-def mean_at_most(name: str, samples: np.ndarray, bound: float) -> LawTest:
-    """One-sided Student test that independent samples have a mean of at most `bound`; errs to the safe side for squares."""
-    n, mean, error = len(samples), float(samples.mean()), float(samples.std(ddof=1)) / math.sqrt(len(samples))
-    if mean <= bound * (1 + 1e-12):
-        return LawTest(name, 1.0, n)
-    return LawTest(name, max(two_sided_p((mean - bound) / error, degrees=n - 1) / 2 if error else 0.0, SMALLEST_P), n)
 
 
 @VANISHING_BLOCKS.part("laws")
@@ -220,7 +228,7 @@ EQ_64_MEANS = Claim(VALUE_BLOCK, "convergence.eq-64-mean-tokens", label="Eq. (64
     statement=r"""\lim\Big\langle\frac{\partial f(X)}{\partial W_V},\frac{\partial f(X')}{\partial
         W_V}\Big\rangle=\mathbb E_w\dot\sigma_r(w^\top X'^\top\mathbf 1)\dot\sigma_r(w^\top X^\top\mathbf 1)\,\mathbf
         1^\top XX'^\top\mathbf 1""",
-    assumptions=[SUMS + "; for the average of Eq. (1.2) 1/d_s^2 times this"],
+    assumptions=[SUMS], note="For the average of Eq. (1.2) $1/d_s^2$ times this.",
     name="kernel block of the value weights, corrected", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3),
     corrects="convergence.eq-64", of_project=True)  # fmt: skip
 

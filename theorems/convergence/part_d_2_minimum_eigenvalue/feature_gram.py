@@ -18,7 +18,7 @@ from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import 
 )  # fmt: skip
 from theorems.convergence.settings import drawn
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Size, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size, checked
 
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
@@ -48,9 +48,15 @@ ENTRY = Claim(CONVERGENCE, "convergence.lemma-16-entry", label="Proof of Lemma 1
         \delta';\quad d_m\ge2\log\tfrac{2d^2N^2}{\delta''}:\ \| \Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F
         \le8N\tau_0\eta_{QK}C_x^4d_sd\sqrt{d_m \log(2d^2N^2/\delta'')}\text{ with probability at least }1-\delta''""",
     assumptions=[
-        ASSUMPTION_1, "W_Q, W_K independent N(0, eta_QK)",
-        "decided for one sample of d_s tokens of width d = 1, the first of length sqrt(d_s), the others zero, so that C_x = 1;"
-        " tau_0 = 1/d_m, eta_QK = 1, d_m = 2k, ell = log(2/delta'). For N = 1 both displays say the same",
+        Definition(
+            "W_Q, W_K independent N(0, eta_QK): their product is a difference of two Gamma(k) variables", by=log_of_tail_at_least
+        ),
+        Definition(
+            "decided for one sample of d_s tokens of width d = 1, the first of length sqrt(d_s), the others zero, so that "
+            "C_x = 1 in Assumption 1; tau_0 = 1/d_m, eta_QK = 1, d_m = 2k, ell = log(2/delta'). For N = 1 both displays say "
+            "the same",
+            by=_least_attention,
+        ),
         Assumption("d_m >= 2 ell", nonnegative=lambda ell, k: 2 * k - 2 * ell),
         Assumption("decided where the bound is below the largest change that an entry can have",
             positive=lambda ell, k, d_s: 1 - _least_attention(ell, k, d_s)),
@@ -210,9 +216,11 @@ LEMMA_16 = Claim(CONVERGENCE, "convergence.lemma-16", label="Lemma 16", name="fe
         \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\ \lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4
     """,
     assumptions=[
-        "Phi of (53), tau_0 = 1/d_m, LeCun initialisation",
-        "decided for one sample of the two tokens 1 and 0 with d = 1, where lambda_* = 1/4; d_m = 2k, ell = "
-        "log(2/delta)",
+        Definition(
+            "Phi of (53), tau_0 = 1/d_m, LeCun initialisation; decided for one sample of the two tokens 1 and 0 with d = 1, where "
+            "lambda_* = 1/4; d_m = 2k, ell = log(2/delta)",
+            by=log_of_tail_at_least,
+        ),
         Assumption(
             "d_m >= K N^2 sqrt(ell) / lambda_*^2, with K the constant hidden in Omega",
             nonnegative=lambda K, ell, k: 2 * k - 16 * K * sqrt(ell),

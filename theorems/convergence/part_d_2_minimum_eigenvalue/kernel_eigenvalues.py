@@ -13,17 +13,17 @@ from theorems.convergence.definitions import (
     KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, expected_relu_products, expected_step_products,
     last_hidden_layer, mean_tokens, outputs,
 )  # fmt: skip
-from theorems.convergence.part_c_1_lemmas.constants import sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import NOT_NARROW, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.many_samples import (
-    ASSUMPTION_4, HIDDEN, MANY, MORE_SAMPLES, REPEATING, data_and_constant,
+    ASSUMPTION_4, HIDDEN, MORE_SAMPLES, REPEATING, data_and_constant,
 )  # fmt: skip
 from theorems.convergence.settings import Dimension, Features, Scale, drawn
 from verify.matrix import (
     absolute, concatenate, hadamard, rational, row_sums, singular_values, sqrt, symmetric_eigenvalues, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real
 
 
 def limiting_kernel_of_means(Phi: Features) -> Any:
@@ -38,9 +38,11 @@ LEMMA_19 = Claim(MORE_SAMPLES, "convergence.lemma-19", label="Lemma 19",
     statement=r"""N\ge\Omega(d^4),\ \tau_0=d_m^{-1}:\ \text{w.p.}\ge1-e^{-d}:\
         \lambda_{\min}(K)\ge\mu(\sigma_r)^2\Omega(N/d)""",
     assumptions=[
-        "Assumption 1", ASSUMPTION_4, MANY,
-        "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the "
-        "average",
+        ASSUMPTION_4,
+        Definition(
+            "K the limiting kernel of Lemma 1 for the sum over tokens, which the proofs use; d_s^2 times that for the average",
+            by=limiting_kernel_of_means,
+        ),
         HIDDEN,
     ],
     name="smallest eigenvalue of the limiting kernel", relation=AtMost(left="c N / (4 d)", ascent=False, signed=True),
@@ -273,9 +275,9 @@ NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d **
 REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
     statement=r"""d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum
         eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
-    assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
+    assumptions=["F_pre in R^{N x d_m}", NOT_NARROW],
     name="hidden-layer singular value and output kernel", relation=Equal(),
-    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)}, where=lambda sizes: sizes["d_m"] >= sizes["N"],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
     expects="refuted", severity="slip", correction="convergence.remark-alpha-transposed",
     note=r"""The transpose belongs to the second factor: $F_{pre}$ is $N \times d_m$ (Section 3.2, Table 2),
         $F_{pre}^\top F_{pre}$ is $d_m \times d_m$ and singular for $d_m > N$, where the lemma speaks of $d_m \ge N$;
@@ -323,9 +325,9 @@ ALPHA_TRANSPOSED = Claim(CONVERGENCE, "convergence.remark-alpha-transposed",
     label="Remark after Lemma 19, with the transpose on the second factor",
     statement=r"""d_m\ge N:\ \alpha^2=\sigma_{\min}(F_{pre}^0)^2=\lambda_{\min}(F_{pre}^0(F_{pre}^0)^\top),\
         F_{pre}\in\mathbb R^{N\times d_m},\text{ the minimum eigenvalue of the empirical NTK with respect to }w_O""",
-    name="hidden-layer singular value and output kernel, corrected", assumptions=["F_pre in R^{N x d_m}", "d_m >= N"],
+    name="hidden-layer singular value and output kernel, corrected", assumptions=["F_pre in R^{N x d_m}", NOT_NARROW],
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
-    where=lambda sizes: sizes["d_m"] >= sizes["N"], corrects="convergence.remark-alpha", of_project=True,
+    corrects="convergence.remark-alpha", of_project=True,
     note="""All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of
         the largest; the kernel is formed from the derivatives of all outputs in $w_O$.""",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, s
 from theorems.convergence.settings import Tokens, Width
 from verify.matrix import absolute, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real, Setting, Shape, Size
 
 Product = Annotated[Any, Shape("d", "d", role="query")]
 SmallPositive = Annotated[Any, Real(0.00390625, 2.0)]
@@ -23,12 +23,15 @@ Logarithm = Annotated[Any, Real(0.75, 8.0)]
 RealWidth = Annotated[Any, Real(16.0, 256.0)]
 Level = Annotated[int, Size("level")]
 
-M_IS = "M stands for tau_0 W_Q^T W_K; its value at infinite width is 0, so beta^* = 1/d_s"
-
 
 def first_attention(X: Tokens, M: Product) -> Any:
     """beta_1 = softmax(X^{(1,:)} M X^T)^T with M = tau_0 W_Q^T W_K, shape (d_s, 1)."""
     return softmax(X[0:1] @ M @ X.T).T
+
+
+M_IS = Definition(
+    "M stands for tau_0 W_Q^T W_K; its value at infinite width is 0, so beta^* = 1/d_s", by=first_attention
+)
 
 
 def shift_from_uniform(X: Tokens, M: Product) -> Any:
@@ -53,19 +56,6 @@ def entry_bound(tau_0: Any, eta_QK: Any, d_m: Any, ell: Any) -> Any:
     return tau_0 * eta_QK * sqrt(d_m * ell) * 2
 
 
-EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)", name="change of a feature Gram entry",
-    statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top
-        X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r^
-        \top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-\beta_{1,r}^*)\|_2
-        \le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
-    assumptions=[ASSUMPTION_1, r"\|beta\|_2 <= 1", M_IS],
-    relation=AtMost(left="the first and the middle member", ascent=False),
-    sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip", correction="convergence.eq-65-transposed",
-    note=r"""The change of $\beta_{1,n}$ meets $X_n X_r^\top$ from the left: the first norm wants the transpose, $X_r
-        X_n^\top$. The last bound is the same for both.""",
-)  # fmt: skip
-
-
 def _entry(X: Any, Y: Any, M: Any) -> Any:
     """The absolute value of the entry (n, r) for X_n = X and X_r = Y."""
     a, b = first_attention(X, M).T @ X, first_attention(Y, M).T @ Y
@@ -80,16 +70,33 @@ def _middle(X: Any, Y: Any, M: Any, transposed: bool) -> Any:
     return frobenius_norm(first) + frobenius_norm(C @ shift_from_uniform(Y, M))
 
 
-def _last(X: Any, Y: Any, M: Any, d_s: int) -> Any:
+def last_member_of_65(X: Any, Y: Any, M: Any, d_s: int) -> Any:
     C_x = maximum(stacked([frobenius_norm(X), frobenius_norm(Y)])) / sqrt(X.shape[0])
     shifts = frobenius_norm(shift_from_uniform(X, M)) + frobenius_norm(shift_from_uniform(Y, M))
     return C_x * C_x * shifts * d_s
 
 
+SAMPLES_BOUNDED = Definition(
+    "Assumption 1: ||X_n||_F, ||X_r||_F <= sqrt(d_s) C_x, with the least such C_x", by=last_member_of_65
+)
+
+EQ_65 = Claim(CONVERGENCE, "convergence.eq-65", label="Eq. (65)", name="change of a feature Gram entry",
+    statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|=|\beta_{1,n}^\top
+        X_nX_r^\top\beta_{1,r}-\beta_{1,n}^{*\top}X_nX_r^
+        \top\beta_{1,r}^*|\le\|X_nX_r^\top(\beta_{1,n}-\beta_{1,n}^*)\|_2+\|X_nX_r^\top(\beta_{1,r}-\beta_{1,r}^*)\|_2
+        \le C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
+    assumptions=[SAMPLES_BOUNDED, M_IS],
+    relation=AtMost(left="the first and the middle member", ascent=False),
+    sizes={"d_s": (1, 3), "d": (1, 3)}, expects="refuted", severity="slip", correction="convergence.eq-65-transposed",
+    note=r"""The change of $\beta_{1,n}$ meets $X_n X_r^\top$ from the left: the first norm wants the transpose, $X_r
+        X_n^\top$. The last bound is the same for both.""",
+)  # fmt: skip
+
+
 @EQ_65.formula
 def printed_entry_bounds(X: Tokens, Y: Tokens, M: Product) -> Any:
     """The middle and the last member, shape (2,), for X_n = X and X_r = Y (Eq. (65))."""
-    return stacked([_middle(X, Y, M, False), _last(X, Y, M, X.shape[0])])
+    return stacked([_middle(X, Y, M, False), last_member_of_65(X, Y, M, X.shape[0])])
 
 
 EQ_65.oracle(lambda X, Y, M: stacked([_entry(X, Y, M), _middle(X, Y, M, False)]))
@@ -108,7 +115,7 @@ EQ_65_TRANSPOSED = Claim(CONVERGENCE, "convergence.eq-65-transposed", label="Eq.
     statement=r"""|(\Phi\Phi^\top-\Phi^*\Phi^{* \top})^{(n,r)}|\le\|X_rX_n^\top( \beta_{1,n}-
         \beta_{1,n}^*)\|_2+\|X_nX_r^\top( \beta_{1,r}-\beta_{1,r}^*)\|_2\le
         C_x^2d_s(\|\beta_{1,n}-\beta_{1,n}^*\|_2+\|\beta_{1,r}-\beta_{1,r}^*\|_2)""",
-    name="change of a feature Gram entry, corrected", assumptions=[ASSUMPTION_1, M_IS],
+    name="change of a feature Gram entry, corrected", assumptions=[SAMPLES_BOUNDED, M_IS],
     relation=AtMost(left="the first and the middle member"), all_sizes=True,
     sizes={"d_s": (1, 3), "d": (1, 3)}, corrects="convergence.eq-65", of_project=True,
 )  # fmt: skip
@@ -117,7 +124,7 @@ EQ_65_TRANSPOSED = Claim(CONVERGENCE, "convergence.eq-65-transposed", label="Eq.
 @EQ_65_TRANSPOSED.formula
 def entry_bounds(X: Tokens, Y: Tokens, M: Product) -> Any:
     """The middle and the last member, shape (2,)."""
-    return stacked([_middle(X, Y, M, True), _last(X, Y, M, X.shape[0])])
+    return stacked([_middle(X, Y, M, True), last_member_of_65(X, Y, M, X.shape[0])])
 
 
 EQ_65_TRANSPOSED.oracle(lambda X, Y, M: stacked([_entry(X, Y, M), _middle(X, Y, M, True)]))

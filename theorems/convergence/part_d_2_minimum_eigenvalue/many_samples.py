@@ -17,22 +17,35 @@ from verify.matrix import (
     concatenate, each, rational, smallest_singular_value, stack_rows, summed, symmetric_eigenvalues, trace,
 )  # fmt: skip
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, PowerRate, Setting, TendsTo
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Definition,
+    Equal,
+    FollowsLaw,
+    PowerRate,
+    Setting,
+    TendsTo,
+)
 
-HIDDEN = "c > 0 stands for the constant hidden in Theta or Omega"
-ASSUMPTION_4 = "Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens"
+HIDDEN = Assumption("c > 0, the constant hidden in Theta or Omega", positive=lambda c: c)
+ASSUMPTION_4 = Definition(
+    "samples of a law that meets Assumption 4: Sigma = E[x x^T] is positive definite, x the sum of the tokens",
+    by=mean_tokens,
+)
 
 
+MANY = Assumption("N > d, as N >= Omega(d^4) has it for large d", sizes=lambda sizes: sizes["N"] > sizes["d"])
 MORE_SAMPLES = Setting(
-    CONVERGENCE, "Lemmas 17-19: N > d", sizes={"N": (2, 6), "d_s": (1, 3), "d": (1, 3)},
-    where=lambda sizes: sizes["N"] > sizes["d"],
+    CONVERGENCE, "Lemmas 17-19: N > d", assumptions=[MANY], sizes={"N": (2, 6), "d_s": (1, 3), "d": (1, 3)},
 )  # fmt: skip
-MANY = "N > d, as N >= Omega(d^4) has it for large d"
 LAWS = Setting(CONVERGENCE, "Proof of Lemma 17", sizes={"m": (1, 3), "d_s": (1, 3), "d": (1, 3)}, exact=True)
 
 LEMMA_17 = Claim(MORE_SAMPLES, "convergence.lemma-17", label="Lemma 17",
     statement=r"N\ge\Omega(d^4):\ \text{w.p.}\ge1-e^{-d}:\ \lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)",
-    name="smallest eigenvalue of the mean-token Gram matrix", assumptions=[MANY, ASSUMPTION_4, HIDDEN],
+    name="smallest eigenvalue of the mean-token Gram matrix", assumptions=[ASSUMPTION_4, HIDDEN],
     relation=AtMost(left="c N / d", ascent=False, signed=True), expects="refuted", severity="error",
     correction="convergence.lemma-17-chernoff", proof=("convergence.lemma-17-eig-swap", "convergence.lemma-17-zcov"),
     note=r"""$\Phi^* \Phi^{*\top}$ has $N$ rows and rank at most $d$, so for $N > d$ its smallest eigenvalue is 0 for
@@ -65,7 +78,7 @@ LEMMA_17.counterexample("d = 2, N = 16 = d^4, samples e_1 and e_2 in turn; hidde
     X=[[[1, 0]], [[0, 1]]] * 8, c="1/1000000000")  # fmt: skip
 
 
-def _sums(support: Any) -> Any:
+def sums_of_tokens(support: Any) -> Any:
     return stack_rows(each(support.shape[0], lambda a: support[a].sum(0)))
 
 
@@ -73,8 +86,10 @@ LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17,
     statement=r"""\tfrac1N\Phi^{*\top}\Phi^*\to\Sigma/d_s^2\ (N\to\infty),\text{ hence
         }\lambda_{\min}(\Phi^{*\top}\Phi^*)\sim N\lambda_{\min}(\Sigma)/d_s^2""",
     assumptions=[
-        "Assumption 4: Sigma = E[x x^T], x the sum of the tokens",
-        "samples independent and uniform on the rows of `support`",
+        Definition(
+            "Assumption 4: Sigma = E[x x^T], x the sum of the tokens; samples independent and uniform on the rows of `support`",
+            by=sums_of_tokens,
+        ),
     ],
     name="second moment of mean tokens, limit",
     relation=TendsTo((64, 256, 1024, 4096, 16384), PowerRate(0.5), instances=4),
@@ -84,15 +99,15 @@ LEMMA_17_GRAM = Claim(CONVERGENCE, "convergence.lemma-17-gram", label="Lemma 17,
 
 
 @LEMMA_17_GRAM.formula
-def limiting_second_moment(support: Support) -> Any:
+def limitingsecond_moment(support: Support) -> Any:
     """Sigma / d_s^2, shape (d, d)."""
     m, d_s = support.shape[:2]
-    sums = _sums(support)
+    sums = sums_of_tokens(support)
     return sums.T @ sums * rational(1, m * d_s**2)
 
 
 @LEMMA_17_GRAM.part("sequence")
-def empirical_second_moment(support: Support, scale: int, generator: Any) -> Any:
+def empiricalsecond_moment(support: Support, scale: int, generator: Any) -> Any:
     import torch
 
     chosen = torch.randint(support.shape[0], (scale,), generator=generator, device=support.device)
@@ -121,8 +136,10 @@ CHERNOFF_17 = Claim(CONVERGENCE, "convergence.lemma-17-chernoff",
         x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top, \ \|X\|_F \le \sqrt{d_s}C_x, \ \Phi^*=[\tfrac1{d_s}X_1^\top\mathbf
         1,\dots,\tfrac1{d_s}X_N^\top\mathbf 1]^\top""",
     assumptions=[
-        "X_1, ..., X_N independent and uniform on the rows of `support`",
-        "N the least number for which the right-hand side is at most 1/4",
+        Definition(
+            "X_1, ..., X_N independent and uniform on the rows of `support`; N the least number for which the right-hand side is "
+            "at most 1/4", by=LAW_DELTA,
+        ),
     ],
     relation=FollowsLaw(samples=200, instances=3), domains=[], sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)},
     corrects="convergence.lemma-17", of_project=True,
@@ -163,7 +180,7 @@ EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of 
     statement=r"""\lambda_{\min}(\Phi^*\Phi^{*\top})= \lambda_{\min}(\Phi^{*\top}\Phi^*)=
         \lambda_{\min}(\Sigma^{1/2}Z^{*\top}Z^* \Sigma^{1/2\top})\ge\lambda_{\min}(Z^{*
         \top}Z^*)\lambda_{\min}(\Sigma)\ge \lambda_{\min}(Z^{*\top}Z^*)C_\Sigma""",
-    assumptions=["Phi^* in R^{N x d} with N > d", "Z^* = Phi^* Sigma^{-1/2}"],
+    assumptions=[Construction("Phi^* in R^{N x d}", shapes={"Phi": ("N", "d")})],
     name="smallest eigenvalues of both Gram matrices", relation=Equal(), sizes=("N", "d"), expects="refuted",
     severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
     note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. The inequalities
@@ -187,9 +204,12 @@ EIG_SWAP_NONZERO = Claim(CONVERGENCE, "convergence.lemma-17-eig-swap-nonzero",
     label="Proof of Lemma 17, first display for the d largest eigenvalues",
     statement=r"""\lambda_d(\Phi^*\Phi^{*\top})= \lambda_{\min}(\Phi^{*\top}\Phi^*)\ge \lambda_{\min}(Z^{*\top}Z^*)
         \lambda_{\min}( \Sigma),\quad\lambda_1\ge\dots\ge\lambda_N""",
-    assumptions=["N >= d", "Phi^* = Z^* S with S symmetric, Sigma = S^2"],
+    assumptions=[
+        Assumption("N >= d", sizes=lambda sizes: sizes["N"] >= sizes["d"]),
+        Definition("Phi^* = Z^* S with S = R + R^T symmetric, Sigma = S^2", by=smallest_eigenvalue),
+    ],
     name="smallest eigenvalues of both Gram matrices, corrected", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3)},
-    where=lambda sizes: sizes["N"] >= sizes["d"], corrects="convergence.lemma-17-eig-swap", of_project=True,
+    corrects="convergence.lemma-17-eig-swap", of_project=True,
 )  # fmt: skip
 
 
@@ -210,14 +230,20 @@ EIG_SWAP_NONZERO.mutant("halved", lambda value: value * rational(1, 2))
 EIG_SWAP_NONZERO.mutant("smallest of all, as printed", "Z.shape[0] - Z.shape[1] -> 0")
 
 
+def second_moment(rows: Any) -> Any:
+    return rows.T @ rows * rational(1, rows.shape[0])
+
+
 ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with Assumption 4",
     statement=r"""\text{Assumption 4: }x=\sum_{i=1}^{d_s}(X^{(i,:)})^\top,\ \Sigma=\mathbb E[xx^\top];\ \text{proof:
         }x=X_n^{(i,:)\top},\ z=\Sigma^{-1/2}x,\ \mathbb E[zz^\top]=I_d;\ \text{rows of }Z^*:\
         \tfrac1{d_s}\sum_iX_n^{(i,:)}\Sigma^{-1/2}""",
     assumptions=[
-        "Assumption 4", "X uniform on the rows of `support`",
-        "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi "
-        "of Phi^*",
+        Definition("Sigma of Assumption 4, and of single tokens; X uniform on the rows of `support`", by=sums_of_tokens),
+        Definition(
+            "E[z z^T] = I_d for the rows z of Z^*, as the next step needs it, is E[phi phi^T] = Sigma for the rows phi of Phi^*",
+            by=second_moment,
+        ),
     ],
     name="covariance of whitened tokens", relation=Equal(), expects="refuted", severity="error",
     correction="convergence.lemma-17-zcov-mean-tokens",
@@ -228,15 +254,11 @@ ZCOV = Claim(LAWS, "convergence.lemma-17-zcov", label="Proof of Lemma 17 with As
         which it is used, are no such $z$.""")  # fmt: skip
 
 
-def _second_moment(rows: Any) -> Any:
-    return rows.T @ rows * rational(1, rows.shape[0])
-
-
 @ZCOV.formula
 def printed_second_moments_of_rows(support: Support) -> Any:
     """Sigma by the sum of the tokens, and by single tokens, on top of each other; shape (2d, d) (proof of Lemma 17)."""
     m, d_s, d = support.shape
-    return concatenate([_second_moment(_sums(support)), _second_moment(support.reshape(m * d_s, d))], axis=0)
+    return concatenate([second_moment(sums_of_tokens(support)), second_moment(support.reshape(m * d_s, d))], axis=0)
 
 
 def _of_rows(support: Any) -> Any:
@@ -252,7 +274,10 @@ def _of_rows(support: Any) -> Any:
 
 
 ZCOV.oracle(_of_rows)
-ZCOV.mutant("second moment of the sums doubled", "_second_moment(_sums(support)) -> 2 * _second_moment(_sums(support))")
+ZCOV.mutant(
+    "second moment of the sums doubled",
+    "second_moment(sums_of_tokens(support)) -> 2 * second_moment(sums_of_tokens(support))",
+)
 ZCOV.mutant(
     "sum over tokens instead of their average",
     lambda value, support: concatenate([value[: len(value) // 2], value[len(value) // 2 :] * support.shape[1]], axis=0),
@@ -267,14 +292,18 @@ ZCOV_MEANS = Claim(LAWS, "convergence.lemma-17-zcov-mean-tokens",
     label="Proof of Lemma 17, second moment of the rows of Phi^*", name="covariance of whitened tokens, corrected",
     statement=r"""\mathbb E[\phi\phi^\top]=\Sigma/d_s^2\text{ for the rows }\phi\text{ of }\Phi^*,\text{ so }\mathbb
         E[zz^\top]=I_d/d_s^2\text{ for those of }Z^*""",
-    assumptions=["Assumption 4: Sigma = E[x x^T], x the sum of the tokens", "X uniform on the rows of `support`"],
+    assumptions=[
+        Definition(
+            "Assumption 4: Sigma = E[x x^T], x the sum of the tokens; X uniform on the rows of `support`", by=sums_of_tokens
+        )
+    ],
     relation=Equal(), all_sizes=True, corrects="convergence.lemma-17-zcov", of_project=True)  # fmt: skip
 
 
 @ZCOV_MEANS.formula
 def second_moment_of_mean_tokens(support: Support) -> Any:
     """Sigma / d_s^2 twice, shape (2d, d)."""
-    moment = _second_moment(_sums(support)) * rational(1, support.shape[1] ** 2)
+    moment = second_moment(sums_of_tokens(support)) * rational(1, support.shape[1] ** 2)
     return concatenate([moment, moment], axis=0)
 
 
@@ -297,8 +326,11 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
         \lambda_0=\lambda_{\min}(\mathbb E_{w\sim N(0,\eta_VI_d)}[\sigma_r(\Phi w)\sigma_r(\Phi
         w)^\top])\ge\Theta(\eta_VN/d)""",
     assumptions=[
-        MANY, ASSUMPTION_4, "Assumption 1",
-        "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
+        ASSUMPTION_4,
+        Definition(
+            "Phi = Phi^*, the limit of infinite width; for d_s = 1, and in the counterexamples, it is so at every width",
+            by=mean_tokens
+        ),
         HIDDEN,
     ],
     name="growth of the Gram eigenvalue with samples", relation=AtMost(left="c eta_V N / d", ascent=False, signed=True),

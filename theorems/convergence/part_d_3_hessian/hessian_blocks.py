@@ -15,7 +15,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import outputs
 from verify.matrix import absolute, diag, each, hadamard, relu, softmax, step, summed
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Real, Setting, Shape
+from verify.vocabulary import Claim, Construction, Convention, Definition, Doubt, Equal, Real, Setting, Shape
 
 ScalarTokens = Annotated[Any, Shape("d_s", "1")]
 Queries = Annotated[Any, Shape("d_m", "1", role="query")]
@@ -31,24 +31,32 @@ def opposite_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     arrays["x"][:, sizes["d_s"] - half :] = -arrays["x"][:, :half]
 
 
-SCALAR = Setting(
-    CONVERGENCE,
-    "Appendix D.3, d = 1",
-    assumptions=[
-        "d = 1: x in R^{d_s}, w_Q, w_K, w_V, w_O in R^{d_m}",
-        "f with the sum over tokens, as in Eq. (71); for the average of Eq. (1.2) everything is divided by d_s",
-    ],
-    sizes={"d_s": (1, 4), "d_m": (1, 4)},
-)
-PROVED = SCALAR.extended(exact=True, special_domains={"opposite tokens": opposite_tokens})
-AT_KINKS = "where a pre-activation vanishes, derivatives are those of autodiff, with relu'(0) = 0"
-DERIVATIVES = PROVED.extended(assumptions=[AT_KINKS])
-
-
 def scalar_network(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights, tau_0: Any,
                    tau_1: Any) -> Any:  # fmt: skip
     """f(x), shape (1, 1): the network of Eqs. (1.1)-(1.2) at d = 1, with the sum over tokens."""
     return outputs(x.reshape(1, -1, 1), w_Q, w_K, w_V, w_O, tau_0, tau_1, "sum")
+
+
+ONE_DIMENSION = Construction(
+    "d = 1: x in R^{d_s}, w_Q, w_K, w_V, w_O in R^{d_m}",
+    shapes={"x": ("d_s", "1"), "w_Q": ("d_m", "1"), "w_K": ("d_m", "1"), "w_V": ("d_m", "1"), "w_O": ("d_m", "1")},
+)
+SCALAR = Setting(
+    CONVERGENCE,
+    "Appendix D.3, d = 1",
+    assumptions=[
+        ONE_DIMENSION,
+        Definition(
+            "f with the sum over tokens, as in Eq. (71); for the average of Eq. (1.2) everything is divided by d_s",
+            by=scalar_network,
+        ),
+    ],
+    sizes={"d_s": (1, 4), "d_m": (1, 4)},
+)
+PROVED = SCALAR.extended(exact=True, special_domains={"opposite tokens": opposite_tokens})
+#: Of derivatives of the network, and of the closed forms.
+AT_KINKS = Convention("where a pre-activation vanishes, derivatives are those of autodiff, with relu'(0) = 0", by=relu)
+DERIVATIVES = PROVED.extended(assumptions=[AT_KINKS])
 
 
 def block(first: str, second: str) -> Callable[..., Any]:
@@ -76,6 +84,9 @@ def covariance_slope(beta: Any, x: ScalarTokens) -> Any:
     """Gamma_i as it should read: how diag(beta) - beta beta^T moves along beta' = (diag(beta) - beta beta^T) x."""
     v = covariance(beta) @ x
     return diag(v) - v @ beta.T - beta @ v.T
+
+
+GAMMA_AS_A_MATRIX = Definition("Gamma_i with its third term as a matrix", by=covariance_slope)
 
 
 def slope_as_printed(beta: Any, x: ScalarTokens) -> Any:
@@ -122,7 +133,6 @@ def mixed_factor(x: Any, w_Q: Any, w_K: Any, w_V: Any, kept: Any, tau_0: Any, ta
 EQ_71 = Claim(SCALAR, "convergence.eq-71", label="Eq. (71)", name="scalar-token network",
     statement=r"""f(x)=\tau_0\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)(w_Vx^\top)\Big)^\top
         w_O""",
-    assumptions=["f of Eqs. (1.1)-(1.2)"],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-71-scales",
     note=r"""$\tau_0$ and $\tau_1$ have changed places: Eqs. (1.1)-(1.2), (73) and the entries of $H$ have $\tau_0$
         inside the softmax and $\tau_1$ outside. The sum over tokens stands for the average of Eq. (1.2), as everywhere

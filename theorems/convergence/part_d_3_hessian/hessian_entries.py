@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    AT_KINKS, DERIVATIVES, LOST_DOT, SCALAR, Queries, ScalarTokens, Scale, Weights, active, block, covariance,
+    AT_KINKS, DERIVATIVES, GAMMA_AS_A_MATRIX, LOST_DOT, SCALAR, Queries, ScalarTokens, Scale, Weights, active, block, covariance,
     logit_curvature, logit_slope, mixed_factor, scalar_attention, scalar_network, slope_as_printed,
 )  # fmt: skip
 from verify.matrix import concatenate, diag, eye, relu, summed
@@ -14,12 +14,11 @@ from verify.vocabulary import Claim, Doubt, Equal
 
 # -- H_{Q,Q} and H_{Q,K} -----------------------------------------------------------------------------------------------
 
-# With fewer than three neurons all ReLUs are often off, and the block is 0.
 H_QQ = Claim(DERIVATIVES, "convergence.h-qq", label="D.3, entries of H_QQ", name="Hessian block of queries",
     statement=r"""H_{Q,Q}^{(j,p)}=\frac{\partial^2f(x)}{\partial w_Q^{(j)}\partial w_Q^{(p)}}=
         \tau_0^2\tau_1\sum_iw_K^{(j)}w_K^{(p)}(x^{(i)})^2w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top\Gamma_ix""",
-    relation=Equal(), all_sizes=True, sizes={"d_s": (1, 4), "d_m": (3, 5)}, uses=("convergence.gamma-def-matrix",),
+    relation=Equal(), all_sizes=True, sizes={"d_s": (1, 4), "d_m": (1, 5)}, uses=("convergence.gamma-def-matrix",),
     presumes=("convergence.gamma-def",),
     note=r"""A multiple of $w_K w_K^\top$: $f$ depends on $w_Q$ through $w_Q \cdot w_K$ alone. $\Gamma_i$ is the matrix
         of convergence.gamma-def-matrix; its definition beside the display is misprinted (convergence.gamma-def).""",
@@ -79,7 +78,7 @@ PRODUCT_RULE = Claim(DERIVATIVES, "convergence.h-qk-product-rule",
         \circ\dot\sigma_r(w_Vx^\top \beta_i))x^\top\Gamma_ix+\mathbb
         1_{\{j=p\}}\tau_0\tau_1\sum_ix^{(i)}w_V^\top(w_O\circ\dot\sigma_r(w_Vx^\top
         \beta_i))x^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    name="Hessian block of queries and keys, corrected", assumptions=["Gamma_i with its third term as a matrix"],
+    name="Hessian block of queries and keys, corrected", assumptions=[GAMMA_AS_A_MATRIX],
     relation=Equal(), all_sizes=True, corrects="convergence.h-qk", of_project=True,
 )  # fmt: skip
 
@@ -207,7 +206,7 @@ H_OV.mutant("every ReLU active", gate=lambda w_V, mean: w_V * 0 + 1)
 KEY_BLOCKS = Claim(DERIVATIVES, "convergence.hessian-key-blocks", label="D.3, the blocks of w_K by symmetry",
     statement=r"""H_{K,K}=H_{Q,Q}|_{w_Q\leftrightarrow w_K},\quad H_{K,V}=H_{Q,V}|_{w_Q\leftrightarrow w_K},\quad
         H_{K,O}=H_{Q,O}|_{w_Q\leftrightarrow w_K},\quad H_{K,Q}=H_{Q,K}^\top""",
-    name="Hessian blocks of keys", assumptions=["Gamma_i with its third term as a matrix"], relation=Equal(),
+    name="Hessian blocks of keys", assumptions=[GAMMA_AS_A_MATRIX], relation=Equal(),
     all_sizes=True,
     uses=("convergence.h-qq", "convergence.h-qk-product-rule", "convergence.h-qv", "convergence.h-qo-output-weight"),
     of_project=True,

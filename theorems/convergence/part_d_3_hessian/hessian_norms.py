@@ -9,13 +9,15 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
+from theorems.convergence.definitions import outputs
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    Queries, ScalarTokens, Weights, block, covariance_slope, logit_curvature, opposite_tokens, scalar_attention,
+    AT_KINKS, ONE_DIMENSION, Queries, ScalarTokens, Weights, block, covariance_slope, logit_curvature, opposite_tokens,
+    scalar_attention,
 )  # fmt: skip
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, summed, total
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real, Setting, Shape
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 BlockMatrix = Annotated[Any, Shape("16", "d_m", "d_m")]
@@ -40,14 +42,20 @@ def _full_size_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) 
     arrays["x"][:] *= 2.0 ** rng.integers(-6, 1, (len(arrays["x"]), 1, 1))
 
 
+def scales(w: Any) -> tuple[Any, Any]:
+    """tau_0 = 1/d_m and tau_1 = d_m^{-1/2}."""
+    d_m = w.shape[0]
+    return rational(1, d_m), sqrt(d_m) / d_m
+
+
 NTK = Setting(
     CONVERGENCE,
     "Appendix D.3, d = 1, NTK initialisation",
     assumptions=[
-        "d = 1, f with the sum over tokens; derivatives are those of autodiff, with relu'(0) = 0",
-        "tau_0 = 1/d_m, tau_1 = d_m^{-1/2}, all variances eta = 1 (NTK, Table 1)",
-        "||w_Q||, ||w_K||, ||w_V||, ||w_O|| <= 3 sqrt(d_m) + R, which has probability at least 1 - 8 exp(-d_m/2) (Lemma 20)",
-        "||x||_2 <= sqrt(d_s) C_x (Assumption 1)",
+        ONE_DIMENSION,
+        Definition("f with the sum over tokens", by=outputs),
+        AT_KINKS,
+        Definition("tau_0 = 1/d_m, tau_1 = d_m^{-1/2}, all variances eta = 1 (NTK, Table 1)", by=scales),
     ],
     sizes={"d_s": (1, 3), "d_m": (1, 3)},
     special_domains={"opposite tokens": opposite_tokens},
@@ -65,24 +73,29 @@ def _room(x: Any, w_Q: Any, w_K: Any, w_V: Any, w_O: Any, R: Any, C_x: Any) -> A
 IN_THE_BALL = NTK.extended(
     "Appendix D.3, d = 1, NTK initialisation, with the smallest R and C_x",
     assumptions=[
-        Assumption("the norms of weights and tokens are at most these bounds", nonnegative=_room),
+        Assumption(
+            "||w_Q||, ||w_K||, ||w_V||, ||w_O|| <= 3 sqrt(d_m) + R, which has probability at least 1 - 8 exp(-d_m/2) (Lemma 20),"
+            " and ||x||_2 <= sqrt(d_s) C_x (Assumption 1)",
+            nonnegative=_room,
+        ),
         Assumption("R >= 0", nonnegative=lambda R: R),
     ],
     inputs=smallest_constants,
     special_domains={"weights of full size": _full_size_weights},
 )
 
-BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text", name="Hessian norm by blocks",
-    statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
-    assumptions=["H symmetric, in 4 x 4 blocks of shape (d_m, d_m)"],
-    relation=AtMost(), all_sizes=True, sizes={"d_m": (1, 2)},
-    note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
-        once.""")  # fmt: skip
-
 
 def symmetric_from_blocks(A: Any) -> Any:
     """The symmetric matrix with blocks A[4i+j] + A[4j+i]^T, as a list of rows of blocks."""
     return [[A[4 * i + j] + A[4 * j + i].T for j in range(4)] for i in range(4)]
+
+
+BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text", name="Hessian norm by blocks",
+    statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
+    assumptions=[Definition("H symmetric, in 4 x 4 blocks of shape (d_m, d_m)", by=symmetric_from_blocks)],
+    relation=AtMost(), all_sizes=True, sizes={"d_m": (1, 2)},
+    note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
+        once.""")  # fmt: skip
 
 
 @BLOCK_SUM.formula
@@ -107,12 +120,6 @@ BLOCK_SUM.mutant("largest block",
 BLOCK_SUM.mutant("diagonal blocks alone", "sum(sum(row) for row in norms) -> sum(norms[i][i] for i in range(4))")
 BLOCK_SUM.mutant("off-diagonal blocks alone",
     lambda value, A: value - sum(spectral_norm(symmetric_from_blocks(A)[i][i]) for i in range(4)))  # fmt: skip
-
-
-def scales(w: Any) -> tuple[Any, Any]:
-    """tau_0 = 1/d_m and tau_1 = d_m^{-1/2}."""
-    d_m = w.shape[0]
-    return rational(1, d_m), sqrt(d_m) / d_m
 
 
 # -- the norm of H_{Q,Q} -----------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import hessian
-from verify.vocabulary import AtMost, Claim, Doubt, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]
@@ -36,13 +36,31 @@ def tokens_of_mean_one(deviations: Deviations) -> dict[str, Any]:
     return {"x": deviations - total(deviations) / deviations.shape[0] + 1}
 
 
+def block_norms_of_a_draw(x: Any, width: int, generator: Any) -> Any:
+    """sqrt(d_m) (||H_QV||, ||H_QO||, ||H_OV||) at one draw of the weights; the first two blocks have rank one."""
+    import torch
+
+    w_Q, w_K, w_V, w_O = torch.randn(4, width, 1, generator=generator, dtype=x.dtype, device=x.device)
+    tau_0, tau_1 = 1 / width, width**-0.5
+    mixed = [w_K.norm() * mixed_factor(x, w_Q, w_K, w_V, kept, tau_0, tau_1).norm() for kept in (w_O, w_V)]
+    entries = output_value_entries(x, w_Q, w_K, w_V, tau_0, tau_1)
+    return torch.stack([*mixed, entries.abs().max()]) * width**0.5
+
+
 AT_START = Setting(
     CONVERGENCE,
     "Appendix D.3, d = 1, at initialisation",
     assumptions=[
-        "the weights at initialisation, which lie in every ball B(theta, R): standard normal (NTK, Table 1)",
-        "tau_0 = 1/d_m, tau_1 = d_m^{-1/2}; f with the sum over tokens",
-        "the mean of the tokens is not 0; it is scaled to 1, since d_m^{1/2} H is homogeneous in x in the limit",
+        Definition(
+            "the weights at initialisation, which lie in every ball B(theta, R): standard normal (NTK, Table 1); tau_0 = 1/d_m, "
+            "tau_1 = d_m^{-1/2}",
+            by=block_norms_of_a_draw,
+        ),
+        Definition("f with the sum over tokens", by=mixed_factor),
+        Definition(
+            "the mean of the tokens is not 0; it is scaled to 1, since d_m^{1/2} H is homogeneous in x in the limit",
+            by=tokens_of_mean_one,
+        ),
     ],
     sizes={"d_s": (2, 4)},
     inputs=tokens_of_mean_one,
@@ -101,18 +119,7 @@ def limits_by_the_law_of_large_numbers(x: ScalarTokens) -> Any:
     return stacked([limit, limit])
 
 
-def _block_norms(x: Any, width: int, generator: Any) -> Any:
-    """sqrt(d_m) (||H_QV||, ||H_QO||, ||H_OV||) at one draw of the weights; the first two blocks have rank one."""
-    import torch
-
-    w_Q, w_K, w_V, w_O = torch.randn(4, width, 1, generator=generator, dtype=x.dtype, device=x.device)
-    tau_0, tau_1 = 1 / width, width**-0.5
-    mixed = [w_K.norm() * mixed_factor(x, w_Q, w_K, w_V, kept, tau_0, tau_1).norm() for kept in (w_O, w_V)]
-    entries = output_value_entries(x, w_Q, w_K, w_V, tau_0, tau_1)
-    return torch.stack([*mixed, entries.abs().max()]) * width**0.5
-
-
-QV_QO_NORM.part("sequence", lambda x, scale, generator: _block_norms(x, scale, generator)[:2])
+QV_QO_NORM.part("sequence", lambda x, scale, generator: block_norms_of_a_draw(x, scale, generator)[:2])
 QV_QO_NORM.mutant("sqrt(d_m) times the norm tends to 1", lambda value: value + 1)
 QV_QO_NORM.mutant("the second moment for the variance", lambda value, x: value + total(x * x) / x.shape[0])
 QV_QO_NORM.counterexample("tokens 0 and 2: both limits are sqrt 2, printed 0", x=[[0], [2]])
@@ -135,7 +142,7 @@ def block_limits(x: ScalarTokens) -> Any:
     return stacked([mixed, mixed, size])
 
 
-BLOCK_LIMITS.part("sequence", lambda x, scale, generator: _block_norms(x, scale, generator))
+BLOCK_LIMITS.part("sequence", lambda x, scale, generator: block_norms_of_a_draw(x, scale, generator))
 BLOCK_LIMITS.mutant("0 for H_QV and H_QO, as printed", "mixed -> size * 0")
 BLOCK_LIMITS.mutant("0 for H_OV, as printed", lambda value: stacked([value[0], value[1], value[2] * 0]))
 BLOCK_LIMITS.mutant("every ReLU active", "mixed -> mixed * sqrt(2)")

@@ -18,7 +18,7 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import value_crosses_ze
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Real, Setting, Shape
 
 Radius = Annotated[Any, Real(0.0625, 4.0)]
 Constant = Annotated[Any, Real(0.0625, 2.0)]
@@ -54,8 +54,10 @@ NTK = Setting(
     CONVERGENCE,
     "Section 4.3, NTK initialisation",
     assumptions=[
-        "NTK initialisation, tau_0 = 1/d_m, tau_1 = d_m^{-1/2}",
-        "f with the sum over tokens, at one sample X",
+        Definition(
+            "NTK initialisation, tau_0 = 1/d_m, tau_1 = d_m^{-1/2}; f with the sum over tokens, at one sample X",
+            by=network,
+        ),
         Assumption(
             "theta in B(theta^0, R) and ||W^0||_2 <= 3 sqrt(d_m) for the four weights, as Lemma 6 gives for d_m > d with"
             " probability at least 1 - 8 exp(-d_m / 2); then ||W||_2 <= (3 + R) sqrt(d_m)",
@@ -166,13 +168,25 @@ for claim in (THM_3, THM_3_NTK):
     )
 
 
+def lecun_network(X: Any, theta: Any) -> Any:
+    """f at one sample, shape (1, 1), with tau_0 = 1/d_m and tau_1 = 1."""
+    zero = X.sum() * 0
+    tau_0, tau_1 = zero + rational(1, theta.shape[0]), zero + 1
+    return outputs(X.reshape(1, *X.shape), **split(theta), tau_0=tau_0, tau_1=tau_1)
+
+
+def one_token_at_lecun(w_Q: Column, w_K: Column, w_V: Column, w_O: Column, A: Constant) -> dict[str, Any]:
+    return {"X": w_V[:1] * 0 + 1, "theta": joined(w_Q, w_K, w_V, w_O), "A": A}
+
+
 ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
     label="Theorem 3, for every initialisation of Table 1", name="Hessian norm under every initialisation",
     statement=r"""\text{Assumption 1, }\tau_0=d_m^{-1},\text{ any row of Table 1, } \theta^t\in B(\theta^0,R): \
         \text{with probability at least }1-8e^{-d_m/2}: \ \|H(\theta^t)\|_2 \le Ad_m^{-1/2},\ A\text{ independent of
         }d_m""",
     assumptions=[
-        "LeCun or He initialisation: tau_1 = 1; theta^t = theta^0, d = d_s = 1",
+        Definition("LeCun or He initialisation: tau_1 = 1; theta^t = theta^0", by=lecun_network),
+        Definition("d = d_s = 1", by=one_token_at_lecun),
         Assumption(
             "some value weight is positive, which fails with probability 2^{-d_m} < 1 - 8 exp(-d_m/2) from d_m = 5 on",
             positive=lambda theta: stacked([maximum(split(theta)["W_V"])]),
@@ -184,16 +198,7 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
         $\tau_1 = 1$. With $\tau_1 = d_m^{-1/2}$ the theorem holds (convergence.thm-3-ntk).""")  # fmt: skip
 
 
-def _lecun_network(X: Any, theta: Any) -> Any:
-    """f at one sample, shape (1, 1), with tau_0 = 1/d_m and tau_1 = 1."""
-    zero = X.sum() * 0
-    tau_0, tau_1 = zero + rational(1, theta.shape[0]), zero + 1
-    return outputs(X.reshape(1, *X.shape), **split(theta), tau_0=tau_0, tau_1=tau_1)
-
-
-@ANY_INITIALISATION.inputs
-def one_token_at_lecun(w_Q: Column, w_K: Column, w_V: Column, w_O: Column, A: Constant) -> dict[str, Any]:
-    return {"X": w_V[:1] * 0 + 1, "theta": joined(w_Q, w_K, w_V, w_O), "A": A}
+ANY_INITIALISATION.inputs(one_token_at_lecun)
 
 
 @ANY_INITIALISATION.formula
@@ -204,7 +209,7 @@ def bound_of_any_initialisation(theta: Theta, A: Constant) -> Any:
 
 @ANY_INITIALISATION.oracle
 def hessian_norm_of_lecun(X: Tokens, theta: Theta) -> Any:
-    return spectral_norm(hessian(_lecun_network, ("theta", "theta"))(X, theta) + X.sum() * 0)
+    return spectral_norm(hessian(lecun_network, ("theta", "theta"))(X, theta) + X.sum() * 0)
 
 
 ANY_INITIALISATION.mutant("A / d_m", "sqrt(theta.shape[0]) -> theta.shape[0]")

@@ -7,14 +7,14 @@ from typing import Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_d_3_hessian.hessian_blocks import covariance
-from theorems.convergence.part_d_3_hessian.softmax_slopes import Logits
+from theorems.convergence.part_d_3_hessian.softmax_slopes import BETA, Logits
 from verify.matrix import absolute, frobenius_norm, maximum, rational, softmax, spectral_norm, sqrt, total
-from verify.vocabulary import AtMost, Claim
+from verify.vocabulary import AtMost, Claim, Definition
 
 DIAG_BOUND = Claim(CONVERGENCE, "convergence.diag-bound", label="D.3, after the H_QV bound",
     statement=r"""(\min_j(\beta_i^{(j)})+\| \beta_i\|_2^2)^2\le\|\mathrm{diag}( \beta_i)-\beta_i\beta_i^\top\|_2^2\le(
         \max_j( \beta_i^{(j)})+\|\beta_i\|_2^2)^2=\mathcal O(1)""",
-    name="norm of the softmax covariance", assumptions=["beta_i = Softmax(u)^T"], relation=AtMost(),
+    name="norm of the softmax covariance", assumptions=[BETA], relation=AtMost(),
     sizes={"d_s": (1, 5)}, expects="refuted", severity="error", correction="convergence.diag-bound-interlacing",
     note=r"""The lower bound adds where Weyl's inequality subtracts. It fails for equal weights of any number, and for
         one token, where the matrix is 0. Nor is $(\min \beta - \|\beta\|^2)^2$ right: it is 1 for a weight of 1, where
@@ -54,7 +54,9 @@ INTERLACING = Claim(CONVERGENCE, "convergence.diag-bound-interlacing",
     label="D.3, the norm of diag(beta) - beta beta^T between the two largest weights",
     statement=r"""\beta_{(2)}\le\|\mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\beta_{(1)},\quad
         \beta_{(1)}-\|\beta\|_2^2\le\| \mathrm{diag}(\beta)-\beta\beta^\top\|_2\le\tfrac12""",
-    assumptions=["beta = Softmax(u)^T, with largest entries beta_(1) >= beta_(2), and beta_(2) = 0 for one token"],
+    assumptions=[
+        Definition("beta = Softmax(u)^T, with largest entries beta_(1) >= beta_(2), and beta_(2) = 0 for one token", by=softmax)
+    ],
     name="norm of the softmax covariance, corrected", relation=AtMost(), sizes={"d_s": (1, 5)},
     corrects="convergence.diag-bound", of_project=True,
     note=r"""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third

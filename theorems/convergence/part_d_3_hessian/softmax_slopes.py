@@ -10,20 +10,21 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_d_3_hessian.hessian_blocks import (
-    ScalarTokens, covariance, covariance_slope, opposite_tokens, slope_as_printed,
+    GAMMA_AS_A_MATRIX, ScalarTokens, covariance, covariance_slope, opposite_tokens, slope_as_printed,
 )  # fmt: skip
 from verify.matrix import absolute, diag, frobenius_norm, hadamard, maximum, softmax, spectral_norm, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real, Setting, Shape
 
 Logits = Annotated[Any, Shape("1", "d_s", role="query")]
+BETA = Definition("beta_i = Softmax(u)^T", by=softmax)
 
 
 GAMMA = Claim(CONVERGENCE, "convergence.gamma-def", label="D.3, definition of Gamma_i",
     statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
         x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x""",
-    assumptions=["beta_i = Softmax(u)^T", "Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}"],
+    assumptions=[BETA, Definition("Gamma_i is what stands for d(diag(beta_i) - beta_i beta_i^T)/ds in H_{Q,Q}", by=jacobian)],
     name="derivative of the softmax covariance", relation=Equal(), sizes={"d_s": (1, 4)}, expects="refuted",
     severity="slip", correction="convergence.gamma-def-matrix",
     note=r"""The third term is a column, of degree two in $x$ beside terms of degree one; a matrix only without its last
@@ -69,7 +70,7 @@ GAMMA_MATRIX = Claim(CONVERGENCE, "convergence.gamma-def-matrix", label="D.3, Ga
     statement=r"""\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top
         x)-(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)x
         \beta_i^\top-\beta_ix^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)""",
-    assumptions=["beta_i = Softmax(u)^T", "the derivative of diag(beta) - beta beta^T along u' = x"],
+    assumptions=[BETA, Definition("the derivative of diag(beta) - beta beta^T along u' = x", by=jacobian)],
     name="derivative of the softmax covariance, corrected", relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)},
     exact=True, corrects="convergence.gamma-def", of_project=True)  # fmt: skip
 
@@ -88,7 +89,7 @@ GAMMA_MATRIX.mutant("third term missing", lambda value, x, u: value + _second_te
 
 THIRD_MOMENT = Claim(CONVERGENCE, "convergence.gamma-third-moment", label="D.3, x^T Gamma_i x",
     statement=r"x^\top\Gamma_ix=\sum_k\beta_i^{(k)}(x^{(k)}-x^\top\beta_i)^3",
-    name="third central moment of the tokens", assumptions=["Gamma_i with its third term as a matrix"],
+    name="third central moment of the tokens", assumptions=[GAMMA_AS_A_MATRIX],
     relation=Equal(), all_sizes=True, sizes={"d_s": (1, 5)}, exact=True, of_project=True,
     note=r"""The third central moment of the tokens under $\beta_i$. It has either sign, and vanishes for two tokens of
         equal weight; its size is at most $(\max x - \min x)^3 / (6 \sqrt{3})$, attained by two tokens with weights $(1
@@ -120,7 +121,14 @@ def _smallest_bound(x: ScalarTokens, u: Logits) -> dict[str, Any]:
 SOFTMAX = Setting(
     CONVERGENCE,
     "Appendix D.3, Eq. (74)",
-    assumptions=["x in R^{d_s}", "||x||_2 <= sqrt(d_s) C_x (Assumption 1)", "beta_i = Softmax(u)^T"],
+    assumptions=[
+        Construction("x in R^{d_s}", shapes={"x": ("d_s", "1")}),
+        Assumption(
+            "||x||_2 <= sqrt(d_s) C_x (Assumption 1)",
+            nonnegative=lambda x, C_x: sqrt(x.shape[0]) * C_x - frobenius_norm(x),
+        ),
+        BETA,
+    ],
     sizes={"d_s": (1, 4)},
     inputs=_smallest_bound,
     special_domains={"opposite tokens": opposite_tokens},

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.settings import Width
+from theorems.convergence.settings import Width, drawn
 from verify.arithmetics import is_tensor
 from verify.matrix import exp, rational
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import AtMost, Claim, FollowsLaw, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
@@ -20,7 +20,8 @@ Amount = Annotated[Any, Real(0.0, 8.0)]
 LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20", name="norm of weights in a ball",
     statement=r"""w\in\mathbb R^{d_m}\text{ iid }\mathcal N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{with
         probability at least }1-2\exp(-d_m/2):\ \|\tilde w\|_2\le R+3\sqrt{d_m}""",
-    assumptions=["entries of w independent standard normal", "R >= 0", "for all w~ in the ball at once"],
+    assumptions=["entries of w independent standard normal", Assumption("R >= 0", nonnegative=lambda R: R),
+        "for all w~ in the ball at once"],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
     note=r"""Tested at the $\tilde w$ of the ball that is farthest from 0, $w (1 + R/\|w\|)$. Far from tight: the exact
@@ -52,6 +53,51 @@ def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: 
 LEMMA_20.mutant("R dropped", "R -> 0")
 LEMMA_20.mutant("sqrt(d_m) without the 3", "3 -> 1")
 LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R, 3 * math.sqrt(d_m))")
+
+
+FOUR = Claim(CONVERGENCE, "convergence.d3-four-norms", label="D.3, the norms of the four weights",
+    statement=r"""\text{According to initialization of }w_O,w_V,w_Q,w_K\text{ and Lemma 20, with probability at least
+        }1-8e^{-d_m/2}\text{, we have }\|w_V\|_2\le3\sqrt{\eta_Vd_m}+R,\ \|w_O\|_2\le3\sqrt{\eta_Od_m}+R,\
+        \|w_Q\|_2\le3\sqrt{\eta_Qd_m}+R,\ \|w_K\|_2\le3\sqrt{\eta_Kd_m}+R""",
+    name="norms of all four weights in a ball", relation=FollowsLaw(samples=4000, instances=4), sizes={"d_m": (5, 12)},
+    assumptions=[
+        Definition("the four weights at distance R at most from independent centred Gaussian ones of variances eta; tested at the "
+                   "farthest points of the ball, with the variances 1, 2, 1/4, 1/d_m", by=at_most_probability),
+    ],
+    uses=("convergence.lemma-20",),
+    note="""Four events of Lemma 20, each failing with probability at most 2 exp(-d_m/2). For d_m <= 4 the stated probability is
+        not positive.""",
+)  # fmt: skip
+
+
+@FOUR.formula
+def norms_of_four_weights(d_m: Width, R: Radius, eta: float) -> tuple[float, float]:
+    """3 sqrt(eta d_m) + R, and the probability 8 exp(-d_m/2) that one of the four is larger (Appendix D.3)."""
+    return 3 * math.sqrt(eta * d_m) + R, 8 * math.exp(-d_m / 2)
+
+
+@FOUR.part("laws")
+def one_of_four_leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: Radius) -> list[LawTest]:
+    """How often one of the four farthest points exceeds its bound."""
+    import torch
+
+    tests = []
+    for width, radius in dict.fromkeys([(d_m, float(R)), (5, 0.0), (12, 0.5)]):
+        failed = torch.zeros(samples, dtype=torch.bool, device=generator.device)
+        for eta in (1.0, 2.0, 0.25, 1 / width):
+            w = torch.randn(
+                samples, width, generator=generator, device=generator.device, dtype=torch.float64
+            ) * math.sqrt(eta)
+            bound, probability = formula(width, radius, eta)
+            failed |= (w * (1 + radius / w.norm(dim=1, keepdim=True))).norm(dim=1) > bound
+        tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), samples, probability))
+    return tests
+
+
+FOUR.inputs(drawn(d_m=Width, R=Radius))
+FOUR.mutant("R dropped", "R -> 0")
+FOUR.mutant("without the 3", "3 * math.sqrt(eta * d_m) -> math.sqrt(eta * d_m)")
+FOUR.mutant("without eta", "eta * d_m -> d_m / 16")
 
 
 TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",

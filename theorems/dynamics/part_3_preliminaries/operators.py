@@ -12,9 +12,9 @@ from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, normalisation,
     projection, rms_norm, unit_rows,
 )  # fmt: skip
-from theorems.dynamics.settings import NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, heads_fit, rows_of_rational_norm
-from verify.matrix import added, concatenate, each, eye, mapped, parts, rational, row_norms, row_sums, sqrt
-from verify.vocabulary import Claim, Equal, HasStructure, Setting
+from theorems.dynamics.settings import HEADS_FIT, NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, rows_of_rational_norm
+from verify.matrix import added, concatenate, each, eye, mapped, parts, rational, row_norms, row_sums, softmax, sqrt
+from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, HasStructure, Setting
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
@@ -22,11 +22,12 @@ CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2)
         \quad \operatorname{SA}_h(X):=\operatorname{softmax}(\beta XW_h^QW_h^{K\top}X^\top)XW_h^V;\quad \text{in terms
         of } W_h^O:\ \operatorname{MSA}(X)=\sum_{h=1}^H \operatorname{SA}_h(X)\,W_h^O""",
     assumptions=[
-        "D_H = D/H; softmax acts on rows",
-        "W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))",
+        HEADS_FIT,
+        Convention("softmax acts on rows", by=softmax),
+        Definition("W_h^O is the h-th block of D_H rows of W^O (implicit in Eqs. (15) and (19))", by=parts),
     ],
     name="multi-head attention, heads concatenated or summed", relation=Equal(), all_sizes=True,
-    sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, where=heads_fit, exact=True)  # fmt: skip
+    sizes={"S": (1, 3), "D": (1, 6), "H": (1, 3)}, exact=True)  # fmt: skip
 
 
 @CONCATENATED_HEADS.formula
@@ -108,7 +109,10 @@ RMS_NORM = Claim(GAIN_AND_ROWS, "dynamics.eq-6-rmsnorm", label="Eq. (6) and text
         D}\text{ as'': }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma)\Pi(Y)_{[i,:]};\ \text{it
         ``rescales each token to have unit norm and applies element-wise scaling using the learned parameter }
         \gamma\text{, while }\Pi\text{ can be interpretted as the special case with }\gamma=\mathbf 1\text{''}""",
-    assumptions=[r"gamma \in R^D trainable; Y \in R^{S x D}", NO_ZERO_ROW],
+    assumptions=[
+        Construction(r"\gamma \in R^D, Y \in R^{S x D}", shapes={"Y": ("S", "D"), "gamma": ("D",)}),
+        NO_ZERO_ROW,
+    ],
     name="RMSNorm as gain times unit norm", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-6-root-mean-square",
     consequence=r"""Bounds and gains of the paper do not carry over to the RMSNorm of common libraries without the

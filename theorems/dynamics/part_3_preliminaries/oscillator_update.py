@@ -11,7 +11,7 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.part_c_details.oscillators import (
     oscillator_normalisation, oscillator_omega, oscillator_projection,
 )  # fmt: skip
-from theorems.dynamics.settings import Step, Width, heads_fit
+from theorems.dynamics.settings import HEADS_FIT, Step, Width
 from verify.matrix import concatenate, mapped, parts_of_width, row_sums
 from verify.vocabulary import Assumption, Claim, HasStructure, Setting, Shape
 from verify.vocabulary.hypotheses import skew_blocks, unit_parts
@@ -22,6 +22,7 @@ Rotations = Annotated[Any, Shape("D", "N")]
 UNIT_OSCILLATORS = Assumption(
     r"\|\tilde X_{i,j}\| = 1 for every oscillator", zero=lambda X, N: row_sums(X.reshape(-1, N) * X.reshape(-1, N)) - 1
 )
+WHOLE_OSCILLATORS = Assumption("N divides D", sizes=lambda sizes: sizes["D"] % sizes["N"] == 0)
 ANTISYMMETRIC_BLOCKS = Assumption(
     r"every \Omega_j is anti-symmetric",
     zero=lambda Omega, N: concatenate(mapped(lambda block: block + block.T, blocks_of(Omega, N)), axis=0),
@@ -52,9 +53,8 @@ def unit_oscillators(
 AKORN = Setting(
     DYNAMICS,
     "Section 3, AKOrN",
-    assumptions=[UNIT_OSCILLATORS, ANTISYMMETRIC_BLOCKS, "N divides D; H divides D"],
+    assumptions=[UNIT_OSCILLATORS, ANTISYMMETRIC_BLOCKS, HEADS_FIT, WHOLE_OSCILLATORS],
     sizes={"S": (1, 3), "D": (1, 6), "N": (1, 3), "H": (1, 2)},
-    where=lambda sizes: sizes["D"] % sizes["N"] == 0 and heads_fit(sizes),
     inputs=unit_oscillators,
     hypotheses=(
         unit_parts("X", "N", stated=UNIT_OSCILLATORS.text), skew_blocks("Omega", stated=ANTISYMMETRIC_BLOCKS.text),
@@ -103,10 +103,10 @@ EQ_7.mutant("whole tokens projected",
 EQ_8 = Claim(AKORN, "dynamics.eq-8-unit-oscillators", label="Eqs. (7)-(8),(97)",
     statement=r"""X^{(t+1)}=\Pi^{(osc)}(X^{(t)}+\eta\Delta X^{(t)}),\quad \|\tilde X^{(t+1)}_{i,j}\|=1\ \text{for every
         oscillator}""",
-    assumptions=["eta of either sign"],
     name="AKOrN update keeps oscillators at unit norm", relation=HasStructure(), all_sizes=True,
     uses=("dynamics.eq-7-omega", "dynamics.eq-97"),
-    note=r"""Before $\Pi$ the squared norm is $1 + \eta^2 \|\Delta\|^2$ by Pythagoras, so that $\Pi$ is always defined.
+    note=r"""Before $\Pi$ the squared norm is $1 + \eta^2 \|\Delta\|^2$ by Pythagoras, so that $\Pi$ is always defined,
+        for $\eta$ of either sign.
         Tokens have norm $\sqrt{D/N}$, not 1.""")  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from theorems.dynamics.settings import (
 )  # fmt: skip
 from verify.matrix import block_diag, concatenate, eigenvalues, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Reading, Shape
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 PlanarTokens = Annotated[Any, Shape("S", "2")]
@@ -37,7 +37,7 @@ SPHERE_INVARIANT = Claim(SPHERE, "dynamics.eq-3-sphere",
     label="Eq. (3), text 'restricting updates to the tangent space of the sphere'",
     statement=r"""\dot X=\operatorname{Proj}_X\left(\operatorname{softmax}(\beta XW^QW^{K\top}X^\top)XW^V\right)\text{,
         ``restricting updates to the tangent space of the sphere'': }\frac{d}{dt}\|X_{[i,:]}\|^2=0""",
-    assumptions=["continuous time"],
+    assumptions=[Definition("continuous time: dX/dt is the right-hand side of (3)", by=flow)],
     name="continuous self-attention stays on the sphere", relation=HasStructure(), sizes={"S": (1, 4), "D": (1, 4)},
     exact=True, uses=("dynamics.eq-5-operators",), all_sizes=True,
     hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),))  # fmt: skip
@@ -63,7 +63,7 @@ CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) 
     statement=r"""W^QW^{K\top}=W^V=W^{V\top}\;\text{or}\;W^Q=W^K=W^V=I_D;\ \text{``Under these conditions, the SA update
         can decrease an energy function'': }\frac{d}{dt}\Big(-\sum_{i,j}\exp(\beta X_{[i,:]}^\top
         W^QW^{K\top}X_{[j,:]})\Big)\le 0\text{ along (3)}""",
-    assumptions=["W^V = W^Q W^{K T}; any head dimension D_H"],
+    assumptions=[Definition("W^V = W^Q W^{K T} in (3)", by=flow)],
     name="energy of symmetric self-attention falls", relation=AtMost(signed=True), uses=("dynamics.prop-4.1-rate",),
     note=r"""With the softmax of Eq. (3) and with the unnormalised one. The second condition is the first with $W^Q =
         W^K = I$. For each token the loss is $2\beta Z_i\|P_i\Delta_i\|^2$, or $2\beta Z_i^2\|P_i\Delta_i\|^2$ without
@@ -108,7 +108,8 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
     statement=r"""\text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby
         ensuring the Lyapunov stability''}""",
     assumptions=[
-        "W^Q = W^K = W^V = I, D = 2",
+        Definition("W^Q = W^K = W^V = I in (3)", by=flow),
+        Construction("D = 2", shapes={"X": ("S", "2")}),
         Assumption("X is a rest point of (3)", zero=lambda X, beta: flow(X, eye(2), eye(2), eye(2), beta)),
     ],
     name="falling energy and Lyapunov stability of rest points",
@@ -158,7 +159,7 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
         A=W^QW^{K\top}=A^\top=W^V\ \Rightarrow\ \frac{dX_{[i,:]}}{dt}=-\frac1{2\beta Z_i}\big(I_D-X_{[i,:]}X_{[i,:]}^\top
         \big)\frac{\partial E_{\text{single}}}{\partial X_{[i,:]}}\text{ along (3)},\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
-    assumptions=["A = W^Q W^{K T} = W^V, any head dimension D_H"],
+    assumptions=[Definition("A = W^Q W^{K T} = W^V in (3)", by=flow)],
     name="Lyapunov stability of local energy minima", relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,),
     exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
     note=r"""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres,
@@ -195,9 +196,9 @@ CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consens
     assumptions=[
         Assumption("u is a unit vector", zero=lambda u: row_sums(u * u) - 1),
         Assumption(r"\langle u, X_i \rangle \ge 0", nonnegative=lambda X, u: X @ u.T),
-        "W^V = I, any W^Q and W^K",
+        Definition("W^V = I in (3), any W^Q and W^K", by=flow),
     ],
-    name="spherical caps keep their tokens", relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4)},
+    name="spherical caps keep their tokens", relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (1, 4)},
     of_project=True,
     note=r"""At the token nearest to the rim of the cap the right-hand side vanishes, so no token leaves. As the cap
         shrinks, this is Lyapunov stability of $X = \mathbf 1 u^\top$. Proof: $d\langle u,x_i\rangle/dt = \langle

@@ -18,7 +18,7 @@ from theorems.dynamics.settings import POSITIVE_BETA, Factor
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Setting, Shape
 from verify.vocabulary.hypotheses import orthonormal_columns, symmetric
 
 SharedBasis = Annotated[Any, Shape("D", "D")]
@@ -33,6 +33,9 @@ def whole_blocks(sizes: Mapping[str, int]) -> bool:
     return bool(sizes["D"] % (2 * sizes["H"]) == 0)
 
 
+WHOLE_BLOCKS = Assumption("2 H divides D", sizes=whole_blocks)
+
+
 def orthonormal_heads(X: Tokens, G: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, and U = [U_11, U_21, ..., U_1H, U_2H] (D, D), the Cayley transform of G."""
     return {"X": X, "U": orthogonal_matrix(G), "beta": beta, "H": H}
@@ -41,31 +44,6 @@ def orthonormal_heads(X: Tokens, G: SharedBasis, beta: Beta, H: Heads) -> dict[s
 def orthonormal_heads_and_keys(X: Tokens, G: SharedBasis, K: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, U and the keys Q orthogonal."""
     return {**orthonormal_heads(X, G, beta, H), "Q": orthogonal_matrix(K)}
-
-
-MULTI_HEAD_ATTENTION = Setting(
-    DYNAMICS,
-    "Section 4, Proposition 4.2",
-    assumptions=[
-        ORTHONORMAL_BLOCKS,
-        POSITIVE_BETA,
-        r"A_h = W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, U_{1(2),h} \in R^{D x D/(2H)}; no constraint on the tokens",
-    ],
-    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)},
-    where=whole_blocks,
-    inputs=orthonormal_heads,
-)
-
-
-#: The condition (13) as it is printed, on the values too.
-PRINTED_VALUES = MULTI_HEAD_ATTENTION.extended(
-    assumptions=[
-        r"D_H = D, without which the summands of W_h^V have different shapes; W_h^Q = A_hQ and W_h^K = Q with one orthogonal"
-        r" Q, so that W_h^QW_h^{K\top} = A_h",
-        Assumption("Q is orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[0])),
-    ],
-    inputs=orthonormal_heads_and_keys,
-)
 
 
 def pairs_of_blocks(U: Any, H: int) -> tuple[list[Any], list[Any]]:
@@ -77,6 +55,42 @@ def pairs_of_blocks(U: Any, H: int) -> tuple[list[Any], list[Any]]:
 def products(U: Any, H: int) -> list[Any]:
     """A_h = U_1h U_2h^T for h = 1, ..., H, each of shape (D, D)."""
     return mapped(lambda first, second: first @ second.T, *pairs_of_blocks(U, H))
+
+
+def printed_head_values(products: list[Any], Q: Any) -> list[Any]:
+    """W_h^V = (W_h^Q^T W_h^K + W_h^Q W_h^K^T)/2 for W_h^Q = A_h Q and W_h^K = Q, each of shape (D, D) (Eqs. (13), (47))."""
+    return [printed_values(A @ Q, Q) for A in products]
+
+
+MULTI_HEAD_ATTENTION = Setting(
+    DYNAMICS,
+    "Section 4, Proposition 4.2",
+    assumptions=[
+        ORTHONORMAL_BLOCKS,
+        POSITIVE_BETA,
+        WHOLE_BLOCKS,
+        Definition(
+            r"A_h = W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, U_{1(2),h} \in R^{D x D/(2H)}; no constraint on the tokens",
+            by=products,
+        ),
+    ],
+    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)},
+    inputs=orthonormal_heads,
+)
+
+
+#: The condition (13) as it is printed, on the values too.
+PRINTED_VALUES = MULTI_HEAD_ATTENTION.extended(
+    assumptions=[
+        Definition(
+            r"D_H = D, without which the summands of W_h^V have different shapes; W_h^Q = A_hQ and W_h^K = Q with one"
+            r" orthogonal Q, so that W_h^QW_h^{K\top} = A_h",
+            by=printed_head_values,
+        ),
+        Assumption("Q is orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[0])),
+    ],
+    inputs=orthonormal_heads_and_keys,
+)
 
 
 def two_tokens_one_head() -> dict[str, Any]:
@@ -103,11 +117,6 @@ def head_outputs(X: Any, products: list[Any], values: list[Any], beta: Any) -> l
 def symmetric_parts(products: list[Any]) -> list[Any]:
     """W_h^V = (A_h^T + A_h)/2, each of shape (D, D)."""
     return mapped(lambda A: symmetrised_values(A, eye(A.shape[0])), products)
-
-
-def printed_head_values(products: list[Any], Q: Any) -> list[Any]:
-    """W_h^V = (W_h^Q^T W_h^K + W_h^Q W_h^K^T)/2 for W_h^Q = A_h Q and W_h^K = Q, each of shape (D, D) (Eqs. (13), (47))."""
-    return [printed_values(A @ Q, Q) for A in products]
 
 
 def multi_head_rate(X: Any, products: list[Any], values: list[Any], beta: Any) -> Any:
@@ -149,8 +158,9 @@ PROPOSITION_42 = Claim(PRINTED_VALUES, "dynamics.prop-4.2",
     expects="refuted", severity="error", correction="dynamics.prop-4.2-symmetric",
     presumes=("dynamics.eq-13-form", "dynamics.eq-13-orthogonality"),
     proof=(
-        "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-53-54", "dynamics.eq-54-56",
-        "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66",
+        "dynamics.eq-48", "dynamics.eq-49", "dynamics.eq-52", "dynamics.eq-52-53", "dynamics.eq-53",
+        "dynamics.eq-53-54", "dynamics.eq-54-56", "dynamics.eq-56", "dynamics.eq-58-59", "dynamics.eq-66-thus",
+        "dynamics.eq-66",
     ),
     consequence="""The energy of several heads can grow under the condition (13), which no symmetric head meets; use
         symmetric heads $A_h = W_h^V$ with $A_hA_{h'} = O$ (dynamics.prop-4.2-symmetric), or equal ones
@@ -184,10 +194,25 @@ PROPOSITION_42.mutant("W_h^V = A_h", "printed_head_values(A, Q) -> A")
 PROPOSITION_42.mutant("sign of W_h^V", "printed_head_values(A, Q) -> [-V for V in printed_head_values(A, Q)]")
 
 
-SYMMETRIC_HEADS: list[str | Assumption] = [
+def symmetric_products(U: Any, H: int) -> list[Any]:
+    """A_h = U_1h U_1h^T - U_2h U_2h^T, each of shape (D, D): symmetric, indefinite, with A_h A_h' = 0."""
+    return mapped(lambda first, second: first @ first.T - second @ second.T, *pairs_of_blocks(U, H))
+
+
+def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
+    """A_h = U_h N_h U_h^T, each of shape (D, D): symmetric where N is, with A_h A_h' = 0; of any rank up to D/H."""
+    bases, rows = parts(U, H, 1), parts(N, H, 0)
+    return each(H, lambda h: bases[h] @ parts(rows[h], H, 1)[h] @ bases[h].T)
+
+
+SYMMETRIC_HEADS = [
     ORTHONORMAL_BLOCKS,
     POSITIVE_BETA,
-    r"A_h = W_h^V = U_{1,h}U_{1,h}^\top - U_{2,h}U_{2,h}^\top: symmetric heads with A_h A_{h'} = O for h \ne h'",
+    WHOLE_BLOCKS,
+    Definition(
+        r"A_h = W_h^V = U_{1,h}U_{1,h}^\top - U_{2,h}U_{2,h}^\top: symmetric heads with A_h A_{h'} = O for h \ne h'",
+        by=symmetric_products,
+    ),
 ]
 
 
@@ -202,12 +227,15 @@ ORTHOGONAL_HEADS = Setting(
     assumptions=[
         ORTHONORMAL_BLOCKS,
         POSITIVE_BETA,
-        r"A_h = W_h^V = U_hN_hU_h^\top with U_h = [U_{1,h}, U_{2,h}], the blocks N_h of D/H rows of the symmetric N on its"
-        r" diagonal: symmetric heads of any eigenvalues with A_h A_{h'} = O for h \ne h'",
+        WHOLE_BLOCKS,
+        Definition(
+            r"A_h = W_h^V = U_hN_hU_h^\top with U_h = [U_{1,h}, U_{2,h}], the blocks N_h of D/H rows of the symmetric N on its"
+            r" diagonal: symmetric heads of any eigenvalues with A_h A_{h'} = O for h \ne h'",
+            by=orthogonal_products,
+        ),
         Assumption("N is symmetric", zero=lambda N: N - N.T),
     ],
     sizes=MULTI_HEAD_ATTENTION.sizes,
-    where=whole_blocks,
     inputs=heads_of_any_eigenvalues,
 )
 
@@ -218,17 +246,6 @@ PROPOSITION_42_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.prop-4.2-symmetric"
         XA_hX^\top)XW_h^V\text{ when }A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ (h\ne h')""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.prop-4.2", proof=("dynamics.eq-56-symmetric",),
 )  # fmt: skip
-
-
-def symmetric_products(U: Any, H: int) -> list[Any]:
-    """A_h = U_1h U_1h^T - U_2h U_2h^T, each of shape (D, D): symmetric, indefinite, with A_h A_h' = 0."""
-    return mapped(lambda first, second: first @ first.T - second @ second.T, *pairs_of_blocks(U, H))
-
-
-def orthogonal_products(U: Any, N: Any, H: int) -> list[Any]:
-    """A_h = U_h N_h U_h^T, each of shape (D, D): symmetric where N is, with A_h A_h' = 0; of any rank up to D/H."""
-    bases, rows = parts(U, H, 1), parts(N, H, 0)
-    return each(H, lambda h: bases[h] @ parts(rows[h], H, 1)[h] @ bases[h].T)
 
 
 @PROPOSITION_42_SYMMETRIC.formula
@@ -256,13 +273,16 @@ PROPOSITION_42_SYMMETRIC.mutant("symmetric heads that are not orthogonal",
 PROPOSITION_42_SYMMETRIC.mutant("W_h^V the identity", "values -> [eye(U.shape[0])] * H")
 
 
+WIDTH_OF_A_HEAD = Assumption("D_H = D/H", sizes=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"])
+
+
 # -- the condition (13) ------------------------------------------------------------------------------------------------
 
 EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condition",
     statement=r"W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2\ \text{with the shapes needed by}\ dX/dt=\sum_hSA_h(X)",
-    assumptions=[r"W_h^Q, W_h^K, W_h^V \in R^{D x D_H}, D_H = D/H, H \ge 1"],
+    assumptions=[WIDTH_OF_A_HEAD, Construction(r"W_h^Q, W_h^K \in R^{D x D_H}", shapes={"W_Q": ("D", "D_H"), "W_K": ("D", "D_H")})],
     name="shapes in the multi-head weight condition", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
-    where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"], expects="refuted", severity="slip",
+    expects="refuted", severity="slip",
     correction="dynamics.eq-13-symmetrised",
     note=r"""Shapes, not values. Already for $H = 2$ the summands do not add up. With $W_h^K W_h^{Q\top}$ for
         $W_h^{Q\top}W_h^K$ they do, and $W_h^V$ is $D \times D$, as $\sum_h SA_h(X)$ needs, though not $D \times D_H$.
@@ -295,9 +315,9 @@ EQ_13_FORM.mutant("second summand W^{K T} W^Q", "W_Q @ W_K.T -> W_K.T @ W_Q")
 EQ_13_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-13-symmetrised", label="Eq. (13) with W^K W^{Q T}",
     statement=r"W_h^V=(W_h^QW_h^{K\top}+W_h^KW_h^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric, so that}"
     r"\ SA_h(X)\in\mathbb R^{S\times D}",
-    assumptions=[r"W_h^Q, W_h^K \in R^{D x D_H}, D_H = D/H, H \ge 1"],
+    assumptions=[WIDTH_OF_A_HEAD, Construction(r"W_h^Q, W_h^K \in R^{D x D_H}", shapes={"W_Q": ("D", "D_H"), "W_K": ("D", "D_H")})],
     name="multi-head weight condition, symmetrised", relation=HasStructure(), all_sizes=True,
-    sizes={"D": (2, 4), "D_H": (1, 4), "H": (1, 4)}, where=lambda sizes: sizes["D"] == sizes["D_H"] * sizes["H"],
+    sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
     exact=True, of_project=True, corrects="dynamics.eq-13-form")  # fmt: skip
 
 
@@ -322,9 +342,9 @@ EQ_13_SYMMETRISED.mutant("minus between the summands", lambda W_Q, W_K: W_Q @ W_
 EQ_13_ORTHOGONALITY = Claim(DYNAMICS, "dynamics.eq-13-orthogonality", label="Eq. (13), orthogonality condition",
     statement=r"""U_{k,h}\in\mathbb R^{D\times D/(2H)},\ U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I_{D/(2H)}\
         \text{is satisfiable: the }2H\text{ blocks form an orthonormal basis of }\mathbb R^D""",
-    assumptions=["2 H divides D"],
+    assumptions=[WHOLE_BLOCKS],
     name="orthonormal blocks of the heads exist", relation=HasStructure(), all_sizes=True,
-    sizes={"D": (2, 4), "H": (1, 2)}, where=whole_blocks, exact=True,
+    sizes={"D": (2, 4), "H": (1, 2)}, exact=True,
     note=r"""The Cayley transform of any matrix has such blocks. Then $A_h^2 = O$ and $A_h \ne O$, so that no $A_h$ is
         symmetric.""")  # fmt: skip
 
@@ -403,8 +423,7 @@ MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
         change when the step is halved}""",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
     name="multi-head energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
-    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, where=whole_blocks, of_project=True,
-    uses=("dynamics.prop-4.2-symmetric",))  # fmt: skip
+    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, of_project=True, uses=("dynamics.prop-4.2-symmetric",))  # fmt: skip
 MULTI_HEAD.inputs(orthonormal_heads)
 
 

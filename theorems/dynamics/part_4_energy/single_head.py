@@ -12,22 +12,25 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy_rate_terms, projection,
+    Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy_rate_terms, flow, projection,
 )  # fmt: skip
 from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Factor, on_the_sphere
 from verify.matrix import exp, eye, rational, row_sums, total, zeros
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure
+from verify.vocabulary import AtMost, Claim, Construction, Definition, Equal, HasStructure
 
 PROPOSITION_41 = Claim(ENERGY, "dynamics.prop-4.1", label="Proposition 4.1 (Eqs. (10)-(11), restated (30)-(31))",
     statement=r"""E_{\text{single}}(X):=-\sum_{i,j}\exp\left(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]}\right)\text{ is
         monotonically decreasing as }dE_{\text{single}}(X)/dt\le 0\text{ along (3) under the condition
         }W^V=(W^{Q\top}W^K+W^QW^{K\top})/2.""",
     assumptions=[
-        "single-head self-attention with projection (3), continuous time",
-        "D_H = D, without which the two summands of the condition have different shapes",
-        r"W^Q W^{K\top} can be asymmetric (text after Proposition 4.2)",
+        Definition("single-head self-attention with projection (3), continuous time", by=flow),
+        Construction(
+            r"D_H = D, without which the two summands of the condition have different shapes; W^Q W^{K\top} of any kind, which"
+            r" 'can be asymmetric' (text after Proposition 4.2)",
+            shapes={"W_Q": ("D", "D"), "W_K": ("D", "D")},
+        ),
     ],
     name="energy of single-head attention, asymmetric weights",
     relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
@@ -90,8 +93,8 @@ SYMMETRIC_ENERGY = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-symmetric",
     statement=r"""E_{\text{single}}(X)=-\sum_{i,j}\exp(\beta X_{[i,:]}^\top W^QW^{K\top}X_{[j,:]})\text{ has
         }\frac{dE_{\text{single}}(X)}{dt}\le 0\text{ along (3), }\dot X=\operatorname{Proj}_X(\operatorname{softmax}(
         \beta XW^QW^{K\top}X^\top)XW^V)\text{, when }W^QW^{K\top}=W^KW^{Q\top}=W^V""",
-    assumptions=["any head dimension D_H"],
-    relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (2, 4), "D_H": (1, 4)}, of_project=True,
+    assumptions=[Definition("W^V = W^Q W^{K T} in (3)", by=flow)],
+    relation=AtMost(signed=True), sizes={"S": (1, 4), "D": (1, 4), "D_H": (1, 4)}, of_project=True,
     corrects="dynamics.prop-4.1", proof=("dynamics.prop-4.1-rate",),
     note=r"""This is the first alternative of Eq. (4): no relaxation of the symmetry is left. What has a falling energy
         for asymmetric $A = W^Q W^{K\top}$ is not (3) but two heads with the values $A$ and $A^\top$
@@ -115,7 +118,7 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-2\beta\sum_i
         Z_i\,\Delta_{[i,:]}^\top\big(I_D-X_{[i,:]}X_{[i,:]}^\top\big) \Delta_{[i,:]},\quad
         \Delta=\operatorname{softmax}(\beta XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
-    assumptions=["A = W^Q W^{K\\top} = W^V, any head dimension D_H"],
+    assumptions=[Definition(r"A = W^Q W^{K\top} = W^V in (3)", by=flow)],
     name="rate of the single-head energy, symmetric weights", relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,),
     exact=True, of_project=True, corrects="dynamics.eq-44",
     note=r"""Eq. (44) with its factor $\beta$ restored. Each summand is nonnegative for unit tokens, which proves the
@@ -169,7 +172,12 @@ def climbing_weights() -> dict[str, Any]:
 EQ_11 = Claim(DYNAMICS, "dynamics.eq-11-form", label="Eq. (11) and text 'W_V should remain symmetric'",
     statement=r"""W^V=(W^{Q\top}W^K+W^QW^{K\top})/2\ \text{is a well-defined symmetric matrix in }\mathbb R^{D\times D}\
         \text{for }W^Q,W^K\in\mathbb R^{D\times D_H}""",
-    assumptions=["D_H = D; for D_H < D the summands have the shapes D_H x D_H and D x D"],
+    assumptions=[
+        Construction(
+            "D_H = D; for D_H < D the summands have the shapes D_H x D_H and D x D",
+            shapes={"W_Q": ("D", "D"), "W_K": ("D", "D")},
+        ),
+    ],
     name="shapes in the single-head weight condition", relation=Equal(), sizes={"D": (2, 4)}, expects="refuted",
     severity="slip", correction="dynamics.eq-11-symmetrised",
     note=r"""$W^{Q\top}W^K$ stands for $W^K W^{Q\top}$, the transpose of the other summand: then both are $D \times D$,
@@ -201,7 +209,7 @@ EQ_11_SYMMETRISED = Claim(DYNAMICS, "dynamics.eq-11-symmetrised", label="Eq. (11
     statement=r"""W^V=(W^QW^{K\top}+W^KW^{Q\top})/2\in\mathbb R^{D\times D}\ \text{is symmetric for }W^Q,W^K\in\mathbb
         R^{D\times D_H}""",
     name="single-head weight condition, symmetrised", relation=HasStructure(), all_sizes=True,
-    sizes={"D": (2, 4), "D_H": (1, 4)}, exact=True, of_project=True, corrects="dynamics.eq-11-form")  # fmt: skip
+    sizes={"D": (1, 4), "D_H": (1, 4)}, exact=True, of_project=True, corrects="dynamics.eq-11-form")  # fmt: skip
 
 
 @EQ_11_SYMMETRISED.formula

@@ -16,14 +16,14 @@ from theorems.dynamics.definitions import Heads, Tokens, energy, flow, projectio
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import PlanarDirection, energy_loss
 from theorems.dynamics.part_4_energy.multi_head import (
-    ORTHONORMAL_BLOCKS, SharedBasis, multi_head_loss_of, multi_head_rate, products, symmetric_parts, whole_blocks,
+    ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, SharedBasis, multi_head_loss_of, multi_head_rate, products, symmetric_parts,
 )  # fmt: skip
 from theorems.dynamics.part_4_energy.single_head import climbing_weights, symmetrised_values
 from theorems.dynamics.settings import ENERGY, POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, InverseTemperature
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Real, Shape
 
 Corners = Annotated[Any, Shape("4", "2")]
 Asymmetry = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
@@ -37,7 +37,7 @@ QUARTER_TURN = Constant([[0, 1], [-1, 0]])
 SYMMETRIC_CONSTRAINT = Claim(DYNAMICS, "dynamics.sec-4-symmetric-constraint",
     label="Section 4, 'Extension of weight symmetry'", name="symmetric constraints on query-key products",
     statement=r"\text{``Symmetric SA imposes symmetric constraints on both }W^{Q\top}W^K\text{ and }W^V\text{''}",
-    assumptions=[SYMMETRIC, "W^Q W^{K T} = W^V, Eq. (4)"],
+    assumptions=[SYMMETRIC],
     relation=Equal(), sizes={"D": (2, 4), "D_H": (2, 4)}, expects="refuted", severity="slip",
     correction="dynamics.sec-4-symmetric-logits",
     note=r"""$W^{Q\top}W^K$ stands for $W^QW^{K\top}$, as in Eqs. (11), (13), (31) and (47). The former is $D_H \times
@@ -73,7 +73,6 @@ SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K
 SYMMETRIC_LOGITS = Claim(DYNAMICS, "dynamics.sec-4-symmetric-logits", label="Section 4 with W^Q W^{K T}",
     statement=r"""T-T^\top=X(W^QW^{K\top}-W^KW^{Q\top})X^\top\text{ for the logits }T=XW^QW^{K\top}X^\top:\text{ they are symmetric
         for all tokens exactly if }W^QW^{K\top}\text{ is, whatever }W^{Q\top}W^K""",
-    assumptions=["any head dimension D_H"],
     name="symmetric logits and values", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 3), "D": (1, 4), "D_H": (1, 4)},
     exact=True, of_project=True, corrects="dynamics.sec-4-symmetric-constraint",
@@ -104,17 +103,23 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
         ensure the existence of an energy function. Specifically, }W_QW_K^\top\text{ can be asymmetric, whereas
         }W_V\text{ should remain symmetric''}""",
     assumptions=[
-        "the energy functions are those of Propositions 4.1 and 4.2, which the sentence draws its conclusion from",
+        Definition("E_single of Proposition 4.1, along (3)", by=flow),
+        Definition("E_multi of Proposition 4.2, along the sum of the heads", by=multi_head_rate),
+        Definition(r"A_h = U_{1,h}U_{2,h}^\top", by=products),
+        WHOLE_BLOCKS,
         UNIT_TOKENS,
         ORTHONORMAL_BLOCKS,
         POSITIVE_BETA,
-        r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, and for every head; any head dimension",
-        "unit tokens X for the single head, free tokens Y for several heads",
+        Definition(r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, any head dimension", by=symmetrised_values),
+        Definition(r"W_h^V = (A_h + A_h^\top)/2 for every head", by=symmetric_parts),
+        Construction(
+            "free tokens Y for several heads, besides the unit tokens X of the single one", shapes={"Y": ("S", "D")}
+        ),
     ],
     name="asymmetric query-key weights with an energy",
     relation=AtMost(signed=True, left="0, the least that falling energies lose", right="-dE/dt of both energies"),
-    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, where=whole_blocks, expects="refuted",
-    severity="error", correction="dynamics.sec-4-transposed-heads", presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
+    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4), "H": (1, 2)}, expects="refuted", severity="error",
+    correction="dynamics.sec-4-transposed-heads", presumes=("dynamics.prop-4.1", "dynamics.prop-4.2"),
     consequence=r"""Symmetric $W^V$ does not give asymmetric $W^QW^{K\top}$ an energy, trajectories can cycle; for any
         $A$ use two heads with queries and keys exchanged (dynamics.sec-4-transposed-heads).""",
     note=r"""Judged with $W^V$ symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any
@@ -159,9 +164,9 @@ TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energ
     statement=r"""\frac{dX_{[i,:]}}{dt}=P_i\frac{\sum_j\big(E_{ij}A+E_{ji}A^\top\big)X_{[j,:]}}{\sum_j(E_{ij}+E_{ji})},\
         E_{ij}=\exp(\beta X_{[i,:]}^\top AX_{[j,:]})\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\text{ for
         }E_{\text{single}}=-\sum_{i,j}E_{ij}\text{ and every }A""",
-    assumptions=[r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top"],
+    assumptions=[Definition(r"A = W^Q W^{K\top} of any kind, any head dimension; P_i = I - X_i X_i^\top", by=projection)],
     name="energy for any weights with transposed heads", relation=AtMost(signed=True),
-    sizes={"S": (1, 3), "D": (2, 4), "D_H": (1, 4)}, of_project=True, corrects="dynamics.sec-4-asymmetric-allowed",
+    sizes={"S": (1, 3), "D": (1, 4), "D_H": (1, 4)}, of_project=True, corrects="dynamics.sec-4-asymmetric-allowed",
     note=r"""Two heads, one the transpose of the other (queries and keys exchanged), with the values $A$ and $A^\top$
         and one common normalisation for each token. Any positive normalisation will do: the drive is $-\partial
         E/\partial X$, token by token, over $\beta$ times it. For $A$ symmetric it is Eq. (3) with normalisation over
@@ -200,7 +205,10 @@ TRANSPOSED_HEADS.mutant("sign", "drive -> -drive")
 
 ONE_TOKEN = Claim(ENERGY, "dynamics.sec-4-one-token", label="Energy for any A, one token",
     statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
-    assumptions=["S = 1; any head dimension"],
+    assumptions=[
+        Assumption("S = 1", sizes=lambda sizes: sizes["S"] == 1),
+        Definition(r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, any head dimension", by=symmetrised_values),
+    ],
     name="energy of a single token", relation=AtMost(signed=True), sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
     of_project=True,
     note="So the counterexamples with two tokens are the smallest.")  # fmt: skip
@@ -221,7 +229,14 @@ ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -sym
 ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No energy for asymmetric A: a closed orbit",
     statement=r"""X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\
         \dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
-    assumptions=["D = 2, S = 4, the corners of any square on the circle; W^Q = A, W^K = I"],
+    assumptions=[
+        Construction("D = 2, S = 4", shapes={"X": ("4", "2")}),
+        Assumption(
+            "the tokens are the corners of a square on the circle, X = (x, xK, -x, -xK)",
+            zero=lambda X: X - concatenate([X[:1], X[:1] @ QUARTER_TURN, -X[:1], -X[:1] @ QUARTER_TURN], axis=0),
+        ),
+        Definition("W^Q = A, W^K = I in (3)", by=flow),
+    ],
     name="closed orbit of four tokens, no energy", relation=Equal(), at_sizes=True, exact=True, of_project=True,
     note=r"""The velocity is the same at every turned square, so the tokens turn rigidly, with the period $2\pi/\omega$
         where $c \ne 0$. A function that falls along every motion would be lower after one turn, at the state where it
@@ -261,9 +276,9 @@ ROTATING_SQUARE.mutant("a token does not attend to the opposite one", "opposite 
 LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposition 4.2",
     statement=r"""\text{``In the multi-head scenario, a low-rank structure in the QK product is required'':
         }\operatorname{rank}(W_h^QW_h^{K\top})=D/(2H)\le D_H""",
-    assumptions=[ORTHONORMAL_BLOCKS, r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H"],
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, Definition(r"W_h^QW_h^{K\top} = U_{1,h}U_{2,h}^\top, D_H = D/H", by=products)],
     name="low rank of query-key products required", relation=HasStructure(), at_sizes={"D": 2, "H": 1},
-    sizes={"D": (2, 6), "H": (1, 3)}, where=whole_blocks, exact=True, expects="gap", presumes=("dynamics.prop-4.2",),
+    sizes={"D": (2, 6), "H": (1, 3)}, exact=True, expects="gap", presumes=("dynamics.prop-4.2",),
     uses=("dynamics.eq-13-orthogonality",), correction="dynamics.sec-4-equal-heads",
     consequence="""An energy of several heads is no reason for a low rank: equal symmetric heads of any rank have one
         (dynamics.sec-4-equal-heads).""",
@@ -309,9 +324,9 @@ EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for eq
     statement=r"""A_1=\dots=A_H=A=A^\top=W_h^V\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0\text{ along
         }dX/dt=\sum_h\operatorname{softmax}(\beta XA_hX^\top)XW_h^V\text{ for }E_{\text{multi}}=-\sum_h\sum_{i,j}\exp(
         \beta X_{[i,:]}^\top A_hX_{[j,:]})\text{ and every rank of }A""",
-    assumptions=[POSITIVE_BETA, "A symmetric, no constraint on the tokens"],
+    assumptions=[POSITIVE_BETA, Assumption("A symmetric, no constraint on the tokens", zero=lambda A: A - A.T)],
     name="energy of equal heads of any rank", relation=AtMost(signed=True),
-    sizes={"S": (1, 3), "D": (2, 4), "H": (1, 3)}, of_project=True, corrects="dynamics.sec-4-low-rank",
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 3)}, of_project=True, corrects="dynamics.sec-4-low-rank",
     note="""So no low rank is required for an energy. What is known to suffice: symmetric heads with $A_hA_{h'} = O$
         (dynamics.prop-4.2-symmetric), and equal ones.""")  # fmt: skip
 
@@ -351,7 +366,7 @@ TRANSPOSED = Claim(ENERGY, "dynamics.sec-4-transposed-heads-integrated",
         \text{ the change when the step is halved, for every }A""",
     assumptions=[STEPS],
     name="transposed heads along integrated trajectories", relation=AtMost(signed=True, ascent=False),
-    sizes={"S": (1, 3), "D": (2, 3), "D_H": (1, 3)}, of_project=True, uses=("dynamics.sec-4-transposed-heads",),
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, of_project=True, uses=("dynamics.sec-4-transposed-heads",),
 )  # fmt: skip
 TRANSPOSED.inputs(any_heads)
 

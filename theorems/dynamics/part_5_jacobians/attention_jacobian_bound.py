@@ -15,12 +15,12 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, normalisation,
 )  # fmt: skip
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import HEADS_FIT
 from verify.matrix import (
     concatenate, determinant, exp, eye, maximum, ones, rational, row_sums, spectral_norm, sqrt, zeros,
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Setting, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Real, Setting, Size
 
 Scale = Annotated[Any, Real(0.125, 16.0)]
 Length = Annotated[int, Size("S")]
@@ -29,11 +29,11 @@ BOUNDED_TOKENS = Setting(
     DYNAMICS,
     "Section 5.1, Eq. (15)",
     assumptions=[
-        r"\|X_{[i,:]}\| \le r; r is the largest of these norms, the strongest case",
-        "MSA of Eqs. (1)-(2) with D_H = D/H; W_h^O the h-th block of rows of W^O",
+        HEADS_FIT,
+        Definition(r"\|X_{[i,:]}\| \le r; r is the largest of these norms, the strongest case", by=maximum),
+        Definition("MSA of Eqs. (1)-(2); W_h^O the h-th block of rows of W^O", by=multi_head_attention),
     ],
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
-    where=heads_fit,
 )
 
 
@@ -208,7 +208,7 @@ GROWTH = Claim(DYNAMICS, "dynamics.eq-15-growth", label="Section 5.1, text after
     statement=r"""\text{``This inequality implies that when the norms of the weight matrices
         }\|W_h^O\|_2,\|W_h^V\|_2\text{, or }\|W_h^QW_h^{K\top}\|_2\text{, or the number of tokens }S\text{ becomes
         large, the spectral norm can also become large''}""",
-    assumptions=["Eq. (15)"],
+    assumptions=[Assumption("S >= 2: for one token there is nothing to attend to", sizes=lambda sizes: sizes["S"] >= 2)],
     name="attention Jacobian norm can become large", relation=AtMost(ascent=False), sizes={"S": (2, 5)}, expects="gap",
     presumes=("dynamics.eq-15", "dynamics.eq-15-growth-implied"), correction="dynamics.eq-15-any-length",
     consequence="""Large weights or many tokens need not mean a large Jacobian; with bounded logits its norm is bounded
@@ -267,7 +267,7 @@ GROWTH_IMPLIED = Claim(DYNAMICS, "dynamics.eq-15-growth-implied", label="Growth 
     statement=r"""\text{the bound (15) of the weights }(cW^Q,cW^K,W^V,W^O)\text{ grows with }c\ \Rightarrow\ \|J_{
         \text{MSA}}(X)\|_2\text{ at }2c\text{ exceeds that at }c\ge1\text{ by a factor of at least }1+2^{-20}""",
     assumptions=[
-        "one head, D_H = D",
+        Definition("one head, D_H = D", by=jacobian_norm),
         Assumption("W^V and W^O are regular", positive=lambda W_V, W_O: determinant(W_V @ W_O) * determinant(W_V @ W_O)),
     ],
     name="growth inferred from an upper bound", relation=AtMost(ascent=False), sizes={"S": (1, 3), "D": (1, 3)},
@@ -304,11 +304,27 @@ ITERATIONS = 5
 #: What counts as O(1) and as reduced, and in what proportion of networks; fewer than 10 of 16 would reject it.
 CONSTANT, SHARE, PROPORTION = 4.0, 0.1, 0.99
 
+
+def batched_attention(X: Any, W: Any) -> Any:
+    """MSA of Eqs. (1)-(2) for networks X (n, S, D) with W_Q, W_K, W_V, W_O in W (4, n, D, D), beta = 1/sqrt(D/H)."""
+    n, S, D = X.shape
+    queries, keys, values = (
+        (X @ weights).reshape(n, S, HEADS, D // HEADS).transpose(1, 2) for weights in (W[0], W[1], W[2])
+    )
+    P = (queries @ keys.mT / math.sqrt(D // HEADS)).softmax(-1)
+    return (P @ values).transpose(1, 2).reshape(n, S, D) @ W[3]
+
+
 FIGURE_1 = Claim(DYNAMICS, "dynamics.fig-1", label="Figure 1 and Section 5.1 text",
     statement=r"""\text{``the spectral norm of the untrained SA's Jacobian can be effectively reduced through
         normalization''; ``we empirically observed that the spectral norm is not only reduced by normalization but
         remains }O(1)\text{ to the number of tokens''}""",
-    assumptions=["untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles"],
+    assumptions=[
+        Definition(
+            "untrained SA, tokens of norm R = 100, D = 256 (Appendix B.4); there 500 samples of arXiv articles",
+            by=batched_attention,
+        ),
+    ],
     name="normalised attention Jacobian of an untrained network", relation=FollowsLaw(samples=NETWORKS, instances=1),
     sizes={"S": (2, 2)}, expects="empirical",
     observed=r"""synthetic tokens, uniform on the sphere of radius $R = 100$, $D = 256$, 8 heads, $\beta =
@@ -332,16 +348,6 @@ def normalised_output(Y: Any) -> Any:
 
 FIGURE_1.mutant("no normalisation", lambda Y: Y)
 FIGURE_1.mutant("rows of mean square 1, as in common libraries", lambda Y: Y / Y.square().mean(-1, keepdim=True).sqrt())
-
-
-def batched_attention(X: Any, W: Any) -> Any:
-    """MSA of Eqs. (1)-(2) for networks X (n, S, D) with W_Q, W_K, W_V, W_O in W (4, n, D, D), beta = 1/sqrt(D/H)."""
-    n, S, D = X.shape
-    queries, keys, values = (
-        (X @ weights).reshape(n, S, HEADS, D // HEADS).transpose(1, 2) for weights in (W[0], W[1], W[2])
-    )
-    P = (queries @ keys.mT / math.sqrt(D // HEADS)).softmax(-1)
-    return (P @ values).transpose(1, 2).reshape(n, S, D) @ W[3]
 
 
 def batched_spectral_norms(f: Callable[[Any], Any], X: Any, generator: Any) -> Any:
@@ -389,11 +395,16 @@ def reduced_and_bounded(formula: Any, generator: Any, samples: int, S: int) -> l
 Values = Annotated[Any, Real(0.125, 4.0)]
 
 ORTHONORMAL_TOKENS = Claim(DYNAMICS, "dynamics.fig-1-orthonormal-tokens", label="Normalisation of orthonormal tokens",
-    statement=r"""X=I_S,\ W^Q=O,\ W^V=vI,\ v>0\ \Rightarrow\ \|J_{\operatorname{SA}}(X)\|_2=v,\
+    statement=r"""S\ge2,\ X=I_S,\ W^Q=O,\ W^V=vI,\ v>0\ \Rightarrow\ \|J_{\operatorname{SA}}(X)\|_2=v,\
         \Big\|\frac{\partial\,\Pi( \operatorname{SA}(X))}{\partial X}\Big\|_2=\sqrt S""",
-    assumptions=["one head, S = D orthonormal tokens, uniform attention"],
+    assumptions=[
+        Definition("one head, S = D orthonormal tokens, uniform attention", by=attention_head),
+        Assumption("S >= 2", sizes=lambda sizes: sizes["S"] >= 2),
+        Assumption("v > 0", positive=lambda v: v),
+    ],
     name="normalised Jacobian at orthonormal tokens", relation=Equal(), sizes={"S": (2, 4)}, of_project=True,
-    note=r"""The mean of $S$ orthonormal tokens has norm $1/\sqrt S$, by which $\Pi$ divides. So neither half of Figure
+    note=r"""For one token the second norm is 0. The mean of $S$ orthonormal tokens has norm $1/\sqrt S$, by which
+        $\Pi$ divides. So neither half of Figure
         1's statement holds for all tokens: it needs outputs of SA that do not shrink, as those of large tokens, which
         attend to few others, do not.""")  # fmt: skip
 

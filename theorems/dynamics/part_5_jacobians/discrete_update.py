@@ -13,14 +13,14 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, squared_radii, updated
 from theorems.dynamics.settings import (
-    SPHERE, UPDATE, Factor, HeadQueries, Step, unit_tokens_and_values, update_as_drawn,
+    NUMERATOR_LAYOUT, SPHERE, UPDATE, Factor, HeadQueries, Step, unit_tokens_and_values, update_as_drawn,
 )  # fmt: skip
 from verify.matrix import (
     COLUMN, absolute, concatenate, eye, maximum, ones, rational, row_norms, row_sums, softmax, spectral_norm,
     spectral_radius, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Reading, Real, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, QuadraticRate, Reading, Real, TendsTo
 from verify.vocabulary.hypotheses import unit_rows
 
 NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
@@ -34,7 +34,7 @@ NO_ZERO_INPUT = Assumption(r"no row of X + \eta\Delta X vanishes", positive=squa
 
 LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5, text",
     statement=r"f(x+\Delta x)\approx f(x)+J(x_t)\Delta x,\quad J:=\partial f/\partial x",
-    assumptions=["f smooth: here f = SA, one head, any head dimension", "numerator layout, row-major vec"],
+    assumptions=[Definition("f = SA, one head, any head dimension", by=attention_head), NUMERATOR_LAYOUT],
     name="linearisation by the Jacobian", relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, expects="reading",
     reading=Reading(r"\approx", """$(f(x + hd) - f(x))/h$ tends to $Jd$ with an error proportional to $h$, so that the
@@ -68,7 +68,7 @@ LINEARISATION.mutant("sign", lambda value: -value)
 
 DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text", name="Euler steps leave the sphere",
     statement=r"\text{``discretizing state updates causes the state vector to deviate from the hypersphere''}",
-    assumptions=["Euler step of (3)"],
+    assumptions=[Definition("an Euler step of (3)", by=flow)],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4)}, exact=True, uses=("dynamics.eq-3-sphere",),
     hypotheses=(unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
     note=r"""The step is tangent, so $\|X_i + \eta \dot X_i\|^2 = 1 + \eta^2 \|\dot X_i\|^2$: outwards, by an amount of
@@ -137,7 +137,7 @@ SCALED_UPDATE = UPDATE.extended(
 INVERSE_RADIUS = Claim(UPDATE, "dynamics.sec-5.1-inverse-r", label="Section 5.1, text",
     statement=r"\text{``the spectral norm is inversely proportional to }R\text{''}",
     assumptions=[
-        "update (9), RMSNorm of Eq. (6), R the smallest norm of a row of its input",
+        Definition("R is the smallest norm of a row of the input of RMSNorm", by=row_norms),
         NO_ZERO_INPUT,
         Assumption(
             "nor for the input C' in the place of C",
@@ -204,8 +204,12 @@ SCALED_RADIUS = Claim(SCALED_UPDATE, "dynamics.sec-5.1-inverse-r-scaled", label=
     name="spectral norm when the normalised input is scaled",
     statement=r"""Y=X+\eta(C+\operatorname{MSA}(X)),\ Y'=X+\eta(C'+\operatorname{MSA}(X))=cY,\ c>0\ \Rightarrow\ R'=cR,\
         \Big\|\frac{\partial\operatorname{RMSNorm}(Y')}{\partial X}\Big\|_2=\frac1c\Big\|\frac{\partial
-        \operatorname{RMSNorm}(Y)}{\partial X}\Big\|_2\text{ for }R=\min_i\|Y_{[i,:]}\|,\ R'=\min_i\|Y'_{[i,:]}\|""",
-    assumptions=["RMSNorm of Eq. (6)", NO_ZERO_INPUT],
+        \operatorname{RMSNorm}(Y)}{\partial X}\Big\|_2\text{ for }R=\min_i\|Y_{[i,:]}\|,\ R'=\min_i\|Y'_{[i,:]}\|,\ \eta\ne0""",
+    assumptions=[
+        NO_ZERO_INPUT,
+        Assumption("c > 0", positive=lambda c: c),
+        Assumption(r"\eta \ne 0", positive=lambda eta: eta * eta),
+    ],
     relation=Equal(), of_project=True, corrects="dynamics.sec-5.1-inverse-r", uses=("dynamics.lemma-a.3",),
     note=r"""$X$, the weights and the gains are held and the input of the normalisation is scaled through the injected
         $C' = C + (c-1)Y/\eta$. In general only the bound (14) is inversely proportional to $R$.""")  # fmt: skip
@@ -233,9 +237,15 @@ SCALED_RADIUS.mutant("independent of R", "c -> 1")
 SCALED_RADIUS.mutant("inverse square of R", "c -> c * c")
 
 
+ALONG_AN_AXIS = Definition("one token of norm R along a coordinate axis; tried are k = 1 and k = D", by=eye)
+
 DIRECTION = Claim(DYNAMICS, "dynamics.sec-5.1-inverse-r-direction", label="The spectral norm depends on more than R",
-    statement=r"Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
-    assumptions=["one token of norm R along a coordinate axis; k = 1 and k = D"],
+    statement=r"D\ge2,\ R>0,\ Y=Re_k\ \Rightarrow\ R\,\|\partial\operatorname{RMSNorm}(Y)/\partial Y\|_2=\max_{j\ne k}|\gamma_j|",
+    assumptions=[
+        ALONG_AN_AXIS,
+        Assumption("D >= 2", sizes=lambda sizes: sizes["D"] >= 2),
+        Assumption("R > 0", positive=lambda radius: radius),
+    ],
     name="spectral norm depends on the token direction", relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
     note=r"For $\gamma = (1, 2)$ the product of $R$ and the norm is 2 along the first axis and 1 along the second.",
 )  # fmt: skip
@@ -272,7 +282,7 @@ DIRECTION.mutant("largest other gain without the absolute value", "absolute(gamm
 
 SUPPRESSION = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress", label="Section 5.1, text",
     statement=r"\text{``We find that the normalization operators suppress the Jacobian's eigenvalues''}",
-    assumptions=["update (9), RMSNorm of Eq. (6)", NO_ZERO_INPUT],
+    assumptions=[NO_ZERO_INPUT],
     name="normalisation suppresses eigenvalues", relation=AtMost(left="with normalisation", right="without it"),
     expects="refuted", severity="error", correction="dynamics.sec-5.1-suppress-norm",
     consequence=r"""Normalisation can raise the eigenvalues of a step; count on its spectral norm only, and where $R \ge
@@ -340,7 +350,7 @@ SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="
         \operatorname{RMSNorm}(X+\eta\Delta X)}{\partial X}\Big\|_2\le\|I+\eta J_{\text{MSA}}(X)\|_2,\quad \Delta
         X=C+\operatorname{MSA}(X),\ J_{\text{MSA}}=\partial\operatorname{MSA}/\partial X""",
     assumptions=[
-        "update (9)", NO_ZERO_INPUT,
+        NO_ZERO_INPUT,
         Assumption(
             r"R \ge max_j|\gamma_j|; drawn with equality, the strongest case",
             nonnegative=lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: (

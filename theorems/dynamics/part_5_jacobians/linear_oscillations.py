@@ -19,7 +19,7 @@ from verify.matrix import (
     concatenate, eigenvalues, expm, eye, ones, row_norms, row_sums, spectral_norm, spectral_radius, sqrt, step, total, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Real, Setting, Shape
 
 Basis = Annotated[Any, Shape("D", "D")]
 Frequencies = Annotated[Any, Shape("1", "m")]
@@ -37,23 +37,29 @@ def rotations_and_step(G: Basis, omega: Frequencies, x: Row, eta: Step) -> dict[
     return {"Q": orthogonal_matrix(G), "omega": omega, "x": x, "eta": eta}
 
 
-#: m planes, and one more dimension, on which Omega vanishes, if D is odd.
-PLANES = Setting(
-    DYNAMICS,
-    "Section 5.2, any frequencies",
-    assumptions=[ORTHOGONAL],
-    sizes={"D": (2, 5), "m": (1, 2)},
-    where=lambda sizes: sizes["D"] in (2 * sizes["m"], 2 * sizes["m"] + 1),
-    inputs=rotations_and_step,
-)
-
-
 def rotations(Q: Any, omega: Any) -> Any:
     """Omega = Q blockdiag(omega_j K, 0) Q^T with K = [[0, 1], [-1, 0]] for orthogonal Q (D, D) and omega (1, m); (D, D)."""
     m = omega.shape[1]
     first, second = Q[:, 0 : 2 * m : 2], Q[:, 1 : 2 * m : 2]
     half = (first * omega) @ second.T
     return half - half.T
+
+
+#: m planes, and one more dimension, on which Omega vanishes, if D is odd.
+PLANES = Setting(
+    DYNAMICS,
+    "Section 5.2, any frequencies",
+    assumptions=[
+        ORTHOGONAL,
+        Assumption("D is 2m or 2m + 1", sizes=lambda sizes: sizes["D"] in (2 * sizes["m"], 2 * sizes["m"] + 1)),
+        Definition(
+            r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top, K = [[0, 1], [-1, 0]]: every anti-symmetric matrix has this form",
+            by=rotations,
+        ),
+    ],
+    sizes={"D": (2, 5), "m": (1, 2)},
+    inputs=rotations_and_step,
+)
 
 
 def right_hand_side(x: Any, Omega: Any) -> Any:
@@ -65,9 +71,9 @@ EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text", name="co
     statement=r"""\dot x=\Omega x,\ J(x)=\Omega;\ \text{``Since an anti-symmetric matrix has purely imaginary
         eigenvalues, these dynamics represent simple oscillatory systems''; ``they are on the boundary of stability,
         allowing persistent oscillations''}""",
-    assumptions=["a state in the kernel of Omega, which an odd D never lacks, rests"],
     relation=HasStructure(), sizes={"D": (1, 5)}, uses=("dynamics.a.5-spectrum",),
-    note=r"""$J$ differentiated; the real parts of its eigenvalues; and $\exp(tJ)$ orthogonal, so that no solution grows
+    note=r"""A state in the kernel of $\Omega$, which an odd $D$ never lacks, rests.
+        $J$ differentiated; the real parts of its eigenvalues; and $\exp(tJ)$ orthogonal, so that no solution grows
         or decays.""")  # fmt: skip
 
 
@@ -100,7 +106,7 @@ EQ_16.mutant("damped", "Omega -> Omega - eye(Omega.shape[0])")
 JACOBIAN_WITH_ETA = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-eta", label="Section 5.2, text",
     statement=r"""\text{``In Eq. (16), the Jacobian }J(x)=\eta\Omega\text{ has purely imaginary eigenvalues and they are
         on the boundary of stability''}""",
-    assumptions=[r"Eq. (16): \dot x = \Omega x"],
+    assumptions=[Definition(r"Eq. (16): \dot x = \Omega x", by=right_hand_side)],
     name="step size in the Jacobian of oscillations", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.sec-5.2-jacobian-of-flow",
     note=r"Eq. (16) itself has $J = \Omega$. The conclusion, imaginary eigenvalues, is true of both.")  # fmt: skip
@@ -146,7 +152,6 @@ EQ_17 = Claim(PLANES, "dynamics.eq-17", label="Eq. (17) and text",
     statement=r"""x^{(t+1)}=(I_D+\eta\Omega)x^{(t)},\ J(x^{(t)})=I_D+\eta\Omega;\ \text{``all eigenvalues of the
         Jacobian }J(x)=I_D+\eta\Omega\text{ take the form }1\pm i\eta\omega_j\text{ for }\omega_j\ge0\text{, implying
         that }|\lambda_j|\ge1\text{''}""",
-    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
     name="eigenvalues of the Euler step of an oscillation", relation=Equal(), uses=("dynamics.a.5-spectrum",),
     note=r"""Frequencies unequal, zero and of either sign, odd $D$ included. Real parts of exactly 1 give $|\lambda_j|
         \ge 1$.""")  # fmt: skip
@@ -179,8 +184,6 @@ UNSTABLE = r"\text{unstable: }\sup_t\|(I_D+\eta\Omega)^t\|_2=\infty\text{, that 
 EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section 5.2, text",
     statement=r"|\lambda_j|\ge1.\ \text{``Therefore, the system becomes unstable''}",
     assumptions=[
-        r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top",
-        "eta a step size",
         Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
     ],
     name="instability of discretised oscillations", relation=Equal(), expects="gap",
@@ -199,19 +202,19 @@ def euler_step_is_unstable(x: Row) -> Any:
     return row_sums(x * 0) + 1
 
 
-def _grows(omega: Any, eta: Any) -> Any:
-    """1 if some |lambda_j|^2 = 1 + eta^2 omega_j^2 exceeds 1, else 0, shape (1, 1)."""
-    return step(row_sums(omega * omega) * (eta * eta))
+def _grows(Q: Any, omega: Any, eta: Any) -> Any:
+    """1 if eta Omega is not O, so that some |lambda_j|^2 = 1 + eta^2 omega_j^2 exceeds 1, else 0, shape (1, 1)."""
+    turn = rotations(Q, omega) * eta
+    return ones(1, 1) * step(total(turn * turn))
 
 
-EULER_UNSTABLE.oracle(lambda omega, eta: _grows(omega, eta))
+EULER_UNSTABLE.oracle(_grows)
 EULER_UNSTABLE.mutant("stable, as in continuous time", lambda x: row_sums(x * 0))
 EULER_UNSTABLE.mutant("unstable for eta > 1 only", lambda x, eta: row_sums(x * 0) + step(eta - 1))
 
 
 EULER_UNSTABLE_ANY = Claim(PLANES, "dynamics.sec-5.2-euler-unstable-any", label="Instability of (17) without exception",
     statement=r"\Omega=-\Omega^\top\ \Rightarrow\ x^{(t+1)}=(I_D+\eta\Omega)x^{(t)}\text{ is }" + UNSTABLE,
-    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top: every anti-symmetric matrix has this form"],
     name="instability of discretised oscillations without exception", relation=Equal(), expects="refuted",
     severity="error", of_project=True)  # fmt: skip
 
@@ -222,7 +225,7 @@ def any_euler_step_is_unstable(x: Row) -> Any:
     return row_sums(x * 0) + 1
 
 
-EULER_UNSTABLE_ANY.oracle(lambda omega, eta: _grows(omega, eta))
+EULER_UNSTABLE_ANY.oracle(_grows)
 
 
 @EULER_UNSTABLE_ANY.domain("no rotation")
@@ -244,7 +247,6 @@ EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2
     statement=r"""
         \|x^{(t)}\|^2=\sum_j(1+\eta^2\omega_j^2)^t\|\Pi_jx^{(0)}\|^2+\|\Pi_0x^{(0)}\|^2\text{ under (17), }\Pi_j\text{
         the projections onto the planes of }\Omega\text{ with frequencies }\omega_j,\ \Pi_0\text{ onto its kernel}""",
-    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top"],
     name="growth of discretised oscillations", relation=Equal(), at_sizes={"D": 2, "m": 1}, exact=True, of_project=True,
     corrects="dynamics.sec-5.2-euler-unstable",
     note=r"""So every state off the kernel grows without bound when $\eta$ is not 0, and those in it rest. Checked for
@@ -365,7 +367,6 @@ DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="S
         J^\top J=Q\operatorname{diag}(|\lambda_j|^2)Q^\top,\ |\lambda_j|^2=(1-\eta\gamma)^2+\eta^2\omega_j^2\text{ for }
         J=I_D+\eta(\Omega-\gamma I_D):\ \text{all }|\lambda_j|\le1\text{ exactly if }\eta(\gamma^2+\omega_j^2)\le2\gamma
         \text{ for all }j\ (\eta>0)""",
-    assumptions=[r"\Omega = Q blockdiag(\omega_j K, 0) Q^\top with frequencies \omega_j, 0 among them for odd D"],
     name="eigenvalue moduli of a step with diffusion", relation=Equal(), at_sizes={"D": 2, "m": 1},
     exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",
     note=r"""$J$ is normal, so that the step is stable exactly in that case; for $\eta\omega_j > 1$ no $\gamma$ is large
@@ -402,8 +403,11 @@ DIFFUSION_MODULUS.mutant("frequencies not squared", "omega * omega -> omega")
 DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="Diffusion and large steps",
     statement=r"\max_j|\lambda_j|\ge\eta\omega\ \text{for every}\ \gamma,\ \omega\ \text{the largest frequency of}\ "
     r"\Omega:\ \text{for}\ \eta\omega>1\ \text{no diffusion term stabilises (17)}",
-    assumptions=[r"\eta > 0, \gamma > 0"],
-    name="steps too large for diffusion", relation=AtMost(left="eta |Omega|_2"), sizes={"D": (2, 4)}, of_project=True,
+    assumptions=[
+        Assumption(r"\eta > 0", positive=lambda eta: eta),
+        Assumption(r"\gamma > 0", positive=lambda gamma: gamma),
+    ],
+    name="steps too large for diffusion", relation=AtMost(left="eta |Omega|_2"), sizes={"D": (1, 4)}, of_project=True,
     note=r"Attained at $\gamma = 1/\eta$.")  # fmt: skip
 
 
@@ -437,7 +441,7 @@ DIFFUSION_LIMIT.mutant("the damping alone", lambda x, gamma, eta: row_norms(x * 
 MITIGATE = Claim(OSCILLATION, "dynamics.sec-5.2-mitigate", label="Section 5.2, text",
     statement=r"""\text{``We find that a normalization layer (18) serves as an alternative way to mitigate this
         instability by effectively rescaling the system through division by }\|y\|\text{''}""",
-    assumptions=[UNIT_STATE, "frequencies of any kind"],
+    assumptions=[UNIT_STATE],
     name="normalisation mitigates the instability of oscillations", relation=AtMost(), all_sizes=True,
     hypotheses=TURNING[:2], expects="reading",
     uses=("dynamics.eq-17", "dynamics.eq-18", "dynamics.eq-81", "dynamics.a.5"),
@@ -471,7 +475,11 @@ MITIGATE.mutant("identity dropped", "eye(x.shape[1]) + Omega * eta -> Omega * et
 KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at a rest point",
     statement=r"\Omega x=0,\ \|x\|=1\ \Rightarrow\ \text{(18) rests at }x\text{ and }\max_j|\lambda_j|=\sqrt{1+\eta^2"
     r"\omega^2},\ \omega\text{ the frequency of }\Omega",
-    assumptions=[ORTHOGONAL, r"\Omega = Q blockdiag(\omega K, O) Q^\top, D >= 3, x a unit vector of its kernel"],
+    assumptions=[
+        ORTHOGONAL,
+        Assumption("D >= 3, without which the kernel of a rotation is 0", sizes=lambda sizes: sizes["D"] >= 3),
+        Definition(r"\Omega = Q blockdiag(\omega K, O) Q^\top; x is the third column of Q", by=rotations),
+    ],
     name="normalised oscillation at a rest point", relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
     note=r"""The same as without normalisation: unequal frequencies, here $\omega$ and 0, leave the instability of (17)
         as it is.""")  # fmt: skip

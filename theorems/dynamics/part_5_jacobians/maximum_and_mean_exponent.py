@@ -14,7 +14,7 @@ from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalise
 from theorems.dynamics.settings import TURNING_STATE, UPDATE, Frequency, Generator, Row, Step, equal_frequencies
 from verify.matrix import block_diag, determinant, each, eye, row_sums, sqrt, trace
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Size
 
 Times = Annotated[int, Size("T")]
 
@@ -27,7 +27,10 @@ NO_VANISHING_GAIN = Assumption(
 
 MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
     statement=r"\text{``The maximum and mean exponents display nearly identical behaviors''}",
-    assumptions=["Lyapunov spectrum by (89)-(90)", "update (9), ItrSA with RMSNorm (6)", NO_VANISHING_GAIN],
+    assumptions=[
+        Definition("Lyapunov spectrum by (89)-(90), of the derivative of two steps", by=two_step_jacobian),
+        NO_VANISHING_GAIN,
+    ],
     name="maximum and mean Lyapunov exponents alike",
     relation=AtMost(ascent=False, left="(tr Lambda / n)^n, at most the maximum", right="10^6 det Lambda, of the mean"),
     sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
@@ -129,7 +132,7 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
     statement=r"""
         \sum_j\frac{X'_{[i,j]}}{\gamma_j^2}\frac{\partial X'_{[i,j]}}{\partial X}=0\ \text{for every token }i\text{ of
         }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty""",
-    assumptions=["update (9), RMSNorm of Eq. (6)", NO_VANISHING_GAIN],
+    assumptions=[NO_VANISHING_GAIN],
     name="Lyapunov exponents lost to RMSNorm", relation=HasStructure(), all_sizes=True,
     sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)}, of_project=True, corrects="dynamics.sec-5.3-mean",
     note=r"""The update ends on the ellipsoids $\sum_j (X_{ij}/\gamma_j)^2 = 1$, and the derivative is orthogonal to

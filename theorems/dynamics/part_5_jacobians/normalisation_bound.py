@@ -12,7 +12,7 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.settings import UPDATE, Step
 from verify.matrix import absolute, frobenius_norm, maximum, ones, row_norms, row_sums, spectral_norm, sqrt
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim
+from verify.vocabulary import Assumption, AtMost, Claim, Definition
 
 
 def updated(X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, eta: Any, H: int) -> Any:
@@ -53,13 +53,13 @@ PROPOSITION_51 = Claim(UPDATE, "dynamics.prop-5.1", label="Proposition 5.1, Eq. 
             r"\|X_{[i,:]}+\eta\Delta X_{[i,:]}\| \ge R > 0 for all i; R is the smallest of these norms, the strongest case",
             positive=squared_radii,
         ),
-        "update (9), RMSNorm of Eq. (6), MSA of Eqs. (1)-(2) with D_H = D/H",
-        "eta and gamma of either sign, zero included",
+        Definition("MSA of Eqs. (1)-(2)", by=multi_head_attention),
     ],
     name="normalised Jacobian norm bound", relation=AtMost(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)},
     uses=("dynamics.lemma-a.2", "dynamics.lemma-a.3"),
     proof=("dynamics.eq-68", "dynamics.eq-69-70", "dynamics.eq-71", "dynamics.eq-73-76"),
-    note=r"""For RMSNorm as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with
+    note=r"""For $\eta$ and $\gamma$ of either sign, 0 included, and for RMSNorm
+        as Eq. (6) defines it. The RMSNorm of common libraries divides by the root mean square; with
         its gains the right-hand side needs the factor $\sqrt D$ (dynamics.eq-6-root-mean-square): for one token of
         dimension 2 with $X + \eta\Delta X = Y$, $R = 1$ and $\gamma = \mathbf 1$ its derivative by $Y$ has the norm
         $\sqrt 2 > 1$.""")  # fmt: skip

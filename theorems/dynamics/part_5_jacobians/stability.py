@@ -13,7 +13,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
 from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, step, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
 from verify.vocabulary.hypotheses import contraction, dissipative
 
 Time = Annotated[Any, Real(0.0, 4.0)]
@@ -54,7 +54,7 @@ CONTINUOUS = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-continuous", la
     statement=r"""\text{``Generally, in continuous-time systems }\dot x=f(x)\text{, the equilibrium point is Lyapunov
         stable if all eigenvalues }\lambda_j\text{ of the Jacobian }J(x)\text{ satisfy
         }\operatorname{Re}(\lambda_j)\le0\text{''}""",
-    assumptions=[r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j"],
+    assumptions=[Definition(r"f(x) = Nx with its equilibrium 0; J = N, and Re(\lambda_j) = 0 for all j", by=expm)],
     name="stability by eigenvalues, continuous time", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.sec-5.2-stability-semisimple",
     reading=Reading("Generally, in continuous-time systems", "in every such system"),
@@ -88,7 +88,11 @@ CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label="Section 5.2, text",
     statement=r"""\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are
         Lyapunov stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
-    assumptions=[r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j"],
+    assumptions=[
+        Definition(
+            r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j", by=nilpotent_system
+        ),
+    ],
     name="stability by eigenvalues, discrete time", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.sec-5.2-stability-power-bounded",
     consequence=r"""Eigenvalues with $|\lambda_j| = 1$ prove no stability; ask for $|\lambda_j| < 1$, or for a linear
@@ -124,7 +128,10 @@ DISCRETE.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth on a nilpotent block",
     statement=r"""
         N^2=O,\ Nx\ne0\ \Rightarrow\ \|\exp(tN)x\|\ge K\|x\|\ \text{at}\ t=(K+1)\|x\|/\|Nx\|,\ \text{for every }K""",
-    assumptions=[Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T)))],
+    assumptions=[
+        Assumption("D >= 2, without which N = O", sizes=lambda sizes: sizes["D"] >= 2),
+        Assumption("N x does not vanish", positive=lambda N, x: row_sums((x @ N.T) * (x @ N.T))),
+    ],
     name="growth on a nilpotent block", relation=AtMost(left="K |x|"), all_sizes=True, hypotheses=(NILPOTENT,),
     sizes={"D": (2, 3)}, of_project=True,
     note=r"""No $K$ bounds $\|\exp(tN)\|$, so that 0 is not Lyapunov stable although every eigenvalue is 0; for whole
@@ -167,12 +174,21 @@ UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 
 # -- what holds --------------------------------------------------------------------------------------------------------
 
+
+def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
+    """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
+    return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+
+
 SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
     label="Stability of linear systems, continuous time", name="stability of linear systems, continuous time",
     statement=r"J=VMV^{-1},\ M+M^\top\preceq0\ \Rightarrow\ \|\exp(tJ)x\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t\ge0)",
     assumptions=[
-        r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
-        r" whose eigenvalues on the imaginary axis are semisimple",
+        Definition(
+            r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
+            r" whose eigenvalues on the imaginary axis are semisimple",
+            by=damped_rotation,
+        ),
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
     relation=AtMost(left="|exp(tA) x|"), all_sizes=True, sizes={"D": (1, 3)}, of_project=True,
@@ -183,10 +199,7 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
         the axis decide nothing.""")  # fmt: skip
 
 
-@SEMISIMPLE.inputs
-def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
-    """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
-    return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+SEMISIMPLE.inputs(damped_rotation)
 
 
 def _orbit_bound(x: Any, V: Any) -> Any:
@@ -213,25 +226,37 @@ SEMISIMPLE.mutant("norm of the state alone, as for normal J", lambda x: row_norm
 SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
 
 
+def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
+    """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
+    M, identity = G - G.T - B @ B.T, eye(G.shape[0])
+    sigma = 2 * step(signs) - 1
+    C = (identity + M) @ inverse(identity - M) * sigma
+    return {"C": C, "V": identity + W @ W.T, "x": x, "M": M, "B": B, "sigma": sigma}
+
+
 POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
     label="Stability of linear systems, discrete time", name="stability of linear systems, discrete time",
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
-        r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
-        r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
-        r" -1 among them, are semisimple",
+        Definition(
+            r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
+            r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
+            r" -1 among them, are semisimple",
+            by=contraction_in_a_basis,
+        ),
+        Assumption(r"M + M^\top = -2BB^\top", zero=lambda M, B: M + M.T + B @ B.T * 2),
+        Assumption(r"\sigma = \pm1", zero=lambda sigma: sigma * sigma - 1),
+        Assumption(
+            r"C(I - M) = \sigma(I + M)",
+            zero=lambda C, M, sigma: C * sigma @ (eye(M.shape[0]) - M) - eye(M.shape[0]) - M,
+        ),
     ],
     relation=AtMost(), all_sizes=True, hypotheses=(contraction("C", stated="a contraction"),),
     sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
     note="Checked after six steps; the bound does not depend on their number.")  # fmt: skip
 
 
-@POWER_BOUNDED.inputs
-def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
-    """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
-    M, identity = G - G.T - B @ B.T, eye(G.shape[0])
-    C = (identity + M) @ inverse(identity - M) * (2 * step(signs) - 1)
-    return {"C": C, "V": identity + W @ W.T, "x": x}
+POWER_BOUNDED.inputs(contraction_in_a_basis)
 
 
 @POWER_BOUNDED.formula

@@ -19,7 +19,7 @@ from verify.matrix import (
     concatenate, determinant, eye, frobenius_norm, log, rational, row_sums, singular_values, smallest_singular_value,
     spectral_norm, spectral_radius, trace,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Setting, Shape
 
 Jacobian = Annotated[Any, Shape("D", "D")]
 Spectrum = Annotated[Any, Shape("1", "D")]
@@ -37,16 +37,34 @@ def handed_on(
     for t, s in enumerate((s_0, s_1, s_2)):
         squares = s * s
         sigma = concatenate([row_sums(squares[:, k:]) for k in range(s.shape[1])], axis=1)
-        jacobians[f"J_{t}"] = (bases[t + 1] * sigma) @ bases[t].T
-    return jacobians
+        jacobians |= {f"J_{t}": (bases[t + 1] * sigma) @ bases[t].T, f"sigma_{t}": sigma}
+    return {**jacobians, **{f"Q_{t}": basis for t, basis in enumerate(bases)}}
 
 
 #: What makes the sentences about time averages true.
-HANDED_ON = [
+HANDED_ON = Definition(
     r"J_t = Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top with orthogonal Q_t: the directions into which"
     " one step stretches are those that the next one stretches, in the same order",
-    "T = 3; compared without the logarithms",
-]
+    by=handed_on,
+)
+
+
+def _distance_from_orthogonal(Q_0: Any, Q_1: Any, Q_2: Any, Q_3: Any) -> Any:
+    return concatenate([Q.T @ Q - eye(Q.shape[0]) for Q in (Q_0, Q_1, Q_2, Q_3)], axis=0)
+
+
+def _distance_from_products(
+    J_0: Any, J_1: Any, J_2: Any, Q_0: Any, Q_1: Any, Q_2: Any, Q_3: Any, sigma_0: Any, sigma_1: Any, sigma_2: Any
+) -> Any:
+    steps = ((J_0, Q_1, sigma_0, Q_0), (J_1, Q_2, sigma_1, Q_1), (J_2, Q_3, sigma_2, Q_2))
+    return concatenate([J - (left * sigma) @ right.T for J, left, sigma, right in steps], axis=0)
+
+
+def _drops(sigma_0: Any, sigma_1: Any, sigma_2: Any) -> Any:
+    """sigma_i - sigma_{i+1} and the last one, for every step, shape (3, D)."""
+    rows = [concatenate([sigma[:, :-1] - sigma[:, 1:], sigma[:, -1:]], axis=1) for sigma in (sigma_0, sigma_1, sigma_2)]
+    return concatenate(rows, axis=0)
+
 
 THREE_STEPS = Setting(DYNAMICS, "Section 5.3, three Jacobians", sizes={"D": (1, 3)})
 SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact", inputs=handed_on)
@@ -58,7 +76,10 @@ LYAPUNOV_SINGULAR_VALUES = Claim(DYNAMICS, "dynamics.sec-5.1-lyapunov-sv",
     label="Section 5.1, text (Fig. 2 discussion)", name="maximum Lyapunov exponent as average singular value",
     statement=r"""\text{``This exponent [the maximum Lyapunov exponent] corresponds to a time-averaged maximum singular
         vale of }J\text{, which is further explained and analyzed in Section 5.3''}""",
-    assumptions=["definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time", REGULAR],
+    assumptions=[
+        Definition("definition (89)-(91) for f(x) = Jx, whose Jacobian is J at every time", by=spectral_radius),
+        REGULAR,
+    ],
     relation=Equal(), sizes={"D": (1, 4)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.1-lyapunov-sv-bound", uses=("dynamics.eq-89",),
     consequence="""Averaged singular values can report instability where there is none; they bound the exponent from
@@ -101,10 +122,10 @@ SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
     label="Lyapunov exponent and averaged singular values", name="maximum Lyapunov exponent bounded by singular values",
     statement=r"""\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots
         J_0)\le\frac1T\sum_t\log\sigma_{ \max}(J_t)""",
-    assumptions=["T = 3, any Jacobians; compared without the logarithms"],
     relation=AtMost(left="sigma_max(J_2 J_1 J_0)"), all_sizes=True, of_project=True,
     corrects="dynamics.sec-5.1-lyapunov-sv",
-    note=r"""So $\lambda_{\max}$ is at most the time average of $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
+    note=r"""Compared at $T = 3$ without the logarithms. So $\lambda_{\max}$ is at most the time average of
+        $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
         $\sigma_{\max}(J_t)$. Attained for a constant normal $J$.""")  # fmt: skip
 
 
@@ -123,7 +144,7 @@ AVERAGE = Claim(DYNAMICS, "dynamics.sec-5.3-average", label="Section 5.3, text",
     statement=r"""\text{``Intuitively, it [the Lyapunov exponent] corresponds to the time-averaged value of
         }\ln\sigma_i(J)\text{, where }\sigma_i(J)\text{ denotes the Jacobian's singular values''}""",
     assumptions=[
-        "definition (89)",
+        Definition("definition (89), at T = 2", by=singular_values),
         Assumption(
             r"x^{(t+1)} = A x^{(t)} with A^2 = -\det(A) I, so that \Lambda^{(T)} is a multiple of I at every even T and the"
             r" limit (89) is reached at T = 2",
@@ -163,9 +184,15 @@ AVERAGE.mutant("ln of the largest singular value for every i", lambda value: val
 ALIGNED = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average-aligned", label="Section 5.3, where averages are exact",
     statement=r"""J_t=Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top,\ Q_t\text{ orthogonal}\
         \Rightarrow\ \tfrac1{2T}\log\alpha_i^{(T)}=\tfrac1T\sum_{t<T}\ln\sigma_i(J_t)\text{ for every }i""",
-    assumptions=HANDED_ON,
+    assumptions=[
+        HANDED_ON,
+        Assumption("every Q_t is orthogonal", zero=_distance_from_orthogonal),
+        Assumption("J_t is the product stated", zero=_distance_from_products),
+        Assumption(r"\sigma_i(J_t) descending, not negative", nonnegative=_drops),
+    ],
     name="averaged singular values, aligned Jacobians", relation=Equal(), of_project=True,
-    note=r"""Exponent by exponent, the maximum among them. For a constant positive semi-definite $J$ it is so; for a
+    note=r"""Compared at $T = 3$ without the logarithms. Exponent by exponent, the maximum among them. For a constant
+        positive semi-definite $J$ it is so; for a
         constant normal $J$ as well, since then $\sigma_i(J^T) = \sigma_i(J)^T$.""")  # fmt: skip
 
 
@@ -185,10 +212,10 @@ ALIGNED.mutant("squares, as alpha_i would have it without the 1/2", lambda value
 MAJORISED = Claim(THREE_STEPS, "dynamics.sec-5.3-average-majorised", label="Section 5.3, partial sums of time averages",
     statement=r"""\prod_{i\le k}\sigma_i(J_{T-1}\cdots J_0)\le\prod_{t<T}\prod_{i\le k}\sigma_i(J_t),\ \text{so that
         }\lambda_1+\dots+\lambda_k\le\text{the time average of }\sum_{i\le k}\ln\sigma_i(J)""",
-    assumptions=["T = 3 arbitrary Jacobians, singular ones included; longer products by induction"],
     name="partial sums of Lyapunov exponents bounded", relation=AtMost(left="prod_{i <= k} sigma_i(J_2 J_1 J_0)"),
     of_project=True, corrects="dynamics.sec-5.3-average",
-    note=r"""Horn's inequality: the spectral norm of compound matrices is submultiplicative. Equality for $k = D$, which
+    note=r"""Compared at $T = 3$, singular Jacobians included; longer products by induction. Horn's inequality: the
+        spectral norm of compound matrices is submultiplicative. Equality for $k = D$, which
         is dynamics.sec-5.3-average-sum, and for a constant normal $J$. Not for normal $J$ that merely commute:
         $\operatorname{diag}(2, 1)$ and $\operatorname{diag}(1, 2)$ have the product $2I$.""")  # fmt: skip
 
@@ -216,8 +243,8 @@ MAJORISED.mutant("the first Jacobian at every time", "J_1 -> J_0; J_2 -> J_0")
 SUM = Claim(THREE_STEPS, "dynamics.sec-5.3-average-sum", label="Section 5.3, sum of the exponents",
     statement=r"""\prod_i\alpha_i^{(T)}=\prod_{t<T}\prod_i\sigma_i(J_t)^2,\ \text{so that }\sum_i\lambda_i\text{ is the
         time average of }\sum_i\ln\sigma_i(J)=\ln|\det J|""",
-    assumptions=["T = 3 arbitrary Jacobians"],
-    name="sum of all Lyapunov exponents", relation=Equal(), at_sizes=True, exact=True, of_project=True)  # fmt: skip
+    name="sum of all Lyapunov exponents", relation=Equal(), at_sizes=True, exact=True, of_project=True,
+    note="Compared at $T = 3$ without the logarithms.")  # fmt: skip
 
 
 @SUM.formula

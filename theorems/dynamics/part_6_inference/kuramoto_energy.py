@@ -11,7 +11,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
 from theorems.dynamics.numerics import energy_lost, loss_along, no_loss
 from verify.matrix import basis_matrix, frobenius_norm, rational, row_sums, vec_r, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting, Shape
 
 Phases = Annotated[Any, Shape("P", "N")]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -28,23 +28,23 @@ def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, 
     return {"X": unit_rows(directions), "C": C, "J": K + K.T}
 
 
+def drive(X: Any, C: Any, J: Any) -> Any:
+    """c + J x, shape (P, N) like the oscillators X."""
+    return C + (J @ vec_r(X)).reshape(*X.shape)
+
+
 KURAMOTO = Setting(
     DYNAMICS,
     "Section 6.3, the generalised Kuramoto model",
     assumptions=[
         SYMMETRIC_COUPLING,
         UNIT_PHASES,
-        r"\Omega = 0, MSA(X) replaced by JX; x' = Proj(c + Jx) in continuous time",
+        Assumption("n = PN: P oscillators of dimension N", sizes=lambda sizes: sizes["n"] == sizes["P"] * sizes["N"]),
+        Definition(r"\Omega = 0, MSA(X) replaced by JX; x' = Proj(c + Jx) in continuous time", by=drive),
     ],
-    sizes={"P": (1, 3), "N": (2, 3), "n": (2, 6)},
-    where=lambda sizes: sizes["n"] == sizes["P"] * sizes["N"],
+    sizes={"P": (1, 3), "N": (1, 3), "n": (1, 6)},
     inputs=symmetric_coupling,
 )
-
-
-def drive(X: Any, C: Any, J: Any) -> Any:
-    """c + J x, shape (P, N) like the oscillators X."""
-    return C + (J @ vec_r(X)).reshape(*X.shape)
 
 
 def quadratic_energy(X: Any, C: Any, J: Any, share: Any) -> Any:
@@ -155,9 +155,11 @@ KURAMOTO_HALF.mutant("coupling made asymmetric in the flow", "drive -> _drive_by
 KURAMOTO_INTEGRATED = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto-integrated",
     label="Section 6.3, the energy of the generalised Kuramoto model, integrated forward",
     statement=r"E_K(X(\tau))\le E_K(X(0))+\text{the change when the step is halved}",
-    assumptions=[r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)"],
+    assumptions=[
+        Definition(r"classical Runge-Kutta, 4 and 8 steps, \tau = 1/(1+\|C\|_F+\|J\|_F)", by=energy_lost),
+    ],
     name="Kuramoto energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
-    sizes={"P": (1, 2), "N": (2, 2), "n": (2, 4)}, of_project=True, uses=("dynamics.sec-6.3-kuramoto-energy",),
+    sizes={"P": (1, 2), "N": (1, 2), "n": (1, 4)}, of_project=True, uses=("dynamics.sec-6.3-kuramoto-energy",),
 )  # fmt: skip
 
 

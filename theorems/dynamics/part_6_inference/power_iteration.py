@@ -15,7 +15,7 @@ from theorems.dynamics.part_b_experiments.constant_attention import jacobian_tim
 from theorems.dynamics.part_c_details.oscillators import oscillator_normalisation
 from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros
 from verify.oracles import LawTest, at_least_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Reading, Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Reading, Real, Shape, Size
 
 Coupling = Annotated[Any, Shape("n", "n")]
 Eigenvalues = Annotated[Any, Shape("1", "n")]
@@ -37,7 +37,13 @@ POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, 
         monotonically, eventually dominating nearly }40\%\text{. This suggests that the loop effectively performs a
         computation analogous to power iteration, but constrained to real space with positive eigenvalues''}""",
     assumptions=[
-        r"x \to \Pi(x + \eta Jx), J = V diag(\lambda) V^T symmetric and constant, \lambda descending, \eta \ge 0",
+        Definition(
+            r"x \to \Pi(x + \eta Jx), J = V diag(\lambda) V^T symmetric and constant, \lambda descending", by=known_eigenvectors
+        ),
+        Assumption("V is orthogonal", zero=lambda V: V.T @ V - diag(V[0] * 0 + 1)),
+        Assumption(r"\lambda descending", nonnegative=lambda eigenvalues: eigenvalues[:, :-1] - eigenvalues[:, 1:]),
+        Assumption("the top k of n eigenvectors, k < n", sizes=lambda sizes: sizes["k"] < sizes["n"]),
+        Assumption(r"\eta \ge 0", nonnegative=lambda eta: eta),
         Assumption(
             r"1+\eta\lambda_n \ge -(1+\eta\lambda_k): no eigenvalue is so negative that it is amplified most",
             nonnegative=lambda eigenvalues, eta, k: (
@@ -47,7 +53,7 @@ POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, 
         Assumption(r"x + \eta Jx does not vanish", positive=total_square),
         Assumption("x does not vanish", positive=lambda x: x.T @ x),
     ],
-    relation=AtMost(), sizes={"n": (2, 4), "k": (1, 3)}, where=lambda sizes: sizes["k"] < sizes["n"], expects="reading",
+    relation=AtMost(), sizes={"n": (2, 4), "k": (1, 3)}, expects="reading",
     reading=Reading("effectively performs a computation analogous to power iteration", """for a constant symmetric drive
             and one normalisation of the whole state, the share of the state in the top $k$ eigenspace never falls in
             one step; the 40 % of a trained model are not checked"""),
@@ -89,7 +95,9 @@ POWER.mutant("step against the drive", "eta -> -eta")
 COSINE = Claim(DYNAMICS, "dynamics.sec-6.3-cosine", label="Section 6.3 / Figure 6",
     statement=r"""\text{``the cosine similarity between }\operatorname{vec}(\operatorname{MSA}(X^{(t)}))\text{ and
         }J_tx_t\text{ remains high throughout iterations''}""",
-    assumptions=["AKOrN (7)-(8); the paper's figure is for a trained model on Sudoku"],
+    assumptions=[
+        Definition("AKOrN (7)-(8); the paper's figure is for a trained model on Sudoku", by=akorn_increment),
+    ],
     name="cosine of attention output and linearised output", relation=FollowsLaw(samples=1000, instances=2),
     sizes={"S": (9, 9), "D": (16, 16), "N": (4, 4)}, batched=False, expects="empirical",
     uses=("dynamics.b.5-alignment",),
@@ -158,7 +166,9 @@ COSINE.mutant("values transposed", "M -> M.T")
 SIGN = Claim(DYNAMICS, "dynamics.sec-6.3-cosine-sign",
     label="Section 6.3, J x against the output for arbitrary weights",
     statement=r"\langle\operatorname{vec}(\operatorname{SA}(X)),J x\rangle\ge0",
-    assumptions=["one head with values M = W^VW^O, A = W^QW^{K\\top}; no constraint on the tokens"],
+    assumptions=[
+        Definition(r"one head with values M = W^VW^O, A = W^QW^{K\top}; no constraint on the tokens", by=softmax),
+    ],
     name="cosine with the linearised output, any weights", relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.sec-6.3-cosine-small-logits", of_project=True,
@@ -195,10 +205,10 @@ SMALL_LOGITS = Claim(DYNAMICS, "dynamics.sec-6.3-cosine-small-logits",
     statement=r"""\|(Jx-\operatorname{vec}\operatorname{SA}(X))_i\|\le\tfrac12\big(\max_jL_{ij}-\min_jL_{ij}\big)
         \max_{j,k}\|v_j-v_k\|\text{ for }\operatorname{SA}(X)=\operatorname{softmax}(L)V,\ L=XAX^\top,\ V=XM\text{ with
         the rows }v_j,\ J=\partial\operatorname{SA}/\partial X,\ x=\operatorname{vec}X""",
-    assumptions=["squares of both sides, token by token; one head"],
     name="attention output and linearised output, small logits", relation=AtMost(), sizes={"S": (1, 3), "D": (1, 3)},
     of_project=True, corrects="dynamics.sec-6.3-cosine-sign", uses=("dynamics.b.5-alignment",),
-    note="""The difference is twice the covariance of logits and values under row $i$ of $P$, and a covariance is at
+    note="""Compared are the squares of both sides, token by token. The difference is twice the covariance of logits
+        and values under row $i$ of $P$, and a covariance is at
         most a quarter of the product of the ranges. So the cosine tends to 1 with the logits, unless the output
         vanishes.""")  # fmt: skip
 

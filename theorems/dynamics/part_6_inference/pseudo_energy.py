@@ -14,13 +14,13 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment
 from theorems.dynamics.part_c_details.oscillators import (
-    UNIT_OSCILLATORS, Frequencies, Stacked, antisymmetric_blocks, oscillator_normalisation, split,
+    ANTISYMMETRIC_BLOCKS, UNIT_OSCILLATORS, Frequencies, Stacked, antisymmetric_blocks, oscillator_normalisation, split,
 )  # fmt: skip
-from theorems.dynamics.settings import Width, heads_fit
+from theorems.dynamics.settings import HEADS_FIT, Width
 from theorems.matrices import orthogonal_matrix
-from verify.matrix import concatenate, diag, hadamard, rational, row_sums, trace, vec_r
+from verify.matrix import concatenate, diag, eye, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Real, Setting, Shape
 from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 Step = Annotated[Any, Real(0.0, 2.0)]
@@ -52,9 +52,14 @@ def akorn(
 AKORN = Setting(
     DYNAMICS,
     "Section 6.3, AKOrN",
-    assumptions=[UNIT_OSCILLATORS, r"\Omega_j anti-symmetric", r"\Delta X from Eq. (7), X^{(t+1)} from Eq. (8)"],
-    sizes={"S": (1, 3), "D": (2, 4), "J": (1, 2), "N": (2, 3), "H": (1, 2)},
-    where=lambda sizes: sizes["D"] == sizes["J"] * sizes["N"] and heads_fit(sizes),
+    assumptions=[
+        UNIT_OSCILLATORS,
+        ANTISYMMETRIC_BLOCKS,
+        HEADS_FIT,
+        Assumption("D = JN", sizes=lambda sizes: sizes["D"] == sizes["J"] * sizes["N"]),
+        Definition(r"\Delta X from Eq. (7), X^{(t+1)} from Eq. (8)", by=akorn_increment),
+    ],
+    sizes={"S": (1, 3), "D": (1, 4), "J": (1, 2), "N": (1, 3), "H": (1, 2)},
     inputs=akorn,
     hypotheses=(
         unit_parts("X", "N", stated=UNIT_OSCILLATORS.text), skew_blocks("Omega", stated=r"\Omega_j anti-symmetric"),
@@ -269,8 +274,14 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
     label="Section 6.3, the quadratic form of -Tr(X^T MSA(X))", name="quadratic form of the attention drive",
     statement=r"\operatorname{vec}(\operatorname{MSA}(X))=J_tx_t\ \Rightarrow\ -\operatorname{Tr}(X^\top"
     r"\operatorname{MSA}(X))=-x_t^\top S_tx_t/2,\ S_t=J_t+J_t^\top,\ J_t=\partial\operatorname{MSA}(X)/\partial X",
-    assumptions=[r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C"],
-    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, exact=True,
+    assumptions=[
+        HEADS_FIT,
+        Definition(
+            r"the approximation taken as an equality: MSA(X) replaced by J_t x_t; \Delta X = MSA(X), Eq. (9) without C",
+            by=multi_head_attention,
+        ),
+    ],
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, exact=True,
     of_project=True, corrects="dynamics.sec-6.3-quadratic",
     note=r"""How good the approximation is: dynamics.b.5-alignment gives $Jx - \operatorname{vec}(
         \operatorname{MSA}(X))$ exactly.""")  # fmt: skip
@@ -297,7 +308,12 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
     statement=r"""x_t=\sum_{k=1}^{DS}a_t^kv_t^k\ (v_t^k\text{ orthonormal eigenvectors of }S_t),\
         \lambda_t^1\ge\cdots\ge\lambda_t^{DS};\ \text{contribution index }\sum_{k\le0.02DS}(a_t^k)^2/
         \sum_{k=1}^{DS}(a_t^k)^2""",
-    assumptions=["S_t symmetric", Assumption("x does not vanish", positive=lambda x: x.T @ x)],
+    assumptions=[
+        Assumption("S_t symmetric", zero=lambda S: S - S.T),
+        Assumption("V is orthogonal", zero=lambda V: V.T @ V - eye(V.shape[0])),
+        Assumption("the columns of V are eigenvectors of S_t", zero=lambda S, V, eigenvalues: S @ V - V * eigenvalues),
+        Assumption("x does not vanish", positive=lambda x: x.T @ x),
+    ],
     name="contribution index of leading eigenvectors", relation=Equal(), at_sizes=True, sizes={"n": (1, 4)}, exact=True,
     note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$, Parseval, and the index for every number of leading
         eigenvectors as the squared share of the projection of $x$; so it lies in $[0, 1]$. It depends on the

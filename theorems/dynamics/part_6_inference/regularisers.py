@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights
-from theorems.dynamics.settings import heads_fit
+from theorems.dynamics.settings import HEADS_FIT
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import added, concatenate, determinant, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Setting, Shape, subject
+from verify.vocabulary import (
+    Assumption, Claim, Construction, Definition, Equal, HasStructure, Reading, Real, Setting, Shape, subject,
+)  # fmt: skip
 
 Signs = Annotated[Any, Shape("1", "D", role="gate")]
 Plane = Annotated[Any, Shape("2", "2")]
@@ -36,11 +38,13 @@ def head_products(W_V: Any, W_O: Any, H: int) -> list[Any]:
     return mapped(lambda V, O: V @ O, parts(W_V, H, 1), parts(W_O, H, 0))
 
 
+BLOCK_ROWS = Definition("W_h^O is the h-th block row of W^O", by=head_products)
+
 EQ_19_SUM = Claim(DYNAMICS, "dynamics.eq-19-sum", label="Eq. (19) and text", name="multi-head energy regulariser",
     statement=r"""W^V:=[W_1^V,\cdots,W_H^V]\in\mathbb R^{D\times D},\quad R_{\text{E-multi}}:=\left
         \|W^VW^O-(W^VW^O)^\top\right\|_F^2\text{, of the sum of the heads: }W^VW^O=\sum_hW_h^VW_h^O""",
-    assumptions=["W_h^O the h-th block row of W^O"],
-    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True)  # fmt: skip
+    assumptions=[HEADS_FIT, BLOCK_ROWS],
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)}, exact=True)  # fmt: skip
 
 
 def _product_and_regulariser(products: list[Any], sign: int = -1) -> Any:
@@ -102,16 +106,15 @@ def symmetric_orthogonal_product(G: SquareWeights, K: SquareWeights, signs: Sign
 REGULARISED = Setting(
     DYNAMICS,
     "Section 6.2, where R_E-multi vanishes",
-    assumptions=[ORTHOGONAL, MULTI_VANISHES],
-    sizes={"D": (2, 4), "H": (1, 4)},
-    where=heads_fit,
+    assumptions=[ORTHOGONAL, MULTI_VANISHES, HEADS_FIT],
+    sizes={"D": (1, 4), "H": (1, 4)},
     inputs=symmetric_orthogonal_product,
 )
 
 EQ_19_HEADS = Claim(REGULARISED, "dynamics.eq-19-heads", label="Text after Eq. (19)",
     statement=r"""\text{``If }R_{\text{E-multi}}=0,\ W_h^VW_h^O\text{ becomes symmetric, as implied by Proposition
         4.2''}""",
-    assumptions=["each W_h^V of the proposition read as W_h^V W_h^O, as the text says"],
+    assumptions=[Definition("each W_h^V of the proposition read as W_h^V W_h^O, as the text says", by=head_products)],
     name="symmetry of single heads from the regulariser", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.eq-19-per-head", presumes=("dynamics.prop-4.2",),
     consequence=r"""The regulariser does not make heads symmetric, what is asymmetric in one another cancels; penalise
@@ -161,9 +164,9 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
     statement=r"""
         R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
         \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
-    assumptions=["W_h^O the h-th block row of W^O; any W^V, W^O"],
+    assumptions=[HEADS_FIT, BLOCK_ROWS],
     name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
-    where=heads_fit, exact=True, of_project=True, corrects="dynamics.eq-19-heads",
+    exact=True, of_project=True, corrects="dynamics.eq-19-heads",
     note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
         dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
         $E_{\text{multi}}$ fall: that needs $W_h^VW_h^O = A_h = A_h^\top$ and $A_hA_{h'} = O$
@@ -186,11 +189,27 @@ EQ_19_PER_HEAD.mutant("of the sum of the heads, Eq. (19)", lambda W_V, W_O: asym
 EQ_19_PER_HEAD.mutant("block columns of W^O", "W_O -> W_O.T")
 
 
+def _distance_from_singular_vectors(W: Any, U: Any, V: Any, sigma: Any, small: Any) -> Any:
+    by_values = U[:, :1] @ V[:, :1].T * sigma + U[:, 1:] @ V[:, 1:].T * small
+    grams = concatenate([U.T @ U - eye(2), V.T @ V - eye(2)], axis=0)
+    return concatenate([vec_r(W - by_values), vec_r(grams)], axis=0)
+
+
 EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spectral regulariser",
     statement=r"""R_{\text{Spec}}=\sum\nolimits_{W\in\operatorname{SA}}\left(\sigma^2(W)-1\right)^2+\sum\nolimits_{b\in
         \operatorname{SA}}\|b\|_2^4,\ \sigma(W)\text{ the largest singular value; ``encourages the singular values to be
         close to 1''}""",
-    assumptions=["one weight matrix with two rows, one bias", r"the largest singular value is simple"],
+    assumptions=[
+        Construction("one weight matrix with two rows, one bias", shapes={"W": ("2", "n"), "b": ("1", "p")}),
+        Assumption(
+            "the largest singular value is simple",
+            positive=lambda W: squared_norm(W) * squared_norm(W) - determinant(W @ W.T) * 4,
+        ),
+        Assumption(
+            r"W = U diag(\sigma, s) V^\top with orthonormal columns of U and V", zero=_distance_from_singular_vectors
+        ),
+        Assumption(r"\sigma > s \ge 0", positive=lambda sigma, small: sigma - small, nonnegative=lambda small: small),
+    ],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
     reading=Reading("encourages the singular values to be close to", r"""those just named, the largest of each $W$:
             descent on $R_{\text{Spec}}$ moves it alone, towards 1, along $-4\sigma(\sigma^2-1)uv^\top$, and the biases

@@ -12,13 +12,15 @@ from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, unit_rows
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.part_5_jacobians.normalisation_bound import update_jacobian_bound, update_jacobian_norm
 from theorems.dynamics.settings import ENERGY
-from verify.matrix import absolute, eye, rational, zeros
-from verify.vocabulary import AtMost, Claim, Equal, Reading, Real, Shape
+from verify.matrix import absolute, eye, rational, row_sums, zeros
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Shape
 
 REFERENCE = Claim(ENERGY, "dynamics.sec-7-reference", label="Limitations, text",
     statement=r"""\text{``the upper bound provided by Proposition 4.1 provides a conservative upper bound that is looser
         than empirical observations''}""",
-    assumptions=["W^V = W^Q symmetric, W^K = I: the case of Proposition 4.1 that holds"],
+    assumptions=[
+        Assumption("A = W^V = W^Q is symmetric, W^K = I: the case of Proposition 4.1 that holds", zero=lambda A: A - A.T),
+    ],
     name="looseness of the bound of Proposition 4.1",
     relation=AtMost(signed=True, ascent=False, left="0", right="-dE/dt here, less 10^-6"),
     sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip", correction="dynamics.sec-7-looseness",
@@ -51,9 +53,18 @@ REFERENCE.mutant("a negative margin", lambda value: value + rational(2, 10**6))
 
 
 LOOSENESS = Claim(DYNAMICS, "dynamics.sec-7-looseness", label="Limitations, how loose the bound of Proposition 5.1 is",
-    statement=r"""S=1,\ W^VW^O=Kx^\top x,\ \gamma=\mathbf 1,\ C=0:\quad\frac{\text{bound (14)}}{\|\partial
+    statement=r"""S=1,\ D\ge2,\ \|x\|=1,\ K,\eta>0,\ W^VW^O=Kx^\top x,\ \gamma=\mathbf 1,\ C=0:\quad\frac{\text{bound
+        (14)}}{\|\partial
         \operatorname{RMSNorm}(X+\eta\Delta X)/\partial X\|_2}=1+|\eta|K""",
-    assumptions=["D > 1, unit x, K > 0, eta > 0"],
+    assumptions=[
+        Assumption("D >= 2", sizes=lambda sizes: sizes["D"] >= 2),
+        Assumption("the token has unit norm", zero=lambda X: row_sums(X * X) - 1),
+        Assumption("K > 0", positive=lambda K: K),
+        Assumption("C = O", zero=lambda C: C),
+        Assumption(r"\gamma = (1, ..., 1)", zero=lambda gamma: gamma - 1),
+        Assumption("W^V W^O = K x^T x", zero=lambda X, W_V, W_O, K: W_V @ W_O - X.T @ X * K),
+        Assumption(r"\eta > 0", positive=lambda eta: eta),
+    ],
     name="looseness of the normalised Jacobian bound", relation=Equal(), sizes={"D": (2, 3)}, of_project=True,
     corrects="dynamics.sec-7-reference", uses=("dynamics.prop-5.1",),
     note="""Attention amplifies $x$, the direction that normalisation removes; across it nothing is amplified. So no

@@ -13,14 +13,15 @@ from theorems.dynamics.definitions import Beta, QueryWeights, SquareWeights, Tok
 from theorems.dynamics.settings import ENERGY, on_the_sphere
 from verify.matrix import concatenate, diag, diag_part, each, exp, eye, kron, ones, summed
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Construction, Definition, Equal
 
 
 def nilpotent_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """W^K = I and W^Q = A = 2 E_12: as asymmetric as can be, with exponents of order 1, where float32 has its digits."""
     arrays["W_K"][:] = np.eye(sizes["D"])
     arrays["W_Q"][:] = 0.0
-    arrays["W_Q"][:, 0, 1] = 2.0
+    if sizes["D"] > 1:
+        arrays["W_Q"][:, 0, 1] = 2.0
     arrays["beta"][:] = 1.0 + rng.integers(1, 5, len(arrays["beta"])) / 4
 
 
@@ -31,8 +32,10 @@ def asymmetric_weights() -> dict[str, Any]:
 
 PROOF = ENERGY.extended(
     "Appendix A.2, the proof of Proposition 4.1",
-    assumptions=[r"A = W^Q W^{K\top}, not assumed to be symmetric"],
-    sizes={"S": (1, 3), "D": (2, 3)},
+    assumptions=[
+        Construction(r"A = W^Q W^{K\top}, not assumed to be symmetric", shapes={"W_Q": ("D", "D"), "W_K": ("D", "D")})
+    ],
+    sizes={"S": (1, 3), "D": (1, 3)},
     inputs=on_the_sphere,
 )
 EXACT_PROOF = PROOF.extended(
@@ -158,7 +161,7 @@ EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
 EQ_35 = Claim(PROOF, "dynamics.eq-35", label="Eq. (35), proof of Prop. 4.1",
     statement=r"""-\frac{d\exp(\beta X_{[i,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})(A^\top+A)X_{[i,:]}""",
-    assumptions=["j is free on the right: the line is taken for every j"],
+    assumptions=[Definition("j is free on the right: the line is taken for every j", by=kron)],
     name="gradient of the single-head energy, diagonal term", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.eq-35-corrected",
     note=r"""Two defects. Eq. (36) shows that $j$ is a misprint for $i$. The factor $\beta$ is missing besides, as in

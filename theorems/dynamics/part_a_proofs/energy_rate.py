@@ -17,14 +17,18 @@ from theorems.dynamics.part_a_proofs.energy_gradient import (
 )  # fmt: skip
 from theorems.dynamics.settings import on_the_sphere, unit_tokens_and_values
 from verify.matrix import concatenate, rational, row_sums, softmax, total, zeros
-from verify.vocabulary import AtMost, Claim, Equal
+from verify.vocabulary import AtMost, Claim, Definition, Equal
+
+DELTA = Definition(r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", by=attention_head)
+DYNAMICS_3 = Definition("dynamics (3)", by=flow)
+CONDITION_31 = Definition(r"W^V = (W^{Q\top}W^K + W^QW^{K\top})/2, the condition (11), (31)", by=printed_values)
 
 # -- the update Delta --------------------------------------------------------------------------------------------------
 
 EQ_37 = Claim(PROOF, "dynamics.eq-37", label="Eq. (37), proof of Prop. 4.1",
     statement=r"""\text{``Under the given condition on the weights, }A=A^\top\text{ we have'' }\ \Delta_{[i,:]}=\big(
         \operatorname{softmax}(\beta XW^VX^\top)_{[i,:]}X(A^\top+A)\big)^\top/2""",
-    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (11)/(31) on W^V"],
+    assumptions=[DELTA, CONDITION_31],
     name="attention drive under the weight condition", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-37-corrected",
     note=r"""Eq. (38) shows that $W^V$ inside the softmax is a misprint for $A$. '$A = A^\top$' does not follow from
@@ -52,7 +56,7 @@ EQ_37.mutant("A inside the softmax",
 EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37) with A inside the softmax",
     statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta
         XAX^\top)_{[i,:]}X(A^\top+A) \big)^\top/2""",
-    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
+    assumptions=[DELTA],
     name="attention drive under the weight condition, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-37")  # fmt: skip
 
@@ -73,7 +77,7 @@ EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
 EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1", name="attention drive as weighted sum",
     statement=r"""\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
-    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", "condition (31) on W^V"],
+    assumptions=[DELTA, CONDITION_31],
     relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-38-corrected",
     presumes=("dynamics.eq-11-form",),
     note=r"""With $W^V$ of (31) as printed the values are $(W^{Q\top}W^K + A)/2$. The line itself, which has $(A^\top +
@@ -106,7 +110,7 @@ EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
 EQ_38_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-38-corrected", label="Eq. (38) with symmetrised values",
     statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
         (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
-    assumptions=[r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V"],
+    assumptions=[DELTA],
     name="attention drive as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-38")  # fmt: skip
 
@@ -142,7 +146,7 @@ EQ_41 = Claim(PROOF, "dynamics.eq-41", label="Eqs. (39)-(41), proof of Prop. 4.1
         \frac{dE_{\text{single}}(X)}{dt}=\frac{dE_{\text{single}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\Big(\frac{dE_{
         \text{single}}(X)}{dX_{[i,:]}}\cdot(I_D-X_{[i,:]}X_{[i,:]}^
         \top)\Delta_{[i,:]}\Big)""",
-    assumptions=["dynamics (3)"],
+    assumptions=[DYNAMICS_3],
     name="chain rule for the single-head energy", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-41-corrected",
     note="The minus sign of $dE/dX$ is put in twice here; Eq. (42) has it once.")  # fmt: skip
@@ -165,7 +169,7 @@ EQ_41.mutant("sign", lambda value: -value)
 EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41) without the second minus sign",
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=\sum_i\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]},\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
-    assumptions=["dynamics (3)"],
+    assumptions=[DYNAMICS_3],
     name="chain rule for the single-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-41")  # fmt: skip
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
@@ -185,7 +189,7 @@ EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 EQ_42 = Claim(PROOF, "dynamics.eq-42", label="Eq. (42), proof of Prop. 4.1",
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-\sum_i\Big(\sum_j\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})(A^\top+A)X_{[j,:]} \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
-    assumptions=["dynamics (3), condition (31)"],
+    assumptions=[DYNAMICS_3, CONDITION_31],
     name="rate of the single-head energy, expanded", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.eq-42-corrected", uses=("dynamics.eq-36",),
     note=AGREES)  # fmt: skip
@@ -215,7 +219,7 @@ EQ_42_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-42-corrected", label="Eq. (42)
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-\beta\sum_i\Big(\sum_j\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}\cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)
         \Delta_{[i,:]}\Big),\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
-    assumptions=["dynamics (3), any W^V"],
+    assumptions=[DYNAMICS_3],
     name="rate of the single-head energy, any weights", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-42", proof=("dynamics.eq-36-corrected", "dynamics.eq-41-corrected"))  # fmt: skip
 EQ_42_CORRECTED.inputs(unit_tokens_and_values)
@@ -239,7 +243,7 @@ EQS_43_44 = Claim(EXACT_PROOF, "dynamics.eq-43-44", label="Step (42)->(43)->(44)
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top) \Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i\Delta_{[i,:]}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)=-2\sum_i\Big(Z_i
         \Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]}\Big)""",
-    assumptions=[r"\Delta as in (38)"],
+    assumptions=[Definition(r"\Delta as in (38)", by=softmax)],
     name="rate of the single-head energy, last steps", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-38",))  # fmt: skip
 
@@ -277,7 +281,7 @@ EQS_43_44.mutant("Z_i of the transposed weights",
 EQ_44 = Claim(PROOF, "dynamics.eq-44", label="Eq. (44) as the value of dE/dt",
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=-2\sum_i\Big(Z_i\Delta_{[i,:]}^\top(I_D-X_{[i,:]}X_{[i,:]}^\top)
         \Delta_{[i,:]}\Big)""",
-    assumptions=["dynamics (3), condition (31)"],
+    assumptions=[DYNAMICS_3, CONDITION_31],
     name="rate of the single-head energy as a square", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.prop-4.1-rate", uses=("dynamics.eq-42",),
     note=AGREES)  # fmt: skip

@@ -10,17 +10,18 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, rms_norm, unit_rows
-from theorems.dynamics.settings import NO_ZERO_ROW, Row, gain_and_rows, rows_of_rational_norm
+from theorems.dynamics.settings import NO_ZERO_ROW, NUMERATOR_LAYOUT, Row, gain_and_rows, rows_of_rational_norm
 from verify.matrix import absolute, block_diag, concatenate, diag, each, eye, kron, row_norms, row_sums
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, Real, Shape
+from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, Real, Shape
 
 LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23)",
     statement=r"""\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\left(\Big\{\frac1{\|Y_{[i,:]}\|}\Big(I_D-
         \frac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\Big)\Big\}_{i=1}^S\right)=\operatorname{blockdiag}\left(\Big
         \{\frac{\partial\Pi(Y)_{[i,:]}}{\partial Y_{[i,:]}}\Big\}_{i=1}^S\right)""",
     assumptions=[
-        r"Y \in R^{S x D}, row-major vec, numerator layout",
+        Construction(r"Y \in R^{S x D}", shapes={"Y": ("S", "D")}),
+        NUMERATOR_LAYOUT,
         Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
     ],
     name="Jacobian of row normalisation", relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)},
@@ -50,6 +51,27 @@ LEMMA_A2.mutant("norm of the first row in every block",
     lambda Y: _block_diagonal(Y, lambda y, r: (eye(y.shape[0]) - y @ y.T / (r * r)) / row_norms(Y)[0, 0]))  # fmt: skip
 
 
+EQ_23 = Claim(DYNAMICS, "dynamics.eq-23", label="Eq. (23), proof of Lemma A.2", name="normalisation row by row",
+    statement=r"""\text{``Since }\Pi\text{ operates independently on each row of }Y\text{, the Jacobian is block-diagonal'':
+        }\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\frac{\partial\Pi(Y)_{[i,:]}}{\partial
+        Y_{[i,:]}}\Big\}_{i=1}^S\Big)""",
+    assumptions=[NO_ZERO_ROW],
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True)  # fmt: skip
+EQ_23.inputs(rows_of_rational_norm)
+
+
+@EQ_23.formula
+def blocks_of_single_rows(Y: Tokens) -> Any:
+    """blockdiag of the Jacobians of the single rows, each differentiated by itself, shape (S D, S D)."""
+    return block_diag(each(Y.shape[0], lambda i: jacobian(normalisation, "Y")(Y[i : i + 1])))
+
+
+EQ_23.oracle(lambda Y: jacobian(normalisation, "Y")(Y))
+EQ_23.mutant("without the norms of the rows",
+    lambda Y: block_diag(each(Y.shape[0], lambda i: jacobian(normalisation, "Y")(Y[i : i + 1]) * row_norms(Y)[i, 0])))  # fmt: skip
+EQ_23.mutant("sign", lambda value: -value)
+
+
 Left = Annotated[Any, Shape("m", "n")]
 Middle = Annotated[Any, Shape("n", "p")]
 Right = Annotated[Any, Shape("p", "q")]
@@ -58,7 +80,7 @@ Radius = Annotated[Any, Real(0.125, 4.0)]
 
 LEMMA_A1 = Claim(DYNAMICS, "dynamics.lemma-a.1", label="Lemma A.1, Eq. (21)", name="derivative of a matrix product",
     statement=r"\frac{\partial AXB}{\partial X}=A\otimes B^\top",
-    assumptions=["numerator layout; row-major vec"],
+    assumptions=[NUMERATOR_LAYOUT],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 4), "n": (1, 4), "p": (1, 4), "q": (1, 4)}, exact=True,
 )  # fmt: skip
 
@@ -81,7 +103,7 @@ LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29
     statement=r"""
         \frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
-    assumptions=["RMSNorm as in Eq. (6)", "row-major vec", NO_ZERO_ROW],
+    assumptions=[Definition("RMSNorm as in Eq. (6)", by=rms_norm), NUMERATOR_LAYOUT, NO_ZERO_ROW],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.lemma-a.2",),
 )  # fmt: skip
 LEMMA_A3.inputs(gain_and_rows)

@@ -1,32 +1,35 @@
 """Appendix A.3, Eqs. (48)-(66): the printed proof of Proposition 4.2.
 
-Surprising: the gradient (48) is wrong for the asymmetric heads that the condition demands; the orthogonality (58)-(66) is right.
+Surprising: the gradient (48) is wrong for the asymmetric heads that the condition demands; the orthogonality (66) is right, but
+needs a product that (58) and (59) leave out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.part_4_energy.multi_head import (
-    MULTI_HEAD_ATTENTION, ORTHONORMAL_BLOCKS, PRINTED_VALUES, SharedBasis, head_outputs, multi_head_energy,
+    MULTI_HEAD_ATTENTION, ORTHONORMAL_BLOCKS, PRINTED_VALUES, WHOLE_BLOCKS, SharedBasis, head_outputs, multi_head_energy,
     multi_head_rate, printed_head_values, products, sum_of_squares, symmetric_parts, two_tokens_one_head,
-    two_tokens_two_heads, whole_blocks,
+    two_tokens_two_heads,
 )  # fmt: skip
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import (
-    added, basis_vector, concatenate, each, exp, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
+    added, basis_vector, concatenate, each, exp, eye, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 ORTHONORMAL = (orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text),)
-CONDITION = r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2"
+CONDITION = Definition(r"\Delta_h as in (49), with the values W_h^V = (A_h^\top + A_h)/2", by=symmetric_parts)
+TWO_HEADS = Assumption("there are different heads: H >= 2", sizes=lambda sizes: sizes["H"] >= 2)
+SUM_OF_HEADS = Definition(r"dX/dt = \sum_h SA_h(X)", by=multi_head_rate)
 
 
 def small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
@@ -114,7 +117,6 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 
 EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
-    assumptions=["condition (47) on W_h^V"],
     name="drive of a head as weighted sum", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-49-corrected", presumes=("dynamics.eq-13-form",),
     note=r"""With $W_h^V$ of (47) as printed the values are $(W_h^{Q\top}W_h^K + A_h)/2$. As in Eq. (38) the line
@@ -158,7 +160,7 @@ EQ_49_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-49-corrected", label="Eq. (49)
     statement=r"""W_h^V=(A_h^\top+A_h)/2\ \Rightarrow\ \Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2,\quad Z_{h,i}=\sum_{j'}\exp(\beta X_{[i,:]}^\top A_hX_{[j',:]})
         """,
-    assumptions=[r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V"],
+    assumptions=[Definition(r"\Delta_h = softmax(\beta X A_h X^\top) X W_h^V", by=head_outputs)],
     name="drive of a head as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-49")  # fmt: skip
 
@@ -174,7 +176,7 @@ EQ_49_CORRECTED.mutant("weights normalised over i instead of j", over_keys=False
 EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), proof of Prop. 4.2",
     statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=\frac{dE_{\text{multi}}(X)}{dX}\cdot\frac{dX}{dt}=-\sum_i\left(
         \frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\right)""",
-    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    assumptions=[SUM_OF_HEADS, CONDITION],
     name="chain rule for the multi-head energy", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.eq-52-corrected",
     note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.")  # fmt: skip
@@ -195,7 +197,7 @@ EQ_52.mutant("factor two", lambda value: value * 2)
 EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52) without the second minus sign",
     statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
         \Delta_{h[i,:]}""",
-    assumptions=[r"dX/dt = \sum_h SA_h(X)", CONDITION],
+    assumptions=[SUM_OF_HEADS, CONDITION],
     name="chain rule for the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-52")  # fmt: skip
 
@@ -211,11 +213,83 @@ EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
 EQ_52_CORRECTED.mutant("first head only", "added(_outputs(X, U, beta, H)) -> _outputs(X, U, beta, H)[0]")
 
 
+EQS_52_53 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52-53", label="Step (52)->(53)",
+    statement=r"""-\sum_i\left(\frac{\partial E_{\text{multi}}(X)}{\partial
+        X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\right)=-\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
+    assumptions=[
+        CONDITION,
+        Definition(
+            r"\partial E_{\text{multi}}/\partial X_{[i,:]} is what Eq. (48) prints for it", by=multi_head_gradient_as_printed
+        ),
+    ],
+    name="gradient put into the chain rule", relation=Equal(), expects="refuted", severity="slip",
+    note="""The gradient (48) has a minus sign of its own, so that the right-hand side has the wrong sign: the sign that is
+        too many in Eq. (52) is dropped here without a word.""")  # fmt: skip
+
+
+@EQS_52_53.formula
+def rate_as_eq_53_prints_it(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """The right-hand side of Eq. (53), a scalar."""
+    return total(_gradient(X, U, beta, H, -1, swapped=False) * added(_outputs(X, U, beta, H)))
+
+
+# Eq. (52) with the gradient (48) as printed
+EQS_52_53.oracle(
+    lambda X, U, beta, H: -total(multi_head_gradient_as_printed(X, U, beta, H) * added(_outputs(X, U, beta, H)))
+)
+EQS_52_53.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
+EQS_52_53.mutant("sign", factor=1)
+EQS_52_53.mutant("factor two", factor=-2)
+
+
+EQ_53 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-53", label="Eq. (53) as the value of dE_multi/dt",
+    statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=-\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
+    assumptions=[CONDITION],
+    name="rate of the multi-head energy, written out", relation=Equal(), expects="refuted", severity="error",
+    correction="dynamics.eq-53-corrected", uses=("dynamics.eq-48",), proof=("dynamics.eq-52", "dynamics.eq-52-53"),
+    note=r"""The sign is right again, but the gradient is that of Eq. (48), which holds for symmetric heads only, and
+        the factor $\beta$ is missing. The counterexample has $\beta = 1$.""")  # fmt: skip
+
+
+@EQ_53.formula
+def multi_head_rate_written_out(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """The right-hand side of Eq. (53), a scalar."""
+    return total(_gradient(X, U, beta, H, -1, swapped=False) * added(_outputs(X, U, beta, H)))
+
+
+EQ_53.oracle(_rate)
+EQ_53.counterexample("two tokens, one head, A = E_12")(two_tokens_one_head)
+EQ_53.mutant("sign", factor=1)
+EQ_53.mutant("factor two", factor=-2)
+
+
+EQ_53_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-53-corrected", label="Eq. (53) for any heads",
+    statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=-\beta\sum_i\Big(\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
+        A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)
+        \text{ along }dX/dt=\sum_h\Delta_h""",
+    assumptions=[CONDITION],
+    name="rate of the multi-head energy, written out, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    corrects="dynamics.eq-53")  # fmt: skip
+
+
+@EQ_53_CORRECTED.formula
+def multi_head_rate_of_any_heads(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
+    """-beta sum_i sum_hj (E_ij A_h + E_ji A_h^T) x_j . sum_h Delta_hi, a scalar."""
+    return total(_gradient(X, U, beta, H, -beta, swapped=True) * added(_outputs(X, U, beta, H)))
+
+
+EQ_53_CORRECTED.oracle(_rate)
+EQ_53_CORRECTED.mutant("the same weight in both terms, as Eq. (53) is printed", swapped=False)
+EQ_53_CORRECTED.mutant("without beta", factor=-1)
+
+
 EQS_53_54 = Claim(EXACT_PROOF, "dynamics.eq-53-54", label="Step (53)->(54)",
     statement=r"""
         -\sum_i\Big(\sum_h\sum_j\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})(A_h^\top+A_h)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}
         \Big)=-2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)""",
-    assumptions=[r"\Delta_h as in (49)"],
+    assumptions=[CONDITION],
     name="rate of the multi-head energy, sum over heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49",))  # fmt: skip
 
@@ -244,30 +318,41 @@ EQS_53_54.mutant("Z_hi dropped", weighted=False)
 
 EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)", hypotheses=ORTHONORMAL,
     statement=r"""
-        -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}
-        \|^2\le0""",
-    assumptions=[r"\Delta_h as in (49)"],
+        -2\sum_i\Big(\sum_hZ_{h,i}\Delta_{h[i,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)=-2\sum_i\sum_h\left(Z_{h,i}
+        \Delta_{h[i,:]}\cdot\Delta_{h[i,:]}\right)=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2\le0""",
+    assumptions=[CONDITION],
     name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49", "dynamics.eq-66"),
-    note="The right-hand side is minus twice a sum of squares with positive weights; only the equality needs a check.",
-)  # fmt: skip
+    note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with positive
+        weights; only the equalities need a check.""")  # fmt: skip
+
+
+def _squared_lengths(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
+    """sum_i sum_h Z_hi |Delta_hi|^2 by the diagonals of Gram matrices, a scalar; Z_hi left out unless `normalised`."""
+
+    def squares(A: Any, output: Any) -> Any:
+        found = row_sums(output @ output.T * eye(X.shape[0]))
+        return total(found * row_sums(exp(X @ A @ X.T * beta)) if normalised else found)
+
+    return added(mapped(squares, products, head_outputs(X, products, values, beta)))
 
 
 @EQS_54_56.formula
 def squares_of_outputs(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """-2 sum_i sum_h Z_hi |Delta_hi|^2, a scalar (Eq. (56))."""
+    """-2 sum_i sum_h Z_hi Delta_hi . Delta_hi, by products of entries and by Gram matrices, shape (2, 1) (Eqs. (55), (56))."""
     A = products(U, H)
-    return sum_of_squares(X, A, symmetric_parts(A), beta) * -2
+    lines = (sum_of_squares(X, A, symmetric_parts(A), beta), _squared_lengths(X, A, symmetric_parts(A), beta))
+    return concatenate([ones(1, 1) * line * -2 for line in lines], axis=0)
 
 
-EQS_54_56.oracle(lambda X, U, beta, H: _weighted(X, U, beta, H, -2))
+EQS_54_56.oracle(lambda X, U, beta, H: concatenate([ones(1, 1) * _weighted(X, U, beta, H, -2)] * 2, axis=0))
 EQS_54_56.mutant("Z_hi dropped", normalised=False)
 EQS_54_56.mutant("first head only", "products(U, H) -> products(U, H)[:1]")
 
 
 EQ_56 = Claim(PRINTED_VALUES, "dynamics.eq-56", label="Eq. (56) as the value of dE_multi/dt",
     statement=r"\frac{dE_{\text{multi}}(X)}{dt}=-2\sum_i\sum_hZ_{h,i}\|\Delta_{h[i,:]}\|^2",
-    assumptions=[r"dX/dt = \sum_h SA_h(X)", "condition (47)"],
+    assumptions=[SUM_OF_HEADS],
     name="rate of the multi-head energy as a square", relation=Equal(), expects="refuted", severity="error",
     correction="dynamics.eq-56-symmetric", uses=("dynamics.eq-48",),
     note=r"""The values are those of (47) as printed; the counterexamples have $W_h^K = I$, where they are $(A_h^\top +
@@ -298,9 +383,9 @@ EQ_56.mutant("Z_hi dropped", normalised=False)
 EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)", name="products of different heads vanish",
     statement=r"""A_h^\top A_{h'}=U_{2,h}U_{1,h}^\top U_{1,h'}U_{2,h'}^\top=O,\quad A_hA_{h'}=U_{1,h}U_{2,h}^\top
         U_{1,h'}U_{2,h'}^\top=O\quad(h\ne h')""",
-    assumptions=[ORTHONORMAL_BLOCKS],
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, TWO_HEADS],
     hypotheses=ORTHONORMAL,
-    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, where=whole_blocks, exact=True)  # fmt: skip
+    relation=Equal(), all_sizes=True, sizes={"D": (4, 8), "H": (2, 2)}, exact=True)  # fmt: skip
 
 
 @EQS_58_59.inputs
@@ -337,7 +422,7 @@ EQ_66 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-66", label="Eqs. (60)-(66)",
         \beta X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=\Big(\sum_j\frac{\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})}{Z_{h,i}}X_{[j,:]}\Big)^\top(A_h^\top+A_h)(A_{h'}+A_{h'}^\top) \sum_j\frac{\exp(\beta
         X_{[i,:]}^\top A_{h'}X_{[j,:]})}{Z_{h',i}}X_{[j,:]}/4=0\quad(h\ne h')""",
-    assumptions=[CONDITION],
+    assumptions=[CONDITION, TWO_HEADS],
     hypotheses=ORTHONORMAL,
     name="drives of different heads are orthogonal", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 4), "D": (4, 8), "H": (2, 2)}, exact=True, uses=("dynamics.eq-49", "dynamics.eq-58-59"))  # fmt: skip
@@ -362,3 +447,97 @@ EQ_66.oracle(lambda X, H: concatenate([zeros(H * H * X.shape[0], 1)] * 2, axis=0
 EQ_66.mutant("a head with itself", distinct=False)
 EQ_66.mutant("values shared by the heads", "symmetric_parts(A) -> symmetric_parts(A[:1] * 2)")
 EQ_66.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
+
+
+# -- from (58) and (59) to (66) ----------------------------------------------------------------------------------------
+
+AND_THUS = Claim(DYNAMICS, "dynamics.eq-66-thus", label="'and thus' between Eqs. (59) and (60)",
+    statement=r"""A_h^\top A_{h'}=O,\ A_hA_{h'}=O\quad(h\ne h')\text{, ``and thus'' }
+        \Delta_{h[i,:]}^\top\Delta_{h'[i,:]}=0\text{, since }(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)=O""",
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, TWO_HEADS],
+    hypotheses=ORTHONORMAL,
+    name="orthogonal drives from the products of heads", relation=Equal(), all_sizes=True,
+    sizes={"D": (4, 8), "H": (2, 2)}, expects="gap", presumes=("dynamics.eq-66-thus-alone",),
+    correction="dynamics.eq-66-fourth-product", uses=("dynamics.eq-58-59",), missing=r"$A_hA_{h'}^\top = O$", exact=True,
+    note=r"""Of the four products in $(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)$ Eqs. (58) and (59) give three:
+        $A_h^\top A_{h'}$, $A_hA_{h'}$, and $A_h^\top A_{h'}^\top = (A_{h'}A_h)^\top$. The fourth, $A_hA_{h'}^\top =
+        U_{1,h}U_{2,h}^\top U_{2,h'}U_{1,h'}^\top$, is not mentioned, and does not follow from them
+        (dynamics.eq-66-thus-alone). It vanishes by the orthogonality condition all the same
+        (dynamics.eq-66-fourth-product), so that Eq. (66) holds.""")  # fmt: skip
+AND_THUS.inputs(orthonormal_blocks_alone)
+
+
+@AND_THUS.formula
+def products_of_symmetrised_heads(U: SharedBasis, H: Heads) -> Any:
+    """(A_h^T + A_h)(A_h' + A_h'^T) for all h and h' but h = h', shape (H^2 D, D)."""
+    A = products(U, H)
+    return _between_heads(H, lambda h, k: (A[h].T + A[h]) @ (A[k] + A[k].T))
+
+
+AND_THUS.oracle(lambda U, H: zeros(H * H * U.shape[0], U.shape[0]))
+AND_THUS.mutant("a head with itself", distinct=False)
+AND_THUS.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")
+
+
+Matrix = Annotated[Any, Shape("D", "D")]
+
+AND_THUS_ALONE = Claim(DYNAMICS, "dynamics.eq-66-thus-alone", label="Eq. (66) from (58) and (59) alone",
+    statement=r"""A_1^\top A_2=O,\ A_1A_2=O,\ A_2A_1=O\ \Rightarrow\ (A_1^\top+A_1)(A_2+A_2^\top)=O""",
+    assumptions=[
+        Assumption(r"A_1^\top A_2 = O, Eq. (58)", zero=lambda A_1, A_2: A_1.T @ A_2),
+        Assumption(r"A_1 A_2 = O, Eq. (59)", zero=lambda A_1, A_2: A_1 @ A_2),
+        Assumption(r"A_2 A_1 = O, Eq. (59) with the heads exchanged", zero=lambda A_1, A_2: A_2 @ A_1),
+    ],
+    name="orthogonal drives from two products alone", relation=Equal(), sizes={"D": (3, 4)}, exact=True,
+    expects="refuted", severity="error", of_project=True,
+    note="Two heads that read the same direction into orthogonal ones.")  # fmt: skip
+
+
+@AND_THUS_ALONE.inputs
+def heads_of_a_shared_column(G: Matrix) -> dict[str, Any]:
+    """A_1 = u v^T and A_2 = w v^T with orthonormal u, v, w."""
+    Q = orthogonal_matrix(G)
+    u, v, w = Q[:, :1], Q[:, 1:2], Q[:, 2:3]
+    return {"A_1": u @ v.T, "A_2": w @ v.T}
+
+
+@AND_THUS_ALONE.formula
+def no_product(A_1: Matrix) -> Any:
+    """O, shape (D, D)."""
+    return A_1 * 0
+
+
+AND_THUS_ALONE.oracle(lambda A_1, A_2: (A_1.T + A_1) @ (A_2 + A_2.T))
+AND_THUS_ALONE.counterexample(
+    "A_1 = E_13 and A_2 = E_23",
+    A_1=[[0, 0, 1], [0, 0, 0], [0, 0, 0]], A_2=[[0, 0, 0], [0, 0, 1], [0, 0, 0]],
+)  # fmt: skip
+AND_THUS_ALONE.mutant("the first head itself", lambda A_1: A_1)
+AND_THUS_ALONE.mutant("the second head itself", lambda A_2: A_2)
+
+
+FOURTH_PRODUCT = Claim(DYNAMICS, "dynamics.eq-66-fourth-product", label="The fourth product of different heads",
+    statement=r"""U_{k,h}^\top U_{k',h'}=\delta_{hh'}\delta_{kk'}I\ \Rightarrow\ A_hA_{h'}^\top=U_{1,h}U_{2,h}^\top
+        U_{2,h'}U_{1,h'}^\top=O,\quad A_h^\top A_{h'}^\top=(A_{h'}A_h)^\top=O\quad(h\ne h')\text{ for
+        }A_h=U_{1,h}U_{2,h}^\top""",
+    assumptions=[ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, TWO_HEADS],
+    hypotheses=ORTHONORMAL,
+    name="the other products of different heads vanish", relation=Equal(), all_sizes=True,
+    sizes={"D": (4, 8), "H": (2, 2)}, exact=True, of_project=True,
+    corrects="dynamics.eq-66-thus",
+    note=r"With Eqs. (58) and (59) these are all that $(A_h^\top+A_h)(A_{h'}+A_{h'}^\top)$ consists of.",
+)  # fmt: skip
+FOURTH_PRODUCT.inputs(orthonormal_blocks_alone)
+
+
+@FOURTH_PRODUCT.formula
+def other_products_of_heads(U: SharedBasis, H: Heads) -> Any:
+    """A_h A_h'^T for all h and h' but h = h', above A_h^T A_h'^T, shape (2 H^2 D, D)."""
+    A = products(U, H)
+    pairs = (lambda h, k: A[h] @ A[k].T), (lambda h, k: A[h].T @ A[k].T)
+    return concatenate([_between_heads(H, pair) for pair in pairs], axis=0)
+
+
+FOURTH_PRODUCT.oracle(lambda U, H: concatenate([zeros(H * H * U.shape[0], U.shape[0])] * 2, axis=0))
+FOURTH_PRODUCT.mutant("a head with itself", distinct=False)
+FOURTH_PRODUCT.mutant("a block shared by both heads", "products(U, H) -> _sharing_a_block(U)")

@@ -12,14 +12,14 @@ from theorems.dynamics.settings import (
 from verify.arithmetics import is_tensor
 from verify.matrix import concatenate, eigenvalues, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, trace
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure
+from verify.vocabulary import AtMost, Claim, Definition, Equal, HasStructure
 
 # -- the norm of y -----------------------------------------------------------------------------------------------------
 
 EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)", name="norm of an oscillation step",
     statement=r"""\|y\|^2=\|(I_D+\eta\Omega)x\|^2=x^\top(I_D+\eta\Omega^\top)(I_D+\eta\Omega)x =x^\top x+\eta
         x^\top\Omega x+\eta x^\top\Omega^\top x+\eta^2x^\top\Omega^\top\Omega x=1+\eta^2\|\Omega x\|^2""",
-    assumptions=[UNIT_STATE, r"y = (I + \eta\Omega) x"],
+    assumptions=[UNIT_STATE, Definition(r"y = (I + \eta\Omega) x", by=euler_step)],
     relation=Equal(), all_sizes=True, hypotheses=(ANTISYMMETRIC, UNIT_STATE), sizes={"D": (1, 5)}, exact=True,
     note=r"""$\|x\| = 1$, which Eq. (81) uses without a word, is not printed here; it is the spherical constraint of
         Section 3, which every state of (18) but the first meets by itself. Lines (79)-(80) need no assumption, and two

@@ -20,7 +20,7 @@ from verify.matrix import (
     absolute, concatenate, each, eye, maximum, ones, row_norms, row_sums, singular_values, spectral_norm, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Setting
 
 # -- the proof of Proposition 5.1 --------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ EQ_68 = Claim(DYNAMICS, "dynamics.eq-68", label="Eq. (68) and text ((83) is the 
     statement=r"\text{the eigenvalues of }I_D-aa^\top/\|a\|^2\text{ are }1\ (\text{multiplicity }D-1)\text{ and }0\ ("
     r"\text{multiplicity }1);\ \|I_D-aa^\top/\|a\|^2\|_2\le1",
     assumptions=[
-        r"a \in R^D",
+        Construction(r"a \in R^D", shapes={"a": ("1", "D")}),
         Assumption("a does not vanish, so that the matrix is defined", positive=lambda a: row_sums(a * a)),
     ],
     name="eigenvalues of the projection off a vector", relation=Equal(), sizes={"D": (1, 5)},
@@ -70,12 +70,12 @@ EQS_69_70 = Claim(DYNAMICS, "dynamics.eq-69-70", label="Eqs. (69)-(70)",
         Y_{i,j}^\top}{\|\tilde Y_{i,j}\|^2}\big)\Big\}_{i,j}\Big)\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2""",
     assumptions=[
-        r"\tilde Y_{i,j} \in R^N is the j-th oscillator of token i",
+        Definition(r"\tilde Y_{i,j} \in R^N is the j-th oscillator of token i", by=oscillator_rms_norm),
+        Assumption("N divides D", sizes=lambda sizes: sizes["D"] % sizes["N"] == 0),
         Assumption("no oscillator vanishes", positive=lambda Y, N: row_sums(Y.reshape(-1, N) * Y.reshape(-1, N))),
     ],
     name="norm of the RMSNorm Jacobian, oscillators", relation=Equal(), sizes={"S": (1, 2), "D": (2, 4), "N": (1, 4)},
-    where=lambda sizes: sizes["D"] % sizes["N"] == 0, expects="refuted", severity="slip",
-    correction="dynamics.eq-70-tokens",
+    expects="refuted", severity="slip", correction="dynamics.eq-70-tokens",
     note=r"""$\operatorname{diag}(\gamma)$ and $I_D$ do not fit blocks of size $N < D$; the part of $\gamma$ that
         belongs to the oscillator is taken. The counterexample has $\gamma = \mathbf 1$. For $N = D$, which is ItrSA and
         the only case in which $I_D$ fits, the line is right. The superscript (osc) and the oscillators belong to
@@ -106,7 +106,7 @@ TOKENWISE = Claim(DYNAMICS, "dynamics.eq-70-tokens", label="Eqs. (69)-(70) for w
     statement=r"""\Big\|\frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2=\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\|_2""",
     assumptions=[NO_ZERO_ROW],
-    name="norm of the RMSNorm Jacobian, tokens", relation=Equal(), sizes={"S": (1, 3), "D": (2, 4)}, of_project=True,
+    name="norm of the RMSNorm Jacobian, tokens", relation=Equal(), sizes={"S": (1, 3), "D": (1, 4)}, of_project=True,
     corrects="dynamics.eq-69-70", uses=("dynamics.lemma-a.3",))  # fmt: skip
 
 
@@ -127,7 +127,7 @@ NORMALISED_ROWS = Setting(DYNAMICS, "Appendix A.4", assumptions=[NO_ZERO_ROW], s
 EQ_71 = Claim(NORMALISED_ROWS, "dynamics.eq-71", label="Eq. (71)", name="norm of the RMSNorm Jacobian, bound",
     statement=r"""\max_i\Big\|\tfrac1{\|Y_{[i,:]}\|}\operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{
         \|Y_{[i,:]}\|^2}\big)\Big\|_2\le\frac{\max_j|\gamma_j|}R""",
-    assumptions=[r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case"],
+    assumptions=[Definition(r"\|Y_{[i,:]}\| \ge R > 0; R is the smallest of these norms, the strongest case", by=row_norms)],
     relation=AtMost(left="norm of the Jacobian of RMSNorm, largest over tokens"), all_sizes=True,
     uses=("dynamics.eq-68",))  # fmt: skip
 
@@ -149,7 +149,7 @@ EQS_72_76 = Claim(UPDATE, "dynamics.eq-73-76", label="Eqs. (72)-(76)", name="cha
         \operatorname{RMSNorm}(Y)}{\partial Y}\Big\|_2\Big\|\frac{\partial Y}{\partial X}\Big\|_2\le\frac{\max_j|
         \gamma_j|}R\|I_{SD}+\eta J_{\text{MSA}}\|_2\le\frac{\max_j(|\gamma_j|)}R(1+|\eta|\|J_{ \text{MSA}}(X)\|_2)""",
     assumptions=[
-        r"Y = X + \eta(C + \operatorname{MSA}(X))",
+        Definition(r"Y = X + \eta(C + \operatorname{MSA}(X))", by=updated),
         Assumption("no row of Y vanishes", positive=squared_radii),
     ],
     relation=AtMost(ascent=False), all_sizes=True, sizes={"S": (1, 3), "D": (1, 2), "H": (1, 2)},

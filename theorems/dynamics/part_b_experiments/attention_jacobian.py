@@ -11,10 +11,10 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
 )  # fmt: skip
-from theorems.dynamics.settings import Factor, HeadQueries, heads_fit
+from theorems.dynamics.settings import HEADS_FIT, NUMERATOR_LAYOUT, Factor, HeadQueries
 from verify.matrix import added, concatenate, eye, kron, mapped, parts, rational, softmax, sqrt, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting
+from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, Setting
 
 
 def attention_weights(X: Any, W_Q: Any, W_K: Any, beta: Any) -> Any:
@@ -37,16 +37,22 @@ def output_values(W_V: Any, W_O: Any, H: int) -> list[Any]:
     return mapped(lambda V, O: V @ O, head_slices(W_V, H), parts(W_O, H, 0))
 
 
+ROW_MAJOR = Convention("row-major vec", by=vec_r)
+
 ALL_HEADS = Setting(
-    DYNAMICS, "Appendix B.5, all heads", sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)}, where=heads_fit, exact=True
+    DYNAMICS,
+    "Appendix B.5, all heads",
+    assumptions=[HEADS_FIT],
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)},
+    exact=True,
 )
 
 EQ_92 = Claim(DYNAMICS, "dynamics.eq-92", label="Eq. (92) (Noci et al., Lemma A.3)",
     statement=r"""J=\frac{\partial\operatorname{SA}(X)}{\partial X}=(I_S\otimes W^{V\top}X^\top)\frac{\partial
         P}{\partial X}+P\otimes W^{V\top},\quad P=\operatorname{softmax}(XW^QW^{K\top}X^\top/\sqrt{D_H})""",
-    assumptions=["row-major vec, numerator layout"],
+    assumptions=[NUMERATOR_LAYOUT],
     name="Jacobian of a self-attention head", relation=Equal(), all_sizes=True,
-    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True, where=lambda sizes: sizes["D_H"] != 3,
+    sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 4)}, exact=True,
     note="Exact arithmetic decides at $D_H = 1$ and 4, where the root is rational.")  # fmt: skip
 
 
@@ -66,7 +72,7 @@ EQ_92.mutant("column-major order in the value term", "kron(P, W_V.T) -> kron(W_V
 
 B5_VEC = Claim(DYNAMICS, "dynamics.b.5-vec", label="B.5, text", name="vectorised self-attention head",
     statement=r"\operatorname{vec}(\operatorname{SA}(X))=(P\otimes W^{V\top})x",
-    assumptions=["row-major vec"],
+    assumptions=[ROW_MAJOR],
     relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 3), "D_H": (1, 3)}, exact=True)  # fmt: skip
 
 
@@ -85,7 +91,7 @@ B5_VEC.mutant("P transposed", "P -> P.T")
 EQ_93 = Claim(ALL_HEADS, "dynamics.eq-93", label="Eq. (93)",
     statement=r"""J_t\approx\sum_{h=1}^HP_h^{(t)}\otimes W_h^{V\top},\quad
         J_t=\partial\operatorname{MSA}(X^{(t)})/\partial X^{(t)}\in\mathbb R^{DS\times DS}""",
-    assumptions=[r"W_h^V \in R^{D x D_H}, D_H = D/H", "compared by shape: rows and columns of both sides"],
+    assumptions=[HEADS_FIT, Definition(r"W_h^V \in R^{D x D_H}", by=head_slices)],
     name="Jacobian of multi-head attention, constant attention", relation=Equal(),
     sizes={"S": (1, 3), "D": (1, 4), "H": (1, 4)}, exact=False, expects="refuted", severity="slip",
     correction="dynamics.eq-93-output",
@@ -176,9 +182,9 @@ EQ_93_OUTPUT.mutant("block columns of W^O", "W_O -> W_O.T")
 EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)", name="pseudo-energy with initial attention",
     statement=r"E_{\text{pseudo}}\approx-x_t^\top\Big(\sum_{h=1}^HP_h^{(0)}\otimes W_h^{V\top}\Big)x_t",
     assumptions=[
-        r"x_t \in R^{DS}; H = 1, without which the matrix is not square",
-        r"t = 0, where P^{(0)} is the present P and nothing is approximated; C neglected",
-        r"E_{\text{pseudo}} = -\operatorname{Tr}(X^\top\operatorname{MSA}(X))",
+        Construction("H = 1, without which the matrix is not square", shapes={"W_V": ("D", "D")}),
+        Definition("t = 0, where P^{(0)} is the present P and nothing is approximated; C neglected", by=attention_weights),
+        Definition(r"E_{\text{pseudo}} = -\operatorname{Tr}(X^\top\operatorname{MSA}(X))", by=multi_head_attention),
     ],
     relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip",
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),

@@ -16,13 +16,13 @@ from theorems.dynamics.definitions import (
 from theorems.dynamics.part_b_experiments.attention_jacobian import (
     ALL_HEADS, attention_weights, head_slices, output_values,
 )  # fmt: skip
-from theorems.dynamics.settings import POSITIVE_BETA, SPHERE, Factor, HeadQueries, heads_fit
+from theorems.dynamics.settings import HEADS_FIT, POSITIVE_BETA, SPHERE, Factor, HeadQueries
 from verify.matrix import (
     added, basis_vector, concatenate, eye, frobenius_norm, hadamard, kron, mapped, maximum, ones, rational, row_sums,
     softmax, spectral_norm, sqrt, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Setting, Shape
 
 Column = Annotated[Any, Shape("S", "1")]
 Direction = Annotated[Any, Shape("D", "1")]
@@ -51,7 +51,7 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
     assumptions=[
         Assumption(r"Jx = \operatorname{vec}(\operatorname{SA}(X)): they align perfectly", zero=misalignment),
         Assumption("SA(X) does not vanish", positive=output_size),
-        "one head, W^O = I",
+        Definition("one head, W^O = I", by=attention_weights),
     ],
     name="alignment and dominance of the value term",
     relation=AtMost(left="norm of the term with dP/dX", right="norm of the value term"),
@@ -153,13 +153,16 @@ EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text", name="attenti
         the Lipschitz continuity implies that }P\text{ remains close to its initialization''}:\
         J_t\approx\sum_{h=1}^HP_h^{(0)}\otimes W_h^{V\top}""",
     assumptions=[
-        "the whole time of a discrete iteration is its visited states: here X, and the next one Y",
+        Definition(
+            "the whole time of a discrete iteration is its visited states: here X, and the next one Y", by=attention_weights
+        ),
         Assumption(r"\|Y_{[i,:]}\| = 1 for every token of the next state Y", zero=lambda Y: row_sums(Y * Y) - 1),
         POSITIVE_BETA,
-        r"H heads, D_H = D/H, W_h^V \in R^{D x D_H}; for H = 1 the text, for H > 1 the shapes of the display",
+        HEADS_FIT,
+        Definition(r"W_h^V \in R^{D x D_H}; for H = 1 the text, for H > 1 the shapes of the display", by=head_slices),
     ],
     relation=AtMost(ascent=False, left="how far P moves", right="largest |dP/dX| times the distance"),
-    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, where=heads_fit, expects="refuted", severity="error",
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, expects="refuted", severity="error",
     correction="dynamics.eq-94-segment", uses=("dynamics.eq-93",),
     consequence="""A small derivative of $P$ at the visited states does not keep $P$ near its start; bound it on the
         segments between them (dynamics.eq-94-segment).""",
@@ -238,10 +241,11 @@ EQ_94_SEGMENT = Claim(TWO_STATES, "dynamics.eq-94-segment", label="Eq. (94), der
         \|P(X^{(t)})-P(X^{(0)})\|_F\le\int_0^1\Big\|\frac{\partial P}{\partial X}(X^{(0)}+s(X^{(t)}-X^{(0)}))\Big\|_2ds\,
         \|X^{(t)}-X^{(0)}\|_F\le\tfrac12\beta\|A\|_2\big(\|X^{(t)}\|_2+\|X^{(0)}\|_2\big)\|X^{(t)}-X^{(0)}\|_F,\quad
         P(X)=\operatorname{softmax}(\beta XAX^\top),\ A=W^QW^{K\top}""",
-    assumptions=["two states X^(0) and X^(t), one head; checked between the two ends"],
+    assumptions=[Definition("two states X^(0) and X^(t), one head", by=softmax)],
     name="change of attention along a segment", relation=AtMost(), all_sizes=True,
     of_project=True, corrects="dynamics.eq-94",
-    note=r"""The derivative has to be small on the segment between the states, not only at them; its average there is at
+    note=r"""Checked between the two ends. The derivative has to be small on the segment between the states, not only
+        at them; its average there is at
         most the constant on the right. Softmax is 1/2-Lipschitz, and $dL = dX\,AX^\top + XA\,dX^\top$; the bound is
         attained in the limit of small opposite tokens. Then $J_t \approx \sum_h P_h^{(0)} \otimes (W_h^V W_h^O)^\top$,
         with the output weights (dynamics.eq-93-output), wherever the derivative of $P$ is small at $X^{(t)}$ too.""",

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain
 from verify.matrix import concatenate, maximum, rational, row_sums
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size
 
 #: Table S.2: |gamma| and max_j |gamma_j| as printed, for N = 4, 8, ..., 512.
 TABLE_S2 = tuple(
@@ -31,6 +31,11 @@ TABLE_S2 = tuple(
 Row = Annotated[int, Size("row")]
 Rounding = Annotated[Any, Real(-1.0, 1.0)]
 
+
+def _within_rounding(value: Fraction, share: Any) -> Any:
+    return share * rational(1, 2000) + rational(value.numerator, value.denominator)
+
+
 TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text", name="norm and maximum of learned gains",
     statement=r"""(N;\|\gamma\|,\max_j|\gamma_j|):\ (4; 0.229\pm0.0004, 0.229\pm0.0004),\ (8; 0.031\pm0.0017,
         0.052\pm0.0000),\ (16; 0.098\pm0.0062, 0.098\pm0.0062),\ (32; 0.348\pm0.0004, 0.348\pm0.0004),\ (64;
@@ -38,7 +43,9 @@ TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text", name="n
         0.738\pm0.0004),\ (512; 0.811\pm0.0002, 0.811\pm0.0002);\ \text{``the trained models exhibit small }
         \gamma\text{ values, with }\max_j|\gamma_j|<1\text{''}""",
     assumptions=[
-        "each entry is right up to the rounding to three digits, drawn as a share of half a unit",
+        Definition(
+            "each entry is right up to the rounding to three digits, drawn as a share of half a unit", by=_within_rounding
+        ),
         Assumption("|gamma| is rounded by at most half a unit", nonnegative=lambda u: 1 - u * u),
         Assumption("max_j |gamma_j| is rounded by at most half a unit", nonnegative=lambda v: 1 - v * v),
     ],
@@ -70,10 +77,6 @@ def printed_norm_of_gamma(row: Row, u: Rounding) -> Any:
 
 
 TABLE.oracle(lambda row, v: _within_rounding(TABLE_S2[row - 1][1], v))
-
-
-def _within_rounding(value: Fraction, share: Any) -> Any:
-    return share * rational(1, 2000) + rational(value.numerator, value.denominator)
 
 
 TABLE.counterexample("N = 8, rounded in favour of the table", row=2, u=1, v=-1)

@@ -21,7 +21,7 @@ from verify.matrix import (
     row_norms, singular_values, total,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, InputError, PowerRate, Shape, TendsTo
+from verify.vocabulary import Assumption, Claim, Definition, Equal, InputError, PowerRate, Shape, TendsTo
 
 
 def orthonormalised(M: Any) -> tuple[Any, Any]:
@@ -78,8 +78,13 @@ QR_METHOD = Claim(DYNAMICS, "dynamics.lyapunov-qr", label="Lyapunov exponents by
     statement=r"""
         J_t Q_t=Q_{t+1}R_{t+1},\ Q_0=I\ \Rightarrow\ \sum_{i\le k}\frac1T\sum_t\log|(R_t)_{ii}|=\frac1{2T}\log\det
         \Lambda^{(T)}_{[1:k,1:k]},\ \Lambda^{(T)}=(J_{T-1}\cdots J_0)^\top J_{T-1}\cdots J_0""",
-    assumptions=["T = 3; the product of the Jacobians is regular"],
-    relation=Equal(), sizes={"D": (1, 3)}, of_project=True)  # fmt: skip
+    assumptions=[
+        Assumption(
+            "the product of the Jacobians is regular",
+            positive=lambda J_0, J_1, J_2: determinant(J_2 @ J_1 @ J_0) * determinant(J_2 @ J_1 @ J_0),
+        ),
+    ],
+    relation=Equal(), sizes={"D": (1, 3)}, of_project=True, note="Compared at $T = 3$.")  # fmt: skip
 
 
 def _partial_sums(exponents: Any) -> Any:
@@ -160,7 +165,7 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
     r"\Lambda^{(T)}=\Big(\frac{df^T(x^{(0)})}{dx^{(0)}}\Big)^\top\frac{df^T(x^{(0)})}{dx^{(0)}}\succeq0,\ \lambda_{"
     r"\max}=\max_i\lambda_i",
     assumptions=[
-        r"x^{(t+1)} = A x^{(t)}, nonsingular",
+        Definition(r"x^{(t+1)} = A x^{(t)}, nonsingular", by=lyapunov_exponents),
         Assumption("no real eigenvalue vanishes", positive=lambda spectrum: spectrum * spectrum),
     ],
     relation=TendsTo(scales=tuple(4**k for k in range(8, 41, 8)), rate=PowerRate(1.0, deterministic=True), bits=6000),
@@ -247,7 +252,6 @@ EQ_89.mutant("(17) with the frequency not squared", power=1)
 
 EQ_90_CHAIN = Claim(UPDATE, "dynamics.eq-90-chain", label="Eq. (90) by the chain rule",
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",
-    assumptions=["ItrSA (9) with RMSNorm (6)"],
     name="Lyapunov matrix by the chain rule", relation=Equal(), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)},
     of_project=True,
     note=r"""Hence $\Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0$, which is positive semi-definite as

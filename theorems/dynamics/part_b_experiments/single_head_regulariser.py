@@ -13,10 +13,10 @@ from theorems.dynamics.numerics import no_loss
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.part_4_energy.single_head import printed_values
 from theorems.dynamics.part_6_inference.regularisers import squared_norm
-from theorems.dynamics.settings import ENERGY, SYMMETRIC_ATTENTION, Core, Factor
+from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Core, Factor
 from verify.matrix import concatenate, eye
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real
 
 Multiple = Annotated[Any, Real(-2.0, 2.0)]
 
@@ -29,7 +29,7 @@ EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text", name="singl
     statement=r"""R_{\text{E-single}}:=\left\|W_1^VW_1^O-(W_1^VW_1^O)^\top\right\|_F^2;\ \text{``If
         }R_{\text{E-single}}=0\text{, setting }W^V=W_1^VW_1^O\text{ satisfies the condition on }W^V\text{ described in
         Proposition 4.1''}""",
-    assumptions=[SINGLE_VANISHES, "H = 1, D_H = D"],
+    assumptions=[SINGLE_VANISHES, Construction("H = 1, D_H = D", shapes={"W_V": ("D", "D"), "W_O": ("D", "D")})],
     relation=Equal(), sizes={"D": (1, 3)}, expects="refuted", severity="error", correction="dynamics.eq-88-regulariser",
     presumes=("dynamics.prop-4.1",),
     consequence=r"""A vanishing regulariser neither gives the condition (11) nor a falling energy; penalise
@@ -67,7 +67,7 @@ EQ_88_REGULARISER = Claim(DYNAMICS, "dynamics.eq-88-regulariser", label="Eq. (88
     statement=r"""R=\|M-A\|_F^2+\|A-A^\top\|_F^2,\ M=W_1^VW_1^O,\ A=W^QW^{K\top}:\quad\frac{\partial R}{\partial
         M}=2(M-A),\ \frac{\partial R}{\partial A}=2(A-M)+4(A-A^\top);\ R=0\text{ exactly if }M=A=A^\top\text{, where
         }E_{\text{single}}\text{ falls along (3)}""",
-    assumptions=["one head; W^V = M"],
+    assumptions=[Construction("one head; W^V = M", shapes={"M": ("D", "D")})],
     name="single-head energy regulariser, corrected", relation=Equal(), all_sizes=True, sizes={"D": (1, 3)}, exact=True,
     of_project=True, corrects="dynamics.eq-88", uses=("dynamics.prop-4.1-symmetric",),
     note=r"""The condition (11) itself, $\|M - (W^{Q\top}W^K + W^QW^{K\top})/2\|_F = 0$, would not do: for asymmetric
@@ -145,7 +145,12 @@ def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta
 
 SYMMETRIC_FACTORS = ENERGY.extended(
     "Appendix B.2, symmetric A of any rank",
-    assumptions=[r"A = W^QW^{K\top} = FGF^\top with symmetric G, F of shape (D, D_H)"],
+    assumptions=[
+        SYMMETRIC,
+        Definition(
+            r"W^Q = F(G + G^\top), W^K = F, of shape (D, D_H): so every symmetric A arises", by=symmetric_low_rank
+        ),
+    ],
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
     inputs=symmetric_low_rank,
 )

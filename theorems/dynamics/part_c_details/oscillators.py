@@ -9,7 +9,7 @@ from theorems.dynamics.definitions import Gain, Tokens, normalisation, projectio
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import Step, Width
 from verify.matrix import concatenate, each, eye, mapped, parts_of_width, row_norms, row_sums
-from verify.vocabulary import Assumption, Claim, Equal, Shape, subject
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape, subject
 
 
 @subject("dynamics.oscillator_rms_norm")
@@ -60,14 +60,19 @@ def oscillator_normalisation(Y: Tokens, N: Width) -> Any:
     return normalisation(split(Y, N)).reshape(*Y.shape)
 
 
+ANTISYMMETRIC_BLOCKS = Assumption(
+    r"\Omega_j anti-symmetric",
+    zero=lambda Omega, N: concatenate(mapped(lambda block: block + block.T, parts_of_width(Omega, N, 0)), axis=0),
+)
+
 EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)", name="operators on oscillators",
     statement=r"\widetilde{\operatorname{Omg}^{(osc)}(X)}_{i,j}=\Omega_j\tilde X_{i,j},\ \widetilde{"
     r"\operatorname{Proj}_X^{(osc)}(Y)}_{i,j}=(I_N-\tilde X_{i,j}\tilde X_{i,j}^\top)\tilde Y_{i,j},\ \widetilde{"
     r"\Pi^{(osc)}(Y)}_{i,j}=\tilde Y_{i,j}/\|\tilde Y_{i,j}\|,\ \tilde X_{i,j}=X_{[i,(j-1)N+1:jN]}",
     assumptions=[
-        "N divides D",
+        Definition("N divides D: D = JN", by=split),
         UNIT_OSCILLATORS,
-        r"\Omega_j anti-symmetric",
+        ANTISYMMETRIC_BLOCKS,
         Assumption("no oscillator of Y vanishes", positive=lambda Y, N: row_sums(split(Y, N) * split(Y, N))),
     ],
     relation=Equal(), at_sizes=True, sizes={"S": (1, 3), "J": (1, 3), "N": (1, 3)}, exact=True,
@@ -121,7 +126,10 @@ EQ_97.mutant("the first Omega for every oscillator",
 EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7)-(8) and (97) without C and MSA",
     statement=r"""N=D,\ C=\operatorname{MSA}=0:\quad\Pi(X+\eta\operatorname{Omg}(X))_i=\Pi((I_D+\eta\Omega)x_i),\text{
         the update (18)}""",
-    assumptions=[r"\Omega anti-symmetric", "unit tokens"],
+    assumptions=[
+        Assumption(r"\Omega anti-symmetric", zero=lambda Omega: Omega + Omega.T),
+        Assumption("unit tokens", zero=lambda X: row_sums(X * X) - 1),
+    ],
     name="AKOrN without attention is the normalised oscillation", relation=Equal(), all_sizes=True,
     sizes={"S": (1, 3), "J": (1, 1), "N": (1, 4)}, of_project=True, uses=("dynamics.eq-97",),
     note="Section 5.2: 'isolating the Omega layer used in AKOrN'.")  # fmt: skip

@@ -12,7 +12,7 @@ from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_c_details.oscillators import Oscillators
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, each, eye, ones, row_sums, summed, vec_r
-from verify.vocabulary import Assumption, Claim, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 Readout = Annotated[Any, Shape("S", "J", "M", "N")]
@@ -39,10 +39,14 @@ def squared_length(z: Any) -> Any:
 EQ_98_FORM = Claim(DYNAMICS, "dynamics.eq-98-form", label="Eq. (98)", name="readout of AKOrN",
     statement=r"C'=g(m)\in\mathbb R^{D\times N},\ m_k=\|z_k\|,\ z_k=\sum_iU_{kij}\tilde X_{i,j}\in\mathbb R^{N'},"
     r"\ U_{kij}\in\mathbb R^{N'\times N},\ k=1\cdots DN",
-    assumptions=["one k, D/N > 1 oscillators per token", "squares m_k^2 are compared"],
+    assumptions=[
+        Definition("one k", by=readout),
+        Assumption("D/N > 1 oscillators per token", sizes=lambda sizes: sizes["J"] >= 2),
+    ],
     relation=Equal(), sizes={"S": (1, 2), "J": (2, 3), "N": (1, 2), "M": (1, 2)}, exact=True, expects="refuted",
     severity="slip", correction="dynamics.eq-98-summed",
-    note=r"""The printed sum runs over $i$ only, so $m_k$ has as many values as there are $j$. A sum over $i$ and $j$
+    note=r"""Squares $m_k^2$ are compared. The printed sum runs over $i$ only, so $m_k$ has as many values as there
+        are $j$. A sum over $i$ and $j$
         gives it one. The shape $D \times N$ of $C'$ is not that of $C$, $S \times D$, although $C'$ is to take the
         place of $C$ in the next layer.""")  # fmt: skip
 
@@ -102,9 +106,12 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text", name="readout i
     statement=r"\text{``AKOrN then uses a readout module to read out patterns independent of the phase'': }m_k=\|z_k\|",
     assumptions=[
         ROTATION,
-        "Q_k is orthogonal",
-        r"a common phase is one rotation R of all oscillators; readout (98), summed over i and j, with U_{kij} = u_{kij}"
-        r" Q_k; squares m_k^2 are compared",
+        Assumption("Q_k is orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[1])),
+        Definition(
+            r"a common phase is one rotation R of all oscillators; readout (98), summed over i and j, with U_{kij} ="
+            r" u_{kij} Q_k",
+            by=squared_length,
+        ),
     ],
     hypotheses=(orthonormal_columns("R", stated="R is orthogonal"), orthonormal_columns("Q", stated="Q_k is orthogonal")),
     relation=Equal(), all_sizes=True, sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3)}, exact=True, expects="gap",
@@ -112,7 +119,8 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text", name="readout i
     missing=r"$U_{kij} = u_{kij}Q_k$ with orthogonal $Q_k$",
     consequence="""AKOrN learns its readout matrices freely, and such a readout does see the phase of the oscillators. If
         it has to be independent of it, learn coefficients $u_{kij}$ instead of matrices.""",
-    note=r"""The text is about oscillators. That $m_k$ discards the direction of $z_k$ is no more than the definition of
+    note=r"""Squares $m_k^2$ are compared. The text is about oscillators. That $m_k$ discards the direction of $z_k$
+        is no more than the definition of
         a norm, and does not make it independent of their phase: for $N = 2$ and the single readout matrix $U = (1, 0)$
         an oscillator at the angle $a$ gives $m = |\cos a|$.""")  # fmt: skip
 
@@ -158,13 +166,14 @@ PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common
         rotation }R\text{ and all }U_{kij}""",
     assumptions=[
         ROTATION,
-        r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned",
-        "a common phase is one rotation R of all oscillators; squares m_k^2 are compared",
+        Definition(r"readout (98), summed over i and j, U_{kij} \in R^{N' \times N} arbitrary, as when learned", by=readout),
+        Definition("a common phase is one rotation R of all oscillators", by=orthogonal_matrix),
     ],
     name="readout under a common phase of the oscillators", relation=Equal(),
     sizes={"S": (1, 2), "J": (1, 2), "N": (2, 3), "M": (1, 3)}, expects="refuted", severity="error",
     correction="dynamics.c.2-phase-scalar", of_project=True,
-    note="""$U_{kij}R$ and $R'U_{kij}$ need not agree for any isometry $R'$. A readout that looks at one coordinate of
+    note="""Squares $m_k^2$ are compared. $U_{kij}R$ and $R'U_{kij}$ need not agree for any isometry $R'$. A readout
+        that looks at one coordinate of
         one oscillator sees its phase. For $N = 2$ it is invariant for $U_{kij} = Q_k(a_{kij}I +
         b_{kij}[[0,-1],[1,0]])$, $Q_k$ with orthonormal columns; for every $N$ for $U_{kij} = u_{kij}Q_k$.""",
 )  # fmt: skip
@@ -206,13 +215,12 @@ PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts
     assumptions=[
         ROTATION,
         Assumption("Q_k^T Q_k = I", zero=lambda Q: Q.T @ Q - eye(Q.shape[1])),
-        "squares m_k^2 are compared",
+        Assumption("N' >= N, without which there is no such Q_k", sizes=lambda sizes: sizes["N"] <= sizes["M"]),
     ],
     hypotheses=(orthonormal_columns("R", stated="R is orthogonal"), orthonormal_columns("Q", stated="Q_k^T Q_k = I")),
     name="readouts invariant under a common phase", relation=Equal(), all_sizes=True,
-    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 4)}, where=lambda sizes: sizes["N"] <= sizes["M"],
-    exact=True, of_project=True, corrects="dynamics.c.2-phase-common",
-    note="$N'$, here $M$, may exceed $N$; no smaller $N'$ has such a $Q_k$.")  # fmt: skip
+    sizes={"S": (1, 2), "J": (1, 2), "N": (1, 3), "M": (1, 4)}, exact=True, of_project=True, corrects="dynamics.c.2-phase-common",
+    note="Squares $m_k^2$ are compared. $N'$, here $M$, may exceed $N$; no smaller $N'$ has such a $Q_k$.")  # fmt: skip
 
 
 @PHASE_SCALAR.inputs

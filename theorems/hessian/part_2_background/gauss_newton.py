@@ -12,11 +12,16 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
+from verify.vocabulary import Assumption, Claim, Doubt, Equal, Real, Shape
 
 #: W_Q, W_K and W_V side by side, so that one derivative holds every block.
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
 Coefficient = Annotated[Any, Real()]
+
+SIDE_BY_SIDE = Assumption(
+    "W = [W_Q, W_K, W_V] has 2 d_K + d_V columns, d_K >= 1",
+    sizes=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
+)
 
 EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decomposition",
     statement=r"""\frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j}(\cdot) = \underbrace{\frac{\partial
@@ -92,7 +97,7 @@ EQUATION_2.mutant("twice the functional Hessian", lambda W, X, Y, c: _outer(W, X
 EQUATION_3 = Claim(ATTENTION_LOSS, "hessian.eq-3-symmetry", label="Eq. (3), text below",
     statement=r"H_\bullet(W_i,W_j) = (H_\bullet(W_j,W_i))^\top,\ \bullet\in\{o,f\},\ i,j\in\{Q,K,V\}",
     name="symmetry of the Hessian blocks", relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
-    where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
+    assumptions=[SIDE_BY_SIDE],
     doubt=Doubt(r"\bullet \in \{0, f\}", "The $o$ of $H_o$ is extracted as 0, here and in $H_0$ before the display."),
     note="""For the weights side by side: the blocks $(i, j)$ and $(j, i)$ lie across the diagonal. Reverse
         differentiation computes the two by different routes.""")  # fmt: skip

@@ -12,7 +12,7 @@ from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import LAYOUT
 from verify.matrix import commutation_matrix, eye, kron, rational, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape, Size
+from verify.vocabulary import Claim, Construction, Definition, Equal, Setting, Shape, Size
 
 #: One input x per row; the layer W_i maps the width before it to the width after it, F(x) = W_D ... W_1 x.
 Inputs = Annotated[Any, Shape("N", "h_0")]
@@ -93,7 +93,12 @@ def network_of_any_depth(
 
 
 LINEAR_MLP = Setting(
-    HESSIAN, "Section 2, linear MLPs", assumptions=[LINEAR], sizes=WIDTHS, inputs=network_of_any_depth, exact=True
+    HESSIAN,
+    "Section 2, linear MLPs",
+    assumptions=[Definition(LINEAR, by=outputs)],
+    sizes=WIDTHS,
+    inputs=network_of_any_depth,
+    exact=True,
 )
 
 MLP_OUTER = Claim(LINEAR_MLP, "hessian.sec2-mlp-outer", label="Section 2, displayed MLP outer-product block",
@@ -138,7 +143,7 @@ MLP_OUTER_SQUARE_LOSS = Claim(LINEAR_MLP, "hessian.mlp-outer-square-loss",
     label="Section 2, MLP outer-product block under the square loss of Section 2",
     statement=r"""H_o(W_i,W_i) = \frac{2}{h_D}\, W_{i+1}^\top\cdots W_D^\top W_D\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
-    assumptions=[LAYOUT, "h_D the width of the output"],
+    assumptions=[LAYOUT, Definition("h_D the width of the output", by=outputs)],
     name="outer-product Hessian of a linear MLP, square loss", relation=Equal(),
     uses=("hessian.eq-15", "hessian.sec2-loss-derivatives"), corrects="hessian.mlp-outer-section-2-loss",
     of_project=True)  # fmt: skip
@@ -160,13 +165,19 @@ MLP_OUTER_SQUARE_LOSS.oracle(
 MLP_OUTER_SQUARE_LOSS.mutant("no factor, as displayed", scale=rational(1))
 MLP_OUTER_SQUARE_LOSS.mutant("not divided by the width of the output", scale=rational(2))
 
-TWO_LAYERS = Setting(HESSIAN, "Section 2, linear MLPs", assumptions=[LINEAR, LAYOUT], sizes=WIDTHS, exact=True)
+TWO_LAYERS = Setting(
+    HESSIAN,
+    "Section 2, linear MLPs",
+    assumptions=[Definition(LINEAR, by=gauss_newton), LAYOUT],
+    sizes=WIDTHS,
+    exact=True,
+)
 
 MLP_OUTER_SECTION_2 = Claim(TWO_LAYERS, "hessian.mlp-outer-section-2-loss",
     label="Section 2, displayed MLP outer-product block, with the loss of Section 2",
     statement=r"""H_o(W_i,W_i) = W_{i+1}^\top\cdots W_L^\top W_L\cdots W_{i+1}\otimes W_{i-1}\cdots
         W_1\Sigma_{xx}W_1^\top\cdots W_{i-1}^\top \text{ for } \ell = \|F - Y\|_F^2/(N h_D)""",
-    assumptions=["two layers"],
+    assumptions=[Construction("two layers", shapes={"W_1": ("h_1", "h_0"), "W_2": ("h_2", "h_1")})],
     name="outer-product Hessian of a linear MLP, factor omitted", relation=Equal(), sizes=("N", "h_0", "h_1", "h_2"),
     expects="refuted", severity="error", correction="hessian.mlp-outer-square-loss", of_project=True,
     note="""The display without its hypothesis on the loss: the factor $2/h_D$ is missing, which is 1 for $h_D = 2$
@@ -200,7 +211,7 @@ MLP_HOLLOW = Claim(LINEAR_MLP, "hessian.sec2-mlp-hollow", label="Section 2, text
         outer-product Hessian, as the functional Hessian has a block-hollow structure (zero diagonal blocks)'':
         }H_f(W_i,W_j) = \big((W_{j-1}\cdots W_{i+1})^\top\otimes W_{i-1}\cdots W_1\Omega^\top W_D\cdots W_{j+1}\big)K,\
         i < j,\ \Omega = E[\delta_{x,y}x^\top]""",
-    assumptions=["loss: half the mean of |F(x) - y|^2 over the data set"],
+    assumptions=[Definition("loss: half the mean of |F(x) - y|^2 over the data set", by=half_mean)],
     name="block-hollow functional Hessian of MLPs", relation=Equal(), at_sizes=True,
     sizes=WIDTHS | {"D": (2, 3), "h_4": (1, 1)}, uses=("hessian.eq-2", "hessian.eq-18"),
     note=r"""The words are the paper's; the closed form, in $\Omega$ and the weights alone, is this project's and proves

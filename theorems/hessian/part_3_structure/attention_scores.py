@@ -13,13 +13,15 @@ from theorems.hessian.part_3_structure.whole_hessian import functional_blocks, o
 from theorems.hessian.part_4_design.single_matrix import logit_curvature
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.part_d_query_key.split_at_logits import V_matrix, logit_slope
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import (
     basis_vector, column, commutation_matrix, concatenate, eye, khatri_rao, kron, maximum, ones, rational, row_sums,
     softmax, sqrt, summed, total, trace, zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Shape, Size
 
 # -- logits at initialisation ------------------------------------------------------------------------------------------
 
@@ -289,14 +291,16 @@ def parts_from_the_second_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, 
         return kron(X[i : i + 1].T @ X[i : i + 1], C[i] @ W_V @ W_V.T @ C[i])
 
     core = summed(L, core_of) * rational(2, L * d_V * d_K)
-    slope = summed(L, lambda i: X[i : i + 1].T @ R[i : i + 1] @ W_V.T @ C[i]) * (rational(2, L * d_V) / sqrt(d_K))
-    value = kron((A @ X).T @ (A @ X), eye(d_V)) * rational(2, L * d_V)
+    slope = summed(L, lambda i: X[i : i + 1].T @ R[i : i + 1] @ W_V.T @ C[i]) * (
+        (2 * loss_normalisation(L, d_V)) / sqrt(d_K)
+    )
+    value = kron((A @ X).T @ (A @ X), eye(d_V)) * (2 * loss_normalisation(L, d_V))
     return stacked(V.T @ core @ V, value, kron(slope, eye(d_K)))
 
 
 def _loss_slope(T: Any, X: Any, W_V: Any, R: Any) -> Any:
     """<2 R / (L d_V), F> as a function of the logits, R fixed."""
-    return total(R * (softmax(T) @ X @ W_V)) * rational(2, X.shape[0] * X.shape[1])
+    return total(R * (softmax(T) @ X @ W_V)) * (2 * loss_normalisation(*X.shape))
 
 
 @DISPERSED_CORRECTED.oracle
@@ -422,9 +426,12 @@ ENDS_CANCELLATION.mutant("the functional part alone", "bend -> slope")
 
 NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, rows that are nearly one-hot",
     statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
-    assumptions=["A = softmax(T), row-wise"],
+    assumptions=[
+        Definition("A = softmax(T), row-wise", by=softmax),
+        Assumption("p is the index of a token, from 0", sizes=lambda sizes: sizes["p"] < sizes["L"]),
+    ],
     name="second moment of nearly one-hot attention rows", relation=AtMost(left="tr M_{2,i} for every row i"),
-    sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], of_project=True,
+    sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, of_project=True,
     note="""The variance is at most the mean squared distance from any point, here from $x_p$. As a row becomes one-hot
         the query-key part of $H_o$ that belongs to its token falls with the square of this bound.""")  # fmt: skip
 

@@ -13,7 +13,7 @@ from theorems.hessian.part_3_structure.whole_hessian import (
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    ATTENTION_LOSS, SECOND_DERIVATIVES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+    ATTENTION_LOSS, SECOND_DERIVATIVES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation,
 )  # fmt: skip
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
 from verify.vocabulary import Claim, Equal, Reading
@@ -42,7 +42,7 @@ def key_blocks(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
     """H_o(K,K), H_o(V,K), H_f(K,K), H_f(V,K), all entries in one column (Section 3)."""
     (L, d_V), d_K, A = X.shape, W_Q.shape[1], attention_matrix(X, W_Q, W_K)
     R, Z, factor = attention(X, W_Q, W_K, W_V) - Y, Z_1(A, X), logit_factors(W_Q, W_K)["K"]
-    squared, root = rational(2, L * d_V * d_K), rational(2, L * d_V) / sqrt(d_K)
+    squared, root = rational(2, L * d_V * d_K), (2 * loss_normalisation(L, d_V)) / sqrt(d_K)
     return stacked(
         factor.T @ Z.T @ kron(eye(L), W_V @ W_V.T) @ Z @ factor * squared,
         kron((A @ X).T, W_V.T) @ Z @ factor * root,

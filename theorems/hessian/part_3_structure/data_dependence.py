@@ -20,7 +20,7 @@ from verify.matrix import (
     column, concatenate, exp, eye, frobenius_norm, kron, rational, softmax, sqrt, total, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Reading, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Equal, Reading, Real, Shape
 
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
@@ -73,10 +73,12 @@ JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", "both -
 
 # -- 'the outer-product Hessian dominates the Hessian for large X' ------------------------------------------------------
 
+AT_LEAST_ONE = Assumption("sigma >= 1", nonnegative=lambda s: s - 1)
+
 OUTER_DOMINATES = Claim(SOFTMAX_FROZEN, "hessian.sec3.1-outer-dominates", label="Section 3.1, text",
     statement=r"""\text{``If we ignore } \delta_{XY} \text{, then the outer-product Hessian dominates the Hessian for
         large } X\text{''}""",
-    assumptions=["residual frozen", "sigma >= 1"],
+    assumptions=[Definition("residual frozen", by=frozen_functional_blocks), AT_LEAST_ONE],
     name="outer-product Hessian dominates for large tokens", exact=False, relation=AtMost(ascent=False),
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, expects="reading",
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
@@ -241,7 +243,7 @@ DELTA = Claim(HESSIAN, "hessian.delta-definition",
     statement=r"""\text{Section 3.1: } \delta_{XY} := \operatorname{vec}_r(F(X)-Y)^\top;\ \text{Remarks 4.1 and D.1: }
         \delta_{XY} := \operatorname{vec}_r(F(X)-Y), \text{ with } \delta_{XY}^\top \text{ in the formulas of Remark
         4.1, Lemma 4.1 and Remark D.1}""",
-    assumptions=["S of Theorem 3.2"],
+    assumptions=[Definition("S of Theorem 3.2", by=shuffling_matrix)],
     name="definition of the residual vector", relation=Equal(), all_sizes=True, sizes={"L": (1, 4), "d_V": (1, 3)},
     exact=True,
     doubt=Doubt(r"\delta_{\mathbf{XY}} := \operatorname{vec}_r (\mathbf{F}(\mathbf{X}) - \mathbf{Y})^\top",

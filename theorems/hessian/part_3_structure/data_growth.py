@@ -20,12 +20,14 @@ from theorems.hessian.part_3_structure.whole_hessian import (
     stacked_weights,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import (
     absolute, column, concatenate, each, eye, khatri_rao, kron, maximum, ones, rational, softmax, sqrt, total,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Reading, Real
+from verify.vocabulary import AtMost, Claim, Definition, Equal, HasStructure, Reading, Real
 
 Scale = Annotated[Any, Real(0.25, 3.0)]
 LargeScale = Annotated[Any, Real(1.0, 8.0)]
@@ -65,7 +67,7 @@ def frozen_outer_product_hessian(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any) -
     """J^T (2 / (L d_V)) J over (W_Q, W_K, W_V) by differentiation where the attention matrix is softmax(B)."""
     C = B - attention_logits(X, W_Q, W_K)
     J = jacobian(_biased_layer, "w")(stacked_weights(W_Q, W_K, W_V), X, C)
-    return J.T @ J * rational(2, X.shape[0] * X.shape[1])
+    return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
 def frozen_functional_hessian(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: Any) -> Any:
@@ -73,7 +75,7 @@ def frozen_functional_hessian(X: Any, W_Q: Any, W_K: Any, W_V: Any, B: Any, R: A
     C = B - attention_logits(X, W_Q, W_K)
 
     def paired(w: Any) -> Any:
-        return total(R * _biased_layer(w, X, C)) * rational(2, X.shape[0] * X.shape[1])
+        return total(R * _biased_layer(w, X, C)) * (2 * loss_normalisation(*X.shape))
 
     return hessian(paired, ("w", "w"))(stacked_weights(W_Q, W_K, W_V))
 
@@ -100,7 +102,7 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
     statement=r"""f\in O(AB)\text{ ``means all entries of } f \text{ are } O(A_{i,j}B_{k,l}) \text{ for any }
         i,j,k,l\text{. Due to their boundedness to } [0,1] \text{, we can ignore the softmax expressions in the
         attention matrix''}""",
-    assumptions=["A = softmax(T), row-wise, for any T"],
+    assumptions=[Definition("A = softmax(T), row-wise, for any T", by=softmax)],
     relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 3)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"),
     reading=Reading((r"are $\mathcal{O}(A_{i,j}B_{k,l})$ for any i, j, k, l", "ignore the softmax expressions"),
@@ -163,7 +165,10 @@ DEGREES = {("Q", "Q"): 6, ("Q", "K"): 6, ("K", "K"): 6, ("V", "Q"): 4, ("V", "K"
 SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
     "Eq. (5)",
     assumptions=[
-        "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says"
+        Definition(
+            "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says",
+            by=softmax,
+        )
     ],
     sizes={"L": (1, 6), "d_V": (1, 2)},
 )
@@ -227,7 +232,7 @@ def outer_block_bounds(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
 @OUTER_BOUND.oracle
 def largest_outer_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     J = {name: jacobian(attention, f"W_{name}")(X, W_Q, W_K, W_V) for name in "QKV"}
-    scale = rational(2, X.shape[0] * X.shape[1])
+    scale = 2 * loss_normalisation(*X.shape)
     return column(*(largest(J[i].T @ J[j]) * scale for i, j in PAIRS["outer"]))
 
 
@@ -268,7 +273,7 @@ EQUATION_5_FUNCTIONAL = Claim(SOFTMAX_FROZEN, "hessian.eq-5-functional",
     statement=r"""H_f\in\begin{bmatrix}O(X^5)&O(X^5+X^3)&O(X^3)\\\vdots&O(X^5)&O(X^3)\\\vdots&\vdots&O(X^2)\end{bmatrix}
         \text{ in the order } Q,K,V,\ \text{``omitting the dependence of all the functional Hessian blocks on the
         residual } \delta_{XY}\text{''}""",
-    assumptions=["residual frozen: F - Y is a fixed matrix while X is scaled"],
+    assumptions=[Definition("residual frozen: F - Y is a fixed matrix while X is scaled", by=frozen_functional_blocks)],
     relation=Equal(), all_sizes=True, expects="reading", uses=("hessian.full-functional", "hessian.sec3-landau"),
     reading=Reading(
         (
@@ -389,7 +394,7 @@ def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
 def value_corner(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_f(W_V, W_V) as the loss Hessian less H_o(W_V, W_V), shape (d_V^2, d_V^2): zero."""
     M_1 = softmax(attention_logits(X, W_Q, W_K)) @ X
-    outer = kron(M_1.T @ M_1, eye(X.shape[1])) * rational(2, X.shape[0] * X.shape[1])
+    outer = kron(M_1.T @ M_1, eye(X.shape[1])) * (2 * loss_normalisation(*X.shape))
     return hessian(_loss, ("W_V", "W_V"))(X, W_Q, W_K, W_V, Y) - outer
 
 

@@ -10,13 +10,14 @@ from theorems.hessian.definitions import (
 )  # fmt: skip
 from theorems.hessian.part_3_structure.outer_product import KEY_NOTE
 from theorems.hessian.settings import (
-    ATTENTION_LOSS, SECOND_DERIVATIVES, SOFTMAX_OF_T, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+    ATTENTION_LOSS, CLOSED_FORMS, SECOND_DERIVATIVES, SOFTMAX_OF_T, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+    loss_normalisation,
 )  # fmt: skip
 from verify.matrix import (
     column, commutation_matrix, concatenate, eye, kron, kron_matmul, rational, softmax, sqrt, vec_r,
 )  # fmt: skip
 from verify.oracles import hessian
-from verify.vocabulary import Claim, Doubt, Equal, HasStructure
+from verify.vocabulary import Claim, Convention, Definition, Doubt, Equal, HasStructure
 
 FOUR_FACTORS = Doubt(
     r"(\mathbf{I}_L \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top \otimes \mathbf{X}^\top)",
@@ -62,7 +63,7 @@ THEOREM_32_VV.mutant("half of the outer product subtracted, as Appendix B.1 scal
 THEOREM_32_QQ = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qq", label="Theorem 3.2, query block",
     statement=r"""H_f(W_Q,W_Q) = \frac{2}{L d_V d_K} R_{d_V d_K}(I_L\otimes W_V^\top\otimes I_{d_V}\otimes W_K^\top) Z_2
         (I_{d_V}\otimes W_K)""",
-    assumptions=["R_m = vec_r(F - Y)^T (x) I_m", "Z_2 as in Appendix B.1"],
+    assumptions=[Definition("R_m = vec_r(F - Y)^T (x) I_m", by=duplicated_residual), Definition("Z_2 as in Appendix B.1", by=Z_2)],
     name="functional Hessian, query block", relation=Equal(), all_sizes=True, uses=("hessian.thm-3.2-z2-appendix",),
     proof=("hessian.thm-3.2-proof-qq",))  # fmt: skip
 
@@ -110,7 +111,12 @@ THEOREM_32_QQ.mutant("1/sqrt(d_K) instead of 1/d_K", lambda value, W_K: value * 
 
 THEOREM_32_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vq", label="Theorem 3.2, mixed value-query block",
     statement=r"H_f(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}} R_{d_V^2}(I_L\otimes S) Z_1 (I_{d_V}\otimes W_K)",
-    assumptions=["R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"],
+    assumptions=[
+        Definition(
+            "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)",
+            by=(vec_r, shuffling_matrix),
+        ),
+    ],
     name="functional Hessian, value-query block", relation=Equal(), all_sizes=True,
     uses=("hessian.lem-B.1", "hessian.lem-B.2", "hessian.eq-16-17"), proof=("hessian.thm-3.2-proof-vq",))  # fmt: skip
 
@@ -126,7 +132,13 @@ def _slope(
     """2 / (L d_V sqrt(d_K)) R_{d_V^2} (I_L (x) S) Z_1 `right`; a mutant has another S(d_V) or R."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
     R = (residual or _left_sided)(vec_r(attention(X, W_Q, W_K, W_V) - Y).T, d_V**2)
-    return R @ kron(eye(L), S(d_V)) @ Z_1(attention_matrix(X, W_Q, W_K), X) @ right * (rational(2, L * d_V) / sqrt(d_K))
+    return (
+        R
+        @ kron(eye(L), S(d_V))
+        @ Z_1(attention_matrix(X, W_Q, W_K), X)
+        @ right
+        * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
+    )
 
 
 @THEOREM_32_VQ.formula
@@ -146,9 +158,12 @@ THEOREM_32_QK = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-qk", label="Theorem 3
         (W_Q\otimes I_{d_V}) K_{d_K,d_V} + \frac{2}{L d_V\sqrt{d_K}} R_{d_V}(I_L\otimes W_V^\top\otimes
         I_{d_V})(Z_1\otimes I_{d_V}) S\otimes I_{d_K}""",
     assumptions=[
-        "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)",
-        "Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)",
-        "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
+        Definition(
+            "R_m = vec_r(F - Y)^T (x) I_m; S = (I (x) K_{d_V,d_V})(vec_r I (x) I)",
+            by=(duplicated_residual, shuffling_matrix),
+        ),
+        Definition("Z_2 = (I_L (x) X^T (x) X^T (x) X^T)(d^2A/dT^2)(X (x) X), of shape (L d_V^3, d_V^2)", by=Z_2),
+        Convention("matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes", by=kron),
     ],
     name="functional Hessian, query-key block", relation=Equal(), all_sizes=True,
     uses=("hessian.thm-3.2-z2-appendix", "hessian.lem-B.2", "hessian.lem-B.3"),
@@ -172,7 +187,7 @@ def functional_hessian_query_key(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, 
         @ kron_matmul([eye(L), W_V.T, eye(d_V)], kron(Z_1(A, X), eye(d_V)))
         @ shuffling_matrix(d_V)
     )
-    second = kron(slope, eye(d_K)) * (rational(2, L * d_V) / sqrt(d_K))
+    second = kron(slope, eye(d_K)) * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
     return curvature * rational(2, L * d_V * d_K) + second
 
 
@@ -185,11 +200,12 @@ THEOREM_32_QK.mutant("residual with the wrong sign", "Y -> 2 * attention(X, W_Q,
 
 # -- sizes of the layout matrices --------------------------------------------------------------------------------------
 
-THEOREM_32_SIZES = Claim(SECOND_DERIVATIVES, "hessian.thm-3.2-sizes", label="Theorem 3.2, sizes of R_m, S, Z_1",
+THEOREM_32_SIZES = Claim(CLOSED_FORMS, "hessian.thm-3.2-sizes", label="Theorem 3.2, sizes of R_m, S, Z_1",
     statement=r"""R_m := \operatorname{vec}_r(F(X)-Y)^\top\otimes I_m \in \mathbb{R}^{m\times m L d_V},\quad S :=
         (I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_r I_{d_V}\otimes I_{d_V}) \in \mathbb{R}^{d_V^3\times d_V},\quad
         Z_1 \in \mathbb{R}^{L d_V\times d_V^2},\ \text{and the products of Theorem 3.2 exist}""",
     name="sizes in the functional Hessian", relation=Equal(), all_sizes=True,
+    sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     uses=("hessian.thm-3.2-qq", "hessian.thm-3.2-vq", "hessian.thm-3.2-qk"),
     note="That the products exist is seen by forming them; the blocks have the sizes of the weights.")  # fmt: skip
 
@@ -222,7 +238,7 @@ THEOREM_32_SIZES.mutant("value-query block transposed", "values -> n; n -> value
 THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theorem 3.2 (Section 3), definition of Z_2",
     statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
         \mathbb{R}^{L d_V^3\times d_V^2}""",
-    assumptions=["d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)"],
+    assumptions=[Convention("d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)", by=hessian)],
     name="second softmax derivatives between tokens, size", relation=Equal(), all_sizes=True,
     doubt=FOUR_FACTORS)  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_3_structure.whole_hessian import full_functional_hessian, full_outer_product_hessian
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import Claim, FollowsLaw, Size
+from verify.vocabulary import Assumption, Claim, FollowsLaw, Size
 
 Tokens = Annotated[int, Size("L")]
 Embedding = Annotated[int, Size("d_V")]
@@ -46,7 +46,7 @@ SLOPES = Claim(HESSIAN, "hessian.eq-5-slopes", label="Eq. (5), slopes with the s
         QV, KK, KV, VV""",
     assumptions=[
         "X = sigma X_0; labels and weights fixed, so that the residual tends to -Y; nothing is frozen",
-        "L >= 3",
+        Assumption("L >= 3", sizes=lambda sizes: sizes["L"] >= 3),
     ],
     name="measured growth of the Hessian blocks", relation=FollowsLaw(samples=8, instances=4),
     sizes={"L": (3, 6), "d_V": (2, 3), "d_K": (2, 4)}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),

@@ -8,7 +8,7 @@ from theorems.hessian.definitions import Z_1, first_moment, second_central_momen
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, each, eye, khatri_rao, kron, softmax, summed
 from verify.oracles import hessian
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Definition, Equal
 
 
 def row(X: Any, i: int) -> Any:
@@ -92,7 +92,7 @@ DEFINITION_31.mutant("attention transposed", lambda X, T: attention_moments(X, T
 REMARK_31_Z1 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z1", label="Remark 3.1, Z_1",
     statement=r"""Z_1 = X * M_2, \text{ with } * \text{ the Khatri-Rao product of } X \text{ split row-wise} \text{ and
         } M_2 \text{ split block-row-wise}""",
-    assumptions=["M_2 holds the second central moments of Definition 3.1"],
+    assumptions=[Definition("M_2 holds the second central moments of Definition 3.1", by=second_central_moments)],
     name="first softmax derivatives as second moments", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 4), "d_V": (1, 3)})  # fmt: skip
 
@@ -113,7 +113,10 @@ REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 
 REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
     statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
-    assumptions=["M_3 holds the third central moments of Definition 3.1", "X split row-wise, M_3 block-row-wise"],
+    assumptions=[
+        Definition("M_3 holds the third central moments of Definition 3.1", by=third_central_moments),
+        "X split row-wise, M_3 block-row-wise",
+    ],
     name="second softmax derivatives as third moments", relation=Equal(), expects="refuted", severity="slip",
     correction="hessian.rem-3.1-z2-corrected", uses=("hessian.def-3.1",),
     proof=(
@@ -169,7 +172,7 @@ REMARK_31_Z2_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2-corrected",
         K_{d_V,d_V}\otimes I_{d_V})[X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in \mathbb{R}^{Ld_V^3\times
         d_V^2}, \text{ with } X \text{ split into its rows, } \operatorname{vec}_r(X) \text{ into the } L \text{ columns
         } X_{i,:} \text{, and } M_3 \text{ into its } L \text{ blocks of size } d_V^2\times d_V""",
-    assumptions=["M_3 holds the third central moments of Definition 3.1"],
+    assumptions=[Definition("M_3 holds the third central moments of Definition 3.1", by=third_central_moments)],
     name="second softmax derivatives as third moments, corrected", relation=Equal(), all_sizes=True,
     uses=("hessian.def-3.1", "hessian.lem-C.1-structure-corrected", "hessian.eq-14"), corrects="hessian.rem-3.1-z2",
     of_project=True)  # fmt: skip

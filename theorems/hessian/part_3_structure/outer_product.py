@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.definitions import Z_1, attention_matrix, first_moment, outer_product_hessian
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights, loss_normalisation
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Definition, Equal
 
 
 def mean_tokens(X: Any, W_Q: Any, W_K: Any) -> Any:
@@ -23,7 +23,7 @@ def _softmax_term(X: Any, W_Q: Any, W_K: Any) -> Any:
 
 THEOREM_31_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vv", label="Theorem 3.1 (Section 3), value block",
     statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
-    assumptions=["M_1 = A X"],
+    assumptions=[Definition("M_1 = A X", by=mean_tokens)],
     name="outer-product Hessian, value block", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
@@ -31,20 +31,20 @@ THEOREM_31_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vv", label="Theorem 3.1 (
 def outer_product_hessian_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     """H_o(W_V, W_V), shape (d_V^2, d_V^2) (Theorem 3.1)."""
     (L, d_V), M_1 = X.shape, mean_tokens(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)
+    return kron(M_1.T @ M_1, eye(d_V)) * (2 * loss_normalisation(L, d_V))
 
 
 THEOREM_31_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
 THEOREM_31_VV.mutant("factors of the Kronecker product exchanged", "M_1.T @ M_1 -> eye(d_V); eye(d_V) -> M_1.T @ M_1")
 THEOREM_31_VV.mutant("tokens instead of their first moment", "M_1 -> X")
-THEOREM_31_VV.mutant("not divided by d_V", "L * d_V -> L")
+THEOREM_31_VV.mutant("not divided by d_V", "loss_normalisation(L, d_V) -> loss_normalisation(L, 1)")
 
 # -- the query block and the mixed value-query block -------------------------------------------------------------------
 
 THEOREM_31_QQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-qq", label="Theorem 3.1 (Section 3), query block",
     statement=r"""H_o(W_Q,W_Q) = \frac{2}{L d_V d_K}(I_{d_V}\otimes W_K^\top) Z_1^\top (I_L\otimes W_V W_V^\top) Z_1
         (I_{d_V}\otimes W_K)""",
-    assumptions=["Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
+    assumptions=[Definition("Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)", by=_softmax_term)],
     name="outer-product Hessian, query block", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",))  # fmt: skip
 
 
@@ -73,7 +73,7 @@ THEOREM_31_QQ.mutant("not divided by L", "L * d_V * d_K -> d_V * d_K")
 
 THEOREM_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vq", label="Theorem 3.1 (Section 3), mixed value-query block",
     statement=r"H_o(W_V,W_Q) = \frac{2}{L d_V\sqrt{d_K}}(M_1^\top\otimes W_V^\top) Z_1 (I_{d_V}\otimes W_K)",
-    assumptions=["M_1 = A X", "Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)"],
+    assumptions=[Definition("M_1 = A X", by=mean_tokens), Definition("Z_1 = (I_L (x) X^T)(dA/dT)(X (x) X)", by=_softmax_term)],
     name="outer-product Hessian, value-query block", relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
     proof=("hessian.thm-3.1-proof-vq",))  # fmt: skip
 
@@ -81,7 +81,7 @@ THEOREM_31_VQ = Claim(ATTENTION_LOSS, "hessian.thm-3.1-vq", label="Theorem 3.1 (
 def _mixed(X: Any, W_Q: Any, W_K: Any, W_V: Any, factor: Any) -> Any:
     """2 / (L d_V sqrt(d_K)) (M_1^T (x) W_V^T) Z_1 `factor`."""
     L, d_V, d_K = X.shape[0], X.shape[1], W_Q.shape[1]
-    scale = rational(2, L * d_V) / sqrt(d_K)
+    scale = (2 * loss_normalisation(L, d_V)) / sqrt(d_K)
     return kron(mean_tokens(X, W_Q, W_K).T, W_V.T) @ _softmax_term(X, W_Q, W_K) @ factor * scale
 
 

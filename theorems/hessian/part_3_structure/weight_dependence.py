@@ -12,7 +12,7 @@ from theorems.hessian.part_3_structure.data_growth import (
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
 from verify.matrix import softmax
-from verify.vocabulary import Claim, Equal, Reading, Real
+from verify.vocabulary import Claim, Definition, Equal, Reading, Real
 
 Factor = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
 Degrees = Mapping[tuple[str, str], tuple[int, int, int]]
@@ -44,7 +44,9 @@ FUNCTIONAL: Degrees = {
 }
 SCORES_FIXED = ATTENTION_LOSS.extended(
     "Section 3.3",
-    assumptions=["attention matrix held fixed: 'beyond their influence through the attention scores'"],
+    assumptions=[
+        Definition("attention matrix held fixed: 'beyond their influence through the attention scores'", by=softmax)
+    ],
     sizes={"d_V": (1, 2)},
 )
 

@@ -20,10 +20,12 @@ from theorems.hessian.part_3_structure.outer_product import (
     outer_product_hessian_value, outer_product_hessian_value_key, outer_product_hessian_value_query,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    ATTENTION_LOSS, CLOSED_FORMS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, summed, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, HasStructure
+from verify.vocabulary import Claim, Definition, Equal, HasStructure
 
 Blocks = dict[tuple[str, str], Any]
 #: The order of the blocks in Eq. (3).
@@ -55,10 +57,10 @@ def outer_product_blocks(M_1: Any, M_2: list[Any], X: Any, W_Q: Any, W_K: Any, W
     factor, W = logit_factors(W_Q, W_K), W_V @ W_V.T
     x, m = _rows_of(X), _rows_of(M_1)
     core = summed(L, lambda i: kron(x(i).T @ x(i), M_2[i] @ W @ M_2[i])) * rational(2, L * d_V * d_K)
-    mixed = summed(L, lambda i: kron(m(i).T @ x(i), W_V.T @ M_2[i])) * (rational(2, L * d_V) / sqrt(d_K))
+    mixed = summed(L, lambda i: kron(m(i).T @ x(i), W_V.T @ M_2[i])) * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
     blocks = {(i, j): factor[i].T @ core @ factor[j] for i in "QK" for j in "QK"}
     blocks |= {("V", j): mixed @ factor[j] for j in "QK"}
-    return blocks | {("V", "V"): kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)}
+    return blocks | {("V", "V"): kron(M_1.T @ M_1, eye(d_V)) * (2 * loss_normalisation(L, d_V))}
 
 
 def curvature_and_slope(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_V: Any, R: Any) -> tuple[Any, Any]:
@@ -70,7 +72,7 @@ def curvature_and_slope(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_V: A
     x, r = _rows_of(X), _rows_of(R)
     curvature = summed(L, lambda i: kron(x(i).T @ x(i), kron(r(i) @ W_V.T, eye(d_V)) @ M_3[i]))
     slope = summed(L, lambda i: x(i).T @ (M_2[i] @ W_V @ r(i).T).T)
-    return curvature * rational(2, L * d_V * d_K), slope * (rational(2, L * d_V) / sqrt(d_K))
+    return curvature * rational(2, L * d_V * d_K), slope * ((2 * loss_normalisation(L, d_V)) / sqrt(d_K))
 
 
 def functional_blocks(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_K: Any, W_V: Any, R: Any) -> Blocks:
@@ -78,7 +80,7 @@ def functional_blocks(M_2: list[Any], M_3: list[Any], X: Any, W_Q: Any, W_K: Any
     (L, d_V), d_K = X.shape, W_Q.shape[1]
     factor = logit_factors(W_Q, W_K)
     curvature, slope = curvature_and_slope(M_2, M_3, X, W_Q, W_V, R)
-    scale = rational(2, L * d_V) / sqrt(d_K)
+    scale = (2 * loss_normalisation(L, d_V)) / sqrt(d_K)
     x, r = _rows_of(X), _rows_of(R)
     return {
         ("Q", "Q"): factor["Q"].T @ curvature @ factor["Q"],
@@ -133,7 +135,12 @@ FULL_OUTER = Claim(ALL_BLOCKS, "hessian.full-outer-product", label="Eq. (3), the
         x_l x_l^\top\otimes M_{2,l}W_V W_V^\top M_{2,l}\Big)E_j \text{ for } i,j\in\{Q,K\},\ H_o(W_V,W_j) = \frac{2}{L
         d_V\sqrt{d_K}}\Big(\sum_l m_l x_l^\top\otimes W_V^\top M_{2,l}\Big)E_j,\ E_Q = I_{d_V}\otimes W_K,\ E_K =
         (W_Q\otimes I_{d_V})K_{d_K,d_V}""",
-    assumptions=["x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A"],
+    assumptions=[
+        Definition(
+            "x_l token l, m_l and M_{2,l} mean and covariance of the tokens under row l of A",
+            by=attention_moments,
+        ),
+    ],
     name="whole outer-product Hessian in closed form", relation=Equal(), all_sizes=True,
     uses=("hessian.outer-key-key", "hessian.outer-value-key", "hessian.rem-3.1-z1"), of_project=True)  # fmt: skip
 
@@ -148,7 +155,7 @@ def full_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 @FULL_OUTER.oracle
 def all_jacobians_squared(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
     J = jacobian(_layer, "w")(stacked_weights(W_Q, W_K, W_V), X)
-    return J.T @ J * rational(2, X.shape[0] * X.shape[1])
+    return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
 FULL_OUTER.mutant("tokens instead of means in the value blocks", "M_1 -> X")
@@ -162,7 +169,12 @@ FULL_FUNCTIONAL = Claim(ALL_BLOCKS, "hessian.full-functional", label="Eq. (3), t
         W_K^\top M_{2,l}\otimes \delta_l^\top,\ H_f(W_K,W_V) = \frac{2}{L d_V\sqrt{d_K}}\sum_l M_{2,l}\otimes W_Q^\top
         x_l\otimes\delta_l^\top;\ C = \frac{2}{L d_V d_K}\sum_l x_l x_l^\top\otimes\big((W_V\delta_l)^\top\otimes
         I_{d_V}\big)M_{3,l},\ B = \frac{2}{L d_V\sqrt{d_K}}\sum_l x_l\delta_l^\top W_V^\top M_{2,l}""",
-    assumptions=["delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o"],
+    assumptions=[
+        Definition(
+            "delta_l row l of F - Y as a column; E_Q, E_K, x_l, M_{2,l}, M_{3,l} as for H_o",
+            by=functional_blocks,
+        ),
+    ],
     name="whole functional Hessian in closed form", relation=Equal(), all_sizes=True,
     uses=("hessian.functional-key-key", "hessian.functional-value-key", "hessian.thm-3.2-vv"), of_project=True,
 )  # fmt: skip
@@ -187,7 +199,7 @@ def full_functional_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 @FULL_FUNCTIONAL.oracle
 def paired_layer_twice_differentiated(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     w = stacked_weights(W_Q, W_K, W_V)
-    gradient = (_layer(w, X) - Y) * rational(2, X.shape[0] * X.shape[1])
+    gradient = (_layer(w, X) - Y) * (2 * loss_normalisation(*X.shape))
 
     def paired(w: Any) -> Any:
         return total(gradient * _layer(w, X))
@@ -220,7 +232,7 @@ FULL_HESSIAN.mutant("functional part subtracted", "functional -> -functional")
 FULL_HESSIAN.mutant("half of the outer product, as Appendix B.1 scales the value block",
     "outer -> outer * rational(1, 2)")  # fmt: skip
 
-FULL_SYMMETRY = Claim(ATTENTION_LOSS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
+FULL_SYMMETRY = Claim(CLOSED_FORMS, "hessian.full-symmetry", label="Eq. (3), text below, for the closed forms",
     statement=r"""
         H_o = H_o^\top,\ H_f = H_f^\top \text{ for the matrices assembled from the closed forms of all nine blocks}""",
     name="symmetry of the closed forms", relation=HasStructure(), all_sizes=True,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import square_loss
 from theorems.hessian.part_2_background import linear_mlps as mlp
+from theorems.hessian.part_2_background.linear_mlps import half_mean, loss_hessian, outputs
 from theorems.hessian.part_3_structure.data_growth import Scale, power
 from theorems.hessian.part_4_design.linear_attention import linear_attention
 from theorems.hessian.part_a_kronecker_products.products import stacked
@@ -14,7 +15,7 @@ from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import basis_matrix, concatenate, eye, rational
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Setting, Shape, Size
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size
 
 Depth = Annotated[int, Size("D")]
 QueryStack = Annotated[Any, Shape("d_V", "wide", role="query")]
@@ -85,9 +86,18 @@ def diagonal_blocks(X: Any, layers: list[list[Any]], Y: Any) -> list[Any]:
 DEEP_LAYERS = Setting(
     HESSIAN,
     "Section 4.1, depth",
-    assumptions=["D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D", LAYOUT],
+    assumptions=[
+        Definition(
+            "D linear self-attention layers, each with its own weights, X_l = T_l X_{l-1} W_V^l, F = X_D",
+            by=deep_linear_attention,
+        ),
+        LAYOUT,
+    ],
 )
-THREE_LAYERS = DEEP_LAYERS.extended(sizes=STACKED, where=fits, exact=True)
+SIDE_BY_SIDE = Assumption(
+    "W_Q, W_K and W_V hold those of three layers side by side, the first D of which are used", sizes=fits
+)
+THREE_LAYERS = DEEP_LAYERS.extended(assumptions=[SIDE_BY_SIDE], sizes=STACKED, exact=True)
 TWO_LAYERS = THREE_LAYERS.extended(sizes={"D": (1, 2)}, where=fits_and_is_small)
 
 DEPTH_CHAIN = Claim(THREE_LAYERS, "hessian.sec4.1-depth-chain", label="Section 4.1, text (depth)",
@@ -128,7 +138,7 @@ DEPTH_CHAIN.mutant("Jacobians with one X less", less=1)
 DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section 4.1, text (depth)",
     statement=r"""\text{``If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the
         Hessian will contain } 3^D \text{ input intra-sequence covariances } \Sigma_{XX}\text{''}""",
-    assumptions=["square loss, labels Y fixed", "so that the blocks have the degree 2 3^D in X"],
+    assumptions=[Definition("square loss, labels Y fixed", by=square_loss), "so that the blocks have the degree 2 3^D in X"],
     name="depth and the diagonal Hessian blocks", relation=Equal(), expects="refuted", severity="error",
     correction="hessian.depth-diagonal",
     consequence="""Below the last layer a second term of degree $3^D$ in $X$, linear in the labels, rules the blocks for
@@ -199,7 +209,7 @@ DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
         \text{ linear self-attention layers: } H_{ii}(\sigma X, Y) = \sigma^{2\cdot3^D} H_{ii}(X, 0) +
         \sigma^{3^D}\big(H_{ii}(X,Y) - H_{ii}(X,0)\big), \text{ and the second term is } 0 \text{ for the weights of the
         last layer}""",
-    assumptions=["square loss, labels Y fixed"],
+    assumptions=[Definition("square loss, labels Y fixed", by=square_loss)],
     name="depth and the diagonal Hessian blocks, with labels", relation=Equal(),
     uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), corrects="hessian.sec4.1-depth-hessian", of_project=True,
     note=r"""The loss Hessian is affine in $Y$, and $Y$ meets the second derivative of $F$, of degree $3^D$. So the
@@ -240,7 +250,7 @@ MLP_DEPTH = Claim(mlp.LINEAR_MLP, "hessian.sec4.1-mlp-depth", label="Section 4.1
     statement=r"""\text{``This is in stark contrast to a deep linear MLP, whose Jacobian is only linear in } x \text{,
         and therefore a Hessian diagonal block contains only 2 data instances, independent of depth'': }
         H(W_i,W_i)(\sigma X) = \sigma^2 H(W_i,W_i)(X)""",
-    assumptions=["square loss, labels fixed"],
+    assumptions=[Definition("half the mean square loss, labels fixed", by=half_mean)],
     name="depth of linear MLPs and Hessian blocks", relation=Equal(), at_sizes=True, uses=("hessian.sec2-mlp-hollow",),
     note=r"""The degree is exact, for every $\sigma$ and every layer, as the overlapping lines of Figure 8 show;
         Jacobian and diagonal blocks of the loss Hessian are scaled together.""")  # fmt: skip
@@ -264,10 +274,10 @@ def _layers(X: Any, weights: list[Any], Y: Any) -> tuple[Any, Any]:
     """Jacobians in every layer, and the diagonal blocks of the loss Hessian, both with all entries in one column."""
 
     def network(W: Any, i: int) -> Any:
-        return mlp.outputs([*weights[:i], W, *weights[i + 1 :]], X)
+        return outputs([*weights[:i], W, *weights[i + 1 :]], X)
 
     jacobians = [jacobian(network, "W")(W, i) for i, W in enumerate(weights)]
-    blocks = [mlp.loss_hessian(weights, X, Y, i, i, mlp.half_mean) for i in range(len(weights))]
+    blocks = [loss_hessian(weights, X, Y, i, i, half_mean) for i in range(len(weights))]
     return stacked(*jacobians), stacked(*blocks)
 
 

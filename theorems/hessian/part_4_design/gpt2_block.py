@@ -10,7 +10,7 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_3_structure.measured_growth import slope, within
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import Claim, FollowsLaw, Setting, Size
+from verify.vocabulary import Claim, Definition, FollowsLaw, Setting, Size
 
 Width = Annotated[int, Size("d")]
 #: Digits, plus and equals sign.
@@ -121,13 +121,22 @@ def width(d: Width) -> dict[str, int]:
     return {"d": d}
 
 
+PROBLEMS = Definition(
+    "next-token prediction of XXXXX+YYYYY=ZZZZZZ, cross-entropy over all positions, causal mask", by=additions
+)
+WEIGHTS = Definition(
+    "weights N(0, 0.64/d_V); token and position embeddings of standard deviation sigma", by=random_block
+)
 GPT2_BLOCK = Setting(
     HESSIAN,
     "Appendix F",
     assumptions=[
-        "next-token prediction of XXXXX+YYYYY=ZZZZZZ, cross-entropy over all positions, causal mask",
-        "one block of GPT-2: single-head attention and a two-layer MLP, both with a residual connection; biases 0",
-        "weights N(0, 0.64/d_V); token and position embeddings of standard deviation sigma",
+        PROBLEMS,
+        Definition(
+            "one block of GPT-2: single-head attention and a two-layer MLP, both with a residual connection; biases 0",
+            by=predictions,
+        ),
+        WEIGHTS,
     ],
     sizes={"d": (8, 8)},
     inputs=width,
@@ -138,7 +147,7 @@ FIGURE_3A = Claim(GPT2_BLOCK, "hessian.fig-3a", label="Section 3.1 / Figure 3a, 
         outer-product Hessian from eq. (5), since the functional block is zero. The query block follows the functional
         Hessian's } \sigma^5 \text{ trend, and not the } \sigma^6 \text{ trend from the outer-product Hessian's diagonal
         dependencies''}""",
-    assumptions=["no layer norm"],
+    assumptions=[Definition("no layer norm", by=predictions)],
     name="growth of GPT-2 blocks without layer norm", relation=FollowsLaw(samples=3, instances=1),
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional", "hessian.sec2-piecewise"), expects="empirical",
     observed=r"""$d_V = d_K = 8$ (128 in the paper), three networks with 4 problems each, $\sigma = 0.01, 0.03, 0.1,
@@ -169,7 +178,7 @@ def slopes_of_figure_3a(formula: Any, generator: Any, samples: int, d: int) -> l
 FIGURE_3B = Claim(GPT2_BLOCK, "hessian.fig-3b", label="Section 4.3 / Figure 3b, text",
     statement=r"""\text{``Pre-LN indeed addresses the block-heterogeneity w.r.t. data growth rates—the
         difference between the trend exponent in the two compared blocks is much smaller than in fig. 3''}""",
-    assumptions=["layer norm before attention, before the MLP and at the end, eps = 1e-5"],
+    assumptions=[Definition("layer norm before attention, before the MLP and at the end, eps = 1e-5", by=predictions)],
     name="growth of GPT-2 blocks with Pre-LN", relation=FollowsLaw(samples=4, instances=1), uses=("hessian.fig-3a",),
     expects="empirical",
     observed=r"""$d_V = d_K = 8$ (128 in the paper), four networks with 4 problems each, $\sigma = 0.01, 0.03, 0.1,
@@ -213,7 +222,7 @@ FIGURE_1_4 = Claim(GPT2_BLOCK, "hessian.fig-1-4", label="Section 4.1 text, Figur
         value block''; ``After removing the softmax (fig. 4), we see that both query and value histograms are largely
         similar''; ``softmax has a particularly strong influence on the magnitude of the query Hessian block and not on
         the value Hessian block''}""",
-    assumptions=["embeddings N(0, 0.64/d_V) like all weights; no layer norm"],
+    assumptions=[Definition("embeddings N(0, 0.64/d_V) like all weights; no layer norm", by=random_block)],
     name="magnitudes of GPT-2 block entries and softmax", relation=FollowsLaw(samples=3, instances=1),
     sizes={"d": (16, 16)}, expects="empirical",
     observed=r"""$d_V = d_K = 16$ and MLP width 64 as in the paper, 8 problems instead of 64, three networks. Medians of

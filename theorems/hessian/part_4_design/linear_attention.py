@@ -9,14 +9,14 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention_logits, shuffling_matrix, square_loss
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, zero_residual,
+    LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, zero_residual, loss_normalisation,
 )  # fmt: skip
 from verify.matrix import commutation_matrix, eye, kron, rational, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Setting, subject
+from verify.vocabulary import Claim, Convention, Definition, Doubt, Equal, Setting, subject
 
 Block = tuple[str, str]
-RESIDUAL = "delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)"
+RESIDUAL = Definition("delta_XY = vec_r(F - Y); S = (I (x) K_{d_V,d_V})(vec_r I (x) I)", by=vec_r)
 #: Six tokens are reached where the weights are small.
 LONG = {"L": (1, 6), "d_V": (1, 3), "d_K": (1, 4)}
 DIAGONAL: list[Block] = [("W_Q", "W_Q"), ("W_K", "W_K"), ("W_V", "W_V")]
@@ -42,12 +42,12 @@ def intra_sequence_covariance(X: Tokens) -> Any:
 def linear_outer_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Block) -> Any:
     """Block `wrt` of the outer-product Hessian by differentiation: J_i^T (d^2 loss/dF^2) J_j (Eq. (2))."""
     J_i, J_j = (jacobian(linear_attention, name)(X, W_Q, W_K, W_V) for name in wrt)
-    return J_i.T @ J_j * rational(2, X.shape[0] * X.shape[1])
+    return J_i.T @ J_j * (2 * loss_normalisation(*X.shape))
 
 
 def linear_functional(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Block) -> Any:
     """Block `wrt` of the functional Hessian by differentiation: that of <dloss/dF, F> with dloss/dF frozen (Eq. (2))."""
-    gradient = (linear_attention(X, W_Q, W_K, W_V) - Y) * rational(2, X.shape[0] * X.shape[1])
+    gradient = (linear_attention(X, W_Q, W_K, W_V) - Y) * (2 * loss_normalisation(*X.shape))
 
     def paired(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
         return total(gradient * linear_attention(X, W_Q, W_K, W_V))
@@ -61,7 +61,10 @@ LINEAR_ATTENTION = Setting(
     HESSIAN,
     "Remark 4.1",
     assumptions=[
-        "linear self-attention F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K), that is a = id",
+        Definition(
+            "linear self-attention F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K), that is a = id",
+            by=linear_attention,
+        ),
         SQUARE_LOSS,
         LAYOUT,
     ],
@@ -129,7 +132,12 @@ FUNCTIONAL_VQ.mutant("X^T X instead of X^T X / L", "right -> kron(X, X.T @ X @ W
 FUNCTIONAL_QK = Claim(WITH_RESIDUAL, "hessian.rem-4.1-functional-qk", label="Remark 4.1, H_f(Q,K)",
     statement=r"""H_f(W_Q,W_K) = \frac{2}{d_V\sqrt{d_K}}\big(\delta_{XY}^\top(X\otimes W_V^\top\Sigma_{XX})\otimes
         I_{d_V}\big) S\otimes I_{d_K}""",
-    assumptions=["matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes"],
+    assumptions=[
+        Convention(
+            "matrix products bind tighter than the final (x) I_{d_K}, the only reading with matching sizes",
+            by=kron,
+        ),
+    ],
     name="linear attention, functional query-key block", relation=Equal(), all_sizes=True,
     uses=("hessian.eq-2", "hessian.thm-3.2-qk"))  # fmt: skip
 

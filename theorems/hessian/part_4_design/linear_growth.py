@@ -10,12 +10,18 @@ from theorems.hessian.part_3_structure.data_growth import Scale, power
 from theorems.hessian.part_3_structure.whole_hessian import assembled, logit_factors, separate_weights, stacked_weights
 from theorems.hessian.part_4_design.linear_attention import linear_attention
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights, loss_normalisation,
+)  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Equal, Reading, Real, Setting, Shape
 
-LINEAR = ["linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", SQUARE_LOSS, LAYOUT]
+LINEAR: list[Definition | Convention] = [
+    Definition("linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", by=attention_logits),
+    SQUARE_LOSS,
+    LAYOUT,
+]
 
 
 def _layer(w: Any, X: Any) -> Any:
@@ -26,14 +32,14 @@ def _layer(w: Any, X: Any) -> Any:
 def linear_outer_by_differentiation(w: Any, X: Any) -> Any:
     """J^T (2 / (L d_V)) J over all weights."""
     J = jacobian(_layer, "w")(w, X)
-    return J.T @ J * rational(2, X.shape[0] * X.shape[1])
+    return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
 def linear_functional_by_differentiation(w: Any, X: Any, R: Any) -> Any:
     """The Hessian of <2 R / (L d_V), F> over all weights, R fixed."""
 
     def paired(w: Any) -> Any:
-        return total(R * _layer(w, X)) * rational(2, X.shape[0] * X.shape[1])
+        return total(R * _layer(w, X)) * (2 * loss_normalisation(*X.shape))
 
     return hessian(paired, ("w", "w"))(w)
 
@@ -46,7 +52,6 @@ TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1", name="linea
     statement=r"""
         H_o:\ \text{MLP/CNN } O(\Sigma_{XX}),\ \text{Transformer } O(\Sigma_{XX}^3);\quad H_f:\ \text{MLP/CNN }
         O(\Omega_{xy}),\ \text{Transformer } O(\Omega_{xy}\Sigma_{XX}),\quad \Omega_{xy} := \tfrac1L X^\top(F(X)-Y)""",
-    assumptions=["MLP column: the linear MLP of Section 2"],
     relation=Equal(), all_sizes=True, expects="reading",
     uses=(
         "hessian.sec2-mlp-outer", "hessian.sec2-mlp-hollow", "hessian.eq-18", "hessian.rem-4.1-outer",
@@ -57,7 +62,7 @@ TABLE_1 = Claim(WITHOUT_SOFTMAX, "hessian.table-1", label="Table 1", name="linea
             with each term of degree 1 in $\Omega_{xy}$ and 1 in $\Sigma_{XX}$. $\Omega_{xy}$ counts as a datum of its
             own, although $F - Y$ holds three more factors $X$. MLP column: hessian.sec2-mlp-outer,
             hessian.sec2-mlp-hollow"""),
-    note="CNNs are not modelled here.")  # fmt: skip
+    note="The MLP is the linear one of Section 2; convolutions are compared in hessian.table-1-cnn.")  # fmt: skip
 
 
 def _linear_outer(S: Any, W_Q: Any, W_K: Any, W_V: Any, L: int) -> Any:
@@ -166,7 +171,10 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
         self-attention definition, the functional Hessian has a block-hollow structure with zero blocks on the diagonal.
         This means that the Hessian blocks are fully defined by the outer-product Hessian, which ensures that they are
         positive-semidefinite''}""",
-    assumptions=["square loss", LINEAR[0], "for the softmax: classical self-attention"],
+    assumptions=[
+        Definition("square loss", by=square_loss), LINEAR[0],
+        Definition("for the softmax: classical self-attention", by=attention),
+    ],
     name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     expects="reading", uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,
@@ -198,7 +206,7 @@ def _gram_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     """2/(L d_V) J_i^T J_i of the linear layer for i = Q, K, V, with J in closed form, all entries in one column."""
     L, d_V = X.shape
     T, factor = attention_logits(X, W_Q, W_K), logit_factors(W_Q, W_K)
-    scale, through = rational(2, L * d_V), kron(X, (X.T @ X @ W_V).T) / sqrt(W_Q.shape[1])
+    scale, through = (2 * loss_normalisation(L, d_V)), kron(X, (X.T @ X @ W_V).T) / sqrt(W_Q.shape[1])
     jacobians = [through @ factor["Q"], through @ factor["K"], kron(T @ X, eye(d_V))]
     return stacked(*(J.T @ J * scale for J in jacobians))
 

@@ -13,12 +13,12 @@ from theorems.hessian.definitions import Z_1, Z_2, softmax_jacobian, softmax_sec
 from theorems.hessian.settings import LAYOUT, Labels, Tokens, ValueWeights
 from verify.matrix import concatenate, eye, kron, rational, softmax, sqrt, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape, subject
+from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape, subject
 
 QueryKeyWeights = Annotated[Any, Shape("d_V", "d_V", role="query")]
-SINGLE = [
-    "F = A X W_V with A = softmax(X W_QK X^T), row-wise",
-    "the square loss of Section 2, ||F - Y||_F^2 / (L d_V)",
+SINGLE: list[Definition | Convention] = [
+    Definition("F = A X W_V with A = softmax(X W_QK X^T), row-wise", by=softmax),
+    Definition("the square loss of Section 2, ||F - Y||_F^2 / (L d_V)", by=square_loss),
     LAYOUT,
 ]
 SIZES = {"L": (1, 6), "d_V": (1, 3)}
@@ -61,7 +61,7 @@ def single_matrix_loss(X: Any, W: Any, W_V: Any, Y: Any) -> Any:
 SINGLE_MATRIX = Setting(
     HESSIAN,
     "Lemma 4.1",
-    assumptions=[*SINGLE, "Z_1, Z_2 as in Theorems 3.1 and 3.2; delta_XY = vec_r(F - Y)"],
+    assumptions=[*SINGLE, Definition("Z_1, Z_2 as in Theorems 3.1 and 3.2; delta_XY = vec_r(F - Y)", by=(Z_1, Z_2))],
     sizes=SIZES,
     where=few_products,
     exact=True,

@@ -15,7 +15,7 @@ from theorems.hessian.settings import LAYOUT, SIZES, SQUARE_LOSS, KeyWeights, La
 from verify.arithmetics import midpoint
 from verify.matrix import concatenate, frobenius_norm, ones, rational, sqrt, total, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, QuadraticRate, Real, Setting, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, QuadraticRate, Real, Setting, TendsTo
 
 Temperature = Annotated[Any, Real(0.125, 8.0)]
 
@@ -47,10 +47,10 @@ TEMPERATURE = Setting(
     HESSIAN,
     "Section 4.3",
     assumptions=[
-        "classical self-attention with T = X W_Q W_K^T X^T / (t sqrt(d_K)), t > 0",
+        Definition("classical self-attention with T = X W_Q W_K^T X^T / (t sqrt(d_K)), t > 0", by=attention_logits),
         SQUARE_LOSS,
         LAYOUT,
-        "H_o^T and H_f^T: the parts of the query-key Hessian split at T (Remark D.1)",
+        Definition("H_o^T and H_f^T: the parts of the query-key Hessian split at T (Remark D.1)", by=tempered_parts),
     ],
     sizes=SIZES,
     where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6,

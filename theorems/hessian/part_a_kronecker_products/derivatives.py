@@ -8,7 +8,7 @@ from theorems.hessian.part_a_kronecker_products.products import MbyN, NbyR, RbyT
 from theorems.hessian.settings import IDENTITIES, LAYOUT
 from verify.matrix import COLUMN, commutation_matrix, concatenate, each, eye, indexed, kron, transpose, vec_c, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Shape
+from verify.vocabulary import Claim, Construction, Convention, Equal, Shape
 
 # -- Eqs. (15)-(18): derivatives ---------------------------------------------------------------------------------------
 
@@ -43,7 +43,11 @@ EQUATIONS_16_17 = Claim(IDENTITIES, "hessian.eq-16-17", label="Eqs. (16), (17) w
         Y),\quad \nabla_Y F = (I_n\otimes K_{p,q}\otimes I_r)(\operatorname{vec}_r X\otimes I_{pr});\ \text{column-wise}
         (I_q\otimes K_{r,n}\otimes I_p)(I_{nq}\otimes\operatorname{vec}_c Y)\text{ and }(I_q\otimes K_{r,n}\otimes
         I_p)(\operatorname{vec}_c X\otimes I_{pr})""",
-    assumptions=["X in R^{n x q}, Y in R^{p x r}", "row-major vec_r, numerator layout, Eq. (4); vec_c in the proof"],
+    assumptions=[
+        Construction("X in R^{n x q}, Y in R^{p x r}", shapes={"X": ("n", "q"),
+        "Y": ("p", "r")}),
+        Convention("row-major vec_r, numerator layout, Eq. (4); vec_c in the proof", by=(vec_r, vec_c)),
+    ],
     name="derivative of a Kronecker product", relation=Equal(), all_sizes=True,
     sizes={"n": (1, 3), "q": (1, 3), "p": (1, 2), "r": (1, 2)})  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian.settings import IDENTITIES
 from verify.matrix import block_diag, commutation_matrix, concatenate, each, eye, kron, stack_rows, vec_c, vec_r
-from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
+from verify.vocabulary import Claim, Construction, Doubt, Equal, Real, Shape
 
 MbyN = Annotated[Any, Shape("m", "n")]
 PbyQ = Annotated[Any, Shape("p", "q")]
@@ -32,7 +32,12 @@ EQUATIONS_6_10 = Claim(IDENTITIES, "hessian.eq-6-10", label="Eqs. (6)-(10)", nam
     statement=r"""A\otimes(B+C) = A\otimes B + A\otimes C,\ (B+C)\otimes A = B\otimes A + C\otimes A;\ (kA)\otimes B =
         A\otimes(kB) = k(A\otimes B);\ (A\otimes B)\otimes C = A\otimes(B\otimes C);\ (A\otimes B)(C\otimes D) =
         (AC)\otimes(BD);\ (A\otimes B)^\top = A^\top\otimes B^\top""",
-    assumptions=["sizes for which the operations exist"], at_sizes=True,
+    assumptions=[
+        Construction("sizes for which the operations exist", shapes={"A": ("m", "n"),
+        "B": ("p", "q"),
+        "C": ("n", "r"),
+        "D": ("q", "s")}),
+    ], at_sizes=True,
     relation=Equal(), sizes={"m": (1, 3), "n": (1, 2), "p": (1, 2), "q": (1, 3), "r": (1, 2), "s": (1, 2)},
     note="""$B$ and $B'$ have one shape, and so have $AC$ and $BD$ where they are multiplied. Left sides are assembled
         from blocks $a_{ij}B$ (Definition A.1).""")  # fmt: skip
@@ -76,7 +81,12 @@ OtherColumn = Annotated[Any, Shape("n", "1")]
 EQUATIONS_11_12 = Claim(IDENTITIES, "hessian.eq-11-12", label="Eqs. (11), (12)",
     statement=r"""a^\top\otimes b = b a^\top = b\otimes a^\top;\qquad A(v^\top\otimes B) = (1\otimes A)(v^\top\otimes B)
         = (v^\top\otimes AB)""",
-    assumptions=["a, b, v are column vectors", "A and B can be multiplied"],
+    assumptions=[
+        Construction("a, b, v are column vectors", shapes={"a": ("m", "1"),
+        "b": ("n", "1")}),
+        Construction("A and B can be multiplied", shapes={"A": ("m", "n"),
+        "B": ("n", "r")}),
+    ],
     name="Kronecker products of vectors and matrices", relation=Equal(), all_sizes=True,
     sizes={"m": (1, 4), "n": (1, 4), "r": (1, 3)}, uses=("hessian.eq-6-10",))  # fmt: skip
 
@@ -105,7 +115,7 @@ EQUATION_13 = Claim(IDENTITIES, "hessian.eq-13", label="Eq. (13) with proof",
         B)\operatorname{vec}_c I_q;\ \operatorname{vec}_r A = K_{m,n}\operatorname{vec}_c A = K_{m,n}(I_n\otimes
         A)\operatorname{vec}_c I_n = (A\otimes I_n) K_{n,n}\operatorname{vec}_c I_n = (A\otimes I_n)\operatorname{vec}_r
         I_n""",
-    assumptions=["A in R^{m x n}, B in R^{p x q}"],
+    assumptions=[Construction("A in R^{m x n}, B in R^{p x q}", shapes={"A": ("m", "n"), "B": ("p", "q")})],
     name="vectorisation as a Kronecker product", relation=Equal(), all_sizes=True,
     sizes={"m": (1, 4), "n": (1, 4), "p": (1, 3), "q": (1, 3)})  # fmt: skip
 

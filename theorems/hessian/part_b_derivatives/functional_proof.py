@@ -13,10 +13,10 @@ from theorems.hessian.definitions import (
     Z_2, attention, attention_logits, attention_matrix, shuffling_matrix, softmax_jacobian, softmax_second_derivative,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import ATTENTION, LAYER, LAYOUT, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import commutation_matrix, eye, kron, softmax, sqrt, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal, Setting, Shape
 
 QueryKeyProduct = Annotated[Any, Shape("d_V", "d_V", role="query")]
 
@@ -30,6 +30,9 @@ def affordable(sizes: Mapping[str, int]) -> bool:
 # -- W_V and W_Q -------------------------------------------------------------------------------------------------------
 
 PROOF = ATTENTION.extended("Appendix B.1, proof of Theorem 3.2", sizes={"L": (1, 6)}, where=affordable)
+
+LAYER_ALONE = Setting(HESSIAN, PROOF.title, assumptions=[LAYER], sizes=PROOF.sizes, where=affordable, exact=True)
+KRONECKER_FACTOR = Setting(HESSIAN, PROOF.title, assumptions=[LAYOUT], sizes=PROOF.sizes, where=affordable, exact=True)
 
 PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q)",
     statement=r"""F_1 := \partial F/\partial W_V = F_2\otimes I_{d_V},\ F_2 := \operatorname{softmax}\Big(
@@ -74,13 +77,15 @@ def value_query_steps_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeigh
 PROOF_VQ.mutant("no commutation matrix", "K -> eye(d_V * d_V)")
 PROOF_VQ.mutant("query instead of key weights", "X @ W_K -> X @ W_Q")
 
-REMARK_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq-remark",
+REMARK_VQ = Claim(LAYER_ALONE, "hessian.thm-3.2-proof-vq-remark",
     label="Appendix B.1, proof of Theorem 3.2 (W_V & W_Q), remark on F_2", name="attended tokens and the value matrix",
     statement=r"""\text{``}F_2\text{ differs from } A \text{ only by the presence of matrix } W_V\text{''},\ F_2 :=
         \operatorname{softmax}(\cdot)X""",
-    assumptions=["so that F_2 = A W_V, which exists where L = d_V"],
+    assumptions=[
+        Assumption("the product A W_V exists: L = d_V", sizes=lambda sizes: sizes["L"] == sizes["d_V"])
+    ],
     relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 3)},
-    where=lambda sizes: affordable(sizes) and sizes["L"] == sizes["d_V"], expects="refuted", severity="slip",
+    where=affordable, expects="refuted", severity="slip",
     correction="hessian.thm-3.2-proof-vq-remark-corrected", of_project=True,
     note=r"""$F_2 = AX$ holds no $W_V$, and $A$ is $L \times L$ where $F_2$ is $L \times d_V$, so that neither $F_2 =
         AW_V$ nor $A = F_2W_V$ can be formed unless $L = d_V$; there neither holds, as the counterexample with $W_V = 1$
@@ -132,7 +137,7 @@ PROOF_QQ = Claim(PROOF, "hessian.thm-3.2-proof-qq", label="Appendix B.1, proof o
         X^\top}{\sqrt{d_K}},\ \frac{\partial T}{\partial W_Q} = \frac{X\otimes XW_K}{\sqrt{d_K}},\ \frac{\partial
         G}{\partial T} = \frac{\partial^2A}{\partial T\partial T},\ \frac{\partial^2F}{\partial W_Q\partial W_Q} =
         \frac{\partial F_1}{\partial G}\frac{\partial G}{\partial T}\frac{\partial T}{\partial W_Q}""",
-    assumptions=["F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT"],
+    assumptions=[Definition("F_1 = (I_L (x) W_V^T X^T) G (X (x) X W_K) / sqrt(d_K), G = dA/dT", by=kron)],
     name="second derivative in the query weights", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)},
     where=lambda sizes: affordable(sizes) and sizes["L"] * sizes["d_V"] <= 6,
@@ -216,7 +221,7 @@ EQUATION_21.mutant("second summand dropped", "second -> 0 * second")
 EQUATION_21.mutant("no commutation matrix", "commutation_matrix(d_K, d_V) -> eye(d_V * d_K)")
 EQUATION_21.mutant("F_2 not transposed", "F_2.T -> F_2.reshape(F_2.shape[1], F_2.shape[0])")
 
-EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain for dF_2/dW_K",
+EQUATION_21_DF2 = Claim(KRONECKER_FACTOR, "hessian.eq-21-dF2", label="Appendix B.1, chain for dF_2/dW_K",
     statement=r"""\frac{\partial F_2}{\partial W_K} = (I_L\otimes K_{L,d_V}\otimes I_{d_K})(\operatorname{vec}_rX\otimes
         I_{Ld_K})\Big(\frac{X\otimes I_{d_K}}{\sqrt{d_K}}\Big) = \frac{1}{\sqrt{d_K}}(I_L\otimes K_{L,d_V}\otimes
         I_{d_K})(\operatorname{vec}_r X\otimes X\otimes I_{d_K}) = \frac{1}{\sqrt{d_K}}(I_L\otimes
@@ -224,7 +229,7 @@ EQUATION_21_DF2 = Claim(PROOF, "hessian.eq-21-dF2", label="Appendix B.1, chain f
         I_{d_V})(I_{d_V}\otimes K_{d_V,d_V})(\operatorname{vec}_rI_{d_V}\otimes I_{d_V})\otimes I_{d_K} =
         \frac{1}{\sqrt{d_K}}(X\otimes X\otimes I_{d_V})(K_{d_V,d_V}\otimes I_{d_V})(I_{d_V}\otimes
         \operatorname{vec}_rI_{d_V})\otimes I_{d_K}""",
-    assumptions=["matrix products bind tighter than the final (x) I_{d_K}"],
+    assumptions=[Convention("matrix products bind tighter than the final (x) I_{d_K}", by=kron)],
     name="derivative of the query Jacobian factor", relation=Equal(), all_sizes=True,
     where=lambda sizes: sizes["L"] ** 2 * sizes["d_V"] * sizes["d_K"] <= 72,
     uses=("hessian.eq-16-17", "hessian.eq-6-10", "hessian.lem-B.2", "hessian.lem-B.3"))  # fmt: skip

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems.hessian.definitions import attention_logits, attention_matrix, first_moment, second_central_moments
+from theorems.hessian import HESSIAN
+from theorems.hessian.definitions import (
+    attention_logits, attention_matrix, first_moment, second_central_moments, softmax_jacobian,
+)  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import ATTENTION, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import commutation_matrix, concatenate, each, eye, frobenius_norm, khatri_rao, kron, softmax, sqrt
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Real
+from verify.vocabulary import Claim, Definition, Equal, Real, Setting
 
 Magnitude = Annotated[Any, Real(0.125, 4.0)]
 
@@ -29,8 +32,11 @@ def frozen_jacobians(X: Any, W_Q: Any, W_K: Any, W_V: Any, s: Any) -> list[Any]:
 TOKENS_SCALED = ATTENTION.extended(
     "Appendix B.1.1",
     assumptions=[
-        "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X"
-        " (Section 3 ignores softmax entries)"
+        Definition(
+            "the magnitude s of s X as it stands in the formulas of Lemma B.1: A keeps its value at X"
+            " (Section 3 ignores softmax entries)",
+            by=attention_matrix,
+        )
     ],
     sizes={"L": (1, 6)},
     where=lambda sizes: sizes["L"] * sizes["d_V"] * sizes["d_K"] <= 24,
@@ -97,3 +103,58 @@ SCALING_CORRECTED.oracle(lambda X, W_Q, W_K, W_V, s: stacked(*frozen_jacobians(X
 SCALING_CORRECTED.mutant("all linearly", "cubic -> linear")
 SCALING_CORRECTED.mutant("all cubically", "linear -> cubic")
 SCALING_CORRECTED.mutant("queries and keys exchanged", "W_Q -> W_K; W_K -> W_Q")
+
+# -- the weights -------------------------------------------------------------------------------------------------------
+
+WEIGHTS_SCALED = Setting(
+    HESSIAN,
+    "Appendix B.1.1, weights",
+    assumptions=[
+        Definition("the weights as they stand in the formulas of Lemma B.1: A keeps its value", by=attention_matrix)
+    ],
+    sizes={"L": (1, 4), "d_V": (1, 3), "d_K": (1, 4)},
+    exact=True,
+)
+
+WEIGHTS = Claim(WEIGHTS_SCALED, "hessian.sec-B.1.1-weights", label="Appendix B.1.1, last sentence",
+    statement=r"""\text{``Finally, the Jacobians exhibit heterogeneous dependence on the scale of the weight
+        matrices''}:\ \frac{\partial F}{\partial W_Q}(cW_Q,kW_K,vW_V) = vk\frac{\partial F}{\partial W_Q},\
+        \frac{\partial F}{\partial W_K}(cW_Q,kW_K,vW_V) = vc\frac{\partial F}{\partial W_K},\ \frac{\partial F}{\partial
+        W_V}(cW_Q,kW_K,vW_V) = \frac{\partial F}{\partial W_V} \text{ for fixed } A""",
+    name="weights in the Jacobians of attention", relation=Equal(),
+    uses=("hessian.lem-B.1", "hessian.jacobian-key"),
+    note="""The sentence has no formula: the degrees are those of Lemma B.1. The Jacobian in the values holds no weight
+        but through $A$.""")  # fmt: skip
+
+
+@WEIGHTS.formula
+def jacobians_times_scales(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, c: Magnitude, k: Magnitude, v: Magnitude
+) -> Any:
+    """v k dF/dW_Q, v c dF/dW_K and dF/dW_V for fixed A, all entries in one column (Appendix B.1.1)."""
+    A = attention_matrix(X, W_Q, W_K)
+    query, key, value = _closed_jacobians(A, X, W_Q, W_K, W_V)
+    return stacked(query * (v * k), key * (v * c), value)
+
+
+def _closed_jacobians(A: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any) -> tuple[Any, Any, Any]:
+    """dF/dW_Q, dF/dW_K and dF/dW_V for an attention matrix A."""
+    (L, d_V), d_K = X.shape, W_Q.shape[1]
+    left = kron(eye(L), W_V.T @ X.T) @ softmax_jacobian(A) / sqrt(d_K)
+    turned = commutation_matrix(d_K, d_V)
+    return left @ kron(X, X @ W_K), left @ kron(X @ W_Q, X) @ turned, kron(A @ X, eye(d_V))
+
+
+@WEIGHTS.oracle
+def jacobians_at_scaled_weights(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, c: Magnitude, k: Magnitude, v: Magnitude
+) -> Any:
+    T, queries, keys, values = attention_logits(X, W_Q, W_K), W_Q * c, W_K * k, W_V * v
+    through = jacobian(_frozen_output, "T")(T, X, values)
+    logits = [through @ jacobian(attention_logits, name)(X, queries, keys) for name in ("W_Q", "W_K")]
+    return stacked(*logits, jacobian(_frozen_output, "W_V")(T, X, values))
+
+
+WEIGHTS.mutant("queries in their own Jacobian", "v * k -> v * c")
+WEIGHTS.mutant("values in the Jacobian of the values", "value -> value * v")
+WEIGHTS.mutant("no values in the Jacobian of the keys", "v * c -> c")

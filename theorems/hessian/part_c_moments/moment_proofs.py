@@ -18,7 +18,7 @@ from verify.matrix import (
     summed,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Construction, Definition, Equal, Setting, Shape
 
 # -- Z_1 ---------------------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,9 @@ Token = Annotated[Any, Shape("d_V", "1")]
 VECTORS = Setting(
     HESSIAN,
     "Appendix C.2",
-    assumptions=["X_{j,:} in R^{d_V} is a column vector, X in R^{L x d_V}, e_i in R^L"],
+    assumptions=[
+        Construction("X_{j,:} in R^{d_V} is a column vector, X in R^{L x d_V}, e_i in R^L", shapes={"X": ("L", "d_V")})
+    ],
     sizes=SOFTMAX_OF_T.sizes,
     exact=True,
 )
@@ -111,7 +113,6 @@ VECTORS = Setting(
 PROOF_STEP = Claim(VECTORS, "hessian.rem-3.1-proof-step", label="Appendix C.2, 'the last equality follows from'",
     statement=r"""(X_{j,:}\otimes X^\top) e_i X_{i,:}^\top = (X_{j,:}^\top\otimes X^\top)(1\otimes e_i X_{i,:}^\top) =
         X_{j,:}\otimes X^\top e_i X_{i,:}^\top = X_{j,:}\otimes X_{i,:}X_{i,:}^\top""",
-    assumptions=["so that the products exist"],
     name="mixed product with a unit vector", relation=Equal(), expects="refuted", severity="slip",
     correction="hessian.rem-3.1-proof-step-corrected",
     note=r"""The transpose of $X_{j,:}$ in the second member stands alone: the members on either side have none. Judged
@@ -174,7 +175,6 @@ PROOF_MOMENT = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-proof-moment", label="Append
         \otimes([M_1]_{i,:}[M_1]_{i,:}^\top - X^\top\operatorname{diag}(A_{i,:})X) + \sum_{j=1}^LA_{i,j}X_{j,:}
         \otimes([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top = [M_3]_{i,:};\ (X^\top\operatorname{diag}(A_{i,:})X -
         [M_1]_{i,:}[M_1]_{i,:}^\top) = \sum_{j=1}^LA_{i,j}([M_1]_{i,:}-X_{j,:})([M_1]_{i,:}-X_{j,:})^\top""",
-    assumptions=["so that the rows of A sum to 1"],
     name="third central moment from softmax derivatives", relation=Equal(), all_sizes=True,
     uses=("hessian.def-3.1", "hessian.lem-C.1-entry", "hessian.eq-6-10"))  # fmt: skip
 
@@ -229,7 +229,9 @@ PROOF_MOMENT.mutant("attention transposed", "T -> T.T")
 THIRD_MOMENTS = Setting(
     HESSIAN,
     "Appendix C.2",
-    assumptions=["M_3 of Definition 3.1, of size L d_V^2 x d_V, split into L blocks"],
+    assumptions=[
+        Definition("M_3 of Definition 3.1, of size L d_V^2 x d_V, split into L blocks", by=third_central_moments)
+    ],
     sizes={"L": (1, 4), "d_V": (1, 4)},
     exact=True,
 )

@@ -16,7 +16,7 @@ from verify.matrix import (
     zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape
 
 Row = Annotated[Any, Shape("1", "L", role="query")]
 
@@ -60,8 +60,8 @@ LEMMA_C1_STRUCTURE = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure", label="Lem
         T_{i,:}},\dots,\frac{\partial^2 A_{i,L}}{\partial T_{i,:}\partial T_{i,:}}\Big]^\top,\ D_i =
         \Big((\mathbb{1}_{L,1}\otimes e_i) *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}\Big)""",
     assumptions=[
-        "second derivatives in the layout of Eq. (4)",
-        "F = A X W_V is the layer, L x d_V, which the symbol F denotes throughout",
+        Convention("second derivatives in the layout of Eq. (4)", by=hessian),
+        Definition("F = A X W_V is the layer, L x d_V, which the symbol F denotes throughout", by=softmax),
     ],
     name="block structure of second softmax derivatives", relation=Equal(), sizes={"L": (1, 3), "d_V": (1, 3)},
     expects="refuted", severity="slip", correction="hessian.lem-C.1-structure-corrected",
@@ -98,7 +98,7 @@ LEMMA_C1_STRUCTURE_CORRECTED = Claim(SOFTMAX_OF_T, "hessian.lem-C.1-structure-co
         e_i\otimes\frac{\partial^2 A_{i,j}}{\partial T_{i,:}\partial T_{i,:}};\ D_i = (\mathbb{1}_{L,1}\otimes e_i)
         *\frac{\partial^2 A_{i,:}}{\partial T_{i,:}\partial T_{i,:}}, \text{ the last being the } \frac{\partial^2
         A_{i,j}}{\partial T_{i,:}\partial T_{i,:}} \text{ of Lemma C.1, one under the other for } j = 1,\dots,L""",
-    assumptions=["second derivatives in the layout of Eq. (4)"],
+    assumptions=[Convention("second derivatives in the layout of Eq. (4)", by=hessian)],
     relation=Equal(), all_sizes=True, sizes=("L",), uses=("hessian.lem-C.1-entry", "hessian.eq-4-layout"),
     corrects="hessian.lem-C.1-structure", of_project=True)  # fmt: skip
 

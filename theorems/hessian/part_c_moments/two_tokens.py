@@ -8,7 +8,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.settings import LAYOUT, ValueWeights
 from verify.matrix import column, concatenate, ones, softmax, stack_rows
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Setting, Shape
+from verify.vocabulary import Claim, Definition, Doubt, Equal, Setting, Shape
 
 TokenPair = Annotated[Any, Shape("2", "d_V")]
 TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]
@@ -18,7 +18,7 @@ TwoByTwo = Annotated[Any, Shape("2", "2", role="query")]
 TWO_TOKENS = Setting(
     HESSIAN,
     "Remark C.1",
-    assumptions=["L = 2, A = [a_ij] is the row-wise softmax of T", LAYOUT],
+    assumptions=[Definition("L = 2, A = [a_ij] is the row-wise softmax of T", by=softmax), LAYOUT],
     sizes={"L": (2, 2)},
     exact=True,
 )
@@ -101,7 +101,7 @@ SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second d
         \end{bmatrix},\ \begin{bmatrix}-a_{21}a_{22}b_{21}&-a_{21}a_{22}b_{22}
         \\-a_{21}a_{22}b_{22}&(a_{22}-a_{22}^2)b_{22}\end{bmatrix} \text{ in columns 3, 4, with rows of zeros between}
         """,
-    assumptions=["F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout"],
+    assumptions=[Definition("F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout", by=softmax)],
     name="second softmax derivatives for two tokens", relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted",
     severity="slip", correction="hessian.rem-C.1-second-corrected",
     doubt=Doubt("$\\partial^2 {f F}$\t0\t0\t0\t0", """The box is damaged: the extraction shows ten rows, with rows of

@@ -10,12 +10,12 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_4_design.function_class import determinant
-from theorems.hessian.part_d_query_key.split_at_logits import SPLIT, V_matrix, gauss_newton_at_logits
+from theorems.hessian.part_d_query_key.split_at_logits import QUERY_KEY, V_matrix, gauss_newton_at_logits
 from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.matrices import over_units
 from verify.arithmetics import Constant, exact_scalar, is_tensor
 from verify.matrix import column, concatenate, eye, kron, singular_values, symmetric_eigenvalues, vec_r
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, HasStructure, Shape, Size
 
 Left = Annotated[Any, Shape("m", "a")]
 RightOfLeft = Annotated[Any, Shape("a", "n")]
@@ -59,7 +59,7 @@ def certain_rank(values: Any) -> Any:
 LEMMA_D1 = Claim(IDENTITIES, "hessian.lem-D.1", label="Lemma D.1", name="rank of stacked Kronecker products",
     statement=r"""\operatorname{rk}\Big(\begin{bmatrix}I_q\otimes A\\B\otimes I_n\end{bmatrix}\Big) =
         q\operatorname{rk}(A) + n\operatorname{rk}(B) - \operatorname{rk}(A)\operatorname{rk}(B)""",
-    assumptions=["A in R^{m x n}, B in R^{p x q}"],
+    assumptions=[Construction("A in R^{m x n}, B in R^{p x q}", shapes={"A": ("m", "n"), "B": ("p", "q")})],
     relation=Equal(), sizes={"m": (1, 3), "a": (1, 3), "n": (1, 3), "p": (1, 2), "b": (1, 3), "q": (1, 3)},
     batched=False,
     note=r"""Ranks are computed exactly, from the floats as drawn. $A = PR$ and $B = ST$ take every rank from 0 on. Why
@@ -107,7 +107,7 @@ FULL_RANK = Assumption("W_K and W_Q have full rank", positive=gram_determinants)
 FULL_RANK_EXACTLY = Assumption(
     FULL_RANK.text, positive=lambda W_Q, W_K: column(*(rank(W) - min(W.shape) + 1 for W in (W_Q, W_K)))
 )
-RANKS = SPLIT.extended("Lemma D.2", sizes={"L": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6)
+RANKS = QUERY_KEY.extended("Lemma D.2", sizes={"L": (1, 4)}, where=lambda sizes: sizes["d_V"] * sizes["d_K"] <= 6)
 
 LEMMA_D2 = Claim(RANKS, "hessian.lem-D.2", label="Lemma D.2 with proof, and the eigenvalue count in Appendix D",
     statement=r"""\operatorname{rk}\left(H_o^T(W_{QK},W_{QK})\right)\le\begin{cases}2d_Kd_V-d_K^2&\text{if

@@ -21,7 +21,7 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, softmax, sqrt, total, vec_r, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Definition, Equal
 
 
 def cheap(sizes: Mapping[str, int]) -> bool:
@@ -98,11 +98,9 @@ def query_key_loss(W: Any, X: Any, W_V: Any, Y: Any) -> Any:
 
 # -- Remark D.1 --------------------------------------------------------------------------------------------------------
 
-SPLIT = ATTENTION_LOSS.extended(
-    "Appendix D",
-    assumptions=["Z_1, Z_2, R_m and S as in Theorems 3.1 and 3.2; delta_XY = vec_r(F - Y)"],
-    sizes={"L": (1, 6)},
-    where=cheap,
+QUERY_KEY = ATTENTION_LOSS.extended("Appendix D", sizes={"L": (1, 6)}, where=cheap)
+SPLIT = QUERY_KEY.extended(
+    assumptions=[Definition("Z_1, Z_2, R_m and S as in Theorems 3.1 and 3.2; delta_XY = vec_r(F - Y)", by=attention)]
 )
 SPLIT_ANYWHERE = SPLIT.extended(special_domains={"zero residual": zero_residual})
 

@@ -13,10 +13,10 @@ from theorems.hessian.part_3_structure.outer_product import (
     outer_product_hessian_key, outer_product_hessian_query, outer_product_hessian_query_key,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens
+from theorems.hessian.settings import LAYOUT, SQUARE_LOSS, KeyWeights, Labels, QueryWeights, Tokens, loss_normalisation
 from verify.matrix import commutation_matrix, eye, kron, rational, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Real, Setting, Shape, subject
+from verify.vocabulary import Claim, Construction, Equal, Reading, Real, Setting, Shape, subject
 
 OutputWeights = Annotated[Any, Shape("d_V", "d_K")]
 InputWeights = Annotated[Any, Shape("d_K", "d_V")]
@@ -40,10 +40,12 @@ LOW_RANK_VALUES = Setting(
     HESSIAN,
     "Appendix E.1",
     assumptions=[
-        "F = A X W_O W_U with A = softmax(X W_Q W_K^T X^T / sqrt(d_K)), W_O in R^{d_V x d_K}, W_U in R^{d_K x d_V}",
+        Construction(
+            "F = M_1 W_O W_U with M_1 = A X, W_O in R^{d_V x d_K}, W_U in R^{d_K x d_V}",
+            shapes={"W_O": ("d_V", "d_K"), "W_U": ("d_K", "d_V")},
+        ),
         SQUARE_LOSS,
         LAYOUT,
-        "M_1 = A X",
     ],
     exact=True,
 )
@@ -72,7 +74,7 @@ STRUCTURE = Claim(LOW_RANK_VALUES, "hessian.sec-E.1-structure", label="Appendix 
 def _value_blocks(M_1: Any, W_O: Any, W_U: Any, exchanged: bool = False) -> list[Any]:
     """H(O,O), H(U,U), the same of H_o, and H_o(O,U); a mutant exchanges the factors of the last one."""
     L, d_V = M_1.shape
-    gram, c = M_1.T @ M_1, rational(2, L * d_V)
+    gram, c = M_1.T @ M_1, (2 * loss_normalisation(L, d_V))
     mixed = kron(W_U, gram @ W_O) if exchanged else kron(gram @ W_O, W_U)
     diagonal = [kron(gram, W_U @ W_U.T) * c, kron(W_O.T @ gram @ W_O, eye(d_V)) * c]
     return [*diagonal, *diagonal, mixed * c]
@@ -99,7 +101,7 @@ def low_rank_blocks(
 def low_rank_blocks_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_O: Any, W_U: Any, Y: Any) -> Any:
     weights = X, W_Q, W_K, W_O, W_U
     J_O, J_U = (jacobian(low_rank_attention, name)(*weights) for name in ("W_O", "W_U"))
-    outer = [J.T @ K * rational(2, X.shape[0] * X.shape[1]) for J, K in ((J_O, J_O), (J_U, J_U), (J_O, J_U))]
+    outer = [J.T @ K * (2 * loss_normalisation(*X.shape)) for J, K in ((J_O, J_O), (J_U, J_U), (J_O, J_U))]
     diagonal = [hessian(_loss, (name, name))(*weights, Y) for name in ("W_O", "W_U")]
     pairs = (("W_Q", "W_Q"), ("W_Q", "W_K"), ("W_K", "W_K"))
     return stacked(*diagonal, *outer, *(hessian(_loss, pair)(*weights, Y) for pair in pairs))
@@ -133,7 +135,7 @@ def low_rank_functional_block(s: Scale, M_1: Moment, W_O: OutputWeights, W_U: In
     (L, d_V), d_K = M_1.shape, W_O.shape[1]
     K, linear = commutation_matrix(d_V, d_K), kron(M_1.T @ Y, eye(d_K)) * s
     quadratic = kron(M_1.T @ M_1 @ W_O @ W_U, eye(d_K)) * (s * s)
-    return (quadratic @ K - linear @ K) * rational(2, L * d_V)
+    return (quadratic @ K - linear @ K) * (2 * loss_normalisation(L, d_V))
 
 
 @FUNCTIONAL.oracle

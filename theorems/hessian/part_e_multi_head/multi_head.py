@@ -17,7 +17,7 @@ from verify.matrix import (
     concatenate, each, eye, kron, mapped, parts, rational, softmax, sqrt, summed, total, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Setting, Shape, Size, subject
+from verify.vocabulary import Claim, Definition, Equal, Reading, Setting, Shape, Size, subject
 
 HeadQueries = Annotated[Any, Shape("H", "d_V", "d_K", role="query")]
 HeadKeys = Annotated[Any, Shape("H", "d_V", "d_K")]
@@ -39,8 +39,10 @@ HEADS = Setting(
     HESSIAN,
     "Appendix E",
     assumptions=[
-        "F = sum_h A^h X W_V^h with A^h = softmax(X W_Q^h W_K^hT X^T / sqrt(d_K)), row-wise",
-        "heads do not share weights",
+        Definition(
+            "F = sum_h A^h X W_V^h with A^h = softmax(X W_Q^h W_K^hT X^T / sqrt(d_K)), row-wise; heads do not share weights",
+            by=attention,
+        ),
         LAYOUT,
     ],
     exact=True,

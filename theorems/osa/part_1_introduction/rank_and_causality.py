@@ -24,7 +24,6 @@ from verify.vocabulary import Claim, Equal, FollowsLaw, Reading
 REPRESENTATION_RANK = Claim(HEADS, "osa.intro-rank", label="Section 1, text",
     statement=r"""
         \text{by enforcing the attention matrix to be orthogonal in OSA, we preserve the rank of representation}""",
-    assumptions=["which object is the representation, A X or the whole head A X W^V W^O, is not stated"],
     name="rank of the representation after orthogonal attention", relation=Equal(), all_sizes=True, uses=("osa.so-n",),
     expects="reading",
     reading=Reading("the rank of representation", r"""of attention alone, $AX$ against $X$: they have the same Gram
@@ -90,7 +89,7 @@ HEAD_GRAM.mutant("tokens and value weights dropped", lambda W_O: gram_matrix(W_O
 NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text", name="causal orthogonal attention",
     statement=r"""
         \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
-    assumptions=["causal: A lower triangular"], at_sizes={"N": 3, "d": 2, "d_v": 2},
+    at_sizes={"N": 3, "d": 2, "d_v": 2},
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
     reading=Reading("this does restricts the applicability", r"""this is the orthogonality of $A$. For orthogonal $A$,
         $\sum_{j>i} (j - i) A_{ij}^2 = \sum_{j<i} (i - j) A_{ij}^2$: attention weighted by distance looks ahead as much
@@ -130,7 +129,6 @@ DEPTH = 6
 COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text", name="rank collapse of softmax attention with depth",
     statement=r"""\text{the rank collapse phenomenon associated with SSA where token representations quickly converge to
         a rank-1 matrix with depth}""",
-    assumptions=["skipless, attention only", "neither the weights nor the rate are stated"],
     relation=FollowsLaw(samples=400, instances=6), sizes={"N": (4, 10), "d": (4, 8)}, expects="empirical",
     observed="""$N = 4$ to 10 tokens of dimension $d = 4$ to 8, one head, entries of $X$ normal with variance 1, of
         $W^Q$ and $W^K$ with variance $1/d$, $W^VW^O$ orthogonal, 400 networks of 6 layers for each size: in more than

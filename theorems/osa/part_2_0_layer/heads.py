@@ -6,10 +6,10 @@ from typing import Any
 
 from theorems.osa.definitions import attention, attention_matrix
 from theorems.osa.part_2_4_cost.push_through import push_through_factor, scaled_generator
-from theorems.osa.settings import LAYER, layer
+from theorems.osa.settings import HEADS, layer
 from theorems.osa.shapes import Alpha, HeadSize, SquareQuery, SquareWeights, Tokens
 from verify.matrix import concatenate, expm, sqrt
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Definition, Equal
 
 
 def _heads(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, d_v: int) -> list[tuple[Any, Any, Any, Any]]:
@@ -25,8 +25,8 @@ def all_heads(
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "d_v": d_v}
 
 
-ALL_HEADS = LAYER.extended("Section 2, Eqs. (3)-(4)",
-    assumptions=["W_Q = [W_1^Q, ..., W_h^Q], W_K, W_V likewise; W_O = [W_1^O; ...; W_h^O]"],
+ALL_HEADS = HEADS.extended("Section 2, Eqs. (3)-(4)",
+    assumptions=[Definition("W_Q = [W_1^Q, ..., W_h^Q], W_K, W_V likewise; W_O = [W_1^O; ...; W_h^O]", by=_heads)],
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2)}, inputs=all_heads, exact=True)  # fmt: skip
 
 

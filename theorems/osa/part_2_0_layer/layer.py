@@ -12,17 +12,17 @@ from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention, attention_matrix, dot_products, newton_schulz_basis, queries_and_keys, skew_matrix,
 )  # fmt: skip
-from theorems.osa.settings import LAYER, UNTRAINED_LAYER
+from theorems.osa.settings import LAYER, POSITIVE_EPSILON, UNTRAINED_LAYER
 from theorems.osa.shapes import Alpha, Epsilon, HeadSize, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import concatenate, determinant, expm, eye, ones, rational, sqrt
-from verify.vocabulary import Claim, Equal, HasStructure, Reading, Real, Setting
+from verify.vocabulary import Claim, Construction, Equal, HasStructure, Reading, Real, Setting
 
 # -- S is skew, exp(S) special orthogonal ------------------------------------------------------------------------------
 
 SKEW = Claim(LAYER, "osa.eq-5-skew", label="Eq. (5) and text below", name="skew symmetry of the scores",
     statement=r"""\mathbf{S} = \frac{\alpha}{\sqrt{d_v}}(\mathbf{Q}\mathbf{K}^\top - \mathbf{K}\mathbf{Q}^\top): \text{
         We note that } \mathbf{S} \text{ is defined to be skew-symmetric}""",
-    assumptions=["alpha real"],
+    assumptions=[Construction("alpha real", shapes={"X": ("N", "d")})],
     relation=HasStructure(), all_sizes=True, exact=True)  # fmt: skip
 
 
@@ -121,7 +121,7 @@ EQUIVARIANCE_THROUGH_BASIS = Claim(LAYER, "osa.perm-equivariance-basis",
     statement=r"""\mathbf{Y}(\mathbf{P}\mathbf{X}) = \mathbf{P}\,\mathbf{Y}(\mathbf{X})\,\mathbf{P}^\top \text{ for }
         \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}] - \mathbf{I})\mathbf{B}^\top \text{ with } \mathbf{B}
         \text{ from any number of Newton-Schulz steps}""",
-    assumptions=["eps > 0"],
+    assumptions=[POSITIVE_EPSILON],
     name="permutation equivariance through Newton-Schulz", relation=Equal(),
     sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3), "K": (0, 4)}, of_project=True)  # fmt: skip
 
@@ -163,9 +163,9 @@ DOT_PRODUCTS = Setting(OSA, "Section 2", sizes={"d_v": (1, 4)}, inputs=law_and_h
 SCALING = Claim(DOT_PRODUCTS, "osa.scaling-dv", label="Section 2, text below Eq. (5)", name="scale of the dot products",
     statement=r"""\text{we use the scaling } \tfrac{1}{\sqrt{d_v}} \text{ for normalising the dot-product of vectors in
         } \mathbb{R}^{d_v}""",
-    assumptions=["no distribution is stated"],
     relation=HasStructure(), at_sizes=True, expects="reading",
-    reading=Reading("normalising the dot-product", """for vectors with independent entries of mean 0 and variance 1 the
+    reading=Reading("normalising the dot-product", """no distribution is stated: for vectors
+            with independent entries of mean 0 and variance 1 the
             scaled dot product has variance 1. Every such law with two values is enumerated"""),
     note="""What is scaled in Eq. (5) is the difference of two such products, whose variance is 2: see
         osa.scaling-scores.""")  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    SHAPES, attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
+    attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
 )  # fmt: skip
 from theorems.osa.settings import (
     BASIS, CONTAINS_QUERIES_AND_KEYS, INDEPENDENT, LAYER, NONZERO_ALPHA, ORTHONORMAL, UNTRAINED, UNTRAINED_LAYER,
@@ -24,7 +24,7 @@ from theorems.osa.shapes import (
 from verify.matrix import (
     basis_matrix, concatenate, expm, eye, rational, smallest_singular_value, sqrt, trace, vec_r, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure
+from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, HasStructure
 
 THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns
@@ -227,9 +227,10 @@ RANK.part("structure",
 RANK.mutant("d_v", lambda d_v: d_v)
 RANK.mutant("2 d_v - 1", lambda value: value - 1)
 
+SINGLE_HEAD = Construction("h = 1, so d_v = d", shapes={"W_Q": ("d", "d"), "W_K": ("d", "d")})
 SINGLE_HEAD_RANK = Claim(OSA, "osa.sec-2.4-r", label="Section 2.4, text", name="rank assumed for a single head",
     statement=r"\text{For simplicity, we assume that we have } h = 1 \text{ and } r = 2d",
-    assumptions=["h = 1, so d_v = d", "r = rank S (Section 2.1)"],
+    assumptions=[SINGLE_HEAD, Definition("r = rank S (Section 2.1)", by=rank)],
     relation=Equal(), sizes={"N": (1, 6), "d": (1, 4)}, expects="refuted", severity="slip",
     correction="osa.sec-2.4-r-at-most-d",
     consequence=r"""Nothing follows for the costs of Section 2.4, which count the $2d$ columns of the computed $B$; the
@@ -263,7 +264,7 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head", name="rank of the scores with a single head",
     statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
         2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
-    assumptions=["h = 1, so d_v = d"],
+    assumptions=[SINGLE_HEAD],
     relation=HasStructure(), at_sizes={"N": 2, "d": 2}, sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True,
     corrects="osa.sec-2.4-r",
     note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
@@ -300,7 +301,7 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
         \mathbf{I}]^\top:\ \mathbf{S}^\top\mathbf{S} = \tfrac{\alpha^2}{d_v}\mathbf{I}_{2d_v};\quad h = 1, \mathbf{X} =
         \mathbf{W}^Q = \mathbf{I}_d, \mathbf{W}^K = \mathbf{E}_{12}+\mathbf{E}_{34}+\dots:\ \mathbf{S}^\top\mathbf{S} =
         \tfrac{\alpha^2}{d}\mathbf{I}_d \text{ for even } d \text{, with a zero in the last place for odd } d""",
-    assumptions=[SHAPES],
+    assumptions=[Definition("S as in Eq. (5)", by=skew_matrix)],
     relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
     note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$

@@ -12,7 +12,7 @@ from theorems.osa.definitions import attention, attention_matrix, cayley
 from theorems.osa.settings import UNTRAINED
 from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, eye, ones, rational, trace
-from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 LayerQueries = Annotated[Any, Shape("l", "d", "d", role="query")]
 LayerWeights = Annotated[Any, Shape("l", "d", "d")]
@@ -84,7 +84,7 @@ def _stacked_defect(W_V: Any, W_O: Any) -> Any:
     return concatenate([W @ W.T - eye(W.shape[0]) for W in values_times_outputs(W_V, W_O)], axis=0)
 
 
-ORTHOGONAL_WEIGHTS = Assumption("W_l^V W_l^O in R^{d x d} is orthogonal", zero=_stacked_defect)
+ORTHOGONAL_WEIGHTS = Assumption("at initialisation W_l^V W_l^O in R^{d x d} is orthogonal", zero=_stacked_defect)
 
 
 def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ THEOREM_22 = Claim(LAYERS.extended(scales=[UNTRAINED.at(l=2)]), "osa.thm-2.2", l
         matrix } \Sigma_l = \mathbf{X}_l\mathbf{X}_l^\top \text{ has the form: } \Sigma_l =
         \mathbf{A}\Sigma_0\mathbf{A}^\top, \text{ where } \mathbf{A}\in\mathrm{SO}(N) \text{ is some orthogonal matrix.
         Therefore, the rank and eigenvalues of } \Sigma_0 \text{ are preserved}""",
-    assumptions=["skipless OSA-only Transformer (no MLP)", "h = 1, at initialisation", ORTHOGONAL_WEIGHTS],
+    assumptions=[Definition("skipless OSA-only Transformer (no MLP), h = 1", by=last_tokens), ORTHOGONAL_WEIGHTS],
     name="kernel of the tokens through skipless layers", relation=Equal(),
     sizes={"N": (1, 5), "d": (1, 5), "l": (1, 2)}, uses=("osa.so-n",), proof=("osa.eq-19", "osa.f2-orthogonality"),
     note=r"""The eigenvalues are compared through $\operatorname{tr}(\Sigma/(1 + \operatorname{tr}\Sigma))^k$, $k = 1,

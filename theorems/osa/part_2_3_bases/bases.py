@@ -12,16 +12,16 @@ import numpy as np
 
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
-from theorems.osa.settings import UNTRAINED
+from theorems.osa.settings import ORTHONORMAL, POSITIVE_EPSILON, UNTRAINED, gram_defect
 from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
-from verify.arithmetics import is_tensor
+from verify.arithmetics import Constant, is_tensor
 from verify.matrix import (
-    concatenate, diag, eye, frobenius_norm, maximum, ones, rational, singular_values, smallest_singular_value,
-    spectral_norm, sqrt, zeros,
+    concatenate, diag, eye, frobenius_norm, hadamard, maximum, ones, rational, singular_values, smallest_singular_value,
+    spectral_norm, sqrt, symmetric_eigenvalues, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption, AtMost, Claim, Equal, HasStructure, QuadraticRate, Reading, Setting, Shape, TendsTo, subject,
+    Assumption, AtMost, Claim, Definition, Equal, HasStructure, QuadraticRate, Reading, Setting, Shape, TendsTo, subject,
 )  # fmt: skip
 
 # -- the basis by reduced QR -------------------------------------------------------------------------------------------
@@ -42,12 +42,22 @@ def qr_basis(M: Factor) -> Any:
     return concatenate(columns, axis=1)
 
 
+def total_of_squares(M: Any) -> Any:
+    """The squared lengths of the columns, shape (m,)."""
+    return (M * M).sum(0)
+
+
 QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text", name="exploding gradients of reduced QR",
     statement=r"""\text{The standard approach to achieve this is to apply a reduced QR decomposition to the matrix }
         \mathbf{M} = [\mathbf{Q},\mathbf{K}] \in \mathbb{R}^{N\times 2d_v} \text{ where we usually have } 2d_v < N.
         \text{ However, this can suffer from exploding gradients when } \mathbf{M} \text{ is close to being rank
         deficient}""",
-    assumptions=["M = [u, u cos eta + v sin eta] with u, v orthonormal in R^N, N >= 3, 0 < eta <= pi/3"],
+    assumptions=[
+        Assumption("M = [u, u cos eta + v sin eta] with unit columns", zero=lambda M: total_of_squares(M) - 1),
+        Assumption("eta <= pi/3", nonnegative=lambda M: M[:, :1].T @ M[:, 1:] - rational(1, 2)),
+        Assumption("eta > 0", positive=lambda M: 1 - M[:, :1].T @ M[:, 1:]),
+        Assumption("N >= 3", sizes=lambda sizes: sizes["N"] >= 3),
+    ],
     relation=Equal(), sizes={"N": (3, 5)}, expects="reading",
     reading=Reading("exploding gradients", r"""of the basis: the spectral norm of
         $\partial\operatorname{vec}B/\partial\operatorname{vec}M$ has no bound near some rank deficient matrix; for the
@@ -78,10 +88,19 @@ QR_GRADIENT.mutant("1 / sigma_min^2", lambda M: 1 / smallest_singular_value(M) *
 QR_GRADIENT.mutant("1 / r_22", lambda M: 1 / frobenius_norm(M[:, 1:] - M[:, :1] @ (M[:, :1].T @ M[:, 1:])))
 QR_GRADIENT.mutant("condition number of M", lambda M: spectral_norm(M) / smallest_singular_value(M))
 
+
+def _no_triangular_product(M: Any, B: Any) -> Any:
+    """M - B R and what R = B^T M has below the diagonal, shape (N + m, m)."""
+    R = B.T @ M
+    m = R.shape[0]
+    below = hadamard(Constant([[int(i > j) for j in range(m)] for i in range(m)]), R)
+    return concatenate([M - B @ R, below], axis=0)
+
+
 QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", name="first column fixed by QR",
     statement=r"""\text{QR always fixes the first column of } \mathbf{M} \text{ (up to some scaling) when constructing }
         \mathbf{B}(\mathbf{X})""",
-    assumptions=["M = B R, B with orthonormal columns, R upper triangular"],
+    assumptions=[ORTHONORMAL, Assumption("M = B R, R upper triangular", zero=_no_triangular_product)],
     relation=HasStructure(), at_sizes=True,
     sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
 )  # fmt: skip
@@ -171,9 +190,10 @@ PRENORMALISATION = Claim(OSA, "osa.ns-prenorm", label="Section 2.3, text", name=
     statement=r"""\text{Due to the requirement on singular values and the inequality } \sigma_{\max}(\mathbf{M}) \le
         \|\mathbf{M}\|_F, \text{ we follow standard practice by pre-normalising the matrix } \mathbf{M} \text{ so that }
         \mathbf{M}_0 = \frac{\mathbf{M}}{\|\mathbf{M}\|_F+\epsilon} \text{ where } \epsilon > 0""",
-    assumptions=["eps > 0", "the requirement: sigma_i(M_0) < sqrt(3) for all i"],
+    assumptions=[POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 5), "m": (1, 4)},
-    note="Full rank, the other requirement of convergence, is not $M_0$'s to give: it has the rank of $M$.",
+    note="""The requirement is that all singular values of $M_0$ are below the root of 3. Full rank, the other one, is not
+        $M_0$'s to give: it has the rank of $M$.""",
 )  # fmt: skip
 
 
@@ -199,7 +219,7 @@ PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-fl
     statement=r"""\min_i \sigma_i(\mathbf{M}_K) \le g^{K}\big(\min(N, 2d_v)^{-1/2}\big), \quad g(s) = \tfrac12 s(3 -
         s^2),\text{ for every } \mathbf{M}, \text{ since } \min_i\sigma_i(\mathbf{M}_0) \le
         \|\mathbf{M}_0\|_F/\sqrt{\min(N, 2d_v)}""",
-    assumptions=["M_0 = M / (||M||_F + eps), eps > 0"],
+    assumptions=[Definition("M_0 = M / (||M||_F + eps)", by=newton_schulz_basis), POSITIVE_EPSILON],
     relation=AtMost(left="smallest singular value of B"), sizes={"N": (1, 4), "m": (1, 4), "K": (0, 4)},
     of_project=True,
     note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $B$ is at most 0.988, for any
@@ -236,7 +256,7 @@ PRENORMALISED_FLOOR.mutant("s (3 - s^2) / 3 instead of s (3 - s^2) / 2", divisor
 UNROLLED = Claim(OSA, "osa.ns-unroll", label="Section 2.3, text", name="Newton-Schulz iterates as a polynomial",
     statement=r"""\text{we can unroll the repeated application of Newton-Schulz iterates to express } \mathbf{M}_K
         \text{ in terms of } \mathbf{M}h(\mathbf{M}^\top\mathbf{M}) \text{ where } h \text{ is some polynomial}""",
-    assumptions=["fixed K", "M_0 = M (Eq. (9))"],
+    assumptions=[Definition("M_0 = M (Eq. (9)), any fixed K", by=newton_schulz_iterate)],
     relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, exact=True,
     note=r"""$h$ has degree $(3^K - 1)/2$. After pre-normalisation its coefficients depend on $\|M\|_F$, so that $M$ is
         then $M_0$.""",
@@ -291,14 +311,27 @@ UNROLLED.mutant("constant term (3/2)^K halved", lambda value, M, K: value - M * 
 
 # -- the polar factor --------------------------------------------------------------------------------------------------
 
+
+def _no_polar_factor(M: Any, U: Any) -> Any:
+    """U^T U - I, U^T M - M^T U and M - U U^T M, on top of each other, shape (2 m + N, m)."""
+    H = U.T @ M
+    return concatenate([gram_defect(U), H - H.T, M - U @ H], axis=0)
+
+
 NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text", name="nearest orthonormal matrix",
     statement=r"""\text{we can view } \mathbf{U} \text{ as the closest orthonormal matrix under the Frobenius norm to }
         \mathbf{M}""",
     assumptions=[
-        "orthonormal: with orthonormal columns, N >= 2 d_v",
+        Assumption(
+            "orthonormal matrices are those with orthonormal columns",
+            zero=lambda V, V_mirrored: concatenate([gram_defect(V), gram_defect(V_mirrored)], axis=0),
+        ),
+        Assumption("N >= 2 d_v", sizes=lambda sizes: sizes["m"] <= sizes["N"]),
+        Assumption("U is the polar factor of M: U^T U = I, M = U H with H symmetric", zero=_no_polar_factor),
+        Assumption("and H positive definite", positive=lambda M, U: symmetric_eigenvalues(U.T @ M)),
         Assumption("M has full column rank", positive=lambda M: singular_values(M)[-1]),
     ],
-    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3)}, where=lambda sizes: sizes["m"] <= sizes["N"],
+    relation=AtMost(), sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
 
 
@@ -329,7 +362,7 @@ NEAREST.mutant("M's component along V instead of V",
 
 UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis unbiased towards feature dimensions",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
-    assumptions=["R in R^{2 d_v x 2 d_v} orthogonal"],
+    assumptions=[Assumption("R in R^{2 d_v x 2 d_v} orthogonal", zero=lambda R: gram_defect(R))],
     relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2},
     sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
     reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
@@ -360,7 +393,6 @@ UNBIASED.mutant("invariant instead of equivariant", lambda M, K: newton_schulz_i
 STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text", name="stability of Newton-Schulz near rank deficiency",
     statement=r"\text{it is stable when } \mathbf{M} \text{ is close to being rank deficient}",
     assumptions=[
-        "fixed K",
         Assumption("||M_0||_2 <= 1, by pre-normalisation", nonnegative=lambda M: 1 - spectral_norm(M)),
     ],
     relation=AtMost(left="spectral norm of the iterate's Jacobian"),

@@ -16,14 +16,14 @@ from theorems.osa.definitions import (
 )  # fmt: skip
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.part_2_3_bases.bases import qr_basis
-from theorems.osa.settings import INDEPENDENT_COLUMNS, ORTHONORMAL, gram_defect, outside
+from theorems.osa.settings import INDEPENDENT_COLUMNS, ORTHONORMAL, POSITIVE_EPSILON, gram_defect, outside
 from theorems.osa.shapes import (
     Alpha, Basis, Column, Coordinates, Epsilon, Frame, HeadSize, Key, Length, NonzeroAlpha, OutsideSpan, Query, Square,
     Steps, TokenFrame, Tokens, Width,
 )  # fmt: skip
 from verify.matrix import concatenate, diag, expm, eye, rational
 from verify.oracles import LawTest, jacobian, proportion_test
-from verify.vocabulary import Assumption, Claim, Equal, FollowsLaw, QuadraticRate, TendsTo
+from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw, QuadraticRate, TendsTo
 
 
 def weight_gradient(layer: Any, *inputs: Any) -> Any:
@@ -316,7 +316,7 @@ NEWTON_SCHULZ_GRADIENT = Claim(OSA, "osa.gradient-through-newton-schulz-limit",
         \text{If } [\mathbf{Q},\mathbf{K}] \text{ has full column rank, the gradient by } \mathbf{W}^{Q,K} \text{ of Eq.
         (6) through } \mathbf{B} = \mathbf{M}_K,\ \mathbf{M}_0 = [\mathbf{Q},\mathbf{K}]/(\|[\mathbf{Q},\mathbf{K}]\|_F
         + \epsilon), \text{ tends to that of } \exp(\mathbf{S}) \text{ as } K \to \infty""",
-    assumptions=[INDEPENDENT_COLUMNS, "eps > 0"],
+    assumptions=[INDEPENDENT_COLUMNS, POSITIVE_EPSILON],
     relation=TendsTo(scales=tuple(range(4, 17)), rate=QuadraticRate()), sizes={"N": (2, 3), "d": (2, 3), "m": (2, 2)},
     uses=("osa.ns-convergence", "osa.gradient-through-newton-schulz-full-rank"), of_project=True,
 )  # fmt: skip
@@ -346,32 +346,6 @@ NEWTON_SCHULZ_GRADIENT.mutant("basis held constant on the left",
     lambda X, W_Q, W_K, alpha: in_half_constant_basis(X, W_Q, W_K, alpha, left=True))  # fmt: skip
 NEWTON_SCHULZ_GRADIENT.mutant("gradient of exp(-S)", "alpha -> -alpha")
 
-QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
-    label="Section 2.3, automatic differentiation through reduced QR of a rank deficient [Q, K]",
-    statement=r"""\text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v
-        \text{, automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by }
-        \mathbf{W}^{Q,K}\text{ that are off by more than one percent}""",
-    assumptions=["Gaussian tokens and weights; a fixed Gaussian linear functional of A is differentiated"],
-    name="gradient through QR of deficient rank", relation=FollowsLaw(samples=400, instances=2),
-    sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical", of_project=True,
-    observed=r"""torch.linalg.qr on the CPU in float64; $N = 6$ to 8, $d = 3$, $d_v = 2$ or 3, $\alpha = 0.3$, 400 draws
-        each; $R_{ii}$ of one rounding divides roundings of the same size. $N < 2 d_v$ does no harm by itself: with full
-        row rank gradients are right.""",
-    note="""$h = 1$ ($d_v = d$), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the
-        way out.""",
-)  # fmt: skip
-
-
-@QR_DEFICIENT.inputs
-def layer_sizes(N: Length, d: Width, d_v: HeadSize) -> dict[str, int]:
-    return {"N": N, "d": d, "d_v": d_v}
-
-
-@QR_DEFICIENT.formula
-def errors_through_qr(N: int, d: int, d_v: int, generator: Any, samples: int) -> Any:
-    """Relative errors of values and of weight gradients through torch.linalg.qr, shape (2, samples)."""
-    return _errors(N, d, d_v, generator, samples, lambda M, X: M)
-
 
 def _errors(N: int, d: int, d_v: int, generator: Any, samples: int, source: Any) -> Any:
     """Relative errors (values, gradients) of Eq. (6) against exp(S), B by reduced QR of `source` (of [Q, K] and X)."""
@@ -399,6 +373,35 @@ def _errors(N: int, d: int, d_v: int, generator: Any, samples: int, source: Any)
             for a, b in zip(*found, strict=True)
         ]
     )
+
+
+QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
+    label="Section 2.3, automatic differentiation through reduced QR of a rank deficient [Q, K]",
+    statement=r"""\text{With } N \ge 2d_v > d \text{, so that } \operatorname{rank}[\mathbf{Q},\mathbf{K}] \le d < 2d_v
+        \text{, automatic differentiation of Eq. (6) through reduced QR gives the right values and gradients by }
+        \mathbf{W}^{Q,K}\text{ that are off by more than one percent}""",
+    assumptions=[
+        Definition("Gaussian tokens and weights; a fixed Gaussian linear functional of A is differentiated", by=_errors)
+    ],
+    name="gradient through QR of deficient rank", relation=FollowsLaw(samples=400, instances=2),
+    sizes={"N": (6, 8), "d": (3, 3), "d_v": (2, 3)}, expects="empirical", of_project=True,
+    observed=r"""torch.linalg.qr on the CPU in float64; $N = 6$ to 8, $d = 3$, $d_v = 2$ or 3, $\alpha = 0.3$, 400 draws
+        each; $R_{ii}$ of one rounding divides roundings of the same size. $N < 2 d_v$ does no harm by itself: with full
+        row rank gradients are right.""",
+    note="""$h = 1$ ($d_v = d$), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the
+        way out.""",
+)  # fmt: skip
+
+
+@QR_DEFICIENT.inputs
+def layer_sizes(N: Length, d: Width, d_v: HeadSize) -> dict[str, int]:
+    return {"N": N, "d": d, "d_v": d_v}
+
+
+@QR_DEFICIENT.formula
+def errors_through_qr(N: int, d: int, d_v: int, generator: Any, samples: int) -> Any:
+    """Relative errors of values and of weight gradients through torch.linalg.qr, shape (2, samples)."""
+    return _errors(N, d, d_v, generator, samples, lambda M, X: M)
 
 
 QR_DEFICIENT.mutant("QR of the tokens instead", source=lambda M, X: X)

@@ -18,15 +18,14 @@ from theorems.osa.part_2_4_cost.basis_layer import (
 from theorems.osa.shapes import Length, Rank, Width
 from verify.matrix import expm
 from verify.oracles import Count, count
-from verify.vocabulary import Claim, OrderOfGrowth, Reading, Setting
+from verify.vocabulary import Claim, Convention, Definition, OrderOfGrowth, Reading, Setting
 
 FIXED_EXPONENTIAL = (
     "an exponential takes a fixed number of matrix products, as it does while the norm of S is bounded: each doubling of it"
     " costs a squaring more"
 )
-SINGLE_HEAD = (
-    "h = 1, so d_v = d; r = 2d taken as the number of columns of B (as rank S, no input has it: osa.sec-2.4-r)"
-)
+SINGLE_HEAD = Definition("h = 1, so d_v = d, and B has r = 2d columns", by=without_numbers)
+WITHOUT_BASIS = Definition("h = 1, so d_v = d", by=without_numbers)
 
 COUNTED = Setting(OSA, "Section 2.4", sizes={"N": (4, 9), "d": (2, 4)})
 ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
@@ -36,7 +35,7 @@ ONE_HEAD = COUNTED.extended(assumptions=[SINGLE_HEAD])
 NAIVE_COST = Claim(OSA, "osa.naive-cost", label="Section 2.1, text", name="cost of the naive layer",
     statement=r"""\text{a naive implementation of OSA has computational complexity of } O(N^3)\text{ due to the matrix
         exponential}""",
-    assumptions=["h = 1, so d_v = d"],
+    assumptions=[WITHOUT_BASIS],
     relation=OrderOfGrowth(along=("N", "N d")), sizes={"N": (8, 12), "d": (2, 4)},
     where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
     reading=Reading(
@@ -59,7 +58,6 @@ NAIVE_COST.mutant("N^2 d, as for softmax attention", lambda N, d: N**2 * d)
 REDUCED_EXPONENTIAL_COST = Claim(OSA, "osa.thm-2.1-cost", label="Section 2.1, text after Theorem 2.1",
     statement=r"""\text{This reduces the problem of computing } \exp(\mathbf{S}) \text{ to computing } \exp[\mathbf{S}]
         \text{ which has a computational complexity of } O(r^3) \ll O(N^3)""",
-    assumptions=["r << N"],
     name="cost of the reduced exponential", relation=OrderOfGrowth(along=("r", "N", "N r")),
     sizes={"N": (16, 20), "r": (2, 4)}, uses=("osa.thm-2.1",), expects="reading",
     reading=Reading(
@@ -90,11 +88,14 @@ REDUCED_EXPONENTIAL_COST.mutant("r^3 / N", lambda N, r: Fraction(r**3, N))
 COST = Claim(ONE_HEAD, "osa.cost-osa", label="Section 2.4 and Abstract", name="operations of the layer",
     statement=r"""\text{by exploiting the low-rank structure of } \mathbf{S}, \text{ the computational complexity of OSA
         is } O(Nd^2 + d^3) \text{ and the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N""",
-    assumptions=["a fixed number K of Newton-Schulz steps, or a QR"],
+    assumptions=[
+        Definition("a fixed number K of Newton-Schulz steps, or a QR", by=(newton_schulz, orthonormal_basis))
+    ],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.thm-2.1-any-basis", "osa.counted-layer"),
     expects="reading",
     reading=Reading("the computational complexity of OSA", FIXED_EXPONENTIAL),
-    note="""The first half; the second is osa.mem-osa. For both bases, at $N$ above and below $2d$. Reached only by
+    note="""The first half; the second is osa.mem-osa. $r = 2d$ is the number of columns of $B$; as the rank of $S$ no
+        input has it (osa.sec-2.4-r). For both bases, at $N$ above and below $2d$. Reached only by
         products in the order of the formula: see osa.cost-eq-6-formed.""",
 )  # fmt: skip
 
@@ -116,7 +117,7 @@ COST.mutant("N d^2 dropped", lambda d: [d**3] * 2)
 
 MEMORY = Claim(ONE_HEAD, "osa.mem-osa", label="Section 2.4 and Abstract", name="memory of the layer",
     statement=r"\text{the memory cost is } O(Nd + d^2) \text{ which scales linearly with } N",
-    assumptions=["no N x N matrix formed"],
+    assumptions=[Definition("no N x N matrix formed", by=orthogonal_attention)],
     relation=OrderOfGrowth(along=("N", "d", "N d", "N N d")), uses=("osa.counted-layer",),
     note="""Entries alive at a time, for both bases. Forming $A$ by Eq. (6) before it is applied needs $N^2$: see
         osa.cost-eq-6-formed.""",
@@ -138,7 +139,7 @@ FORMED = Claim(ONE_HEAD, "osa.cost-eq-6-formed", label="Eqs. (6) and (7) with th
     statement=r"""\text{With } \mathbf{S} \text{ formed for } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \text{
         and } \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and
         memory } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N""",
-    assumptions=[FIXED_EXPONENTIAL],
+    assumptions=[Convention(FIXED_EXPONENTIAL, by=count)],
     name="cost with the attention matrix formed", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
     note="The orders of Section 2.4, which are among the mutants, are those of the products taken from right to left.",
 )  # fmt: skip
@@ -169,7 +170,7 @@ FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N 
 
 SOFTMAX_COST = Claim(COUNTED, "osa.cost-ssa", label="Section 2.4", name="cost of softmax attention",
     statement=r"\text{the computational complexity of SSA is } O(N^2 d) \text{ and the memory cost is } O(N^2)",
-    assumptions=["h = 1"],
+    assumptions=[WITHOUT_BASIS],
     relation=OrderOfGrowth(along=("N", "N d")), where=lambda sizes: sizes["d"] <= sizes["N"], expects="reading",
     reading=Reading(("$O(N^2d)$", "$O(N^2)$"), r"""the orders for $d \le N$, where the $N \times N$ matrix of scores
         dominates. For $d$ above $N$ the projections take $N d^2$ operations and $Q, K, V$ alone $N d$ entries: see
@@ -194,7 +195,7 @@ SOFTMAX_COST.mutant("memory N d, linear in N", lambda N, d: [N**2 * d + N * d**2
 
 SOFTMAX_COST_WIDE = Claim(COUNTED, "osa.cost-ssa-wide", label="Section 2.4, softmax attention at any width",
     statement=r"\text{SSA with its projections takes } O(N^2 d + Nd^2) \text{ operations and memory } O(N^2 + Nd)",
-    assumptions=["h = 1"],
+    assumptions=[WITHOUT_BASIS],
     name="cost of softmax attention at any width", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
     note="""$W^VW^O$ is applied from left to right, to the tokens first; multiplied with each other first they would
         take $d^3$.""",

@@ -15,7 +15,7 @@ from theorems.osa.shapes import Alpha, Basis, Key, Output, Query, Rank, SquareQu
 from verify.matrix import (
     concatenate, condition_number, expm, eye, rational, singular_values, spectral_norm, sqrt, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal
 
 SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 
@@ -25,7 +25,7 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
     statement=r"""\exp(\mathbf{X}\mathbf{W}\mathbf{X}^\top)\,\mathbf{X} =
         \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X}) \text{ for every } \mathbf{X} \in \mathbb{R}^{N\times d}
         \text{ and skew } \mathbf{W} \in \mathbb{R}^{d\times d}""",
-    assumptions=["X in R^{N x d}, of any rank", SKEW],
+    assumptions=[Construction("X in R^{N x d}, of any rank", shapes={"X": ("N", "d")}), SKEW],
     name="push-through identity of the exponential", relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)},
     exact=True, of_project=True,
     note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: true of every power series and of every $W$. Skew $W$ are

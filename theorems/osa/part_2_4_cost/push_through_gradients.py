@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns
 from theorems.osa.part_2_4_cost.push_through import (
     attention_in_frame, attention_in_frame_of_tokens, attention_pushed_through, attention_pushed_through_low_rank,
     frame_factor, low_rank_factor, push_through_factor, scaled_generator,
 )  # fmt: skip
-from theorems.osa.settings import LAYER, ORTHONORMAL, layer
+from theorems.osa.settings import ORTHONORMAL, SHAPES, layer
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import concatenate, expm
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Equal, Setting
 
 GRADIENT_STATEMENT = (
     r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
@@ -30,7 +31,7 @@ def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
 
 
 #: N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them.
-GRADIENTS = LAYER.extended("Section 2.4, gradients", sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
+GRADIENTS = Setting(OSA, "Section 2.4, gradients", assumptions=[SHAPES], sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
     where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"], inputs=layer)  # fmt: skip
 
 

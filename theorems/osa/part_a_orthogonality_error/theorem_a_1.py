@@ -10,15 +10,15 @@ from theorems.osa.definitions import (
     cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix, whole_heads,
 )  # fmt: skip
 from theorems.osa.part_2_3_bases.bases import stacked
-from theorems.osa.settings import FROM_NEWTON_SCHULZ, UNTRAINED
+from theorems.osa.settings import FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, UNTRAINED, newton_schulz_attention_matrix
 from theorems.osa.shapes import (
-    Epsilon, Factor, Key, Query, SkewMatrix, Square, Steps, TokenFrame, Tokens, UnitInterval, Values,
+    Alpha, Epsilon, Factor, Key, Query, Rank, SkewMatrix, Square, Steps, TokenFrame, Tokens, UnitInterval, Values,
 )  # fmt: skip
-from verify.arithmetics import exp
 from verify.matrix import (
-    absolute, concatenate, diag, exp, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm,
+    absolute, concatenate, diag, exp, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, sqrt,
+    vec_r,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Real, Setting
 from verify.vocabulary.hypotheses import contraction, skew
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
@@ -66,24 +66,88 @@ def decomposed_factor_within_the_unit_ball(
     return decomposition(left, right, 2 * y / (1 + y * y), S * (exp(log_norm) / (frobenius_norm(S) + rational(1, 256))))
 
 
+def _scaled_frame(s: Any) -> tuple[Any, Any, Any]:
+    """X = I_2, W_Q = s e_1 and W_K = s e_2."""
+    first, second = eye(2)[:, :1] * s, eye(2)[:, 1:] * s
+    return eye(2) + 0 * first, first, second
+
+
 #: k singular values of an N x m matrix.
 SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
 AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
+
+# -- an unconverged basis is not orthonormal ---------------------------------------------------------------------------
+
+Scalar = Annotated[Any, Real(0.25, 4.0)]
+
+UNCONVERGED_BASIS = Claim(OSA, "osa.app-a-not-orthogonal", label="Appendix A, text before Theorem A.1",
+    statement=r"""\text{the matrix } \mathbf{B} \text{ is not guaranteed to provide an orthonormal basis when the algorithm has
+        not converged, thus the right-hand side of Equation 6 may not be exactly orthogonal}""",
+    assumptions=[
+        Definition("X = I_2, W^Q = s e_1, W^K = s e_2, so that [Q, K] = s I", by=_scaled_frame),
+        POSITIVE_EPSILON,
+        Assumption("s > 0", positive=lambda s: s),
+    ],
+    name="an input whose attention matrix is not orthogonal", relation=Equal(), sizes={"K": (0, 4)}, batched=False,
+    note=r"""An input for every $K$: $B = bI$ with $b = g^K(s/(\sqrt2 s + \epsilon))$ in $(0, 1)$, $g(x) = x(3 - x^2)/2$, so that
+        $B^\top B - I = (b^2 - 1)I$ is never zero, and $Y^\top Y - I = -2b^2(1 - b^2)(1 - \cos(b^2\alpha s^2))I$, which is
+        zero for the rotations by multiples of $2\pi$ alone.""",
+)  # fmt: skip
+
+
+@UNCONVERGED_BASIS.inputs
+def scaled_frame(s: Scalar, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    return {"s": s, "alpha": alpha, "epsilon": epsilon, "K": K}
+
+
+def _deviations_of_basis(b: Any, angle: Any) -> Any:
+    """(b^2 - 1) I over -2 b^2 (1 - b^2) (1 - cos(angle)) I, shape (4, 2)."""
+    turn = expm((eye(2)[:, :1] @ eye(2)[1:] - eye(2)[:, 1:] @ eye(2)[:1]) * angle)
+    return concatenate([eye(2) * (b * b - 1), eye(2) * (b * b * (b * b - 1) * (2 - turn[0, 0] - turn[1, 1]))], axis=0)
+
+
+@UNCONVERGED_BASIS.formula
+def deviations_of_scaled_frame(s: Scalar, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """B^T B - I and Y^T Y - I for [Q, K] = s I, on top of each other, shape (4, 2)."""
+    b = s / (s * sqrt(2) + epsilon)
+    for _ in range(K):
+        b = b * (3 - b * b) * rational(1, 2)
+    return _deviations_of_basis(b, b * b * (alpha * s * s))
+
+
+@UNCONVERGED_BASIS.oracle
+def deviations_of_the_layer(s: Any, alpha: Any, epsilon: Any, K: int) -> Any:
+    X, W_Q, W_K = _scaled_frame(s)
+    B = newton_schulz_basis(queries_and_keys(X, W_Q, W_K), K, epsilon)
+    Y = newton_schulz_attention_matrix(X, W_Q, W_K, alpha, epsilon, K)
+    return concatenate([excess(B), Y.T @ Y - eye(2)], axis=0)
+
+
+UNCONVERGED_BASIS.mutant("orthonormal", lambda value: 0 * value)
+UNCONVERGED_BASIS.mutant("one step more", "range(K) -> range(K + 1)")
+UNCONVERGED_BASIS.mutant("angle alpha s^2, whatever b", "b * b * (alpha * s * s) -> alpha * s * s")
+
+
+def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
+    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
+    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
+    return spectral_norm(D + D.T + D.T @ D)
+
+
+ERROR = Definition("Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", by=orthogonality_error)
 
 # -- Theorem A.1, Eq. (10) ---------------------------------------------------------------------------------------------
 
 #: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
 UNCONVERGED = Setting(OSA, "Appendix A",
-    assumptions=[
-        "Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B, S skew-symmetric",
-        f"{FROM_NEWTON_SCHULZ} (context of Appendix A)",
-    ],
+    assumptions=[SKEW, FROM_NEWTON_SCHULZ, AT_MOST_ONE],
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)}, where=whole_heads)  # fmt: skip
-FROM_THE_CONTEXT = [skew("S", "S skew-symmetric"), contraction("B", "B from Newton-Schulz", by="osa.lemma-f.1")]
+FROM_THE_CONTEXT = [skew("S", SKEW.text), contraction("B", "B from Newton-Schulz", by="osa.lemma-f.1")]
 
 EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
+    assumptions=[ERROR],
     name="orthogonality error of an unconverged basis", relation=AtMost(), all_sizes=True, hypotheses=FROM_THE_CONTEXT,
     proof=(
         "osa.eq-22", "osa.eq-28", "osa.eq-31-34", "osa.eq-38", "osa.eq-39", "osa.eq-41", "osa.ns-sv-at-most-1",
@@ -117,20 +181,14 @@ def orthogonality_error_bound(B: Factor, S: SkewMatrix) -> Any:
     return _bound(B, S, lambda x: x * (x - 1))
 
 
-@EQUATION_10.oracle
-def orthogonality_error(B: Factor, S: SkewMatrix) -> Any:
-    """||Y^T Y - I||_2 with Y = I + D, expanded to D + D^T + D^T D so that I need not be cancelled."""
-    D = B @ exponential_minus_identity(B.T @ S @ B) @ B.T
-    return spectral_norm(D + D.T + D.T @ D)
-
-
+EQUATION_10.oracle(orthogonality_error)
 # of 0 <= sigma_i(B) <= 1 only the second needs a test; for N = 1 both sides vanish, since S = 0
 EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
-    assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW, AT_MOST_ONE],
+    assumptions=[ERROR, SKEW, AT_MOST_ONE],
     name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"), all_sizes=True,
     hypotheses=[skew("S", SKEW.text)],
     sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
@@ -157,7 +215,7 @@ for claim in (EQUATION_10, EQUATION_10_GENERAL):
 # -- without the bound on B, and a bound that is quadratic in S --------------------------------------------------------
 
 #: Any B and any skew S.
-ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=["Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", SKEW],
+ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=[ERROR, SKEW],
     sizes={"N": (2, 4), "m": (1, 4)})  # fmt: skip
 
 
@@ -269,7 +327,9 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
         \text{the above bound shows that the orthogonality error is robust to very small singular values of } \mathbf{B}
         \text{ and that larger rotations incur a higher error if } \mathbf{B} \text{ has not converged well}""",
     assumptions=[
-        "0 <= delta <= 1 is a singular value of B, the others in [0, 1]",
+        Definition("s are the singular values of B, with signs", by=decomposition),
+        Assumption("the last of them is delta", zero=lambda s, delta: s[-1:] - delta),
+        Assumption("0 <= delta <= 1", nonnegative=lambda delta: delta * (1 - delta)),
         Assumption("t >= 1", nonnegative=lambda t: t - 1),
         SKEW,
         AT_MOST_ONE,
@@ -374,3 +434,40 @@ def _saturating(B: Any, S: Any, ceiling: Any = 2, power: int = 2) -> Any:
 SATURATION.oracle(lambda B, S: stacked(orthogonality_error(B, S), _saturating(B, S), orthogonality_error(B, S)))
 SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
 SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)
+
+CONVERGED_FACTORS = Setting(OSA, "Appendix A, B converged",
+    assumptions=[SKEW, Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B)],
+    sizes={"N": (1, 4), "m": (1, 4), "r": (0, 4)}, where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]))  # fmt: skip
+
+OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after Theorem A.1, in brackets",
+    statement=r"\text{of course this effect is offset if } \mathbf{B} \text{ has converged}",
+    name="orthogonality error of a converged basis", relation=HasStructure(),
+    uses=("osa.eq-28",),
+    note=r"""Wholly: where all singular values of $B$ are 1 (or 0, where $M$ is rank deficient) both the error and the bound
+        of Eq. (10) vanish, however large the rotation. What is offset is an effect of the bound: osa.a1-robust.""",
+)  # fmt: skip
+
+
+@OFFSET.inputs
+def converged_factor(left: TokenFrame, right: Square, direction: TokenFrame, r: Rank) -> Any:
+    return {"B": cayley(left)[:, :r] @ cayley(right)[:, :r].T, "S": (direction - direction.T) * rational(1, 3)}
+
+
+@OFFSET.formula
+def attention_matrix_of_factor(B: Factor, S: SkewMatrix) -> Any:
+    """Y = I + B (exp(B^T S B) - I) B^T, shape (N, N)."""
+    return eye(B.shape[0]) + B @ exponential_minus_identity(B.T @ S @ B) @ B.T
+
+
+@OFFSET.part("structure")
+def error_and_deviations(value: Any, B: Factor) -> Any:
+    """Y^T Y - I, and what the maximum in Eq. (10) is taken over: the entries of B^T B (B^T B - I)."""
+    G = B.T @ B
+    return concatenate([vec_r(value.T @ value - eye(value.shape[0])), vec_r(G @ (G - eye(G.shape[0])))], axis=0)
+
+
+OFFSET.mutant(
+    "B twice as long",
+    "B @ exponential_minus_identity(B.T @ S @ B) @ B.T -> 4 * B @ exponential_minus_identity(4 * B.T @ S @ B) @ B.T",
+)
+OFFSET.mutant("I + B [S] B^T, to first order", "exponential_minus_identity(B.T @ S @ B) -> B.T @ S @ B")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from theorems.osa.part_2_4_cost.basis_layer import counts_of_components
+from theorems.osa.part_2_4_cost.basis_layer import counts_of_components, newton_schulz
 from theorems.osa.part_2_4_cost.orders import FIXED_EXPONENTIAL, ONE_HEAD
 from theorems.osa.shapes import Length, Width
-from verify.vocabulary import Claim, OrderOfGrowth, Reading
+from verify.vocabulary import Claim, Definition, OrderOfGrowth, Reading
 
 TABLE_OPERATIONS = Claim(ONE_HEAD, "osa.table-1-flops", label='Table 1, column "Complexity"',
     statement=r"""\text{Reduced QR on } \mathbf{M}: O(Nd^2);\ \text{Newton-Schultz on } \mathbf{M}: O(Nd^2);\
         \text{Computing } [\mathbf{S}]: O(Nd^2+d^3);\ \text{Computing } \exp[\mathbf{S}]: O(d^3);\ \text{Computing Eq
         (6) and applying } \mathbf{X}\mathbf{W}^V\mathbf{W}^O: O(Nd^2+d^3)""",
-    assumptions=["K fixed"],
+    assumptions=[Definition("K fixed", by=newton_schulz)],
     name="operations by component", relation=OrderOfGrowth(along=("N", "d", "N d")), uses=("osa.counted-layer",),
     expects="reading",
     reading=Reading("Complexity", FIXED_EXPONENTIAL),

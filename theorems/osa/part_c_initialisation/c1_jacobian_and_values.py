@@ -6,7 +6,7 @@ from typing import Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, orthonormal_columns
-from theorems.osa.settings import LAYER_OF_FEW_TOKENS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
+from theorems.osa.settings import COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
 from theorems.osa.shapes import Alpha, Frame, HeadSize, Key, Output, Query, Tokens, Value
 from verify.matrix import COLUMN, concatenate, eye, kron, ones, total
 from verify.oracles import jacobian
@@ -18,10 +18,10 @@ THEOREM_C1 = Claim(LAYER_OF_FEW_TOKENS, "osa.thm-c.1", label="Theorem C.1, Eqs. 
         \mathbf{X}}=\underbrace{(\mathbf{X}\mathbf{W}^V\mathbf{W}^O\otimes\mathbf{I}_N)^\top\frac{\partial
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}}_{\mathbf{J}_1}+\underbrace{(
         \mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X})}_{\mathbf{J}_2}\in\mathbb{R}^{Nd\times Nd}""",
-    assumptions=["single head", "column-major vec"],
+    assumptions=[COLUMN_MAJOR],
     name="Jacobian of the layer by its input", relation=Equal(), all_sizes=True,
     proof=("osa.eq-47", "osa.kron-vec", "osa.eq-48", "osa.eq-49"), exact=True,
-    note=r"""The factor of Eq. (49) is misprinted; its term is multiplied by
+    note=r"""For a single head. The factor of Eq. (49) is misprinted; its term is multiplied by
         $\partial\operatorname{vec}(W^VW^O)/\partial\operatorname{vec}X = 0$.""",
 )  # fmt: skip
 THEOREM_C1.inputs(layer)

@@ -16,15 +16,16 @@ from theorems.osa.settings import (
 from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import COLUMN, concatenate, expm, ones, rational, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Setting, Shape
 
 # -- query and key weights ---------------------------------------------------------------------------------------------
 
 C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text", name="head size of the query-key initialisation",
     statement=r"\text{this scheme requires } 2d_v\le d \text{ which is satisfied for } h>1",
-    assumptions=["d_v = d/h, h divides d"],
+    assumptions=[
+        Assumption("d_v = d/h for h > 1 heads", sizes=lambda sizes: whole_heads(sizes) and sizes["d_v"] < sizes["d"])
+    ],
     relation=AtMost(left="2 d_v"), sizes={"d": (2, 9), "d_v": (1, 4)},
-    where=lambda sizes: whole_heads(sizes) and sizes["d_v"] < sizes["d"],
     note=r"""For $h = 1$, $d_v = d$ and the scheme of Appendix C.2 does not exist: no $2d$ columns of $\mathbb{R}^d$ are
         orthonormal.""",
 )  # fmt: skip
@@ -54,7 +55,7 @@ THEOREM_C2 = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.thm-c.2", label="Theor
         [\mathbf{W}^Q,\mathbf{W}^K]\in\mathbb{R}^{d\times2d_v} \text{ forms an orthonormal matrix, we have }
         \kappa(\tilde{\mathbf{W}})=1. \text{ Specifically, we have that the non-zero singular values of }
         \tilde{\mathbf{W}} \text{ are } 1""",
-    assumptions=["2 d_v <= d", ORTHONORMAL_COLUMNS],
+    assumptions=[Assumption("2 d_v <= d", sizes=lambda sizes: 2 * sizes["d_v"] <= sizes["d"]), ORTHONORMAL_COLUMNS],
     name="condition number of the query-key matrix", relation=HasStructure(), all_sizes=True,
     hypotheses=(ORTHONORMAL_COLUMNS,), sizes={"d": (2, 6), "d_v": (1, 3)},
     where=lambda sizes: 2 * sizes["d_v"] <= sizes["d"], proof=("osa.eq-53",), exact=True,
@@ -88,7 +89,7 @@ VIA_GENERATOR = Claim(HEADS, "osa.c2-via-wtilde", label="Appendix C.2, text",
         \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top. \text{ To see this in more
         detail, we refer to the proof of Theorem C.3 which shows that the Jacobian of } \mathbf{A}(\mathbf{X}) \text{ is
         a function of } \tilde{\mathbf{W}}""",
-    assumptions=["from Eq. (13), A = exp(S) (Eq. (5))", "proof of C.3 uses B from Newton-Schulz"],
+    assumptions=[Definition("A = exp(S) (Eq. (5)), from which Eq. (13) is", by=attention)],
     name="Jacobian as a function of the query-key matrix", relation=Equal(), all_sizes=True,
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)}, expects="gap", uses=("osa.thm-c.1",),
     proof=("osa.c2-via-wtilde-newton-schulz",), correction="osa.c2-via-wtilde-orthonormal", exact=True,

@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import attention_matrix, newton_schulz_iterate, orthonormal_columns
+from theorems.osa.definitions import attention_matrix, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import (
-    ANY_ALPHA, NONNEGATIVE_ALPHA, ORTHONORMAL_OUTPUTS, ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, UNTRAINED,
+    ANY_ALPHA, LEAST_BOUND, NONNEGATIVE_ALPHA, ORTHONORMAL_OUTPUTS, ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES,
+    POSITIVE_EPSILON, UNTRAINED,
     newton_schulz_attention_matrix, orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
@@ -24,11 +25,15 @@ from verify.matrix import (
     unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Reading, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting
 
 ORTHONORMAL_WEIGHTS = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
 NEWTON_SCHULZ = (
-    "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]"
+    Definition(
+        "A = I + B (exp[S] - I) B^T with B from K Newton-Schulz steps on M / (||M||_F + eps), M = [X W^Q, X W^K]",
+        by=newton_schulz_basis,
+    ),
+    POSITIVE_EPSILON,
 )
 THE_CONSTANT = (
     r"With $C = (2 + 4\sqrt2)R^2/\sqrt{d_v}$ for $\|X\|_2 \le R$, which depends on $d_v$ and $R$ alone,"
@@ -207,7 +212,7 @@ NEWTON_SCHULZ_DIFFERENTIAL.mutant("sqrt 2 times the spectral norm of dM_0, halve
 
 THEOREM_C3 = Claim(WITH_SIGN, "osa.thm-c.3", label="Theorem C.3, Eq. (15)", name="norm of the first Jacobian term",
     statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha, \text{ where } C>0 \text{ is some constant}""",
-    assumptions=["||X||_2 bounded", NEWTON_SCHULZ],
+    assumptions=[LEAST_BOUND, *NEWTON_SCHULZ],
     relation=AtMost(), all_sizes=True, hypotheses=ORTHONORMAL_WEIGHTS,
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa", "osa.newton-schulz-differential"),
     proof=("osa.eq-84", "osa.eq-86", "osa.eq-93", "osa.lemma-f.6", "osa.lemma-f.7", "osa.lemma-f.8", "osa.f6-orders"),
@@ -235,7 +240,7 @@ def first_term_bound(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
 THEOREM_C3_ANY_SIGN = Claim(INITIALISED, "osa.thm-c.3-any-sign", label="Theorem C.3, for every real alpha",
     statement=r"""\|\mathbf{J}_1(\mathbf{X})\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C =
         (2+4\sqrt2)\|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=["||X||_2 bounded", NEWTON_SCHULZ, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, *NEWTON_SCHULZ, ANY_ALPHA],
     name="norm of the first Jacobian term, signed scale", relation=AtMost(signed=True), expects="refuted",
     severity="error", of_project=True,
     note=r"""For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real
@@ -253,7 +258,7 @@ THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem 
     statement=r"""\text{For weights as initialised, } \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any number of
         Newton-Schulz steps}: \quad \|\mathbf{J}_1(\mathbf{X})\|_2\le C|\alpha|, \quad C = (2+4\sqrt2)R^2/\sqrt{d_v},
         \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=["||X||_2 <= R", NEWTON_SCHULZ, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, *NEWTON_SCHULZ, ANY_ALPHA],
     name="norm of the first Jacobian term, corrected", relation=AtMost(), all_sizes=True,
     hypotheses=ORTHONORMAL_WEIGHTS, corrects="osa.thm-c.3",
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"), of_project=True,
@@ -290,7 +295,7 @@ NEAR_IDENTITY = Claim(AT_INITIALISATION.extended(scales=[UNTRAINED]), "osa.c3-ne
     label="Appendix C.3, text after Theorem C.3", name="distance of the attention matrix from identity",
     statement=r"""\text{we initialise } \alpha \text{ to be some small number. Indeed this can be viewed as setting }
         \mathbf{A}(\mathbf{X}) \text{ to be close to the identity matrix at the start of training}""",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, "||X||_2 bounded", NEWTON_SCHULZ],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, LEAST_BOUND, *NEWTON_SCHULZ],
     relation=AtMost(), all_sizes=True, hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS], where=two_heads, expects="reading",
     reading=Reading(("some small number", "close to the identity matrix"), r"""$\|A - I\|_2 \le
         |\alpha|\|X\|_2^2/\sqrt{d_v}$, for $A$ from Newton-Schulz and for $A = \exp(S)$ alike"""),

@@ -5,28 +5,37 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import queries_and_keys, skew_matrix
+from theorems.osa.definitions import attention_matrix, queries_and_keys, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis, elementary_symmetric
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     INITIALISED, NEWTON_SCHULZ, ORTHONORMAL_WEIGHTS, condition_excess, delta_of, first_jacobian_term,
     initialised_with_moderate_alpha, initialised_with_small_alpha, layer_jacobian, linear_bound, orthonormal_weights,
     second_jacobian_term, squared, unit_of_bounds,
 )  # fmt: skip
-from theorems.osa.settings import CONTAINS_QUERIES_AND_KEYS, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis
+from theorems.osa.settings import (
+    CONTAINS_QUERIES_AND_KEYS,
+    LEAST_BOUND,
+    ORTHONORMAL,
+    POSITIVE_ALPHA,
+    tokens_with_wide_basis,
+)
 from theorems.osa.shapes import (
     Alpha, Basis, Decay, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Share, Steps, Tokens, Value,
 )  # fmt: skip
 from verify.matrix import (
     absolute, column, concatenate, effective_condition_number, exp, eye, frobenius_norm, rational, spectral_norm, sqrt,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, HasStructure, Reading, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, HasStructure, Reading, Shape
+
+EFFECTIVE = Definition("kappa: the effective condition number of Appendix C.1", by=effective_condition_number)
+BY_QR = Definition("A = exp(S), which every QR basis gives (Theorem 2.1)", by=attention_matrix)
 
 C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
     statement=r"""\text{our initialisation scheme has been designed to ensure the condition number of } \mathbf{J}_2
         \text{ is very close to (or exactly) } 1""",
     assumptions=[
-        "effective condition number",
-        NEWTON_SCHULZ,
+        EFFECTIVE,
+        *NEWTON_SCHULZ,
         Assumption(
             "t = ||S||_2^2 / 4 < 1", positive=lambda X, W_Q, W_K, alpha: 1 - _quarter_of_square(X, W_Q, W_K, alpha)
         ),
@@ -87,8 +96,8 @@ def interval_half_width(
 
 ASSUMED_BY_C4 = INITIALISED.extended("Theorem C.4",
     assumptions=[
-        NEWTON_SCHULZ,
-        "|sigma_i(A) - 1| <= delta, delta in [0, 1)",
+        *NEWTON_SCHULZ,
+        Definition("delta = max_i |sigma_i(A) - 1|, the least with |sigma_i(A) - 1| <= delta", by=delta_of),
         POSITIVE_ALPHA,
         Assumption(
             "1 - delta - C alpha > 0",
@@ -106,7 +115,7 @@ LEAST_CONSTANT = (
 THEOREM_C4 = Claim(ASSUMED_BY_C4, "osa.thm-c.4", label="Theorem C.4, Eq. (16)",
     statement=r"""1\le\kappa(\mathbf{J}(\mathbf{X}))\le\frac{1+\delta+C\alpha}{1-\delta-C\alpha} \text{ for any }
         \alpha>0 \text{ such that } 1-\delta-C\alpha>0""",
-    assumptions=["kappa = effective condition number of Appendix C.1"],
+    assumptions=[EFFECTIVE],
     name="condition number of the layer's Jacobian", relation=AtMost(ascent=False),
     uses=("osa.thm-c.3", "osa.f7-range"), presumes=("osa.f7-perturbation-alone",),
     proof=("osa.f7-j2-form", "osa.eq-98", "osa.eq-99", "osa.f7-interval"), expects="gap",
@@ -161,9 +170,8 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
         scheme, provided we set } \alpha \text{ to be small enough and } K \text{ large enough, ensures that the
         Jacobian of OSA is well-conditioned at initialisation}""",
     assumptions=[
-        NEWTON_SCHULZ,
-        "single head",
-        "effective condition number",
+        *NEWTON_SCHULZ,
+        EFFECTIVE,
         POSITIVE_ALPHA,
         Assumption("t < 1", positive=lambda X, W_V, alpha: 1 - _total_perturbation(X, W_V, alpha)),
     ],
@@ -201,7 +209,7 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 
 FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4", name="orthogonal attention matrix through QR",
     statement=r"\text{If we use QR for OSA, we have } \sigma_i(\mathbf{A})=1 \text{ for all } i",
-    assumptions=["B from reduced QR of M", ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
     relation=HasStructure(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,),
     sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
     where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
@@ -233,7 +241,7 @@ FOOTNOTE_4.mutant(
 REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5", name="condition number of the Jacobian with QR",
     statement=r"""\text{a similar result should be available for the case when } \mathbf{B} \text{ is computed using the
         QR decomposition but would require more assumptions on the properties of } \mathbf{M}""",
-    assumptions=["||X||_2 bounded", "A = exp(S), which every QR basis gives (Theorem 2.1)"],
+    assumptions=[LEAST_BOUND, BY_QR],
     relation=AtMost(left="||J_1||_2"), all_sizes=True, hypotheses=ORTHONORMAL_WEIGHTS, sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.fn-4", "osa.thm-c.1", "osa.thm-c.2", "osa.c1-kappa"), expects="gap",
     presumes=("osa.rem-c.5-more-assumptions",), correction="osa.rem-c.5-condition-number",
@@ -273,7 +281,7 @@ REMARK_C5_MORE = Claim(INITIALISED, "osa.rem-c.5-more-assumptions", label="Remar
         [\mathbf{Q},\mathbf{K}] \text{ has not full column rank, } \|\mathbf{J}_1\|_2 \text{ is not below }
         2\|\mathbf{X}\|_2^2|\alpha|/\sqrt{d_v}""",
     assumptions=[
-        "A = exp(S), which every QR basis gives (Theorem 2.1)",
+        BY_QR,
         Assumption(
             "the columns of M are linearly dependent",
             zero=lambda X, W_Q, W_K: elementary_symmetric(queries_and_keys(X, W_Q, W_K), 2 * W_Q.shape[1]),
@@ -314,7 +322,7 @@ REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5,
     statement=r"""\text{For weights as initialised and } \mathbf{A} = \exp(\mathbf{S}), \text{ which every QR basis
         gives: } \quad \|\mathbf{J}_1(\mathbf{X})\|_2 \le C|\alpha|, \quad C = 2R^2/\sqrt{d_v} \text{ for }
         \|\mathbf{X}\|_2 \le R, \text{ whatever the rank of } \mathbf{M} = [\mathbf{Q},\mathbf{K}]""",
-    assumptions=["||X||_2 <= R"],
+    assumptions=[LEAST_BOUND],
     name="norm of the first Jacobian term with QR", relation=AtMost(left="||J_1||_2"), all_sizes=True,
     hypotheses=ORTHONORMAL_WEIGHTS, sizes=("N", "d", "d_v"),
     uses=("osa.thm-2.1-any-basis", "osa.lemma-f.8-absolute"), corrects="osa.rem-c.5-more-assumptions", of_project=True,

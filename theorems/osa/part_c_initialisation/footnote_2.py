@@ -1,4 +1,5 @@
-"""A network of blocks: footnote 2, whose bound holds for Jacobians side by side and not for their product."""
+"""A network of blocks: footnote 2, whose bound holds for Jacobians side by side and not for their product, and whose order of
+attention and MLP is the other way round with one head."""
 
 from __future__ import annotations
 
@@ -6,11 +7,16 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
-from theorems.osa.settings import gram_defect
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED
+from theorems.osa.part_c_initialisation.c3_theorem_c_4 import initialised_without_basis, jacobian_condition_number
+from theorems.osa.settings import POSITIVE_ALPHA, gram_defect
+from theorems.osa.shapes import Frame, HeadSize, Key, Output, PositiveAlpha, Query, Share, Tokens, Value
 from verify.matrix import (
-    absolute, column, concatenate, diag, effective_condition_number, rational, smallest_singular_value, sqrt, vec_r,
+    COLUMN, absolute, column, concatenate, diag, effective_condition_number, rational, relu, smallest_singular_value, sqrt,
+    vec_r,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Setting, Shape
+from verify.oracles import jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Setting, Shape
 
 Columns = Annotated[Any, Shape("n", "r")]
 OtherColumns = Annotated[Any, Shape("n", "r_2")]
@@ -33,7 +39,9 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
     statement=r"\operatorname{rank}\mathbf{J}_1 = \operatorname{rank}\mathbf{J}_2 = n: \quad \kappa([\mathbf{J}_1\ "
     r"\mathbf{J}_2]) \le \max_l \kappa(\mathbf{J}_l)",
     assumptions=[
-        "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side",
+        Definition(
+            "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side", by=concatenate
+        ),
         Assumption(
             "the sub-blocks have full row rank",
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
@@ -85,11 +93,21 @@ def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2
 TWO_BLOCKS = Setting(OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
     where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"], inputs=two_blocks)  # fmt: skip
 
+
+def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
+    product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
+    return effective_condition_number(product, min(s_2.shape[0], s_1.shape[0]))
+
+
+BY_INPUT = Definition(
+    "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
+    by=condition_number_of_product,
+)
 FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2", name="condition number of the network by its sub-blocks",
     statement=r"""\text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block
         and that the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
     assumptions=[
-        "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
+        BY_INPUT,
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
@@ -123,12 +141,7 @@ def worse_condition_number(
     return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
 
 
-@FOOTNOTE_2.oracle
-def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
-    product = (U_2 @ diag(s_2) @ V_2.T) @ (U_1 @ diag(s_1) @ V_1.T)
-    return effective_condition_number(product, min(s_2.shape[0], s_1.shape[0]))
-
-
+FOOTNOTE_2.oracle(condition_number_of_product)
 FOOTNOTE_2.mutant("the better conditioned block", "_larger -> _smaller")
 FOOTNOTE_2.mutant("its square root", lambda value: sqrt(value))
 
@@ -153,7 +166,7 @@ FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, wi
         \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of
         the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is
         nonsingular}""",
-    assumptions=["network Jacobian = product of sub-block Jacobians", *BLOCKS],
+    assumptions=[BY_INPUT, *BLOCKS],
     name="condition number of a product of sub-blocks", relation=AtMost(), corrects="osa.fn-2", of_project=True,
     note="""As for a nonsingular MLP block and an attention block of rank $N d_v < N d$: there the conditions of the two
         blocks multiply, and nothing else comes in.""",
@@ -173,3 +186,71 @@ def product_of_condition_numbers(
 FOOTNOTE_2_PRODUCT.oracle(condition_number_of_product)
 FOOTNOTE_2_PRODUCT.mutant("angles ignored", "angles -> 1")
 FOOTNOTE_2_PRODUCT.mutant("the worse block instead of the product", "first * second -> _larger(first, second)")
+
+# -- attention against MLP ---------------------------------------------------------------------------------------------
+
+SECOND_HALF = Claim(INITIALISED.extended("Footnote 2, second half", sizes={"N": (1, 2), "d": (2, 3), "d_v": (1, 1)}),
+    "osa.fn-2-second", label="Footnote 2, second half", name="condition numbers of attention and MLP",
+    statement=r"""\text{the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
+    assumptions=[
+        POSITIVE_ALPHA,
+        Convention("the MLP is relu(X W_1) W_2, token by token, with relu'(0) = 0", by=relu),
+        Assumption(
+            "the Jacobian of the MLP is nonsingular", positive=lambda X, W_1, W_2: smallest_singular_value(_of_mlp(X, W_1, W_2))
+        ),
+    ],
+    relation=AtMost(left="kappa of the MLP sub-block", right="kappa of the attention sub-block", ascent=False),
+    expects="refuted", severity="error", correction="osa.fn-2-second-by-heads",
+    uses=("osa.c3-arbitrarily-close", "osa.f7-range"),
+    consequence="""With one head, initialised as in Appendix C, the MLP decides the conditioning of a block, not
+        attention; with several independent heads attention does (osa.fn-2-second-by-heads).""",
+    note=r"""Compared in the weakest sense: not better conditioned than the MLP, for OSA with the single head and the
+        initialisation of Appendix C and $A = \exp(S)$. Theorem C.4 itself excludes it: $\kappa(J)$ is as close to 1 as
+        one likes, and no MLP has less than 1. Section 1 calls it an assumption, of Ji et al., whose attention is
+        softmax attention. For the four heads of Appendix E it is true of most draws (osa.fn-2-second-by-heads).""",
+)  # fmt: skip
+
+Widening = Annotated[Any, Shape("d", "w")]
+Narrowing = Annotated[Any, Shape("w", "d")]
+
+
+@SECOND_HALF.inputs
+def attention_beside_mlp(
+    X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, d_v: HeadSize, G: Frame, H: Frame
+) -> Any:
+    """One head as initialised, and an MLP of width 2 d that is linear: relu(X G) H - relu(-X G) H = X G H."""
+    head = initialised_without_basis(X, pair, left, right, share * rational(1, 64), 0 * share, d_v)
+    return {**head, "W_1": concatenate([G, -G], axis=1), "W_2": concatenate([H, -H], axis=0)}
+
+
+def _of_mlp(X: Any, W_1: Any, W_2: Any) -> Any:
+    """The Jacobian of relu(X W_1) W_2, shape (N d, N d)."""
+    return jacobian(lambda X: relu(X @ W_1) @ W_2, "X", COLUMN)(X)
+
+
+@SECOND_HALF.formula
+def condition_number_of_attention(
+    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha
+) -> Any:
+    """kappa(J), a scalar, the effective condition number of one head with A = exp(S)."""
+    return jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None)
+
+
+@SECOND_HALF.oracle
+def condition_number_of_mlp(X: Tokens, W_1: Widening, W_2: Narrowing) -> Any:
+    return effective_condition_number(_of_mlp(X, W_1, W_2), X.shape[0] * X.shape[1])
+
+
+SECOND_HALF.mutant("square root", lambda value: sqrt(value))
+SECOND_HALF.mutant("halved", lambda value: value * rational(1, 2))
+
+
+@SECOND_HALF.counterexample(
+    "two tokens, alpha = 1/100; an MLP of width 4 d with orthonormal weights has condition number 3"
+)
+def orthonormal_mlp() -> dict[str, Any]:
+    head = {"W_Q": [[1], [0]], "W_K": [[0], [1]], "W_V": [[1], [0]], "W_O": [[1, 0]], "alpha": "1/100"}
+    half, less = "1/2", "-1/2"
+    W_1 = [[half, 0, less, 0, half, 0, half, 0], [0, half, 0, less, 0, half, 0, half]]
+    W_2 = [[half, 0], [0, half], [half, 0], [0, half], [half, 0], [0, less], [half, 0], [0, half]]
+    return {"X": [[1, 1], [1, 2]], **head, "W_1": W_1, "W_2": W_2}

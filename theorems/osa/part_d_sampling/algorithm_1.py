@@ -12,17 +12,31 @@ import numpy as np
 from theorems.osa import OSA
 from theorems.osa.settings import UNTRAINED
 from verify.oracles import SMALLEST_P, LawTest, kolmogorov_smirnov, moment_test, proportion_test, same_law
-from verify.vocabulary import Claim, FollowsLaw, InputError, Setting, Size, require_sampling, subject
+from verify.vocabulary import (
+    Assumption, Claim, Definition, FollowsLaw, InputError, Setting, Size, require_sampling, subject,
+)  # fmt: skip
 
+
+def _factors(n: int, m: int, generator: Any, samples: int, dtype: Any = None, uniform: bool = False) -> tuple[Any, Any]:
+    """Reduced QR of samples of Z, shapes (samples, n, m) and (samples, m, m); mutants draw Z uniform on [0, 1)."""
+    import torch
+
+    device = generator.device if generator is not None else "cpu"
+    draw = torch.rand if uniform else torch.randn
+    Z = draw(samples, n, m, generator=generator, dtype=dtype or torch.float64, device=device)
+    Q, R = torch.linalg.qr(Z)
+    return Q, R
+
+
+TALL = Assumption("n >= m", sizes=lambda sizes: sizes["n"] >= sizes["m"])
 ALGORITHM_1 = Claim(Setting(OSA, scales=[UNTRAINED.at(n=64, m=32)]), "osa.alg-1", label="Algorithm 1",
     statement=r"""\text{Sampling from } \mathcal{U}_{n\times m}:\ \text{Sample random matrix }
         \mathbf{Z}\in\mathbb{R}^{n\times m} \text{ with entries } Z_{ij}\stackrel{\text{i.i.d.}}{\sim}\mathcal{N}(0,1);\
         \text{Compute reduced QR decomposition: } \mathbf{Z}=\mathbf{Q}\mathbf{R};\
         s_i\leftarrow\operatorname{sign}(\mathbf{R}_{ii});\
         \mathbf{Q}\leftarrow\mathbf{Q}\cdot\operatorname{diag}(s_1,\dots,s_m);\ \text{return } \mathbf{Q}""",
-    assumptions=["n >= m", "Z i.i.d. N(0, 1)"],
+    assumptions=[TALL, Definition("Z i.i.d. N(0, 1)", by=_factors)],
     name="sampling the Stiefel manifold", relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)},
-    where=lambda sizes: sizes["n"] >= sizes["m"],
     note=r"""$\operatorname{sign}(0)$, an event of probability 0, is taken as $+1$: with $\operatorname{sign}(0) = 0$
         the algorithm would return a zero column. Multiplying the rows $i \le m$ by the signs instead of the columns is
         no wrong variant of Householder QR: it returns what the algorithm returns for $Z$ with the rows $i \le m$ and
@@ -49,17 +63,6 @@ def stiefel_uniform(n: int, m: int, generator: Any = None, samples: int = 1, dty
     require_sampling(generator, dtype)
     Q, R = _factors(n, m, generator, samples, dtype)
     return Q * _signs(R)[:, None, :]
-
-
-def _factors(n: int, m: int, generator: Any, samples: int, dtype: Any = None, uniform: bool = False) -> tuple[Any, Any]:
-    """Reduced QR of samples of Z, shapes (samples, n, m) and (samples, m, m); mutants draw Z uniform on [0, 1)."""
-    import torch
-
-    device = generator.device if generator is not None else "cpu"
-    draw = torch.rand if uniform else torch.randn
-    Z = draw(samples, n, m, generator=generator, dtype=dtype or torch.float64, device=device)
-    Q, R = torch.linalg.qr(Z)
-    return Q, R
 
 
 def _signs(R: Any) -> Any:
@@ -168,8 +171,8 @@ def _entry_cdf(q: np.ndarray, n: int) -> np.ndarray:
 TRUNCATION = Claim(OSA, "osa.fn-5", label="Footnote 5", name="truncating square orthogonal samples",
     statement=r"""\text{to sample from } \mathcal{U}_{n\times m}, \text{ we can equivalently sample from }
         \mathcal{U}_{n\times n} \text{ first and then truncate the matrix}""",
-    assumptions=["n >= m"],
-    relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)}, where=lambda sizes: sizes["n"] >= sizes["m"],
+    assumptions=[TALL],
+    relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)},
     uses=("osa.alg-1",),
 )  # fmt: skip
 

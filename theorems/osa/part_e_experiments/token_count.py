@@ -6,7 +6,8 @@ import itertools
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from verify.vocabulary import Claim, Equal, Shape, Size
+from theorems.osa.settings import UNTRAINED
+from verify.vocabulary import AtMost, Claim, Equal, Reading, Shape, Size
 
 TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E", name="number of tokens",
     statement=r"""\text{we use a patch size of 4, we add the [cls] token for classification} \dots \text{ This results
@@ -32,3 +33,23 @@ def counted_tokens(image: Image, patch: PatchSize) -> int:
 
 TOKEN_COUNT.mutant("without the [cls] token", lambda: 49)
 TOKEN_COUNT.mutant("patches that overlap by half", lambda: 13 * 13 + 1)
+
+USUAL_SIZES = Claim(OSA, "osa.usual-sizes", label="Sections 2.1 and 2.3, text", name="head size against the number of tokens",
+    statement=r"""\text{Section 2.1: ``we usually have that } d_v \text{ is small compared to } N\text{''. Section 2.3: ``we
+        usually have } 2d_v < N\text{''}""",
+    relation=AtMost(left="2 d_v", ascent=False), expects="reading", sizes={"side": (28, 28), "patch": (4, 4)},
+    reading=Reading(("usually", "small compared to"), r"""at the sizes of Appendix E, the only ones that the paper has:
+        $N = 50$, $d_v = d/h = 64/4 = 16$, so that $2d_v = 32 < 50$"""),
+    note="""There $[S]$ has order 32 against 50 for $S$, so that the cubes of Section 2.1 differ by a factor of 4.""",
+)  # fmt: skip
+
+
+@USUAL_SIZES.formula
+def tokens_less_one(image: Image, patch: PatchSize) -> int:
+    """N - 1, for an image of shape (28, 28), patches of shape (4, 4) and the [cls] token (Appendix E)."""
+    return counted_tokens(image, patch) - 1
+
+
+USUAL_SIZES.oracle(lambda image: 2 * UNTRAINED.sizes["d"] // 4)
+USUAL_SIZES.mutant("one patch of 28 x 28", lambda: 1)
+USUAL_SIZES.mutant("tokens of one row of patches", lambda image, patch: image.shape[0] // patch)

@@ -8,17 +8,19 @@ from typing import Annotated, Any
 
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import symplectic
-from theorems.osa.settings import BASIS, LAYER, NONZERO_ALPHA
-from theorems.osa.shapes import Alpha, Basis, Key, NonzeroAlpha, OutsideSpan, Query, Tokens
+from theorems.osa.settings import BASIS, LAYER, NONZERO_ALPHA, ORTHONORMAL, tokens_with_basis_of_the_image
+from theorems.osa.shapes import (
+    Alpha, Basis, Coordinates, Key, NonzeroAlpha, OutsideSpan, Query, TokenFrame, Tokens,
+)  # fmt: skip
 from verify.matrix import concatenate, expm, eye, rational, sqrt, total
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, HasStructure, Shape
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
 IMAGE = Claim(LAYER, "osa.f1-image", label="F.1, first paragraph", name="image of the scores",
     statement=r"""\text{let } U \text{ be the subspace given by the image of } \mathbf{S}\text{. This is spanned by the
         span of the column space of } \mathbf{Q} \text{ and } \mathbf{K};\ \dim U = r""",
-    assumptions=["r = rank S", NONZERO_ALPHA],
+    assumptions=[Definition("r = rank S", by=rank), NONZERO_ALPHA],
     relation=Equal(), expects="refuted", severity="error", correction="osa.f1-image-independent",
     note=r"""The image of $S$ lies in the span of $Q$ and $K$ but may be smaller: $S$ has even rank, and vanishes for
         $Q$ parallel to $K$. The proof needs only the inclusion: osa.f1-restrict. With $h > 1$ and $2 d_v \le N$, the
@@ -92,7 +94,7 @@ ORTHOGONAL_TO_IMAGE = Assumption(
 RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
     statement=r"""\text{take } x \in U^\perp, \dots \text{ hence } \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S}
         \text{ can be considered as a linear mapping } U \to U""",
-    assumptions=["U is the image of S", ORTHOGONAL_TO_IMAGE],
+    assumptions=[Definition("U is the image of S", by=skew_matrix), ORTHOGONAL_TO_IMAGE],
     name="restriction of the scores to their image", relation=HasStructure(), all_sizes=True,
     hypotheses=(ORTHOGONAL_TO_IMAGE,), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
     note=r"""So for $U$ the image of $S$, and for the span of $Q$ and $K$, which contains it. For the image the printed
@@ -139,6 +141,51 @@ def image_of_orthogonal_vector(value: Any, x: Vector) -> Any:
 
 RESTRICTION.mutant("Gram matrix of the tokens added", lambda value, X: value + X @ X.T)
 RESTRICTION.mutant("exp(S) instead of S", lambda value: expm(value))
+
+
+BasisVector = Annotated[Any, Shape("r", "1")]
+
+COORDINATES = Claim(BASIS, "osa.f1-coordinates", label="F.1, second paragraph",
+    statement=r"""
+        \mathbf{B}^\top : \mathbb{R}^N \rightarrow \mathbb{R}^r \text{ is a change-of-basis map sending a vector in } U
+        \text{ to its coordinate representation given by } u_1, \dots, u_r \text{ and that } \mathbf{B} : \mathbb{R}^r
+        \rightarrow \mathbb{R}^N \text{ is the inverse mapping and } \mathbf{B}^\top\mathbf{B} = \mathbf{I}_r. \text{
+        From this, we can conclude that there exists a matrix } [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B} \in
+        \mathbb{R}^{r\times r} \text{ that represents } \mathbf{S} \text{ in the coordinates given by } u_1, \dots,
+        u_r""",
+    name="coordinates of vectors and of the scores in a basis", relation=Equal(), all_sizes=True,
+    hypotheses=(ORTHONORMAL,), uses=("osa.f1-restrict",),
+    note=r"""For every $u = Bc$ in $U$, the span of the columns $u_1, \dots, u_r$ of $B$: $B^\top u = c$, $BB^\top u =
+        u$, and $B([S]B^\top u) = Su$. As $U$ may be any space that contains the image of $S$, it holds for the image,
+        as printed, and for the span of $Q$ and $K$. $B$ inverts $B^\top$ on $U$ alone: on the rest of $\mathbb{R}^N$
+        $BB^\top$ is a projection.""",
+)  # fmt: skip
+
+
+@COORDINATES.inputs
+def basis_and_coordinates(
+    frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan, c: BasisVector
+) -> dict[str, Any]:
+    """A basis whose span contains the image of S, and the coordinates of a vector in it."""
+    return {**tokens_with_basis_of_the_image(frame, C, W_Q, W_K, alpha, outward), "c": c}
+
+
+@COORDINATES.formula
+def coordinates_and_represented_scores(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis, c: BasisVector) -> Any:
+    """B^T u, B B^T u and B [S] B^T u for u = B c, shape (r + 2 N, 1) (Appendix F.1)."""
+    found, S = B.T @ (B @ c), skew_matrix(X, W_Q, W_K, alpha)
+    return concatenate([found, B @ found, B @ (B.T @ S @ B @ found)], axis=0)
+
+
+@COORDINATES.oracle
+def vector_and_its_image(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis, c: BasisVector) -> Any:
+    u = B @ c
+    return concatenate([c, u, skew_matrix(X, W_Q, W_K, alpha) @ u], axis=0)
+
+
+COORDINATES.mutant("[S] transposed", "B.T @ S @ B -> (B.T @ S @ B).T")
+COORDINATES.mutant("coordinates doubled", "B.T @ (B @ c) -> B.T @ (B @ c) * 2")
+COORDINATES.mutant("I_r added to [S]", "B.T @ S @ B -> (B.T @ S @ B + eye(B.shape[1]))")
 
 POWERS = Claim(BASIS, "osa.eq-17", label="Eq. (17), F.1", name="powers of the scores through the basis",
     statement=r"""\mathbf{S} = \mathbf{B}[\mathbf{S}]\mathbf{B}^\top \implies \mathbf{S}^n =

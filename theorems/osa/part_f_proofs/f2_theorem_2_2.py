@@ -12,13 +12,13 @@ from theorems.osa.part_2_2_kernel.theorem_2_2 import (
 )  # fmt: skip
 from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, expm, eye, rational
-from verify.vocabulary import Claim, Equal, HasStructure
+from verify.vocabulary import Claim, Definition, Equal, HasStructure
 
 PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2", name="layers as one product",
     statement=r"""
         \mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ \mathbf{W}
         = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O""",
-    assumptions=["h = 1, no MLP, no skip connection"],
+    assumptions=[Definition("h = 1, no MLP, no skip connection", by=last_tokens)],
     relation=Equal(), exact=True,
 )  # fmt: skip
 
@@ -55,7 +55,7 @@ PRODUCT_FORM.mutant("attention matrices all of the first layer's input",
 
 PRODUCTS_ORTHOGONAL = Claim(LAYERS, "osa.f2-orthogonality", label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",
-    assumptions=["h = 1", ORTHOGONAL_WEIGHTS],
+    assumptions=[Definition("h = 1: one head in every layer", by=attention_matrices), ORTHOGONAL_WEIGHTS],
     name="orthogonal factors of several layers", relation=HasStructure(), at_sizes={"N": 2, "d": 1, "l": 2},
     uses=("osa.so-n",),
 )  # fmt: skip

@@ -11,11 +11,12 @@ from theorems.osa.part_a_orthogonality_error.theorem_a_1 import (
     SKEW, decomposed_factor_within_the_unit_ball, decomposition, excess, growth_of_norm, orthogonality_error,
     smallest_dimension,
 )  # fmt: skip
-from theorems.osa.settings import FROM_NEWTON_SCHULZ, UNTRAINED
+from theorems.osa.settings import FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, UNTRAINED
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
 from verify.arithmetics import Constant
 from verify.matrix import (
-    absolute, concatenate, expm, eye, frobenius_norm, hadamard, maximum, rational, singular_values, spectral_norm, vec_r,
+    absolute, block_diag, concatenate, diag, expm, eye, frobenius_norm, hadamard, maximum, rational, singular_values,
+    spectral_norm, vec_r, zeros,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
 from verify.vocabulary.hypotheses import contraction, orthonormal_rows
@@ -109,7 +110,7 @@ EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3", name="orthogo
         \mathbf{B}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{B}^\top+\mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top+\mathbf{B}\Delta^\top\Delta\mathbf{B}^\top
         = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top\Delta)\mathbf{B}^\top =
         \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top""",
-    assumptions=[SKEW, "any B"],
+    assumptions=[SKEW],
     relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"N": (2, 4), "m": (2, 4)}, proof=("osa.eq-22",),
 )  # fmt: skip
 
@@ -182,14 +183,47 @@ EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
 
 @EQUATIONS_31_34.formula
 def in_singular_vectors(U: TokenFrame, Sigma: Factor, V: Square, S: SkewMatrix) -> Any:
-    """V Delta^ V^T, V E^ V^T and U Sigma Delta^^T E^ Delta^ Sigma^T U^T, stacked, shape (2 m^2 + N^2, 1)."""
+    """The right-hand sides of Eqs. (30), (31), (33), (34) and (35), stacked, shape (4 m^2 + N^2, 1)."""
     D, E = rotation_excess(U @ Sigma, S), excess(Sigma)
-    return all_of(V @ D @ V.T, V @ E @ V.T, U @ Sigma @ D.T @ E @ D @ Sigma.T @ U.T)
+    members = [
+        rotation_excess(U @ Sigma @ V.T, S),
+        V @ D @ V.T,
+        V @ Sigma.T @ U.T @ U @ Sigma @ V.T - eye(V.shape[0]),
+        V @ E @ V.T,
+    ]
+    return all_of(*members, U @ Sigma @ D.T @ E @ D @ Sigma.T @ U.T)
 
 
-EQUATIONS_31_34.oracle(lambda B, S: all_of(rotation_excess(B, S), excess(B), gram_excess(B, S)))
+@EQUATIONS_31_34.oracle
+def excesses_of_factor(B: Factor, S: SkewMatrix) -> Any:
+    D, E = rotation_excess(B, S), excess(B)
+    return all_of(D, D, E, E, gram_excess(B, S))
+
+
 EQUATIONS_31_34.mutant("V and its transpose exchanged", "V -> V.T; V.T -> V")
 EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -> rotation_excess(Sigma, S)")
+
+EQUATION_37 = Claim(OSA, "osa.eq-37", label="Eqs. (36)-(37), F.3", name="series of the rotation excess",
+    statement=r"""\hat\Delta = \exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)-\mathbf{I}_{2d_v} =
+        \sum_{n=1}^\infty\frac1{n!}(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)^n""",
+    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
+    note="""The series is summed as a block of one exponential of twice the order, which loses no digits where it is
+        small. The next member of the chain is in osa.eq-38.""",
+)  # fmt: skip
+EQUATION_37.inputs(decomposed_factor)
+
+
+# I stands on the side of the series: exp(T) - I of a small T would lose its digits in floats.
+@EQUATION_37.formula
+def identity_and_series(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
+    """I + sum_{n >= 1} T^n / n!, shape (m, m), for T = Sigma^T U^T S U Sigma (Eq. (37))."""
+    return eye(Sigma.shape[1]) + rotation_excess(U @ Sigma, S)
+
+
+EQUATION_37.oracle(lambda U, Sigma, S: expm(Sigma.T @ U.T @ S @ U @ Sigma))
+EQUATION_37.mutant("U and its transpose exchanged", "U @ Sigma -> U.T @ Sigma")
+EQUATION_37.mutant("series from n = 2", lambda value, U, Sigma, S: value - Sigma.T @ U.T @ S @ U @ Sigma)
 
 EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3", name="factored series of the rotation excess",
     statement=r"""\hat\Delta = \exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)-\mathbf{I}_{2d_v} =
@@ -198,6 +232,7 @@ EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3", name="factore
         """,
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
+    note="The series of Eq. (37) is in osa.eq-37.",
 )  # fmt: skip
 EQUATION_38.inputs(decomposed_factor)
 
@@ -312,10 +347,35 @@ EQUATION_45.oracle(lambda Sigma: spectral_norm(Sigma @ excess(Sigma) @ Sigma.T))
 EQUATION_45.mutant("sigma_i instead of sigma_i^2 outside", "x * (x - 1) -> singular_values(B) * (x - 1)")
 EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singular_values(B)[:1]")
 
+SINGULAR_VALUES = Claim(OSA, "osa.f3-singular-values", label="F.3, text before Eq. (45)",
+    statement=r"""\text{the singular values of the matrix } \Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top \text{
+        have the form: } |\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL],
+    name="singular values of the deviation from orthonormality", relation=Equal(),
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
+    note=r"""All of them, with their multiplicities: those of the $\min(N, 2 d_v)$ singular values of $B$ and, for $N > 2
+        d_v$, as many zeros as are missing, which do not matter for the maximum of Eq. (45).""",
+)  # fmt: skip
+SINGULAR_VALUES.inputs(factor_and_its_singular_values)
+
+
+@SINGULAR_VALUES.formula
+def deviations(B: Factor) -> Any:
+    """|sigma_i^2 (sigma_i^2 - 1)| in decreasing order, for all singular values of B (N, m) and zeros besides, N numbers."""
+    x = singular_values(B) * singular_values(B)
+    found = diag(x * (x - 1))
+    missing = B.shape[0] - found.shape[0]
+    return singular_values(block_diag([found, zeros(missing, missing)]) if missing else found)
+
+
+SINGULAR_VALUES.oracle(lambda Sigma: singular_values(Sigma @ excess(Sigma) @ Sigma.T))
+SINGULAR_VALUES.mutant("sigma_i instead of sigma_i^2 outside", "x * (x - 1) -> singular_values(B) * (x - 1)")
+SINGULAR_VALUES.mutant("1 not subtracted", "x * (x - 1) -> x * x")
+
 QUARTER = Claim(OSA, "osa.max-quarter", label="F.3, text after Eq. (45)", name="largest deviation of one quarter",
     statement=r"""\text{by construction } \sigma_i(\mathbf{B})\in[0,1] \text{ therefore the maximum possible value of
         the above expression is } \tfrac14 \text{ (from inspecting the graph of } |x^2(x^2-1)|)""",
-    assumptions=["x in [0, 1]"],
+    assumptions=[Assumption("x in [0, 1]", nonnegative=lambda x: x * (1 - x))],
     relation=Equal(), sizes={}, exact=True,
 )  # fmt: skip
 
@@ -335,7 +395,14 @@ NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at
     statement=r"""\|\Sigma\|_2 \leq 1 \text{ as we normalise the singular values of } \mathbf{M}_0 \text{ to be less
         than 1 and the Newton-Schultz iterations cannot increase initial singular values in the range } (0,1] \text{ to
         be more than } 1""",
-    assumptions=[FROM_NEWTON_SCHULZ, "initial singular values in the range (0, 1], of the start in the second half"],
+    assumptions=[
+        FROM_NEWTON_SCHULZ,
+        POSITIVE_EPSILON,
+        Assumption(
+            "initial singular values in the range (0, 1], of the start in the second half",
+            nonnegative=lambda start: 1 - spectral_norm(start),
+        ),
+    ],
     hypotheses=[contraction("start", "singular values in the range (0, 1]")],
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
     where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),

@@ -8,22 +8,31 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, query_key_generator
 from theorems.osa.settings import (
-    HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads,
+    COLUMN_MAJOR, HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, HeadWeights, Key, OtherRectangle, Output, Query, Rectangle, Tokens, Value,
 )  # fmt: skip
-from verify.matrix import COLUMN, concatenate, eye, inverse, kron, unvec_r, vec_c, vec_r
+from verify.matrix import (
+    COLUMN, concatenate, diag, eye, inverse, kron, singular_values, symmetric_eigenvalues, total, unvec_r, vec_c,
+    vec_r, zeros,
+)  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Shape
+from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, HasStructure, Shape
 
 # -- the differential of the layer: Eqs. (47) - (49) -------------------------------------------------------------------
+
+
+def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
+    """d curve / dt at t = 0 as a column (row-major), for a matrix-valued curve in the arithmetic of `like`."""
+    return jacobian(curve, "t")(like[:1, :1] * 0)
+
 
 EQUATION_47 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-47", label="Eq. (47), F.4", name="differential of the layer",
     statement=r"""\partial\mathrm{OSA}(\mathbf{X})=\partial\mathbf{A}(\mathbf{X})(\mathbf{X}\mathbf{W}^V\mathbf{W}^O)+
         \mathbf{A}(\mathbf{X})\partial\mathbf{X}(\mathbf{W}^V\mathbf{W}^O)+\mathbf{A}(\mathbf{X})\mathbf{X}\partial(
         \mathbf{W}^V\mathbf{W}^O)""",
-    assumptions=["all three factors vary"],
+    assumptions=[Definition("A, X and W^V W^O vary along lines", by=_slope)],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True,
 )  # fmt: skip
 
@@ -33,11 +42,6 @@ def layer_and_directions(
     X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, dX: Tokens, dW_V: HeadWeights, dW_O: Output
 ) -> Any:
     return {**layer(X, W_Q, W_K, W_V, W_O, alpha), "dX": dX, "dW_V": dW_V, "dW_O": dW_O}
-
-
-def _slope(curve: Callable[[Any], Any], like: Any) -> Any:
-    """d curve / dt at t = 0 as a column (row-major), for a matrix-valued curve in the arithmetic of `like`."""
-    return jacobian(curve, "t")(like[:1, :1] * 0)
 
 
 @EQUATION_47.formula
@@ -64,7 +68,7 @@ EQUATION_47.mutant("sign of the first term", "dA @ X @ W -> -(dA @ X @ W)")
 
 KRON_VEC = Claim(OSA, "osa.kron-vec", label="F.4, text", name="Kronecker product times vec",
     statement=r"(A\otimes B)\operatorname{vec}C=\operatorname{vec}(BCA^\top)",
-    assumptions=["column-major vec"],
+    assumptions=[Convention("column-major vec", by=vec_c)],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "p": (1, 3), "q": (1, 3)}, exact=True,
 )  # fmt: skip
 
@@ -82,7 +86,7 @@ KRON_VEC.mutant("factors exchanged", lambda A, B, C: kron(B, A) @ vec_c(C))
 KRON_VEC.mutant("rows stacked instead of columns", lambda A, B, C: kron(A, B) @ vec_r(C))
 
 VECTORISED = HEADS.extended(
-    "Appendix F.4", assumptions=["column-major vec"], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
+    "Appendix F.4", assumptions=[COLUMN_MAJOR], sizes={"N": (1, 4), "d": (1, 3), "d_v": (1, 3)}, exact=True
 )
 
 EQUATION_48 = Claim(VECTORISED, "osa.eq-48", label="Eq. (48), F.4", name="differential of the layer, vectorised",
@@ -123,7 +127,7 @@ EQUATION_49 = Claim(VECTORISED, "osa.eq-49", label="Eq. (49), F.4", name="differ
     statement=r"""
         \partial\operatorname{vec}\mathrm{OSA}(\mathbf{X})=\cdots+(\mathbf{I}_{d_v}\otimes\mathbf{A}(\mathbf{X}))\,\partial
         \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)""",
-    assumptions=["W^V W^O in R^{d x d}"],
+    assumptions=[Construction("W^V W^O in R^{d x d}", shapes={"W_V": ("d", "d_v"), "W_O": ("d_v", "d")})],
     relation=Equal(), sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 3)},
     where=lambda sizes: sizes["N"] == sizes["d"] == sizes["d_v"], uses=("osa.kron-vec",), expects="refuted",
     severity="slip", correction="osa.eq-49-corrected",
@@ -172,6 +176,34 @@ EQUATION_49_CORRECTED.mutant("A transposed", lambda A, X: kron(eye(X.shape[1]), 
 EQUATION_49_CORRECTED.mutant("A dropped", lambda X: kron(eye(X.shape[1]), X))
 EQUATION_49_CORRECTED.mutant("twice", lambda A, X: kron(eye(X.shape[1]), A @ X * 2))
 
+CONSTANTS = Claim(VECTORISED, "osa.f4-constants", label="F.4, text before Eq. (50)",
+    statement=r"""\partial \operatorname{vec}\mathbf{X}/\partial \operatorname{vec}\mathbf{X} = \mathbf{I} \text{ and }
+        \partial \operatorname{vec}(\mathbf{W}^V\mathbf{W}^O)/\partial \operatorname{vec}\mathbf{X} = 0""",
+    name="Jacobians of the tokens and of the weights by the tokens", relation=Equal(), all_sizes=True,
+)  # fmt: skip
+
+
+@CONSTANTS.formula
+def identity_and_zero(X: Tokens, W_V: Value, W_O: Output) -> Any:
+    """I of order N d and zeros of shape (d^2, N d), on top of each other (F.4)."""
+    N, d = X.shape
+    return concatenate([eye(N * d), zeros(W_V.shape[0] * W_O.shape[1], N * d)], axis=0) + 0 * total(X)
+
+
+@CONSTANTS.oracle
+def jacobians_by_tokens(X: Tokens, W_V: Value, W_O: Output) -> Any:
+    def tokens(X: Any) -> Any:
+        return X
+
+    def weights(X: Any) -> Any:
+        return W_V @ W_O + 0 * total(X)
+
+    return concatenate([jacobian(tokens, "X", COLUMN)(X), jacobian(weights, "X", COLUMN)(X)], axis=0)
+
+
+CONSTANTS.mutant("doubled", "eye(N * d) -> 2 * eye(N * d)")
+CONSTANTS.mutant("1 added to every entry", lambda value: value + 1)
+
 EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5", name="square of the query-key matrix",
     statement=r"""
         \tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top=-\tilde{\mathbf{W}}^2=-(\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top)(\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top)=\mathbf{W}^Q(\mathbf{W}^Q)^\top+\mathbf{W}^K(\mathbf{W}^K)^\top.
@@ -202,3 +234,57 @@ def squares_and_projection(W_Q: Query, W_K: Key) -> Any:
 
 EQUATION_53.mutant("difference instead of sum", lambda W_Q, W_K: _three_times(W_Q @ W_Q.T - W_K @ W_K.T))
 EQUATION_53.mutant("mixed products", lambda W_Q, W_K: _three_times(W_Q @ W_K.T + W_K @ W_Q.T))
+
+FACTS = Claim(OSA, "osa.f5-facts", label="F.5, text after Eq. (53)", name="products of orthonormal queries and keys",
+    statement=r"""\tilde{\mathbf{W}} \text{ is skew-symmetric and } (\mathbf{W}^Q)^\top\mathbf{W}^Q =
+        (\mathbf{W}^K)^\top\mathbf{W}^K = \mathbf{I} \text{ and } (\mathbf{W}^Q)^\top\mathbf{W}^K = 0""",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
+    relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_QUERIES_AND_KEYS,), exact=True,
+    sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads,
+    note="The products are the assumption, block by block; that $\\tilde{W}$ is skew holds for all weights.",
+)  # fmt: skip
+FACTS.inputs(orthonormal_queries_and_keys)
+
+
+@FACTS.formula
+def products_of_queries_and_keys(W_Q: Query, W_K: Key) -> list[Any]:
+    """W~ (d, d), W_Q^T W_Q, W_K^T W_K and W_Q^T W_K (d_v, d_v)."""
+    return [query_key_generator(W_Q, W_K), W_Q.T @ W_Q, W_K.T @ W_K, W_Q.T @ W_K]
+
+
+@FACTS.part("structure")
+def defects_of_products(value: list[Any]) -> Any:
+    W, queries, keys, mixed = value
+    identity = eye(queries.shape[0])
+    return concatenate([vec_r(W + W.T), vec_r(queries - identity), vec_r(keys - identity), vec_r(mixed)], axis=0)
+
+
+FACTS.mutant("sum instead of difference in W~",
+    "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T + W_K @ W_Q.T")  # fmt: skip
+FACTS.mutant("rows instead of columns", "W_Q.T @ W_Q -> (W_Q @ W_Q.T)[: W_Q.shape[1], : W_Q.shape[1]]")
+FACTS.mutant("keys in the place of queries in the last product", "W_Q.T @ W_K -> W_K.T @ W_K")
+
+ROOTS = Claim(OSA, "osa.f5-square-roots", label="F.5, last sentence", name="singular values of the query-key matrix",
+    statement=r"""\text{the singular values of } \tilde{\mathbf{W}} \text{ are the square-root of the absolute value of
+        the eigenvalues of } \tilde{\mathbf{W}}\tilde{\mathbf{W}}^\top""",
+    relation=Equal(), sizes={"d": (1, 4), "d_v": (1, 3)},
+    note=r"""In decreasing order, for all weights: compared as squares. The eigenvalues are not negative, so that no
+        absolute value is needed.""",
+)  # fmt: skip
+
+
+@ROOTS.formula
+def eigenvalues_of_square(W_Q: Query, W_K: Key) -> Any:
+    """The absolute eigenvalues of W~ W~^T, shape (d,), in decreasing order (F.5)."""
+    W = query_key_generator(W_Q, W_K)
+    return singular_values(diag(symmetric_eigenvalues(W @ W.T)))
+
+
+@ROOTS.oracle
+def squared_singular_values(W_Q: Query, W_K: Key) -> Any:
+    values = singular_values(query_key_generator(W_Q, W_K))
+    return values * values
+
+
+ROOTS.mutant("W~ with a sum instead of a difference", "query_key_generator(W_Q, W_K) -> W_Q @ W_K.T + W_K @ W_Q.T")
+ROOTS.mutant("eigenvalues of W~^2 added", "W @ W.T -> W @ W.T - W @ W")

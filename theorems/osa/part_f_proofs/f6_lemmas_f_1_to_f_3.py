@@ -10,23 +10,27 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    newton_schulz_basis, newton_schulz_iterate, queries_and_keys, query_key_generator, skew_matrix,
+    newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix,
 )  # fmt: skip
+from theorems.osa.part_2_0_layer.layer import rotation_defect
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.settings import (
-    ANY_ALPHA, FROM_NEWTON_SCHULZ, LAYER, LAYER_OF_FEW_TOKENS, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
+    ANY_ALPHA, FROM_NEWTON_SCHULZ, LAYER, LAYER_OF_FEW_TOKENS, LEAST_BOUND, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
+    POSITIVE_EPSILON,
     orthonormal_queries_and_keys, tokens_and_weights, two_heads,
 )  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha, Decay, Entry, Epsilon, Frame, HeadSize, Key, NonnegativeAlpha, Query, Square, Steps, Tokens, UnitInterval,
+    Alpha, Decay, Epsilon, Frame, HeadSize, Key, NonnegativeAlpha, Query, Square, Steps, Tokens,
+    UnitInterval,
 )  # fmt: skip
 from verify.matrix import (
     absolute, concatenate, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt, total, unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting
 
-BOUNDED_TOKENS = "||X||_2 <= R"
+#: Of the reduced scores.
+SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
 NONZERO = Assumption("M nonzero", positive=lambda M: total(M * M))
 NEGATIVE = (
     r"For $\alpha < 0$ the right-hand side is negative, whatever $C > 0$; Eq. (5) lets $\alpha$ be any real number."
@@ -100,7 +104,7 @@ WITH_BASIS_AND_SIGN = WITH_BASIS.extended(assumptions=[NONNEGATIVE_ALPHA], input
 
 LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm of the basis",
     statement=r"\text{There exists some constant } C>0 \text{ such that } \|\mathbf{B}\|_2\le C",
-    assumptions=[FROM_NEWTON_SCHULZ],
+    assumptions=[FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
@@ -127,65 +131,7 @@ LEMMA_F1.mutant("1/2", lambda: rational(1, 2))
 LEMMA_F1.mutant("||M_0||_2, as if the steps did not increase it",
     lambda X, W_Q, W_K, epsilon: norm_of_basis(X, W_Q, W_K, epsilon, 0))  # fmt: skip
 
-FOOTNOTE_6 = Claim(OSA, "osa.fn-6", label="Footnote 6 and proof of Lemma F.1", name="scalar Newton-Schulz polynomial",
-    statement=r"""\text{Proof of Lemma F.1: ``Newton-Schultz cannot increase the singular values greater than } \sqrt3 \text{
-        for all choices of } K\text{''}.\ \text{Footnote 6: ``the repeated application of the polynomial has a fixed point at
-        1 for values in the range } (0,\sqrt3)\text{''}""",
-    assumptions=[
-        "g(s) = s (3 - s^2)/2",
-        Assumption("s > 0", positive=lambda s: s),
-        Assumption("s < sqrt 3", positive=lambda s: 3 - s * s),
-    ],
-    relation=AtMost(), sizes={"K": (1, 6)},
-    note=r"""The fixed point attracts all of $(0, \sqrt3)$: with $s_1 = g(s)$ in $(0, 1]$ and $q = 1 - s_1(1 + s_1)/2 <
-        1$, $|1 - g^K(s)| \le q^{K-1}(1 - s_1)$, which tends to 0. After one step no value exceeds 1.""",
-)  # fmt: skip
-
-
-@FOOTNOTE_6.inputs
-def starting_value(y: Entry, K: Steps) -> dict[str, Any]:
-    # sqrt 3 t with t = (1 + y / (1 + |y|)) / 2 covers (0, sqrt 3)
-    t = (1 + y / (1 + absolute(y))) * rational(1, 2)
-    return {"s": t * sqrt(3), "K": K}
-
-
-def _scalar_step(s: Any) -> Any:
-    """g(s) = s (3 - s^2) / 2."""
-    return s * (3 - s * s) * rational(1, 2)
-
-
-def _contracted(s: Any, powers: int) -> Any:
-    """q^powers (1 - s_1) with s_1 = g(s), q = 1 - s_1 (1 + s_1) / 2, shape (1, 1)."""
-    s = _scalar_step(s)
-    error = 1 - s
-    for _ in range(powers):
-        error = error * (1 - s * (1 + s) * rational(1, 2))
-    return error
-
-
-@FOOTNOTE_6.formula
-def scalar_limits(s: Entry, K: Steps) -> Any:
-    """sqrt 3 and q^{K-1} (1 - s_1), shape (2, 1): they bound g^K(s) and |1 - g^K(s)|."""
-    return concatenate([s * 0 + sqrt(3), _contracted(s, K - 1)], axis=0)
-
-
-@FOOTNOTE_6.oracle
-def iterated_value(s: Entry, K: Steps) -> Any:
-    value = newton_schulz_iterate(s, K)
-    return concatenate([value, absolute(1 - value)], axis=0)
-
-
-FOOTNOTE_6.mutant("values stay below 1/sqrt 3", "sqrt(3) -> sqrt(3) / 3")
-FOOTNOTE_6.mutant("one step fewer", "K - 1 -> K")
-
-
-@FOOTNOTE_6.mutant("(1 - s)^2 / 2 after each step")
-def _(s: Entry, K: Steps) -> Any:
-    error = absolute(1 - s)
-    for _ in range(K):
-        error = error * error * rational(1, 2)
-    return concatenate([s * 0 + sqrt(3), error], axis=0)
-
+# Footnote 6, on which the printed proof rests, is `f6_footnote_6`.
 
 # -- Lemma F.2: the skew matrix ----------------------------------------------------------------------------------------
 
@@ -209,7 +155,7 @@ FACTORED.mutant("W_Q W_K^T instead of W~", "query_key_generator(W_Q, W_K) -> (W_
 
 LEMMA_F2 = Claim(WITH_SIGN, "osa.lemma-f.2", label="Lemma F.2, Eq. (55)", name="norm of the scores",
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\mathbf{S}\|_2\le C\alpha""",
-    assumptions=[BOUNDED_TOKENS],
+    assumptions=[LEAST_BOUND],
     relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap", uses=("osa.thm-c.2",),
     proof=("osa.s-factor", "osa.eq-56", "osa.eq-57"),
     presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.2-absolute",
@@ -234,7 +180,7 @@ LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
     label="Lemma F.2 and Eq. (57), for every real alpha", name="norm of the scores, signed scale",
     statement=r"""\|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     relation=AtMost(left="||S||_2", signed=True), expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
@@ -249,7 +195,7 @@ def skew_matrix_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any
 LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lemma F.2, with the size of alpha",
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=[BOUNDED_TOKENS, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True, corrects="osa.lemma-f.2",
     uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
 )  # fmt: skip
@@ -367,7 +313,7 @@ for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
 LEMMA_F3 = Claim(WITH_BASIS_AND_SIGN, "osa.lemma-f.3", label="Lemma F.3, Eq. (58)",
     statement=r"""\text{There exists some constant } C>0 \text{ such that } \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le
         C\alpha""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     name="distance of the reduced exponential from identity", relation=AtMost(left="distance from I"), all_sizes=True,
     expects="gap",
     uses=("osa.lemma-f.1", "osa.lemma-f.2"), proof=("osa.eq-60", "osa.eq-61-63"), presumes=("osa.lemma-f.3-any-sign",),
@@ -399,7 +345,7 @@ def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3, for every real alpha",
     statement=r"""\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
     name="reduced exponential, signed scale", relation=AtMost(left="distance from I", signed=True), expects="refuted",
     severity="error", of_project=True,
     note=NEGATIVE,
@@ -417,7 +363,7 @@ LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3
         from any number of Newton-Schulz steps}, [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
         \alpha\in\mathbb{R}""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
     name="distance of the reduced exponential, corrected", relation=AtMost(left="distance from I"), all_sizes=True,
     corrects="osa.lemma-f.3", uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
 )  # fmt: skip
@@ -446,7 +392,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
     statement=r"""
         \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
-    assumptions=["D any square matrix", Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)],
+    assumptions=[Construction("D any square matrix", shapes={"D": ("m", "m")}), SKEW],
     name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
     note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}{[S]} & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
@@ -498,9 +444,10 @@ EQUATIONS_61_63 = Claim(WITH_BASIS, "osa.eq-61-63", label="Eqs. (61)-(63), proof
     statement=r"""
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le\int_0^1\|\mathbf{S}\|_2\|\exp(t[\mathbf{S}])\|_2\,dt\le\|\mathbf{S}
         \|_2\le\|\mathbf{B}\|_2^2\|\mathbf{S}\|_2""",
-    assumptions=[FROM_NEWTON_SCHULZ, "exp(t[S]) in SO(2 d_v) for t in [0, 1]"],
+    assumptions=[FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     name="chain of bounds of the reduced exponential", relation=AtMost(), all_sizes=True, where=small,
-    uses=("osa.eq-60", "osa.ns-sv-at-most-1"),
+    uses=("osa.eq-60", "osa.ns-sv-at-most-1", "osa.f3-lemma-rotations"),
+    note=r"The integrand is constant, as $\exp(t[S])$ is orthogonal for every $t$ (osa.f3-lemma-rotations).",
     doubt=Doubt(
         (r"\int_0^1 \|\mathbf{S}\|_2 \|\exp(t[\mathbf{S}])\|_2 dt \quad (61)", r"\leq \|\mathbf{S}\|_2 \quad (62)"),
         r"""square brackets around $S$ may be lost, in both: $\|\exp[S] - I\|_2 \le \int\|[S]\|_2\|\exp(t[S])\|_2\,dt
@@ -535,3 +482,26 @@ EQUATIONS_61_63.mutant("||B||_2^2 ||S||_2 halved", "spectral_norm(S) -> spectral
 EQUATIONS_61_63.mutant("||B||_2^4 ||S||_2", "squared_norm(B) -> squared_norm(B) * squared_norm(B)")
 EQUATIONS_61_63.mutant("integrand averaged to 1/2",
     "size * _mean_norm(reduced) -> size * _mean_norm(reduced) * rational(1, 2)")  # fmt: skip
+
+ROTATIONS = Claim(OSA, "osa.f3-lemma-rotations", label="Proof of Lemma F.3, text after Eq. (63)",
+    statement=r"\exp(t[\mathbf{S}]) \in \mathrm{SO}(2d_v) \text{ for all } t \in [0, 1]",
+    assumptions=[SKEW],
+    name="rotations on the way to the reduced exponential", relation=HasStructure(), sizes={"m": (1, 4)},
+    note=r"For skew $[S]$ of every order, and so for $2d_v$.",
+)  # fmt: skip
+
+
+@ROTATIONS.inputs
+def skew_matrix_and_time(G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
+    return {"S": _resized(G - G.T, size), "t": t}
+
+
+@ROTATIONS.formula
+def rotation_on_the_way(S: Square, t: UnitInterval) -> Any:
+    """exp(t [S]), shape (m, m), for skew [S]."""
+    return expm(S * t)
+
+
+ROTATIONS.part("structure", lambda value: rotation_defect(value))
+ROTATIONS.mutant("I + t [S], to first order", lambda S, t: eye(S.shape[0]) + S * t)
+ROTATIONS.mutant("a reflection", lambda value: concatenate([-value[:1], value[1:]], axis=0))

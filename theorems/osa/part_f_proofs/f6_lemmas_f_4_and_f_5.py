@@ -5,27 +5,34 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys
+from theorems.osa.definitions import (
+    newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys, within_unit_ball,
+)  # fmt: skip
+from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import elementary_symmetric
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import (
-    BOUNDED_TOKENS, NONZERO, QUERIES_AND_KEYS, SIZES, WITH_BASIS, column_slope, initialised_with_epsilon, small,
+    NONZERO, QUERIES_AND_KEYS, SIZES, WITH_BASIS, column_slope, initialised_with_epsilon, small,
     squared_norm,
 )  # fmt: skip
-from theorems.osa.settings import FROM_NEWTON_SCHULZ
+from theorems.osa.settings import (
+    FROM_NEWTON_SCHULZ, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
-    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, spectral_norm, sqrt, total, trace, unvec_r, vec_c,
-    vanishes, vec_r,
+    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, singular_values, spectral_norm, sqrt, total, trace,
+    unvec_r, vanishes, vec_c, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Equal, Shape
+
+INNER_PRODUCT = Convention("column-major vec; vec M^T is the transpose of vec M", by=vec_c)
 
 # -- Lemma F.4: from M_0 to B ------------------------------------------------------------------------------------------
 
 LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name="Jacobian of Newton-Schulz",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{M}_0}\right\|_2\le C""",
-    assumptions=[BOUNDED_TOKENS, FROM_NEWTON_SCHULZ],
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
     note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
         $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
@@ -49,7 +56,7 @@ def norm_of_basis_jacobian(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K:
 LEMMA_F4.mutant("(5/4)^K", lambda K: rational(5**K, 4**K))
 LEMMA_F4.mutant("3/2 for every K", numerator=3, denominator=2)
 
-WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=["eps > 0"], inputs=initialised_with_epsilon)
+WITH_EPSILON = QUERIES_AND_KEYS.extended(assumptions=[POSITIVE_EPSILON], inputs=initialised_with_epsilon)
 
 EQUATIONS_65_67 = Claim(WITH_EPSILON, "osa.eq-65-67", label="Eqs. (65)-(68), proof of Lemma F.4",
     statement=r"""
@@ -84,12 +91,66 @@ EQUATIONS_65_67.mutant("sqrt 2 dropped", "spectral_norm(X) * sqrt(2) -> spectral
 EQUATIONS_65_67.mutant("norm of the queries alone", "_root_sum(X, W_Q, W_K) -> spectral_norm(X @ W_Q)")
 EQUATIONS_65_67.mutant("2 epsilon in the first bound", "largest / epsilon -> largest / (2 * epsilon)")
 
+UNIT_WEIGHTS = Claim(OSA, "osa.f4-lemma-weights", label="Proof of Lemma F.4, text after Eq. (68)",
+    statement=r"\text{our initialisation ensures } \|\mathbf{W}^Q\|_2 = \|\mathbf{W}^K\|_2 = 1",
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
+    name="norms of query and key weights as initialised", relation=Equal(), sizes={"d": (2, 5), "d_v": (1, 2)},
+    where=two_heads,
+)  # fmt: skip
+UNIT_WEIGHTS.inputs(orthonormal_queries_and_keys)
+
+
+@UNIT_WEIGHTS.formula
+def norms_of_query_and_key_weights(W_Q: Query, W_K: Key) -> Any:
+    """||W_Q||_2 and ||W_K||_2, shape (2,)."""
+    return stacked(spectral_norm(W_Q), spectral_norm(W_K))
+
+
+UNIT_WEIGHTS.oracle(lambda W_Q: stacked(1 + 0 * total(W_Q), 1 + 0 * total(W_Q)))
+UNIT_WEIGHTS.mutant("Frobenius norms", "spectral_norm -> frobenius_norm")
+UNIT_WEIGHTS.mutant("norm of the sum", "spectral_norm(W_K) -> spectral_norm(W_Q + W_K)")
+
+DIFFERENTIAL = Claim(OSA, "osa.f4-lemma-differential", label="Proof of Lemma F.4, last sentence",
+    statement=r"""\text{as the output } \mathbf{B} = \mathbf{M}_K \text{ of Newton-Schultz can be expressed as a polynomial,
+        then the matrix differential of } \mathbf{B} \text{ can be expressed in terms of some polynomial of }
+        \mathbf{M}_0""",
+    name="differential of Newton-Schulz", relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 1}, exact=True,
+    sizes={"N": (1, 3), "m": (1, 3), "K": (0, 3)},
+    note=r"""$\partial M_{k+1} = \frac12(3\,\partial M_k - \partial M_k\,M_k^\top M_k - M_k\,\partial M_k^\top M_k -
+        M_kM_k^\top\partial M_k)$, with the $M_k$ themselves polynomials of $M_0$. A polynomial has no bound by itself:
+        what bounds the Jacobian is $\|M_0\|_2 \le C_1$, Eq. (68).""",
+)  # fmt: skip
+
+
+@DIFFERENTIAL.inputs
+def start_and_direction(M_0: Factor, D: Factor, K: Steps) -> dict[str, Any]:
+    return {"M_0": within_unit_ball(M_0), "D": within_unit_ball(D), "K": K}
+
+
+@DIFFERENTIAL.formula
+def newton_schulz_differential(M_0: Factor, D: Factor, K: Steps) -> Any:
+    """dM_K along dM_0 = D, shape (N, m), by the recursion of the differentials."""
+    M, dM = M_0, D
+    for _ in range(K):
+        dM = (3 * dM - dM @ M.T @ M - M @ dM.T @ M - M @ M.T @ dM) * rational(1, 2)
+        M = M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
+    return dM
+
+
+@DIFFERENTIAL.oracle
+def newton_schulz_slope(M_0: Factor, D: Factor, K: Steps) -> Any:
+    return unvec_r(column_slope(lambda t: newton_schulz_iterate(M_0 + t * D, K), M_0), *M_0.shape)
+
+
+DIFFERENTIAL.mutant("M_k^T held fixed", "M @ dM.T @ M -> 0 * dM")
+DIFFERENTIAL.mutant("transposed differential", "M @ dM.T @ M -> M @ M.T @ dM")
+
 # -- Lemma F.5: from X to M_0 ------------------------------------------------------------------------------------------
 
 LEMMA_F5 = Claim(WITH_EPSILON, "osa.lemma-f.5", label="Lemma F.5, Eq. (69)", name="Jacobian of the normalisation",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
-    assumptions=[BOUNDED_TOKENS],
+    assumptions=[LEAST_BOUND],
     relation=AtMost(), all_sizes=True, proof=("osa.f5-frobenius", "osa.eq-73", "osa.eq-76", "osa.f5-norms"), batched=False,
     note=r"""With $C = 1/\epsilon$; no bound on $\|X\|_2$ is needed.
         $\|\partial\operatorname{vec}M_0/\partial\operatorname{vec}M\|_2 = 1/(\|M\|_F + \epsilon)$, on directions
@@ -167,7 +228,7 @@ EQUATION_73 = Claim(OSA, "osa.eq-73", label="Eqs. (71)-(73), proof of Lemma F.5"
     statement=r"""
         \partial\frac1{\|\mathbf{M}\|_F+\epsilon}=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\partial\operatorname{tr}(\mathbf{M}^\top\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{2\|\mathbf{M}\|_F}\operatorname{tr}(\partial\mathbf{M}^\top\mathbf{M}+\mathbf{M}^\top\partial\mathbf{M})=-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{tr}\mathbf{M}^\top\partial\mathbf{M}
         """,
-    assumptions=[NONZERO],
+    assumptions=[NONZERO, POSITIVE_EPSILON],
     name="differential of the reciprocal norm", relation=Equal(), at_sizes=True, sizes={"N": (1, 4), "m": (1, 3)},
 )  # fmt: skip
 
@@ -217,7 +278,7 @@ EQUATION_76 = Claim(OSA, "osa.eq-76", label="Eqs. (70), (74)-(76), proof of Lemm
         \implies
         \frac{\partial\operatorname{vec}\mathbf{M}_0}{\partial\operatorname{vec}\mathbf{M}}=\frac1{\|\mathbf{M}\|_F+\epsilon}\mathbf{I}-\frac1{(\|\mathbf{M}\|_F+\epsilon)^2}\frac1{\|\mathbf{M}\|_F}\operatorname{vec}\mathbf{M}\operatorname{vec}\mathbf{M}^\top
         """,
-    assumptions=["column-major vec; vec M vec M^T is the outer product", NONZERO],
+    assumptions=[INNER_PRODUCT, NONZERO, POSITIVE_EPSILON],
     name="Jacobian of the normalisation by queries and keys", relation=Equal(), at_sizes=True,
     sizes={"N": (1, 3), "m": (1, 3)}, uses=("osa.eq-73",),
     note=r"As $M$ tends to 0 the second term vanishes and $I/\epsilon$ is left, the derivative at $M = 0$.",
@@ -252,9 +313,65 @@ EQUATION_76.mutant("rows stacked instead of columns",
 EQUATION_76.mutant("sum instead of difference", sign=1)
 EQUATION_76.mutant("1/||M||_F dropped", "_factor(M, epsilon) -> _factor(M, epsilon) * frobenius_norm(M)")
 
+TRACE = Claim(OSA, "osa.f5-trace", label="Proof of Lemma F.5, text after Eq. (76)", name="trace and inner product",
+    statement=r"""\text{the trivial fact that } \operatorname{tr}\mathbf{M}^\top\partial\mathbf{M} =
+        \operatorname{vec}\mathbf{M}^\top\partial\operatorname{vec}\mathbf{M}""",
+    assumptions=[INNER_PRODUCT],
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
+)  # fmt: skip
+
+
+@TRACE.formula
+def product_of_vectors(M: Factor, D: Factor) -> Any:
+    """(vec M)^T vec dM, shape (1, 1), column-major, for dM = D."""
+    return vec_c(M).T @ vec_c(D)
+
+
+TRACE.oracle(lambda M, D: ones(1, 1) * trace(M.T @ D))
+TRACE.mutant("vec of the transpose", lambda M, D: vec_c(M).T @ vec_r(D))
+TRACE.mutant("all entries of M^T dM", lambda M, D: ones(1, 1) * total(M.T @ D))
+
+FROBENIUS_BOUND = Claim(OSA, "osa.f5-frobenius-bounded", label="Proof of Lemma F.5, last lines, of the Jacobian",
+    statement=r"""\text{It is easy to see that the Frobenius norm of the Jacobian is bounded as we assume }
+        \|\mathbf{M}\|_2 \text{ is bounded}""",
+    assumptions=[NONZERO, POSITIVE_EPSILON],
+    name="Frobenius norm of the normalisation's Jacobian", relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3)},
+    uses=("osa.eq-76",),
+    note=r"""By $\sqrt{2Nd_v}/\epsilon$, which no bound of $M$ is needed for: in Eq. (76) all eigenvalues are
+        $1/(\|M\|_F + \epsilon)$ but that of $\operatorname{vec}M$, which is smaller. Approached as $M$ tends to 0.""",
+)  # fmt: skip
+
+
+@FROBENIUS_BOUND.inputs
+def matrix_and_regulariser(M: Factor, epsilon: Epsilon) -> dict[str, Any]:
+    return {"M": M, "epsilon": epsilon}
+
+
+@FROBENIUS_BOUND.formula
+def frobenius_bound_of_normalisation(M: Factor, epsilon: Epsilon) -> Any:
+    """sqrt(N m) / epsilon, a scalar, for M (N, m), m = 2 d_v."""
+    return sqrt(M.shape[0] * M.shape[1]) / epsilon
+
+
+@FROBENIUS_BOUND.oracle
+def frobenius_norm_of_normalisation(M: Factor, epsilon: Epsilon) -> Any:
+    return frobenius_norm(jacobian(lambda M: newton_schulz_basis(M, 0, epsilon), "M", COLUMN)(M))
+
+
+@FROBENIUS_BOUND.domain("M near 0")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    arrays["M"] *= 2.0**-20
+
+
+FROBENIUS_BOUND.mutant("halved", lambda value: value * rational(1, 2))
+FROBENIUS_BOUND.mutant("1, whatever epsilon", lambda M: sqrt(M.shape[0] * M.shape[1]))
+
 NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name="spectral and Frobenius norm",
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
-    assumptions=["rank M = r: M = U diag(s) V^T with orthonormal columns", Assumption("s > 0", positive=lambda s: s)],
+    assumptions=[
+        Assumption("rank M <= r", zero=lambda M, r: elementary_symmetric(M, r + 1) if r < min(M.shape) else 0 * total(M)),
+        Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1]),
+    ],
     relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
     where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",

@@ -9,23 +9,24 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix
+from theorems.osa.definitions import (
+    newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix, within_unit_ball,
+)  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
-from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, WITH_SIGN, negative_alpha
-from theorems.osa.settings import ANY_ALPHA, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, SKEW, WITH_SIGN, negative_alpha
+from theorems.osa.settings import (
+    ANY_ALPHA, COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights,
+)  # fmt: skip
 from theorems.osa.shapes import (
-    Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens,
+    Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens, UnitInterval,
 )  # fmt: skip
 from verify.matrix import (
-    COLUMN, absolute, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt, total,
+    COLUMN, absolute, column, commutation_matrix, concatenate, exp, expm, eye, kron, rational, spectral_norm, sqrt,
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary import AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Setting
 from verify.vocabulary.hypotheses import skew
-
-BOUNDED = "||X||_2 bounded"
-SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
 
 
 def slope(curve: Callable[[Any], Any], like: Any) -> Any:
@@ -67,7 +68,7 @@ def basis_jacobian(X: Any, W_Q: Any, W_K: Any, epsilon: Any, K: int) -> Any:
 LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)", name="Jacobian of the basis",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C""",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, BOUNDED, NEWTON_SCHULZ],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, LEAST_BOUND, *NEWTON_SCHULZ],
     relation=AtMost(left="||dvec B / dvec X||_2"), all_sizes=True, hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS],
     sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
     proof=("osa.lemma-f.4", "osa.lemma-f.5"),
@@ -100,17 +101,12 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
     statement=r"""
         \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}=\int_0^1\exp(s[
         \mathbf{S}]^\top)\otimes\exp((1-s)[\mathbf{S}])\,ds""",
-    assumptions=["column-major vec", SKEW],
+    assumptions=[COLUMN_MAJOR, SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "m": (1, 3)}, exact=True,
     note=r"""The integral is the corner of an exponential: for commuting $P = I\otimes S$, $R = S^\top\otimes I$,
         $\int_0^1\exp((1 - s)P)\exp(sR)\,ds$ is the upper right block of $\exp\begin{pmatrix}P & I\\ 0 &
         R\end{pmatrix}$.""",
 )  # fmt: skip
-
-
-def within_unit_ball(F: Any) -> Any:
-    """2 F / (1 + ||F||_F^2), of norm at most 1 as B is (Lemma F.1): rational where F is."""
-    return F * 2 / (1 + total(F * F))
 
 
 @EQUATION_79.inputs
@@ -145,7 +141,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
     statement=r"""
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2\le1
     """,
-    assumptions=[SKEW, "derivative over all square matrices"], hypotheses=[skew("S", SKEW.text)],
+    assumptions=[SKEW, Convention("derivative over all square matrices", by=jacobian)], hypotheses=[skew("S", SKEW.text)],
     relation=AtMost(left="||dvec exp(S) / dvec S||_2", ascent=False), all_sizes=True,
     sizes={"m": (1, 3)}, proof=("osa.eq-79",),
     note=r"Always an equality: the derivative in the direction of $I$ is $\exp[S]$, as long as $I$.",
@@ -168,13 +164,71 @@ LEMMA_F7.mutant("1 / 2", lambda S: spectral_norm(S) * 0 + rational(1, 2))
 LEMMA_F7.mutant("decaying with ||S||_2", lambda S: exp(-spectral_norm(S)))
 LEMMA_F7.mutant("||S||_2", lambda S: spectral_norm(S))
 
+EXPONENTIALS_ORTHOGONAL = Claim(OSA, "osa.f7-lemma-orthogonal", label="Proof of Lemma F.7, text after Eq. (80)",
+    statement=r"""\text{the matrices } s[\mathbf{S}]^\top, (1-s)[\mathbf{S}] \text{ are skew-symmetric for all } s \in
+        [0, 1] \text{ hence the matrix exponential terms are always orthogonal}""",
+    assumptions=[SKEW],
+    name="orthogonal factors of the exponential's Jacobian", relation=HasStructure(), all_sizes=True,
+    hypotheses=[skew("S", SKEW.text)], sizes={"m": (1, 4)},
+)  # fmt: skip
+
+
+@EXPONENTIALS_ORTHOGONAL.inputs
+def skew_square_and_fraction(G: Square, s: UnitInterval) -> Any:
+    return {"S": (G - G.T) * rational(1, 3), "s": s}
+
+
+@EXPONENTIALS_ORTHOGONAL.formula
+def exponentials_of_fractions(S: Square, s: UnitInterval) -> list[Any]:
+    """s S^T, (1 - s) S and their exponentials, each (m, m)."""
+    return [S.T * s, S * (1 - s), expm(S.T * s), expm(S * (1 - s))]
+
+
+@EXPONENTIALS_ORTHOGONAL.part("structure")
+def skew_and_orthogonal_defects(value: list[Any]) -> Any:
+    first, second, *rotations = value
+    skew_defects = [vec_r(A + A.T) for A in (first, second)]
+    return concatenate([*skew_defects, *(vec_r(R.T @ R - eye(R.shape[0])) for R in rotations)], axis=0)
+
+
+EXPONENTIALS_ORTHOGONAL.mutant("I + (1 - s) S, to first order", "expm(S * (1 - s)) -> eye(S.shape[0]) + S * (1 - s)")
+EXPONENTIALS_ORTHOGONAL.mutant("I added to s S^T", "S.T * s -> S.T * s + eye(S.shape[0])")
+
+EQUATION_80 = Claim(OSA, "osa.eq-80", label="Eq. (80), proof of Lemma F.7", name="chain of bounds of the Jacobian",
+    statement=r"""
+        \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2 \le
+        \int_0^1 \|\exp(s[\mathbf{S}]^\top)\|_2 \|\exp((1-s)[\mathbf{S}])\|_2 ds = \int_0^1 1 ds = 1""",
+    assumptions=[SKEW],
+    relation=AtMost(left="||dvec exp(S) / dvec S||_2, the integrand, and 1", ascent=False), sizes={"m": (1, 3)},
+    proof=("osa.eq-79", "osa.f7-lemma-orthogonal"),
+    note="The integrand is compared with 1 from both sides at any $s$; so it is constant, and is its own integral.",
+)  # fmt: skip
+EQUATION_80.inputs(skew_square_and_fraction)
+
+
+def _integrand(S: Any, s: Any) -> Any:
+    """||exp(s S^T)||_2 ||exp((1 - s) S)||_2."""
+    return spectral_norm(expm(S.T * s)) * spectral_norm(expm(S * (1 - s)))
+
+
+@EQUATION_80.formula
+def integrand_and_one(S: Square, s: UnitInterval) -> Any:
+    """The integrand at s, 1, and the integrand again, shape (3, 1): what bounds the norm, the integrand, and 1."""
+    value = _integrand(S, s)
+    return column(value, 1, value)
+
+
+EQUATION_80.oracle(lambda S, s: column(spectral_norm(jacobian(expm, "A", COLUMN)(S)), _integrand(S, s), 1))
+EQUATION_80.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_80.mutant("one factor decays with s", lambda value, s: value * exp(-s))
+
 # -- Lemma F.8: the skew matrix ----------------------------------------------------------------------------------------
 
 EQUATION_82 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-82", label="Eq. (82), proof of Lemma F.8",
     statement=r"""
         \partial\mathbf{S}=\frac\alpha{\sqrt{d_v}}(\partial\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}
         \partial\tilde{\mathbf{W}}\mathbf{X}^\top+\mathbf{X}\tilde{\mathbf{W}}\partial\mathbf{X}^\top)""",
-    assumptions=["X, W^Q and W^K vary"],
+    assumptions=[Definition("X, W^Q and W^K vary along lines", by=slope)],
     name="differential of the scores", relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 
@@ -212,7 +266,7 @@ EQUATION_83 = Claim(LAYER_OF_FEW_TOKENS, "osa.eq-83", label="Eq. (83), proof of 
         \frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}=\frac\alpha{\sqrt{d_v}}\left((
         \mathbf{X}\tilde{\mathbf{W}}^\top\otimes\mathbf{I}_N)+(\mathbf{I}_N\otimes\mathbf{X}\tilde{\mathbf{W}})
         \mathbf{K}\right)""",
-    assumptions=["column-major vec", "K = commutation matrix with vec X^T = K vec X"],
+    assumptions=[COLUMN_MAJOR, Definition("K = commutation matrix with vec X^T = K vec X", by=commutation_matrix)],
     name="Jacobian of the scores", relation=Equal(), all_sizes=True, uses=("osa.kron-vec",), proof=("osa.eq-82",),
     exact=True,
 )  # fmt: skip
@@ -239,7 +293,11 @@ EQUATION_83.mutant("K transposed", "commutation_matrix(*X.shape) -> commutation_
 EQUATION_83.mutant("K dropped", "commutation_matrix(*X.shape) -> eye(X.shape[0] * X.shape[1])")
 
 VECTORISED = Setting(
-    OSA, "Lemma F.8, K", assumptions=["column-major vec"], sizes={"m": (1, 4), "n": (1, 4)}, exact=True
+    OSA,
+    "Lemma F.8, K",
+    assumptions=[Convention("column-major vec", by=vec_c)],
+    sizes={"m": (1, 4), "n": (1, 4)},
+    exact=True,
 )
 
 COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, text", name="commutation matrix",
@@ -247,7 +305,7 @@ COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, te
         transposed matrix to the vectorisation of the original matrix (i.e. }
         \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}). \text{ An important property of the
         communication matrix is orthogonality}""",
-    assumptions=["rectangular B"],
+    assumptions=[Construction("rectangular B", shapes={"B": ("m", "n")})],
     relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
     note=r"""The formula and the sentence name inverse matrices, $\mathbf{K}_{m,n}$ and $\mathbf{K}_{n,m} =
         \mathbf{K}_{m,n}^\top$, equal only for square $\mathbf{B}$ and for vectors. Every use in the paper, Eqs. (83),
@@ -303,7 +361,7 @@ LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="
     statement=r"""\text{There exists some constant } C>0 \text{ such that }
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C\alpha
         """,
-    assumptions=[BOUNDED],
+    assumptions=[LEAST_BOUND],
     relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True, where=small, uses=("osa.thm-c.2",),
     proof=("osa.eq-82", "osa.eq-83", "osa.commutation"),
     expects="gap", presumes=("osa.lemma-f.8-any-sign",), missing=r"$\alpha \ge 0$", correction="osa.lemma-f.8-absolute",
@@ -328,7 +386,7 @@ def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
 LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lemma F.8, for every real alpha",
     statement=r"""\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le
         C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
-    assumptions=[BOUNDED, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores' Jacobian, signed scale", relation=AtMost(left="||dvec S / dvec X||_2", signed=True),
     where=small, expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
@@ -345,7 +403,7 @@ LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lem
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=[BOUNDED, ANY_ALPHA],
+    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores' Jacobian, corrected", relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True,
     where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
 )  # fmt: skip

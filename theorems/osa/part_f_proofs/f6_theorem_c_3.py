@@ -12,13 +12,13 @@ from typing import Any
 from theorems.osa.definitions import skew_matrix, whole_heads
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import (
-    BOUNDED, basis_jacobian, basis_of, exponential_jacobian, jacobian_in_tokens, reduced_growth, reduced_matrix,
+    basis_jacobian, basis_of, exponential_jacobian, jacobian_in_tokens, reduced_growth, reduced_matrix,
     step_bound,
 )  # fmt: skip
-from theorems.osa.settings import LAYER, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_jacobian
+from theorems.osa.settings import COLUMN_MAJOR, LAYER, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, newton_schulz_jacobian
 from theorems.osa.shapes import Alpha, Epsilon, Key, Query, Steps, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, expm, eye, kron, rational, spectral_norm, sqrt
-from verify.vocabulary import AtMost, Claim, Doubt, Equal
+from verify.vocabulary import AtMost, Claim, Definition, Doubt, Equal
 
 # -- Jacobians in X: Eqs. (87) - (97) ----------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ def _few(sizes: Any) -> bool:
     return whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6
 
 
-CHAIN = LAYER.extended("Appendix F.6, Eqs. (87) - (97)", assumptions=["column-major vec", NEWTON_SCHULZ],
+CHAIN = LAYER.extended("Appendix F.6, Eqs. (87) - (97)", assumptions=[COLUMN_MAJOR, *NEWTON_SCHULZ],
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, inputs=newton_schulz_layer)  # fmt: skip
 
 
@@ -85,6 +85,10 @@ def _turned(B: Any) -> Any:
     return concatenate([B[1:], B[:1]], axis=0)
 
 
+SECOND_TERM = Definition(
+    "E_2: the Jacobian in X of the second term of Eq. (86), B in R^{N x 2 d_v}", by=_attention_term
+)
+
 EQUATION_88 = _step_claim("osa.eq-88", "Eqs. (87), (88)", "first term of the attention Jacobian",
     r"\mathbf{E}_1=(\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})^\top\otimes\mathbf{I}_N)\frac{\partial\operatorname{vec}"
     r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
@@ -108,7 +112,7 @@ EQUATION_88.mutant("halved", lambda value: value * rational(1, 2))
 EQUATION_89 = Claim(LAYER, "osa.eq-89", label="Eq. (89)", name="second term of the attention Jacobian",
     statement=r"""\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}""",
-    assumptions=["column-major vec", "second term of (86)", "B in R^{N x 2 d_v}", NEWTON_SCHULZ],
+    assumptions=[COLUMN_MAJOR, SECOND_TERM, *NEWTON_SCHULZ],
     relation=Equal(), sizes={"N": (2, 4), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)},
     where=lambda sizes: _few(sizes) and sizes["N"] == 2 * sizes["d_v"], uses=("osa.kron-vec", "osa.eq-86"),
     expects="refuted", severity="slip", correction="osa.eq-89-corrected",
@@ -203,7 +207,7 @@ EQUATION_87.mutant(
 EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the second attention term",
     statement=r"""\|\mathbf{E}_2\|_2\le\|\mathbf{B}\|_2^2\left\|\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
-    assumptions=["E_2: the Jacobian in X of the second term of Eq. (86)", NEWTON_SCHULZ],
+    assumptions=[SECOND_TERM, *NEWTON_SCHULZ],
     relation=AtMost(left="norm of the second term", ascent=False), all_sizes=True,
     sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
     note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
@@ -329,7 +333,7 @@ ORDERS = Claim(AT_INITIALISATION, "osa.f6-orders", label="F.6, items 1-3 and (a)
     statement=r"\|\mathbf{E}_1\|_2,\|\mathbf{E}_2\|_2,\|\mathbf{E}_3\|_2\le O(\alpha);\quad\text{(a) first term: }\|"
     r"\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(b) second term: }\|\hat{\mathbf{E}}_2\|_2\le O(\alpha),\ \text{(c)"
     r" third term: }\|\hat{\mathbf{E}}_3\|_2\le O(\alpha)",
-    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, NEWTON_SCHULZ, BOUNDED],
+    assumptions=[ORTHONORMAL_QUERIES_AND_KEYS, *NEWTON_SCHULZ, LEAST_BOUND],
     name="terms of the Jacobian, linear in the scale", relation=AtMost(), all_sizes=True,
     hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS],
     where=lambda sizes: small(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.newton-schulz-differential",),

@@ -8,16 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.definitions import whole_heads
-from theorems.osa.part_c_initialisation.c3_theorem_c_3 import NEWTON_SCHULZ
-from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import SKEW, jacobian_in_tokens, slope, within_unit_ball
-from theorems.osa.settings import LAYER, newton_schulz_attention_matrix, newton_schulz_jacobian
+from theorems.osa.definitions import whole_heads, within_unit_ball
+from theorems.osa.part_c_initialisation.c1_jacobian_and_values import orthonormal_values_and_outputs
+from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED, NEWTON_SCHULZ, norm_of_first_term
+from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import SKEW
+from theorems.osa.part_f_proofs.f6_lemmas_f_6_to_f_8 import jacobian_in_tokens, slope
+from theorems.osa.settings import (
+    LAYER, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, newton_schulz_attention_matrix, newton_schulz_jacobian, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Decay, Epsilon, Factor, Key, OtherRectangle, Output, Query, Rectangle, SkewMatrix, Square,
     Steps, Tokens, Value,
 )  # fmt: skip
-from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm
-from verify.vocabulary import AtMost, Claim, Equal
+from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm, total
+from verify.vocabulary import AtMost, Claim, Definition, Equal
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
@@ -26,7 +30,7 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
         \|\mathbf{J}_1\|_2\le\|\mathbf{X}\|_2\|\mathbf{W}^V\mathbf{W}^O\|_2\|\mathbf{I}_N\|_2\left\|\frac{\partial
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
         \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
-    assumptions=[NEWTON_SCHULZ],
+    assumptions=NEWTON_SCHULZ,
     name="norm of the first term by submultiplicativity", relation=AtMost(ascent=False), all_sizes=True,
     sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
@@ -78,6 +82,46 @@ EQUATION_84.mutant("||X||_2 dropped", "tokens * heads * attention -> heads * att
 EQUATION_84.mutant("||W_V W_O||_2 dropped", "tokens * heads * attention -> tokens * attention")
 EQUATION_84.mutant("half of ||D_1||_2 ||D_2||_2", "product -> product * rational(1, 2)")
 
+UNIT_NORMS = Claim(OSA, "osa.f6-unit-norms", label="Proof of Theorem C.3, text after Eq. (85)",
+    statement=r"""\text{we have initialised } \mathbf{W}^V \mathbf{W}^O \text{ so that its spectral norm is 1 and }
+        \|\mathbf{I}_n\|_2 = 1 \text{ for all } n""",
+    assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
+    name="unit norms in the bound of the first term", relation=Equal(), sizes={"d": (1, 4), "d_v": (1, 3)},
+    where=lambda sizes: sizes["d_v"] <= sizes["d"], uses=("osa.c1-kappa",),
+)  # fmt: skip
+UNIT_NORMS.inputs(orthonormal_values_and_outputs)
+
+
+@UNIT_NORMS.formula
+def norms_of_values_and_identity(W_V: Value, W_O: Output) -> Any:
+    """||W_V W_O||_2 and ||I_d||_2, shape (2, 1)."""
+    return column(spectral_norm(W_V @ W_O), spectral_norm(eye(W_V.shape[0]).adapt(W_V)))
+
+
+UNIT_NORMS.oracle(lambda W_V: column(1 + 0 * total(W_V), 1))
+UNIT_NORMS.mutant("W^V W^O doubled", "W_V @ W_O -> W_V @ W_O * 2")
+UNIT_NORMS.mutant("squared Frobenius norms", lambda W_V, W_O: column(total((W_V @ W_O) * (W_V @ W_O)), W_V.shape[0]))
+
+EQUATION_85 = Claim(INITIALISED, "osa.eq-85", label="Eq. (85)", name="norm of the first term by that of the attention",
+    statement=r"""\|\mathbf{J}_1\|_2\le\cdots\le C_0\left\|\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial
+        \operatorname{vec}\mathbf{X}}\right\|_2""",
+    assumptions=NEWTON_SCHULZ,
+    relation=AtMost(ascent=False), where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 6,
+    uses=("osa.eq-84", "osa.f6-unit-norms"),
+    note=r"With $C_0 = R$ for $\|X\|_2 \le R$; checked with $R = \|X\|_2$, the least.",
+)  # fmt: skip
+
+
+@EQUATION_85.formula
+def bound_by_attention_jacobian(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
+    """||X||_2 ||dvec A / dvec X||_2, a scalar (Eq. (85))."""
+    return spectral_norm(X) * spectral_norm(newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K))
+
+
+EQUATION_85.oracle(norm_of_first_term)
+EQUATION_85.mutant("||X||_2 dropped", lambda value, X: value / spectral_norm(X))
+EQUATION_85.mutant("a quarter", lambda value: value * rational(1, 4))
+
 # -- differentials of A and [S]: Eqs. (86), (93) -----------------------------------------------------------------------
 
 EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of the attention matrix",
@@ -85,7 +129,7 @@ EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of th
         \partial\mathbf{A}(\mathbf{X})=\partial\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}\,\partial(
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
         \mathbf{B}^\top""",
-    assumptions=["A = I_N + B (exp[S] - I) B^T", SKEW],
+    assumptions=[Definition("A = I_N + B (exp[S] - I) B^T", by=expm), SKEW],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every $B$ and every skew $[S]$, both varying in any direction.",
 )  # fmt: skip
@@ -127,7 +171,7 @@ EQUATION_93 = Claim(OSA, "osa.eq-93", label="Eq. (93)", name="differential of th
     statement=r"""
         \partial[\mathbf{S}]=\partial\mathbf{B}^\top\mathbf{S}\mathbf{B}+\mathbf{B}^\top\partial\mathbf{S}\,\mathbf{B}+
         \mathbf{B}^\top\mathbf{S}\,\partial\mathbf{B}""",
-    assumptions=["[S] = B^T S B"],
+    assumptions=[Definition("[S] = B^T S B, along lines of B and S", by=slope)],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every $B$ and every square $S$, both varying in any direction.",
 )  # fmt: skip

@@ -14,7 +14,14 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     largest_deviation_from_one, layer_jacobian, linear_bound, second_jacobian_term, small,
 )  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
-from theorems.osa.settings import ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, POSITIVE_ALPHA, gram_defect, two_heads
+from theorems.osa.settings import (
+    LEAST_BOUND,
+    ORTHONORMAL_OUTPUTS,
+    ORTHONORMAL_VALUES,
+    POSITIVE_ALPHA,
+    gram_defect,
+    two_heads,
+)
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Rectangle, Share, Steps,
     TokenFrame, Tokens, UnitInterval, Value,
@@ -24,7 +31,7 @@ from verify.matrix import (
     smallest_singular_value, spectral_norm, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Equal, Real, Shape
 
 Columns = Annotated[Any, Shape("n", "r")]
 Square = Annotated[Any, Shape("n", "n")]
@@ -32,10 +39,13 @@ Weights = Annotated[Any, Shape("r", "1")]
 
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
+WITH_FROZEN_ATTENTION = Definition(
+    "J_2 as in Theorem C.1: the Jacobian in X of A X W^V W^O with A held fixed", by=jacobian
+)
 J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text", name="second Jacobian term and its singular values",
     statement=r"""\text{the singular values of } \mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)\otimes\mathbf{A}(\mathbf{X})
         \text{ are the product of singular values of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}""",
-    assumptions=["J_2 as in Theorem C.1", ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
+    assumptions=[WITH_FROZEN_ATTENTION, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     relation=Equal(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=two_heads, expects="refuted",
     severity="slip", correction="osa.f7-j2-form-corrected", exact=True,
     note=r"A transpose is missing, $(W^VW^O)^\top$ in Eq. (13); the singular values are the same with and without it.",
@@ -64,7 +74,7 @@ J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with 
         values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
         \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
         \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd""",
-    assumptions=["J_2 as in Theorem C.1"],
+    assumptions=[WITH_FROZEN_ATTENTION],
     name="second Jacobian term and its singular values, corrected", relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
     where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 6 and sizes["N"] + sizes["d"] > 3,
@@ -154,7 +164,8 @@ EQUATION_98.mutant("delta^2", lambda delta: delta * delta)
 EQUATION_99 = Claim(AT_INITIALISATION, "osa.eq-99", label="Eq. (99), F.7",
     statement=r"|\sigma_i(\mathbf{J})-\sigma_i(\mathbf{J}_2)|\le\|\mathbf{J}_1\|_2\le C\alpha",
     assumptions=[
-        "singular values ordered", *ORTHONORMAL_WEIGHTS, NEWTON_SCHULZ, "||X||_2 bounded", POSITIVE_ALPHA,
+        Convention("singular values in decreasing order", by=singular_values), *ORTHONORMAL_WEIGHTS, *NEWTON_SCHULZ,
+        LEAST_BOUND, POSITIVE_ALPHA,
     ],
     name="singular values of the Jacobian by Weyl's inequality", relation=AtMost(ascent=False), all_sizes=True,
     hypotheses=ORTHONORMAL_WEIGHTS,

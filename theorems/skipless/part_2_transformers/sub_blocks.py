@@ -10,7 +10,7 @@ from theorems.skipless.definitions import (
     multi_head_attention, parameters, self_attention, states,
 )  # fmt: skip
 from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, softmax, unvec_r, vec_c, vec_r
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",
     statement=r"""\mathbf{X}_\ell=\hat{\mathbf{X}}_{\ell-1}+\mathrm{SA}(\hat{\mathbf{X}}_{\ell-1}) \text{ and }
@@ -18,7 +18,8 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
         \mathbf{x}^{(\ell)}=f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})+\hat{\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd},\quad
         \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}
         """,
-    assumptions=["X-hat_0 = X_0 is the token embedding", "no normalisation layer", "column-major vec"],
+    assumptions=[Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states),
+        Convention("column-major vec", by=vec_c)],
     name="residual blocks in matrix and vector form", relation=Equal(),
     sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
     note="""The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
@@ -69,10 +70,14 @@ EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
         \mathbf{W}_i^Q,\mathbf{W}_i^K,\mathbf{W}_i^V\in\mathbb{R}^{d\times d_h},\ d_h=\frac dh,\quad
         \mathbf{A}_i=\eta(\mathbf{Q}_i\mathbf{K}_i^\top),\quad
         \mathrm{SA}(\mathbf{X})=\mathrm{Concat}(\mathbf{A}_1\mathbf{V}_1,\dots,\mathbf{A}_h\mathbf{V}_h)\mathbf{W}^O""",
-    assumptions=["h divides d", "eta is the row-wise softmax", "no scale factor 1/sqrt(d_h)"],
+    assumptions=[
+        Assumption("d_h = d / h", sizes=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"]),
+        Definition("eta is the row-wise softmax", by=softmax),
+        Definition("A_i = eta(Q_i K_i^T) without a scale factor 1/sqrt(d_h)", by=multi_head_attention),
+    ],
     name="self-attention with one and several heads", relation=Equal(), at_sizes=True,
     sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
-    where=lambda sizes: sizes["d"] == sizes["h"] * sizes["d_h"], exact=True,
+    exact=True,
     note=r"""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head $i$ filled up by zeros to $d
         \times d$ and $W^O$ cut to its rows of head $i$. For $h = 1$ nothing is filled up, and Eq. (4) is Eq. (3).""",
 )  # fmt: skip

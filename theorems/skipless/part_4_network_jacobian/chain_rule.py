@@ -17,10 +17,10 @@ from theorems.skipless.definitions import (
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import (
     NETWORK, block_of_jacobian, branch_parameter_jacobian, large_logits,
 )  # fmt: skip
-from theorems.skipless.quantities import input_jacobian
+from theorems.skipless.quantities import COLUMN_MAJOR, input_jacobian
 from verify.matrix import COLUMN, concatenate, eye
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape
 
 Hidden = Annotated[Any, Shape("d", "d_f")]
 HiddenOut = Annotated[Any, Shape("d_f", "d")]
@@ -32,7 +32,8 @@ EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)", name="input Jacobians o
         nd},\quad\hat{\mathbf{K}}_\ell=\frac{\partial
         f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})}{\partial\mathbf{x}^{(\ell)}}\in\mathbb{R}^{nd\times
         nd}""",
-    assumptions=["f_SA and f_MLP are the branches without their skips", "column-major vec"],
+    assumptions=[Definition("f_SA and f_MLP are the branches without their skips", by=(self_attention, feed_forward)),
+        COLUMN_MAJOR],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
     note=r"Checked as: the sub-blocks with their skips have the Jacobians $K + I$ and $\hat{K} + I$ of order $nd$.",
 )  # fmt: skip
@@ -74,10 +75,9 @@ def small_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.
     arrays["U"] /= 2.0
 
 
-#: L = 3 shows the order of the factors; its last block is that of L = 1, the last two are those of L = 2.
-DEEP = Setting(SKIPLESS, "Section 4.3", sizes={"L": (3, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}, exact=True,
+#: L = 3 shows the order of the factors.
+DEEP = Setting(SKIPLESS, "Section 4.3", sizes={"L": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 2)}, exact=True,
     special_domains={"large query weights": large_logits, "small weights": small_weights})  # fmt: skip
-PRODUCT = "the product runs from i = L, leftmost, down to i = l + 1, rightmost, and is I for l = L"
 
 
 def _chain(
@@ -100,6 +100,12 @@ def _chain(
             J = sa @ mlp @ J if swapped else mlp @ sa @ J
         found.append(J)
     return concatenate(found, axis=1)
+
+
+#: How the products are written.
+PRODUCT = Convention(
+    "the product runs from i = L, leftmost, down to i = l + 1, rightmost, and is I for l = L", by=_chain
+)
 
 
 def attention_columns(X: Any, W: Any, U: Any, skip: int) -> Any:
@@ -135,7 +141,7 @@ EQ_9 = Claim(DEEP, "skipless.eq-9", label="Eq. (9)", name="parameter Jacobian wi
     statement=r"""\frac{\partial f(\mathbf{x};\theta)}{\partial\theta^{(\ell)}}=\prod_{i=L}^{\ell+1}(\hat{\mathbf{K}}_i
         \mathbf{K}_i)\,\hat{\mathbf{K}}_\ell\,\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(
         \ell)})}{\partial\theta^{(\ell)}}\in\mathbb{R}^{nd\times p_\ell}""",
-    assumptions=["as Eq. (8), with both skips removed from the network", *NETWORK.assumptions[1:], PRODUCT],
+    assumptions=[Definition("the network of Eq. (8) with both skips removed", by=states), *NETWORK.assumptions[1:], PRODUCT],
     relation=Equal(), uses=("skipless.eq-7",),
     note=r"""The $K_i$ of Eqs. (8) and (9) are taken at the activations of two different networks, and agree at $\ell =
         1$ only.""")  # fmt: skip

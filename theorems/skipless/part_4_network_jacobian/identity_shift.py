@@ -19,7 +19,7 @@ from theorems.skipless.sampling import (
 )  # fmt: skip
 from verify.matrix import eye, rational, spectral_norm, symmetric_eigenvalues
 from verify.oracles import LawTest
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, FollowsLaw, Setting, Shape, checked
 
 if TYPE_CHECKING:
     import torch
@@ -45,8 +45,8 @@ IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
         matrix }\mathbf{I}_{nd}\text{ in Eq. (8) shifts the spectrum of }\mathbf{K}_\ell\text{ from zero, regularizing
         the smallest singular values}""",
     assumptions=[
-        "K = dvec SA(X)/dvec X of Eq. (7); nothing is assumed about it",
-        "'helps': kappa(K + I) <= kappa(K)",
+        Definition("K = dvec SA(X)/dvec X of Eq. (7)", by=input_jacobian),
+        Definition("'helps': kappa(K + I) <= kappa(K)", by=flatness_with_skip),
         INVERSE,
     ],
     relation=AtMost(left="1 / kappa(K)"), expects="refuted", severity="error",
@@ -164,7 +164,7 @@ def small_values(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.G
 POSITIVE = Claim(SKIPLESS, "skipless.sec4.3-identity-positive",
     label="Conditioning of K + I for positive semidefinite K", name="identity added to a semidefinite Jacobian",
     statement=r"\mathbf{K}=\mathbf{K}^\top\succeq0\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})",
-    assumptions=[INVERSE, "K = G G^T for some G"],
+    assumptions=[INVERSE, Construction("K = G G^T, as is every symmetric positive semidefinite matrix", shapes={"G": ("k", "k")})],
     relation=AtMost(left="1 / kappa(G G^T)"), sizes={"k": (1, 4)}, of_project=True,
     note=r"""$(s_{\max} + 1)/(s_{\min} + 1) \le s_{\max}/s_{\min}$. The Jacobian of attention is hardly ever symmetric;
         for general $K$ with $K + K^\top \succeq 0$ it may fail, as for $\operatorname{diag}(1, R)$ with $R$ the
@@ -210,7 +210,8 @@ SA_WORSE = Claim(SKIPLESS, "skipless.sec4.3-sa-worse-than-mlp", label="Sections 
     statement=r"""\text{compared to the conditioning of the MLP }\hat{\mathbf{K}}_\ell\text{, the conditioning of the SA
         }\mathbf{K}_\ell\text{ is much worse (explored in Section 5.1 under default truncated normal initialization with
         Proposition 1)}""",
-    assumptions=["truncated normal weights, tokens N(0, I)", "GELU, hidden width 4d: ViT's; the paper states neither"],
+    assumptions=[Definition("truncated normal weights, tokens N(0, I)", by=(truncated_normal, normal)),
+        Definition("GELU, hidden width 4d: ViT's; the paper states neither", by=_both_conditions)],
     name="conditioning of attention against the MLP", relation=FollowsLaw(samples=DRAWS, instances=1),
     expects="empirical",
     observed=r"""$n = 4$ tokens of dimension $d = 12$, weights of standard deviation 0.02 cut at two of them, 100 draws:

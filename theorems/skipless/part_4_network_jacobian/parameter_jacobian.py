@@ -11,21 +11,25 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
-    BRANCHES, AttentionWeights, Batch, FeedForwardWeights, Tokens, column, network, parameters,
+    BRANCHES, AttentionWeights, Batch, FeedForwardWeights, Tokens, attention_branch, column, feed_forward_branch, network,
+    parameters,
 )  # fmt: skip
 from theorems.matrices import over_units
+from theorems.skipless.quantities import COLUMN_MAJOR
 from verify.matrix import COLUMN, basis_vector, concatenate, kron, vec_c
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, HasStructure, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Equal, HasStructure, Setting, Shape
 
 #: W_Q, W_K, W_V, W_O of one block.
 BlockWeights = Annotated[Any, Shape("4", "d", "d")]
 
 NETWORK = Setting(SKIPLESS, "Section 4.1",
     assumptions=[
-        "X_hat_l of Eqs. (1)-(2), single-head attention without biases, theta^(l) = (W_Q, W_K, W_V, W_O)",
-        "MLP(X) = activation(X W_1) W_2 with weights theta-hat^(l) = (W_1, W_2) and a smooth activation",
-        "column-major vec, numerator layout",
+        Definition("X_hat_l of Eqs. (1)-(2), single-head attention without biases, theta^(l) = (W_Q, W_K, W_V, W_O)",
+        by=attention_branch),
+        Definition("MLP(X) = activation(X W_1) W_2 with weights theta-hat^(l) = (W_1, W_2) and a smooth activation",
+        by=feed_forward_branch),
+        COLUMN_MAJOR,
     ],
     sizes={"L": (1, 2), "m": (1, 3), "n": (1, 2), "d": (1, 2), "d_f": (1, 3)})  # fmt: skip
 
@@ -35,9 +39,7 @@ def large_logits(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.G
     arrays["W"][:, :, 0] *= 8.0
 
 
-#: One token, where softmax is constant, only with a single block and sample.
-WHOLE_BATCH = NETWORK.extended("Section 4.2", exact=True, special_domains={"large query weights": large_logits},
-    where=lambda sizes: sizes["n"] > 1 or sizes["L"] == sizes["m"] == 1)  # fmt: skip
+WHOLE_BATCH = NETWORK.extended("Section 4.2", exact=True, special_domains={"large query weights": large_logits})  # fmt: skip
 
 
 def branch_parameter_jacobian(X: Any, theta: Any, which: int = 0) -> Any:
@@ -103,7 +105,7 @@ BLOCK_COLUMNS = Claim(WHOLE_BATCH, "skipless.sec4.2-block-columns", label="Secti
         \mathbf{J}_\ell=\frac{\partial F}{\partial\theta^{(\ell)}}\in\mathbb{R}^{mnd\times p_\ell},\
         \hat{\mathbf{J}}_\ell=\frac{\partial F}{\partial\hat\theta^{(\ell)}}\in\mathbb{R}^{mnd\times\hat p_\ell},\quad
         \sum_{\ell=1}^L(p_\ell+\hat p_\ell)=\dim(\theta)=p""",
-    assumptions=["theta is ordered block by block"],
+    assumptions=[Convention("theta is ordered block by block", by=parameters)],
     name="network Jacobian in block columns", relation=Equal())  # fmt: skip
 
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, parameters
+from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, attention_branch, parameters
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import NETWORK, block_of_jacobian, stacked_blocks
 from theorems.skipless.quantities import INVERSE, flatness, least, stretches
 from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
-from verify.vocabulary import AtMost, Claim, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting, Shape, checked
 
 First = Annotated[Any, Shape("n", "d_1")]
 Second = Annotated[Any, Shape("n", "d_2")]
@@ -34,29 +34,27 @@ def narrow_mlp(sizes: Any) -> bool:
     return not wide_mlp(sizes) and samples * sizes["d"] <= 8 and (sizes["L"] == 1 or samples == 2)
 
 
+def as_wide_as_high(sizes: Any) -> bool:
+    """Whether each of three blocks has at least as many columns as rows."""
+    return min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"]
+
+
 def few_entries(sizes: Any) -> bool:
     """Whether the blocks stay small."""
     return sizes["L"] * sizes["m"] * sizes["n"] * sizes["d"] <= 4 and sizes["L"] * sizes["d"] <= 3
 
 
-def mostly_several_tokens(sizes: Any) -> bool:
-    """Small blocks; one token, where softmax is constant and blocks are rows, only with everything else of size 1 too."""
-    return few_entries(sizes) and (sizes["n"] > 1 or sizes["L"] == sizes["m"] == sizes["d"] == 1)
-
-
 def all_of_full_rank(sizes: Any) -> bool:
-    """Whether d_f >= d and mn <= 2d, where the blocks may be of full rank; small ones."""
-    return wide_mlp(sizes) and sizes["m"] * sizes["n"] <= 2 * sizes["d"] and sizes["m"] * sizes["n"] * sizes["d"] <= 6
+    """Whether d_f >= d and mn <= 2d, where the blocks may be of full rank."""
+    return wide_mlp(sizes) and sizes["m"] * sizes["n"] <= 2 * sizes["d"]
 
 
 # -- Eq. (6) -----------------------------------------------------------------------------------------------------------
 
-#: At one token softmax is constant.
-SEVERAL_TOKENS = {"L": (1, 2), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)}
-CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE], sizes=SEVERAL_TOKENS)
+SMALL_NETWORKS = {"L": (1, 2), "m": (1, 2), "n": (1, 4), "d": (1, 2), "d_f": (1, 3)}
+CONDITIONING = NETWORK.extended("Section 4.2", assumptions=[INVERSE], sizes=SMALL_NETWORKS)
 MATRICES = Setting(SKIPLESS, "Eq. (6)", assumptions=[INVERSE])
-THREE_WIDE = MATRICES.extended(sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)},
-    where=lambda sizes: min(sizes["d_1"], sizes["d_2"], sizes["d_3"]) >= sizes["n"])  # fmt: skip
+THREE_WIDE = MATRICES.extended(sizes={"n": (1, 3), "d_1": (1, 4), "d_2": (1, 4), "d_3": (1, 4)})  # fmt: skip
 
 
 @checked
@@ -138,12 +136,12 @@ EQ_6_BLOCKS.mutant("B doubled", lambda A, B: flatness(concatenate([A, B * 2], ax
 EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks with at least as many columns as rows",
     statement=r"\mathbf{M}=[\mathbf{M}_1\ \dots\ \mathbf{M}_N],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n\times d_i}"
     r"\ \text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
-    assumptions=["d_i >= n for each block; three blocks are tried"],
+    assumptions=[Assumption("d_i >= n for each block", sizes=as_wide_as_high)],
     name="conditioning of wide blocks", relation=AtMost(left="the least 1 / kappa of A, B, C"), of_project=True,
     corrects="skipless.sec4.2-justification",
     note=r"""$MM^\top$ is the sum of the $M_iM_i^\top$, so $s_{\min}(M)^2 \ge \sum s_{\min}(M_i)^2$ and $s_{\max}(M)^2
         \le \sum s_{\max}(M_i)^2$; a quotient of sums is at most the largest quotient. No coherence, no balance, any
-        number of blocks; attained by equal blocks.""")  # fmt: skip
+        number of blocks; attained by equal blocks. Three blocks are tried.""")  # fmt: skip
 
 
 @EQ_6_WIDE.formula
@@ -160,12 +158,15 @@ EQ_6_NETWORK = Claim(CONDITIONING, "skipless.eq-6-network", label="Eq. (6) where
     statement=r"""
         mn\le2d\le2d_f\ \Rightarrow\ \kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_
         \ell)\};\quad mn>2d\ \Rightarrow\ \kappa(\mathbf{J}_\ell)=\infty""",
-    assumptions=["m samples of n tokens of dimension d, one head, d_f hidden neurons", "tried for the first part"],
+    assumptions=[Definition("m samples of n tokens of dimension d, one head, d_f hidden neurons", by=stacked_blocks),
+        Assumption("mn <= 2d <= 2 d_f", sizes=all_of_full_rank)],
     name="network conditioning, blocks of full rank", relation=AtMost(),
-    sizes={"L": (1, 1), "m": (1, 2), "n": (2, 4), "d": (1, 2), "d_f": (1, 3)}, where=all_of_full_rank, of_project=True,
+    sizes={"L": (1, 1), "m": (1, 2), "n": (1, 4), "d": (1, 2), "d_f": (1, 3)},
+    where=lambda sizes: sizes["m"] * sizes["n"] * sizes["d"] <= 6, of_project=True,
     corrects="skipless.eq-6", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     note=r"""For $mn \le 2d$ every block has at least as many columns as rows, $mnd \le 2d^2 \le 2d\,d_f, 4d^2$. For $mn
-        > 2d$ the rank of $J_\ell$, at most $2d^2$, is below $\min(mnd, 4d^2)$.""")  # fmt: skip
+        > 2d$ the rank of $J_\ell$, at most $2d^2$, is below $\min(mnd, 4d^2)$ (skipless.eq-5-null-directions); the first part is
+        compared here.""")  # fmt: skip
 EQ_6_NETWORK.formula(flatness_of_network_jacobian)
 EQ_6_NETWORK.oracle(flatness_of_worst_block)
 EQ_6_NETWORK.mutant("condition number of J J^T", lambda value: value * value)
@@ -173,7 +174,8 @@ EQ_6_NETWORK.mutant("half of 1/kappa", lambda value: value / 2)
 
 EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)", name="network conditioning by the worst block",
     statement=r"\kappa(\mathbf{J})\le\max_\ell\{\kappa(\mathbf{J}_\ell),\kappa(\hat{\mathbf{J}}_\ell)\}",
-    relation=AtMost(), where=lambda sizes: wide_mlp(sizes) and few_entries(sizes), expects="gap",
+    assumptions=[Assumption("d_f >= d, which is not printed", sizes=wide_mlp)],
+    relation=AtMost(), where=few_entries, expects="gap",
     presumes=("skipless.eq-6-universal", "skipless.eq-6-blocks"), missing=r"$d_f \ge d$, for attention with one head",
     correction="skipless.eq-6-network", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     consequence=r"""It justifies nothing at training size: for $mn > 2d$ its right-hand side is infinite, whatever the
@@ -197,13 +199,6 @@ EQ_6.mutant("half of 1/kappa", lambda value: value / 2)
 def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Blocks of comparable size: the hidden layer at its linear part, weights of order one."""
     arrays["U"] *= rng.choice([0.25, 1.0, 2.0], (len(arrays["U"]), 1, 1, 1, 1))
-
-
-BOTH = "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value"
-
-PAIRS = NETWORK.extended("Section 4.2, text below Eq. (6)", assumptions=[BOTH],
-    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)}, where=mostly_several_tokens,
-    special_domains={"balanced blocks": balanced})  # fmt: skip
 
 
 def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
@@ -234,24 +229,34 @@ def largest_norms(X: Any, W: Any, U: Any) -> Any:
     return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
+BOTH = Definition(
+    "s_min of both readings: the minimum of |Mx| over unit vectors x, as in Eq. (36), and the last singular value",
+    by=squared_smallest,
+)
+
+PAIRS = NETWORK.extended("Section 4.2, text below Eq. (6)", assumptions=[BOTH],
+    sizes={"m": (1, 2), "n": (1, 4), "d_f": (1, 2)}, where=few_entries,
+    special_domains={"balanced blocks": balanced})  # fmt: skip
+
+
 ONE = [[1, 0], [0, 1]]
 
 JUSTIFICATION = Claim(PAIRS, "skipless.sec4.2-justification", label="Section 4.2, text below Eq. (6)",
     statement=r"""\text{This assumption does not hold universally, but we provide justification for it under mild
         block-incoherence conditions with balanced blocks (see Section A.4.4)}""",
     assumptions=[
-        "the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks",
-        "a mild condition is one that the blocks of some network meet; the condition is rho < s_min^2, without which the"
-        " right-hand sides of Eq. (37) are not real numbers",
-        "one network refutes nothing: the verdict rests on skipless.sec4.2-coherence, which is about every network; the"
-        " examples are instances of it",
+        Definition("the blocks are J_1, J-hat_1, ..., J_L, J-hat_L, of which Eq. (6) speaks", by=stacked_blocks),
+        Definition(
+            "a mild condition is one that the blocks of some network meet; the condition is rho < s_min^2, without which the"
+            " right-hand sides of Eq. (37) are not real numbers", by=coherences),
     ],
     name="justification by block incoherence", relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="skipless.eq-6-wide", uses=("skipless.sec4.2-coherence", "skipless.a4.4-relative"),
     consequence="""Eq. (37) cannot be applied to the Jacobian of any transformer; where Eq. (6) holds, it is because
         every block has at least as many columns as rows (skipless.eq-6-wide).""",
     note=r"""The condition is not mild but never met: $\rho \ge s_{\min}^2$ for every pair of blocks with an attention
-        block in it, in every network (skipless.sec4.2-coherence); the search finds no network that meets it. What is
+        block in it, in every network (skipless.sec4.2-coherence), on which the verdict rests: one network would refute
+        nothing, and the examples are instances of it; the search finds no network that meets it. What is
         printed, $\rho \to 0$, is met by small blocks, for which nothing follows. Eq. (6) is justified by the shapes of
         the blocks instead (skipless.eq-6-wide, skipless.eq-6). In the paper's favour: as an implication about matrices
         A.4.4 stands; and if null directions were left out and $\kappa$ taken over nonzero singular values, which is not
@@ -283,7 +288,7 @@ COHERENCE.oracle(squared_smallest)
 COHERENCE.mutant("quarter of rho", lambda value: value / 4)
 COHERENCE.mutant("smallest singular value of J_l^T B", "spectral_norm(A.T @ B) -> singular_values(A.T @ B)[-1]")
 
-STACKED = {"L": (1, 1), "m": (1, 2), "n": (2, 3), "d": (1, 2), "d_f": (1, 1)}
+STACKED = {"L": (1, 1), "m": (1, 2), "n": (1, 3), "d": (1, 2), "d_f": (1, 1)}
 
 
 def small_stacks(sizes: Any) -> bool:
@@ -332,7 +337,7 @@ REVERSE = Claim(CONDITIONING, "skipless.sec4.3-row-stacking-reverse", label="Con
     statement=r"""
         \kappa(\mathbf{J}_\ell)\ge\max_{i\le m}\kappa\Big(\frac{\partial f(\mathbf{x}_i;\theta)}{\partial\theta^{(\ell)
         }}\Big)\text{ for every batch }\mathbf{x}_1,\dots,\mathbf{x}_m""",
-    assumptions=["one head, theta^(l) the four weights of self-attention, p_l = 4 d^2"],
+    assumptions=[Definition("one head, theta^(l) the four weights of self-attention, p_l = 4 d^2", by=attention_branch)],
     name="conditioning of stacked samples, reversed", relation=AtMost(), sizes=STACKED, where=small_stacks,
     of_project=True, corrects="skipless.sec4.3-row-stacking", uses=("skipless.eq-5-null-directions",),
     note=r"""For $mnd \le 4d^2$ the rows of a sample are rows of a matrix with no more rows than columns: its last
@@ -355,11 +360,11 @@ TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
     label="Stacking of matrices with at least as many rows as columns", name="conditioning of stacked tall matrices",
     statement=r"\mathbf{M}=[\mathbf{M}_1;\dots;\mathbf{M}_m],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n_i\times p}\ "
     r"\text{with}\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
-    assumptions=["n_i >= p for each sample; three are tried"],
+    assumptions=[Assumption("n_i >= p for each sample", sizes=as_wide_as_high)],
     relation=AtMost(left="the least 1 / kappa of A^T, B^T, C^T"), of_project=True, uses=("skipless.eq-6-wide",),
     note=r"""Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with
         $nd \ge 4d^2$ have an infinite $\kappa$ by their null directions, so that it says nothing about them; see
-        skipless.sec4.3-row-stacking-reverse.""")  # fmt: skip
+        skipless.sec4.3-row-stacking-reverse. Three are tried.""")  # fmt: skip
 
 
 @TALL.formula

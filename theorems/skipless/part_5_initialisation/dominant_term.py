@@ -11,17 +11,24 @@ import numpy as np
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
-from theorems.skipless.quantities import INVERSE, attention_slope, flatness, input_jacobian, jacobian_by_products
+from theorems.skipless.quantities import (
+    COLUMN_MAJOR,
+    INVERSE,
+    attention_slope,
+    flatness,
+    input_jacobian,
+    jacobian_by_products,
+)
 from verify.matrix import (
     column, condition_number, eye, kron, rational, singular_values, smallest_singular_value, spectral_norm,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Setting, Shape
 
 AnyB = Annotated[Any, Shape("k", "k")]
 
 # -- Proposition 2, the split ------------------------------------------------------------------------------------------
 
-THE_SPLIT = Setting(SKIPLESS, "Proposition 2", assumptions=["column-major vec, numerator layout"],
+THE_SPLIT = Setting(SKIPLESS, "Proposition 2", assumptions=[COLUMN_MAJOR],
     sizes={"n": (1, 3), "d": (1, 3)}, exact=True)  # fmt: skip
 
 SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definition of B_l and E_l",
@@ -81,7 +88,23 @@ SPLIT_CORRECTED.mutant("factors in the other order", "W_O.T -> W_V.T; W_V.T -> W
 
 # -- the intuition -----------------------------------------------------------------------------------------------------
 
-PARTS = "B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O"
+
+def dominant_term(X: Any, W: Any, P: Any) -> Any:
+    """B = P^T (x) A, shape (n d, n d)."""
+    return kron(P.T, attention_matrix(X, W, 0 * W + eye(W.shape[0])))
+
+
+def remainder(X: Any, W: Any, P: Any) -> Any:
+    """E = K - B, shape (n d, n d)."""
+    return jacobian_by_products(X, W, P) - dominant_term(X, W, P)
+
+
+def tenth(x: Any) -> Any:
+    """A tenth of a scalar."""
+    return x * rational(1, 10)
+
+
+PARTS = Definition("B = (W_V W_O)^T (x) A, E = K - B; W = W_Q W_K^T, P = W_V W_O", by=dominant_term)
 SMALLER = Assumption(
     "|E| < s_min(B)",
     positive=lambda X, W, P: smallest_singular_value(dominant_term(X, W, P)) - spectral_norm(remainder(X, W, P)),
@@ -94,7 +117,7 @@ INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Prop
     statement=r"""\text{The intuition behind this proposition is that if the largest singular value of perturbation term
         }\mathbf{E}_\ell\text{ is smaller than the smallest singular value of the dominant term }\mathbf{B}_\ell\text{,
         then }\kappa(\mathbf{K}_\ell)\approx\kappa(\mathbf{B}_\ell)""",
-    assumptions=["approximately: within a factor of 10", INVERSE],
+    assumptions=[Definition("approximately: within a factor of 10", by=tenth), INVERSE],
     name="conditioning under a smaller perturbation", relation=AtMost(left="1 / (10 kappa(B))"), expects="refuted",
     severity="error", correction="skipless.prop-2-intuition-corrected",
     consequence=r"""A perturbation below $s_{\min}(B)$ only keeps $K$ invertible; to keep $\kappa(K)$ near $\kappa(B)$
@@ -107,23 +130,13 @@ INTUITION = Claim(PERTURBED, "skipless.prop-2-intuition", label="Text after Prop
         The search does not come across such tokens by itself; a domain of its own starts near them.""")  # fmt: skip
 
 
-def dominant_term(X: Any, W: Any, P: Any) -> Any:
-    """B = P^T (x) A, shape (n d, n d)."""
-    return kron(P.T, attention_matrix(X, W, 0 * W + eye(W.shape[0])))
-
-
-def remainder(X: Any, W: Any, P: Any) -> Any:
-    """E = K - B, shape (n d, n d)."""
-    return jacobian_by_products(X, W, P) - dominant_term(X, W, P)
-
-
 @INTUITION.formula
 def flatness_of_sum(X: Tokens, W: QueryWeights, P: Weights) -> Any:
     """1 / kappa(K), a scalar."""
     return flatness(jacobian_by_products(X, W, P))
 
 
-INTUITION.oracle(lambda X, W, P: flatness(dominant_term(X, W, P)) * rational(1, 10))
+INTUITION.oracle(lambda X, W, P: tenth(flatness(dominant_term(X, W, P))))
 
 #: X and W in units of 1/32, and P: r = |E| / s_min(B) is 0.985 and 0.958.
 FOUR_TOKENS = ([[-60, -104], [-127, 49], [37, 37], [56, -48]], [[-9, -34], [-39, -23]], [[288, 0], [0, 288]])

@@ -20,7 +20,7 @@ from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import conditions, normal
 from verify.matrix import frobenius_norm, inverse, singular_values, spectral_norm, sqrt, total
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Reading, Setting, Shape, Size
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +28,18 @@ if TYPE_CHECKING:
 HeadDimension = Annotated[int, Size("d_h")]
 HeadFactor = Annotated[Any, Shape("d", "d_h")]
 
-HEADS = Setting(SKIPLESS, "Section 2", assumptions=["d_h = d / h < d"], sizes={"d": (2, 4), "d_h": (1, 2)},
-    where=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"])  # fmt: skip
+
+def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0, first: int | None = None) -> Any:
+    """The sum of W_i^Q W_{i + shift}^K^T over the heads i, or over so many `first` ones."""
+    heads = W_Q.shape[1] // d_h
+    parts = [slice(i * d_h, (i + 1) * d_h) for i in range(heads)]
+    return sum(W_Q[:, parts[i]] @ W_K[:, parts[(i + shift) % heads]].T for i in range(heads)[:first])
+
+
+HEADS = Setting(SKIPLESS, "Section 2",
+    assumptions=[Assumption("d_h = d / h < d",
+        sizes=lambda sizes: sizes["d"] % sizes["d_h"] == 0 and sizes["d_h"] < sizes["d"])],
+    sizes={"d": (2, 4), "d_h": (1, 2)})  # fmt: skip
 
 MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
     label="Eq. (11) with the shapes of Section 2 and the models of Sections 6.1-6.2",
@@ -38,7 +48,8 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         dh;\quad\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}=\alpha\mathbf{Z}+\beta\mathbf{I};\quad\text{ViT-Base (12
         layers, 12 heads, head dimension 64, token dimension 768)} \dots\text{ use the proposed initialization for the
         SA weights}""",
-    assumptions=["W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')"],
+    assumptions=[Definition("W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')",
+        by=_sum_over_heads)],
     name="query-key initialisation with several heads", relation=Equal(), at_sizes=True, exact=True, expects="reading",
     uses=("skipless.eq-11-multihead-logits",),
     reading=Reading(("divided across h heads", "use the proposed initialization for the SA weights"),
@@ -47,13 +58,6 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
             Eq. (11) is false, by rank (skipless.eq-11-multihead-per-head)"""),
     note="""The analysis of Section 5 is of one head of dimension $d$. With the product shared out over heads, or
         approximated by each, it is not about the attention matrices $A_i$ of the models.""")  # fmt: skip
-
-
-def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0, first: int | None = None) -> Any:
-    """The sum of W_i^Q W_{i + shift}^K^T over the heads i, or over so many `first` ones."""
-    heads = W_Q.shape[1] // d_h
-    parts = [slice(i * d_h, (i + 1) * d_h) for i in range(heads)]
-    return sum(W_Q[:, parts[i]] @ W_K[:, parts[(i + shift) % heads]].T for i in range(heads)[:first])
 
 
 def _undivided(Z: Any, alpha: Any, beta: Any, G: Any) -> tuple[Any, Any]:
@@ -77,7 +81,9 @@ PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for
     statement=r"""
         \mathbf{W}_i^Q\mathbf{W}_i^{K\top}=\alpha\mathbf{Z}+\beta\mathbf{I},\quad\mathbf{W}_i^Q,\mathbf{W}_i^K\in
         \mathbb{R}^{d\times d_h},\ d_h<d""",
-    assumptions=["distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm"],
+    assumptions=[Definition("distance of alpha Z + beta I from the products W_Q_i W_K_i^T in the spectral norm: the "
+        "singular value d_h + 1",
+        by=singular_values)],
     name="query-key initialisation of each head", relation=Equal(), expects="refuted", severity="error",
     of_project=True, correction="skipless.eq-11-multihead-error",
     note=r"""$W_i^QW_i^{K\top}$ has rank $d_h = 64$ at most, $\alpha Z + \beta I$ has rank $d = 384$ or 768 with
@@ -112,11 +118,12 @@ PER_HEAD.mutant("alpha + 2 beta", lambda alpha, beta: alpha + 2 * beta)
 MULTIHEAD_ERROR = Claim(SKIPLESS, "skipless.eq-11-multihead-error", label="Error of Eq. (11) by a head",
     statement=r"""
         \|\alpha\mathbf{Z}+\beta\mathbf{I}-\mathbf{W}_i^Q\mathbf{W}_i^{K\top}\|_F\ge\Big(\sum_{k>d_h}s_k(\alpha
-        \mathbf{Z}+\beta\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h}
+        \mathbf{Z}+\beta\mathbf{I})^2\Big)^{1/2}\text{ for all }\mathbf{W}_i^Q,\mathbf{W}_i^K\in\mathbb{R}^{d\times d_h},\ d_h<d
     """,
-    assumptions=["s_k: singular values in descending order"],
-    name="error of the initialisation by a head", relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)},
-    where=lambda sizes: sizes["d_h"] < sizes["d"], of_project=True, corrects="skipless.eq-11-multihead-per-head",
+    assumptions=[Definition("s_k: singular values in descending order", by=singular_values),
+        Assumption("d_h < d", sizes=lambda sizes: sizes["d_h"] < sizes["d"])],
+    name="error of the initialisation by a head", relation=AtMost(), sizes={"d": (2, 4), "d_h": (1, 3)}, of_project=True,
+        corrects="skipless.eq-11-multihead-per-head",
     note=r"""The theorem of Eckart, Young and Mirsky; attained by the truncated SVD. For $\alpha = 0$ the relative error
         is $\sqrt{1 - 1/h}$: 91 % for 6 heads, 96 % for 12.""")  # fmt: skip
 
@@ -170,7 +177,7 @@ MULTIHEAD_LOGITS = Claim(SKIPLESS, "skipless.eq-11-multihead-logits",
     label="Attention of one head at the printed sizes", name="attention of a head at printed sizes",
     statement=r"\kappa(\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+\beta\mathbf{I})\mathbf{X}^\top))\approx1,\ "
     r"\text{while}\ \kappa>10^6\ \text{for the best approximation of rank}\ d_h",
-    assumptions=["X ~ N(0, I)", "no scale factor 1/sqrt(d_h), as in Eq. (4)"],
+    assumptions=[Definition("X ~ N(0, I)", by=normal), Definition("no scale factor 1/sqrt(d_h), as in Eq. (4)", by=_printed_sizes)],
     relation=FollowsLaw(samples=REPEATS, instances=1), expects="empirical", of_project=True,
     observed=r"""$n = 197$ tokens, $(d, h, \alpha, \beta) = (768, 12, 2, 0.6)$, 3 draws, float64, all of them: $\kappa$
         below 1.001 for the full product, above $10^6$ for its truncated SVD of rank 64. At $(384, 6, 1.8, 1)$ the

@@ -16,7 +16,7 @@ from theorems.skipless.sampling import normal
 from theorems.skipless.settings import Dimension
 from verify.matrix import column, concatenate, condition_number, eye, ones, singular_values, spectral_norm
 from verify.oracles import SMALLEST_P, LawTest, Moments, proportion_test
-from verify.vocabulary import Claim, Equal, FollowsLaw, InputError, Real
+from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, FollowsLaw, InputError, Real
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +68,10 @@ def exactly(name: str, error: Any, scale: float, count: int) -> LawTest:
 KAPPA_ONE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one", label="Section 5.1, text",
     statement=r"""\text{The best-case scenario is when it is a (scaled) orthonormal matrix, because in that case all of
         its singular values are equal, so that }\kappa(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)=1""",
-    assumptions=["W_V W_O = c Q with Q orthogonal, c > 0"],
+    assumptions=[
+        Assumption("W_V W_O = c Q with Q orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[0])),
+        Assumption("c > 0", positive=lambda c: c),
+    ],
     name="condition number of scaled orthonormal matrices", relation=Equal(), sizes={"d": (1, 4)},
     note=r"1 is the least $\kappa$, and no other matrices have it (skipless.sec5.1-kappa-one-converse).")  # fmt: skip
 
@@ -93,7 +96,7 @@ CONVERSE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one-converse",
     label="Condition number and distance from a multiple of an orthogonal matrix",
     statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa("
     r"\mathbf{P})=1\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
-    assumptions=["P square"],
+    assumptions=[Construction("P is square", shapes={"P": ("d", "d")})],
     name="distance from scaled orthogonal matrices", relation=Equal(), sizes={"d": (1, 4)}, of_project=True,
 )  # fmt: skip
 
@@ -120,7 +123,10 @@ SVD_INIT = Claim(SKIPLESS, "skipless.sec5.1-svd-init", label="Section 5.1, SVD i
         }\mathbf{Q}=\mathbf{U}\mathbf{S}\mathbf{V}^\top\text{ and we assign }\mathbf{W}_\ell^V=c\cdot\mathbf{U}\text{
         and }\mathbf{W}_\ell^O=c\cdot\mathbf{V}^\top\text{, where }c\text{ is a scaling constant. This ensures the
         matrix }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is scaled orthonormal}""",
-    assumptions=["c != 0", "the distribution of the entries is not stated: normal, +-1, and a Q of rank one are run"],
+    assumptions=[
+        Assumption("c != 0", positive=lambda c: c * c),
+        Definition("zero-mean, unit-variance entries: normal and +-1, and, beyond what is stated, a Q of rank one", by=normal),
+    ],
     name="value-output initialisation by SVD", relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
     note="""The scale of the product is $c^2$, not $c$: 9 for the printed $c = 3$. It is the polar factor of $Q$ times
         $c^2$. For normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and
@@ -170,7 +176,9 @@ SVD_INIT.mutant("scale c^2 / 2", lambda c, d: c * c / 2)
 EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)", name="query-key initialisation",
     statement=r"""\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}=\alpha\mathbf{Z}+\beta\mathbf{I}, \text{ where the entries
         of }\mathbf{Z}\text{ are sampled as }\mathbf{Z}_{ij}\sim\mathcal{N}(0,\tfrac1d)""",
-    assumptions=["W_Q, W_K of shape (d, d), one head", "entries of Z independent"],
+    assumptions=[
+        Definition("W_Q, W_K of shape (d, d), one head", by=query_key_weights), Definition("entries of Z independent", by=normal),
+    ],
     relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
     note=r"""Such weights exist for every $\alpha$, $\beta$ and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
         for one head with $d_h < d$ they do not (skipless.eq-11-multihead).""")  # fmt: skip

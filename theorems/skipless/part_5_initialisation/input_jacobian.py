@@ -6,11 +6,11 @@ from typing import Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
-from theorems.skipless.quantities import attention_slope, input_jacobian
+from theorems.skipless.quantities import COLUMN_MAJOR, attention_slope, input_jacobian
 from verify.arithmetics import Constant
 from verify.matrix import COLUMN, ROW, concatenate, eye, hadamard, inverse, kron, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Doubt, Equal
+from verify.vocabulary import Claim, Definition, Doubt, Equal
 
 EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)", name="input Jacobian of self-attention",
     statement=r"""
@@ -19,8 +19,8 @@ EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)", name="input Jacobian
         }\mathbf{A}'_\ell\in\mathbb{R}^{n^2\times nd}\text{ is the derivative of the attention matrix with respect to
         the input }\hat{\mathbf{x}}^{(\ell-1)}=\mathrm{vec}(\hat{\mathbf{X}}_{\ell-1})""",
     assumptions=[
-        "SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)",
-        "column-major vec, numerator layout",
+        Definition("SA(X) = A X W_V W_O, single head, A = softmax(X W_Q W_K^T X^T)", by=self_attention),
+        COLUMN_MAJOR,
     ],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "d": (1, 3)}, exact=True,
     proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
@@ -50,7 +50,7 @@ EQ_10.mutant("A' under row-major vec", layout=ROW)
 PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5, text after Eq. (10)",
     statement=r"""\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both term and
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^K\text{ appears in the }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell""",
-    assumptions=["single-head attention of Eq. (3)"],
+    assumptions=[Definition("single-head attention of Eq. (3)", by=self_attention)],
     name="products that determine the Jacobian", relation=Equal(), at_sizes={"n": 2, "d": 2},
     sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
     doubt=Doubt(r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the", r"""a transpose on $W^K$ is missing; the heading

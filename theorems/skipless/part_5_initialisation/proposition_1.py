@@ -14,10 +14,10 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.quantities import INVERSE, flatness
 from verify.arithmetics import Constant
 from verify.matrix import (
-    column, concatenate, condition_number, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, row_norms,
+    column, concatenate, condition_number, diag_part, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, row_norms,
     softmax, spectral_norm, sqrt,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Setting, Shape, Size, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, Size, checked
 
 Logits = Annotated[Any, Shape("n", "n")]
 Temperature = Annotated[Any, Real(0.125, 4.0)]
@@ -55,10 +55,15 @@ def small_multiples(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rando
     M[:] = np.eye(sizes["n"]) * 2.0 ** -rng.integers(1, 8, (len(M), 1, 1))
 
 
+TEMPERATURE = Assumption("tau > 0", positive=lambda tau: tau)
+POSITIVE_GAP = Assumption("gamma > 0", positive=lambda gamma: gamma)
+SEVERAL = Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)
 ROWS = Setting(SKIPLESS, "Proposition 1",
-    assumptions=["Delta is the largest range of a row of M; S_tau(M) = softmax(M / tau)"], sizes={"n": (2, 5)},
-)  # fmt: skip
-DIFFUSE_ROWS = ROWS.extended(
+    assumptions=[
+        Definition("S_tau(M) = softmax(M / tau), row by row", by=tempered_softmax), TEMPERATURE,
+    ],
+    sizes={"n": (2, 5)})  # fmt: skip
+DIFFUSE_ROWS = ROWS.extended(assumptions=[Definition("Delta is the largest range of a row of M", by=row_range)],
     special_domains={"two-valued rows": two_valued, "small multiples of the identity": small_multiples})  # fmt: skip
 SMALL_RANGE = Assumption("Delta <= tau", nonnegative=lambda M, tau: tau - row_range(M))
 
@@ -66,7 +71,6 @@ UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposit
     statement=r"""\text{If each row of }\mathbf{M}_\ell\text{ has a small range (difference between maximum and minimum)
         }\Delta\ll\tau\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to the uniform matrix }\tfrac1n\mathbf{1}
         \mathbf{1}^\top\text{, which has rank 1}""",
-    assumptions=["tau > 0"],
     name="softmax of diffuse rows", relation=AtMost(), sizes={"n": (1, 5)}, expects="reading",
     reading=Reading((r"\Delta \ll \tau", "is close to the uniform matrix"), r"""$\|S_\tau(M) -
             \frac1n\mathbf{1}\mathbf{1}^\top\|_2 \le \|S_\tau(M) - \frac1n\mathbf{1}\mathbf{1}^\top\|_F \le
@@ -99,7 +103,7 @@ UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row
 
 DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Proposition 1, diffuse rows, bound",
     statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}_\ell))\gtrsim\frac\tau\Delta",
-    assumptions=[SMALL_RANGE, INVERSE],
+    assumptions=[SMALL_RANGE, SEVERAL, INVERSE],
     name="condition number for diffuse rows", relation=AtMost(left="1 / kappa(S_tau)"), expects="reading",
     uses=("skipless.prop-1-diffuse-sharp",),
     reading=Reading((r"\Delta \ll \tau", r"\gtrsim"), r"""$\Delta \le \tau$, and at least $\frac{19}{10}\tau/\Delta$: a
@@ -122,7 +126,7 @@ DIFFUSE.mutant("square of Delta / tau", lambda M, tau: row_range(M) * row_range(
 SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
     label="Condition number of the softmax of rows of range Delta", name="condition number by the range of rows",
     statement=r"\kappa(S_\tau(\mathbf{M}))\ge\frac{\sqrt{n-1}}{\sinh(\Delta/(2\tau))},\quad n\ge2",
-    assumptions=[INVERSE],
+    assumptions=[SEVERAL, INVERSE],
     relation=AtMost(left="1 / kappa(S_tau)"), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
     note=r"""$s_1 \ge 1$ since $S\mathbf{1} = \mathbf{1}$; and $(n - 1)s_n^2 \le s_2^2 + \dots + s_n^2 \le \|S -
@@ -142,7 +146,7 @@ SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 
 GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, diffuse rows, dependence on n",
     statement=r"\text{In this case } \dots \text{ the conditioning worsens as }n\text{ grows}",
-    assumptions=[SMALL_RANGE, "Delta and tau fixed", INVERSE],
+    assumptions=[SMALL_RANGE, SEVERAL, INVERSE],
     name="condition number as tokens grow", relation=AtMost(left="1 / kappa(S_tau)"), expects="reading",
     uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
     reading=Reading("the conditioning worsens as n grows", r"""the least possible $\kappa$ at fixed $\Delta/\tau$ grows:
@@ -165,7 +169,7 @@ POINTWISE = Claim(ROWS, "skipless.prop-1-diffuse-n-pointwise",
     label="Proposition 1, diffuse rows, for one matrix that grows", name="condition number when one matrix grows",
     statement=r"""\kappa(S_\tau(\mathbf{M}_{1:n-1,1:n-1}))\le\kappa(S_\tau(\mathbf{M}))\text{ for every }\mathbf{M}\in\mathbb
         R^{n\times n},\ n\ge2\text{ and }\tau>0""",
-    assumptions=[INVERSE],
+    assumptions=[SEVERAL, INVERSE],
     relation=AtMost(left="1 / kappa(S_tau)"), sizes={"n": (2, 4)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-diffuse-sharp")  # fmt: skip
 
@@ -186,8 +190,7 @@ IDENTITY_LOGITS = Claim(SKIPLESS, "skipless.prop-1-scaled-identity", label="The 
     statement=r"""
         \kappa(S_\tau(\gamma\mathbf{I}_n))=\frac{1+(n-1)e^{-\gamma/\tau}}{1-e^{-\gamma/\tau}},\quad\|S_\tau(\gamma
         \mathbf{I}_n)-\mathbf{I}\|_2=\frac{n\,e^{-\gamma/\tau}}{1+(n-1)e^{-\gamma/\tau}},\quad n\ge2,\ \gamma>0,\ \tau>0""",
-    assumptions=[Assumption("n >= 2", nonnegative=lambda n: n - 2), Assumption("gamma > 0", positive=lambda gamma: gamma),
-        Assumption("tau > 0", positive=lambda tau: tau)],
+    assumptions=[SEVERAL, POSITIVE_GAP, TEMPERATURE],
     name="softmax of a multiple of the identity", relation=Equal(), sizes={"n": (2, 6)}, of_project=True,
     note=r"""$S$ is symmetric with eigenvalues 1 and, $n - 1$ times, $(1 - x)/(1 + (n - 1)x)$ for $x =
         e^{-\gamma/\tau}$. At fixed $\gamma/\tau$ $\kappa$ grows linearly in $n$, and $\|S - I\|$ tends to 1.""",
@@ -249,7 +252,12 @@ def one_attractive_token(arrays: dict[str, Any], sizes: dict[str, int], rng: np.
     arrays["slack"][:, 0] = 4.0
 
 
-DOMINANT_ROWS = Setting(SKIPLESS, "Proposition 1", assumptions=[r"M_ii - max_{j != i} M_ij >= gamma > 0 for all i"],
+DOMINANT_ROWS = Setting(SKIPLESS, "Proposition 1",
+    assumptions=[
+        Assumption(r"M_ii - max_{j != i} M_ij >= gamma for all i",
+            nonnegative=lambda M, gamma: diag_part(M).reshape(-1, 1) - largest_others(M) - gamma),
+        POSITIVE_GAP, TEMPERATURE, SEVERAL,
+    ],
     sizes={"n": (2, 5)}, inputs=dominant_logits,
     special_domains={"multiple of the identity": multiple_of_identity, "one attractive token": one_attractive_token},
 )  # fmt: skip
@@ -310,7 +318,9 @@ FREE_OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-free-of-n",
     statement=r"""
         \text{For some }\varepsilon<1,\ \kappa(S_\tau(\gamma\mathbf{I}_n))\le\frac{1+\varepsilon}{1-\varepsilon}\text{
         for all }n\text{ at one }\gamma/\tau""",
-    assumptions=[Assumption("0 < epsilon < 1", positive=lambda epsilon: column(epsilon, 1 - epsilon)), "gamma > 0"],
+    assumptions=[
+        Assumption("0 < epsilon < 1", positive=lambda epsilon: column(epsilon, 1 - epsilon)), POSITIVE_GAP, TEMPERATURE, SEVERAL,
+    ],
     relation=AtMost(), sizes={"n": (2, 6)}, expects="refuted", severity="error", of_project=True,
     correction="skipless.prop-1-dominance-kappa-of-n", uses=("skipless.prop-1-scaled-identity",),
     note=r"""$\kappa(S_\tau(\gamma I_n)) = 1 + n/(e^{\gamma/\tau} - 1)$, so that any $\varepsilon < 1$ fails from $n =
@@ -349,8 +359,11 @@ OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-of-n",
     label="Growth with n of the condition number at a given dominance", name="dominance bound growing with tokens",
     statement=r"\varepsilon\ge\frac{n\,e^{-\gamma/\tau}}{2+(n-2)e^{-\gamma/\tau}}\ \text{for any}\ \varepsilon\ "
     r"\text{with}\ \kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon}{1-\varepsilon}\ \text{for all dominant}\ "
-    r"\mathbf{M}\in\mathbb{R}^{n\times n}",
-    assumptions=["gamma > 0", "epsilon < 1"],
+    r"\mathbf{M}\in\mathbb{R}^{n\times n},\ n\ge2,\ \gamma>0,\ \tau>0",
+    assumptions=[
+        POSITIVE_GAP, TEMPERATURE, SEVERAL,
+        Definition("the smallest such epsilon for M = gamma I is (kappa - 1) / (kappa + 1)", by=condition_number),
+    ],
     relation=Equal(), sizes={"n": (2, 6)}, of_project=True, corrects="skipless.prop-1-dominance-kappa-free-of-n",
     uses=("skipless.prop-1-scaled-identity",),
     note=r"""The smallest $\varepsilon$ for $M = \gamma I$ is $(\kappa - 1)/(\kappa + 1)$, computed here. It tends to 1

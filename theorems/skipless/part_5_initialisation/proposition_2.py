@@ -17,7 +17,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
 from theorems.skipless.part_5_initialisation.initialisation import value_output_weights
 from theorems.skipless.part_5_initialisation.proposition_1 import (
-    Gap, Logits, Slack, Temperature, dominant_logits, largest_others, tempered_softmax,
+    SEVERAL, Gap, Logits, Slack, Temperature, dominant_logits, largest_others, tempered_softmax,
 )  # fmt: skip
 from theorems.skipless.quantities import INVERSE, flatness, initial_product, input_jacobian, jacobian_by_products, least
 from theorems.skipless.sampling import (
@@ -26,10 +26,10 @@ from theorems.skipless.sampling import (
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, LENGTH
 from verify.arithmetics import Constant
 from verify.matrix import (
-    column, condition_number, diag_part, exp, eye, kron, maximum, ones, rational, row_sums, spectral_norm, sqrt,
+    column, concatenate, condition_number, diag_part, exp, eye, kron, maximum, ones, rational, row_sums, spectral_norm, sqrt,
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw, HasStructure, Real, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, HasStructure, Real, Shape, checked
 
 if TYPE_CHECKING:
     import torch
@@ -52,6 +52,10 @@ def majority(A: Any) -> Any:
     return least(*(diag_part(A) * 2 - 1))
 
 
+SCALED_ORTHONORMAL = (
+    Assumption("P^T P is a multiple of I", zero=lambda P: P.T @ P - eye(P.shape[0]) * (P[:, :1].T @ P[:, :1])),
+    Assumption("P is not 0", positive=lambda P: P[:, :1].T @ P[:, :1]),
+)
 STOCHASTIC = Assumption("rows of A sum to 1", zero=lambda A: row_sums(A) - 1)
 
 SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2, text before Proposition 2",
@@ -60,9 +64,9 @@ SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2,
         \mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell\text{, is well-conditioned}""",
     assumptions=[
         STOCHASTIC,
-        "P = W_V W_O with P^T P a multiple of I",
+        *SCALED_ORTHONORMAL,
         Assumption("A_ii > max_{j != i} A_ij, dominance as in Proposition 1", positive=lead),
-        "well-conditioned: kappa <= n / min_i (A_ii - max_{j != i} A_ij), or any other bound",
+        Definition("well-conditioned: kappa <= n / min_i (A_ii - max_{j != i} A_ij), or any other bound", by=lead),
         INVERSE,
     ],
     name="conditioning of the second term", relation=AtMost(left="1/n of the margin of dominance"),
@@ -130,8 +134,7 @@ MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
         q=\sqrt{2n}\max_i(1-\mathbf{A}_{ii})<1""",
     assumptions=[
         STOCHASTIC, Assumption("A >= 0", nonnegative=lambda A: A),
-        Assumption("P^T P is a multiple of I", zero=lambda P: P.T @ P - eye(P.shape[0]) * (P[:, :1].T @ P[:, :1])),
-        Assumption("P is not 0", positive=lambda P: P[:, :1].T @ P[:, :1]),
+        *SCALED_ORTHONORMAL,
         Assumption("a > 0", positive=majority),
     ],
     name="conditioning by a diagonal majority", relation=AtMost(), sizes={"n": (1, 4), "d": (1, 2)}, of_project=True,
@@ -164,6 +167,16 @@ MARGIN.mutant("A A^T instead of A", lambda A, P: flatness(kron(P.T, A @ A.T)) / 
 MARGIN.mutant("half of 1/kappa", lambda value: value / 2)
 
 
+def _initialised(X: Any, Z: Any, U: Any, V: Any, alpha: Any, beta: Any, c: Any) -> Any:
+    W = initial_product(Z, alpha, beta)
+    return input_jacobian(X, W, 0 * W + eye(X.shape[1]), U * c, V.T * c)
+
+
+def thousandth(x: Any) -> Any:
+    """A thousandth of a scalar."""
+    return x * rational(1, 1000)
+
+
 PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditioning at the proposed initialisation",
     statement=r"""\text{Let }\mathbf{K}_\ell=\mathbf{B}_\ell+\mathbf{E}_\ell\text{, where
         }\mathbf{E}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{
@@ -172,11 +185,10 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
         With above initialization (which ensures diagonal dominance of
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{), }\mathbf{K}_\ell\text{ is well-conditioned}""",
     assumptions=[
-        "no assumption on X in the statement; Section A.4.1 models tokens as N(0, I), under which the first example"
-        " stands for an event of positive probability at every beta",
-        "above initialisation: W_V = c U, W_O = c V^T with orthogonal U and V, W_Q = alpha Z + beta I, W_K = I; in"
-        " the examples the diagonal of W_Q W_K^T dominates in either sense",
-        "well-conditioned: kappa(K) <= 1000, generous beside the paper's 'kappa = 1 approximately'",
+        Definition("above initialisation: W_V = c U, W_O = c V^T, W_Q = alpha Z + beta I, W_K = I", by=_initialised),
+        Assumption("U^T U = I and V^T V = I", zero=lambda U, V: concatenate([Q.T @ Q - eye(Q.shape[0]) for Q in (U, V)], axis=0)),
+        Assumption("c is not 0", positive=lambda c: c * c),
+        Definition("well-conditioned: kappa(K) <= 1000, generous beside the paper's 'kappa = 1 approximately'", by=thousandth),
         INVERSE,
     ],
     relation=AtMost(left="1/1000"), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
@@ -189,7 +201,9 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
     consequence=r"""The initialisation alone guarantees nothing: equal or collinear tokens, and Gaussian ones of small
         dimension, make $K$ ill-conditioned. Compute the margin $\gamma$ of the logits and use $\kappa(K) \le
         (1+e)/(1-e)$ with $e = 2(n-1)e^{-\gamma}(1+2\|X\|_2^2\|W\|_2)$ (skipless.prop-2-dominant-logits).""",
-    note=r"""What is missing is an assumption on $X$. In the paper's favour: Section A.4.1 speaks of 'our assumption' $X
+    note=r"""What is missing is an assumption on $X$. In the examples the diagonal of $W^QW^{K\top}$ dominates in either
+        sense, and under Gaussian tokens the first stands for an event of positive probability at every $\beta$. In the
+        paper's favour: Section A.4.1 speaks of 'our assumption' $X
         \sim \mathcal{N}(0, I)$, and Section 5.2 sends there for the conditions under which dominance of $W^QW^{K\top}$
         carries over to the logits. Neither is in the Proposition, whose parenthesis rests it on $W^QW^{K\top}$ alone,
         nor in its proof, which uses of $X$ that it is bounded. With the Gaussian tokens of Section A.4.1 it is true
@@ -201,11 +215,6 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
         out; for tokens of equal length $|x|$ and $\alpha = 0$ the margin is $\beta$ times $|x|^2 - \max x_i\cdot x_j$,
         so that $\kappa \to 1$ as $\beta$ grows.""",
 )  # fmt: skip
-
-
-def _initialised(X: Any, Z: Any, U: Any, V: Any, alpha: Any, beta: Any, c: Any) -> Any:
-    W = initial_product(Z, alpha, beta)
-    return input_jacobian(X, W, 0 * W + eye(X.shape[1]), U * c, V.T * c)
 
 
 @PROP_2.inputs
@@ -226,7 +235,7 @@ def flatness_at_initialisation(
     return flatness(K)
 
 
-PROP_2.oracle(lambda X: (X * 0 + 1)[0, 0] * rational(1, 1000))
+PROP_2.oracle(lambda X: thousandth((X * 0 + 1)[0, 0]))
 PROP_2.counterexample(
     "tokens 1 and 2 at alpha = 0, beta = 20, c = 1: kappa = 1e9",
     X=[[1], [2]], Z=[[0]], U=[[1]], V=[[1]], alpha="0", beta="20", c="1",
@@ -246,7 +255,7 @@ PROP_2.mutant("kappa of W_V W_O (x) I_n", lambda X, U, V, c: flatness(kron(U @ V
 REPEATED = Claim(SKIPLESS, "skipless.prop-2-repeated-tokens", label="Jacobian of self-attention at two equal tokens",
     statement=r"\mathbf{X}=\mathbf{1}x^\top\in\mathbb{R}^{2\times d}\ \Rightarrow\ \mathbf{K}\,(u\otimes(1,-1)^\top)=0"
     r"\ \text{for all}\ u\ \text{and all weights}",
-    assumptions=["n = 2, equal tokens"],
+    assumptions=[Definition("two equal tokens x", by=ones)],
     name="Jacobian at two equal tokens", relation=HasStructure(), all_sizes=True, sizes={"d": (1, 3)}, exact=True,
     of_project=True,
     note=r"""Moving the two tokens apart moves neither mean of the values. With $n$ tokens two of which are equal, $K$
@@ -277,13 +286,13 @@ DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
     label="Proposition 2 for tokens whose logits are diagonally dominant", name="conditioning by the margin of logits",
     statement=r"""\kappa(\mathbf{K})\le\frac{1+e}{1-e},\quad
         e=2(n-1)e^{-\gamma}(1+2\|\mathbf{X}\|_2^2\|\mathbf{W}\|_2)<1,\quad \gamma=\min_i\Big(\mathbf{M}_{ii}-\max_{j\ne
-        i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^ \top""",
+        i}\mathbf{M}_{ij}\Big),\ \mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top,\ n\ge2""",
     assumptions=[
-        "W = W_Q W_K^T any, for instance alpha Z + beta I; W_V W_O = c^2 times an orthogonal matrix, c != 0",
+        Definition("W = W_Q W_K^T, for instance alpha Z + beta I; P = W_V W_O", by=jacobian_by_products),
+        *SCALED_ORTHONORMAL, SEVERAL,
         Assumption("e < 1", positive=lambda X, W: 1 - perturbation(X, W)),
     ],
     relation=AtMost(left="kappa(K)"), sizes={"n": (2, 4), "d": (1, 3)},
-    where=lambda sizes: sizes["n"] <= 2 * sizes["d"],
     of_project=True, corrects="skipless.prop-2", uses=("skipless.prop-1-dominance-identity", "skipless.eq-10"),
     note=r"""$K - (W^VW^O)^\top\otimes I$ is $(W^VW^O)^\top\otimes(A - I)$, at most $c^2\,2(n - 1)e^{-\gamma}$, plus
         $E$; $\|E\| \le \|X\|c^2\|A'\|$ and $\|A'\|$ is at most $\max_i(1 - A_{ii}^2) \le 2(n - 1)e^{-\gamma}$ times
@@ -344,9 +353,10 @@ GAUSSIAN = Claim(AT_PRINTED_DIMENSIONS, "skipless.prop-2-gaussian", label="Propo
     statement=r"\mathbf{X}\sim\mathcal{N}(0,\mathbf{I}):\quad P(\kappa(\mathbf{K})\le1.01)\ge\tfrac9{10}\ \text{at}"
     r"\ n=197,\ d=384,768;\qquad P(\kappa(\mathbf{K})>1000)\ge\tfrac12\ \text{at}\ n=d=8",
     assumptions=[
-        "one head, W_V = c U, W_O = c V^T with c = 3, W_Q W_K^T = alpha Z + beta I",
-        "(alpha, beta) = (1.8, 1) at d = 384, (2, 0.6) at d = 768, as printed, and both at n = d = 8; n = 197 is not"
-        " stated",
+        Definition("one head, W_V = c U, W_O = c V^T with c = 3, W_Q W_K^T = alpha Z + beta I", by=(value_output_weights,
+        query_key_product)),
+        Definition("(alpha, beta) = (1.8, 1) at d = 384, (2, 0.6) at d = 768, as printed, and both at n = d = 8; n = 197 is not"
+            " stated", by=BY_DIMENSION),
     ],
     name="conditioning for Gaussian tokens", relation=FollowsLaw(samples=60, instances=2), of_project=True,
     uses=("skipless.prop-2-dominant-logits",),

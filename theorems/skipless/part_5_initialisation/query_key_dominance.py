@@ -18,7 +18,7 @@ from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import at_least_half, batched_input_jacobian, conditions, normal, truncated_normal
 from verify.matrix import absolute, column, concatenate, eye, row_sums
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Reading, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, FollowsLaw, Reading, Real
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +31,8 @@ PRINTED = ((768, 2.0, 0.6), (384, 1.8, 1.0), (64, 0.0, 0.5))
 BETA_DOMINANCE = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance", label="Section 5.2, text after Eq. (11)",
     statement=r"""\text{the identity term }\beta\mathbf{I}\text{ encourages diagonal dominance in
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}""",
-    assumptions=["Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)"],
+    assumptions=[Definition("Z of Eq. (11), alpha and beta as printed: (2, 0.6) at d = 768, (1.8, 1) at d = 384, (0, 0.5)",
+        by=PRINTED)],
     name="diagonal dominance of the query-key product", relation=FollowsLaw(samples=100, instances=1),
     expects="reading",
     reading=Reading("encourages diagonal dominance", r"""dominance as in Proposition 1, $W_{ii} > \max_{j\ne i}W_{ij}$:
@@ -142,7 +143,8 @@ NOT_AUTOMATIC = Claim(SKIPLESS, "skipless.sec5.2-not-automatic", label="Section 
     statement=r"""\text{diagonal dominance of }\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\text{ does not automatically
         imply that the transformed matrix }\mathbf{X}^\top\mathbf{W}_\ell^Q\mathbf{W}_\ell^{K^\top}\mathbf{X}\text{ is
         also diagonally dominant}""",
-    assumptions=["X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2"],
+    assumptions=[Construction("X of shape (n, d), W = W_Q W_K^T of shape (d, d), as in Section 2", shapes={"X": ("n", "d"),
+        "W": ("d", "d")})],
     name="dominance carried over to the logits", relation=Equal(), sizes={"n": (1, 4), "d": (1, 4)}, exact=True,
     expects="refuted", severity="slip", correction="skipless.sec5.2-not-automatic-corrected",
     consequence=r"""The product as printed exists only for $n = d$; the sentence is right of the logits $XWX^\top$
@@ -169,7 +171,7 @@ NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-correct
         }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{
         for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
     assumptions=[
-        "W = beta I, dominant in either sense",
+        Definition("W = beta I, dominant in either sense", by=eye),
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),
     ],
     relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True, of_project=True,
@@ -221,7 +223,7 @@ DIFFUSE_AT_START = Claim(SKIPLESS, "skipless.sec5.2-random-init-diffuse", label=
     statement=r"""\text{at random initialization, the logits }\mathbf{M}\text{ are “diffuse”, hence, the attention
         matrix }\mathbf{A}\text{ is close to the uniform matrix and thus ill-conditioned (see Section A.4.1), which is
         the main cause of the ill-conditioned }\kappa(\mathbf{K}_\ell)""",
-    assumptions=["truncated normal weights, one head, tokens N(0, I)"],
+    assumptions=[Definition("truncated normal weights, one head, tokens N(0, I)", by=_crossed)],
     name="diffuse logits at random initialisation", relation=FollowsLaw(samples=LAYERS, instances=1),
     expects="empirical", uses=("skipless.a4.1-default-variance-exact", "skipless.default-row-range"),
     observed=r"""$n = 4$ tokens of dimension $d = 12$, weights of standard deviation 0.02, 100 draws; in at least half

@@ -6,10 +6,13 @@ from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from verify.matrix import concatenate, ones, rational
-from verify.vocabulary import Claim, Doubt, Equal, Real
+from verify.vocabulary import Assumption, Claim, Definition, Doubt, Equal, Real
 
 #: The unit in which percentages or condition numbers are written; statements about tables hold in any.
 Unit = Annotated[Any, Real(0.25, 4.0)]
+
+
+UNIT = Assumption("the unit is positive", positive=lambda unit: unit)
 
 
 def tenths(unit: Any, *numbers: int) -> Any:
@@ -22,7 +25,7 @@ TABLES = Claim(SKIPLESS, "skipless.tables-consistency", label="Tables 1-4 and Fi
         \text{; evaluate using the checkpoint at 200 epochs: Tables 3 and 4, depth 12, AdamW (65.0, 28.2, 27.0 and 53.5, 36.5),
         beside Table 2 (multiscale, AdamW: 300 epochs 65.4, 28.0, 26.3; 200 epochs 65.0, 28.2, 27.0) and Fig. 3 (AdamW: 300
         epochs 53.5, 36.5; 200 epochs 54.0, 38.5)}""",
-    assumptions=["numbers as extracted from the tables"],
+    assumptions=[Definition("numbers as extracted from the tables", by=tenths), UNIT],
     name="tables compared with each other", relation=Equal(), exact=True, expects="empirical",
     uses=("skipless.table-4-checkpoint",),
     observed="""the difference of Table 1, and Table 3 against Table 2 at 200 epochs, agree. Table 4 does not: its 53.5
@@ -52,7 +55,7 @@ TABLES.mutant("gain over skip with SOAP, 0.7", lambda unit: tenths(unit, 7, 650,
 CHECKPOINT = Claim(SKIPLESS, "skipless.table-4-checkpoint", label="Table 4 at depth 12 against Fig. 3",
     statement=r"""\text{Table 4 at depth 12, }(53.5,\ 36.5),\text{ is the column of Fig. 3 headed 300 epochs, skipless,
         not that headed 200 epochs}""",
-    assumptions=["numbers and headings as extracted, in their printed order"],
+    assumptions=[Definition("numbers and headings as extracted, in their printed order", by=tenths), UNIT],
     name="checkpoint of the depth table", relation=Equal(), exact=True, of_project=True, expects="empirical",
     observed="the text of A.2 says 200 epochs for Table 4 as for Table 3.",
     doubt=TABLES.doubt)  # fmt: skip

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attended_values, attention_matrix
-from theorems.skipless.quantities import attention_slope, input_jacobian
+from theorems.skipless.quantities import COLUMN_MAJOR, attention_slope, input_jacobian
 from verify.matrix import COLUMN, ROW, concatenate, eye, kron, ones
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape
+from verify.vocabulary import Claim, Definition, Equal, Setting, Shape
 
-SECTION_A3 = Setting(SKIPLESS, "Section A.3",
-    assumptions=["A = softmax(X W_Q W_K^T X^T), V = X W_V, single head", "column-major vec, numerator layout"],
-    sizes={"n": (1, 4), "d": (1, 3)}, exact=True)  # fmt: skip
+SECTION_A3 = Setting(SKIPLESS, "Section A.3", assumptions=[COLUMN_MAJOR], sizes={"n": (1, 4), "d": (1, 3)}, exact=True)
+SINGLE_HEAD = SECTION_A3.extended(
+    assumptions=[Definition("A = softmax(X W_Q W_K^T X^T), V = X W_V, single head", by=attention_matrix)])  # fmt: skip
 
 
 def values(X: Tokens, W_V: Weights) -> Any:
@@ -30,12 +30,12 @@ def through_attention(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return kron((X @ W_V).T, eye(X.shape[0])) @ attention_slope(X, W_Q, W_K)
 
 
-EQ_12_1 = Claim(SECTION_A3, "skipless.eq-12-line-1", label="Eq. (12), line 1", name="Jacobian of attention, first line",
+EQ_12_1 = Claim(SINGLE_HEAD, "skipless.eq-12-line-1", label="Eq. (12), line 1", name="Jacobian of attention, first line",
     statement=r"""
         \frac{\partial\mathrm{vec}\left(\mathrm{SA}_\ell(\hat{\mathbf{X}}_{\ell-1})\right)}{\partial\hat{\mathbf{x}}^{(
         \ell-1)}}=\frac{\partial\mathrm{vec}\left(\mathbf{A}_\ell(\hat{\mathbf{X}}_{\ell-1})\mathbf{V}_\ell\right)}{
         \partial\hat{\mathbf{x}}^{(\ell-1)}}""",
-    assumptions=["SA(X) = A V W_O, Eq. (3)"],
+    assumptions=[Definition("SA(X) = A V W_O, Eq. (3)", by=input_jacobian)],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-12-line-1-corrected",
     note=r"""By Eq. (3) a factor $W^O$ is missing on the right. Eq. (13) goes on to differentiate $\mathrm{SA}(X)W^O$,
         so that $\mathrm{SA}$ stands for $AV$ in Section A.3; with that the line is $\mathrm{SA} = AV$, a tautology.""",
@@ -59,7 +59,7 @@ EQ_12_1.mutant("values taken as constant", lambda X, W_Q, W_K, W_V: 2 * through_
 EQ_12_1.mutant("attention matrix taken as constant",
     lambda X, W_Q, W_K, W_V: 2 * kron(W_V, attention_matrix(X, W_Q, W_K)))  # fmt: skip
 
-EQ_12_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-12-line-1-corrected", label="Eq. (12), line 1, corrected",
+EQ_12_1_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-12-line-1-corrected", label="Eq. (12), line 1, corrected",
     statement=r"""
         \frac{\partial\mathrm{vec}(\mathrm{SA}(\mathbf{X}))}{\partial\mathrm{vec}(\mathbf{X})}=(\mathbf{W}^{O\top}
         \otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})},\quad
@@ -79,7 +79,7 @@ EQ_12_1_CORRECTED.mutant("without W_O, as printed", attended_values_jacobian)
 EQ_12_1_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_12_1_CORRECTED.mutant("row-major vec", layout=ROW)
 
-EQ_12_2 = Claim(SECTION_A3, "skipless.eq-12-line-2", label="Eq. (12), line 2", name="product rule for attended values",
+EQ_12_2 = Claim(SINGLE_HEAD, "skipless.eq-12-line-2", label="Eq. (12), line 2", name="product rule for attended values",
     statement=r"""
         \partial\mathrm{vec}(\mathbf{A}_\ell\mathbf{V}_\ell)/\partial\hat{\mathbf{x}}^{(\ell-1)}=(\mathbf{V}_\ell^\top
         \otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\,\partial\mathrm{vec}(\mathbf{V}_
@@ -100,6 +100,7 @@ EQ_12_2.mutant("first term dropped", "through_attention(X, W_Q, W_K, W_V) -> 0 *
 EQ_12_2.mutant("A transposed in the second term", "A -> A.T")
 
 EQ_12_3 = Claim(SECTION_A3, "skipless.eq-12-line-3", label="Eq. (12), line 3", name="Jacobian of the values",
+    assumptions=[Definition("V = X W_V", by=values)],
     statement=r"""
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)\frac{\partial
         \mathrm{vec}(\mathbf{V}_\ell)}{\partial\hat{\mathbf{x}}^{(\ell-1)}}=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
@@ -119,7 +120,7 @@ EQ_12_3.oracle(lambda X, W_V: jacobian(values, "X", COLUMN)(X, W_V))
 EQ_12_3.mutant("W_V not transposed", lambda X, W_V: kron(W_V, eye(X.shape[0])))
 EQ_12_3.mutant("factors exchanged, as for row-major vec", lambda X, W_V: kron(eye(X.shape[0]), W_V.T))
 
-EQ_12_4 = Claim(SECTION_A3, "skipless.eq-12-line-4", label="Eq. (12), line 4", name="Jacobian of attended values",
+EQ_12_4 = Claim(SINGLE_HEAD, "skipless.eq-12-line-4", label="Eq. (12), line 4", name="Jacobian of attended values",
     statement=r"""
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{I}_{n\times n})=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
@@ -160,14 +161,14 @@ def projected(S: Summands, W_O: Weights) -> Any:
     return S @ W_O
 
 
-EQ_13_1 = Claim(SECTION_A3, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1-3",
+EQ_13_1 = Claim(SINGLE_HEAD, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 1-3",
     statement=r"""
         \mathbf{K}_\ell=\frac{\partial f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})}{\partial\hat{
         \mathbf{x}}^{(\ell-1)}}\in\mathbb{R}^{nd\times nd},\ =\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{
         \ell-1})\mathbf{W}_\ell^O)}{\partial\hat{\mathbf{x}}^{(\ell-1)}}=\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(
         \mathbf{X}_{\ell-1})\mathbf{W}_\ell^O)}{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}\frac{
         \partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
-    assumptions=["SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)"],
+    assumptions=[Definition("SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)", by=input_jacobian)],
     name="chain rule through the output weights", relation=Equal(), expects="refuted", severity="slip",
     correction="skipless.eq-13-lines-1-3-corrected", uses=("skipless.eq-12-line-1",),
     note=r"""The misprint of Eq. (12), line 1: $\mathrm{SA}$ stands for $AV$ in Section A.3; with Eq. (3) $W^O$ is
@@ -197,7 +198,7 @@ EQ_13_1.mutant("W_O three times", "W_V @ W_O -> W_V @ W_O @ W_O")
 EQ_13_1.mutant("attention matrix taken as constant",
     lambda X, W_Q, W_K, W_V, W_O: 2 * kron(W_V, attention_matrix(X, W_Q, W_K)))  # fmt: skip
 
-EQ_13_1_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-lines-1-3-corrected", label="Eq. (13), lines 1-3, corrected",
+EQ_13_1_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-13-lines-1-3-corrected", label="Eq. (13), lines 1-3, corrected",
     statement=r"""
         \mathbf{K}=\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{X})}=\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}\frac{
@@ -216,11 +217,11 @@ EQ_13_1_CORRECTED.oracle(input_jacobian)
 EQ_13_1_CORRECTED.mutant("SA of Eq. (3), with W_O in both factors", chain_rule_as_printed)
 EQ_13_1_CORRECTED.mutant("W_O transposed", lambda X, W_Q, W_K, W_V, W_O: _chain(X, W_Q, W_K, W_V, W_O.T))
 
-EQ_13_4 = Claim(SECTION_A3, "skipless.eq-13-line-4", label="Eq. (13), line 4", name="output weights in the Jacobian",
+EQ_13_4 = Claim(SINGLE_HEAD, "skipless.eq-13-line-4", label="Eq. (13), line 4", name="output weights in the Jacobian",
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{
         \ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
-    assumptions=["SA = A V, as Eq. (12), line 1, has it"],
+    assumptions=[Definition("SA = A V, as Eq. (12), line 1, has it", by=attended_values)],
     relation=Equal(), expects="refuted", severity="slip", correction="skipless.eq-13-line-4-corrected",
     note=NO_TRANSPOSES + r" Here $W^O$ stands for $W^{O\top}$.")  # fmt: skip
 
@@ -258,7 +259,7 @@ EQ_13_4_CORRECTED.oracle(lambda S, W_O: jacobian(projected, "S", COLUMN)(S, W_O)
 EQ_13_4_CORRECTED.mutant("W_O not transposed, as printed", "W_O.T -> W_O")
 EQ_13_4_CORRECTED.mutant("factors exchanged, as for row-major vec", lambda S, W_O: kron(eye(S.shape[0]), W_O.T))
 
-EQ_13_5 = Claim(SECTION_A3, "skipless.eq-13-line-5", label="Eq. (13), line 5",
+EQ_13_5 = Claim(SINGLE_HEAD, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     statement=r"""\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
     name="Jacobian with both weights outside", relation=Equal(), expects="refuted", severity="slip",
@@ -292,7 +293,7 @@ EQ_13_5.counterexample(
 EQ_13_5.mutant("W_V twice in the second term", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, 2 * W_V))
 EQ_13_5.mutant("W_O twice", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, 2 * W_O, W_V))
 
-EQ_13_5_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-5-corrected", label="Eq. (13), line 5, corrected",
+EQ_13_5_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-13-line-5-corrected", label="Eq. (13), line 5, corrected",
     statement=r"""
         \mathbf{K}=(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\left((\mathbf{V}^\top\otimes\mathbf{I}_n)\mathbf{A}'+
         \mathbf{W}^{V\top}\otimes\mathbf{A}\right),\quad\mathbf{A}'=\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial
@@ -312,7 +313,7 @@ EQ_13_5_CORRECTED.mutant("neither transposed, as printed", line_five_as_printed)
 EQ_13_5_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_5_CORRECTED.mutant("W_V not transposed", "W_V.T -> W_V")
 
-EQ_13_6 = Claim(SECTION_A3, "skipless.eq-13-line-6", label="Eq. (13), line 6", name="Jacobian multiplied out",
+EQ_13_6 = Claim(SINGLE_HEAD, "skipless.eq-13-line-6", label="Eq. (13), line 6", name="Jacobian multiplied out",
     statement=r"""
         \mathbf{K}_\ell=((\mathbf{W}_\ell^O\otimes\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell)""",
@@ -350,7 +351,7 @@ EQ_13_6.counterexample(
 EQ_13_6.mutant("one Kronecker factor more", "W_O -> kron(W_O, W_O)")
 EQ_13_6.mutant("W_V (x) W_V (x) W_O in the second term", "kron(W_O, W_V, A) -> kron(W_V, W_V, W_O, A)")
 
-EQ_13_6_CORRECTED = Claim(SECTION_A3, "skipless.eq-13-line-6-corrected", label="Eq. (13), line 6, corrected",
+EQ_13_6_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-13-line-6-corrected", label="Eq. (13), line 6, corrected",
     statement=r"""
         \mathbf{K}_\ell=(\mathbf{W}_\ell^{O\top}\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell""",
@@ -370,7 +371,7 @@ EQ_13_6_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_6_CORRECTED.mutant("W_V not transposed in the second term", "W_V.T -> W_V")
 EQ_13_6_CORRECTED.mutant("W_V^T W_O^T in the second term", "W_O.T @ W_V.T -> W_V.T @ W_O.T")
 
-EQ_13_7 = Claim(SECTION_A3, "skipless.eq-13-line-7", label="Eq. (13), last line",
+EQ_13_7 = Claim(SINGLE_HEAD, "skipless.eq-13-line-7", label="Eq. (13), last line",
     statement=r"""\mathbf{K}_\ell=(\hat{\mathbf{X}}_{\ell-1}\mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top
         \mathbf{A}'_\ell+(\mathbf{W}_\ell^V\mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell""",
     name="Jacobian of self-attention, last line", relation=Equal(), all_sizes=True,

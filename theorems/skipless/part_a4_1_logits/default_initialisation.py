@@ -14,10 +14,11 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_1_logits.dominance import Tolerance
 from theorems.skipless.part_a4_1_logits.enumeration import Scale
-from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, LENGTH, Dimension
+from theorems.skipless.sampling import truncated_normal
+from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, BY_DIMENSION, LENGTH, Dimension
 from verify.matrix import absolute, column, concatenate, eye, kron, rational, vec_r, zeros
-from verify.oracles import LawTest, Normal, at_least_probability, expectation
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Real, Size
+from verify.oracles import LawTest, Normal, at_least_probability, expectation, proportion_test
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Reading, Real, Size
 from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
@@ -27,15 +28,28 @@ Inner = Annotated[int, Size("d_in")]
 DefaultAlpha = Annotated[Any, Real(0.035, 0.045)]
 Variance = Annotated[Any, Real(0.00390625, 1.0)]
 
-ORDER_OF_ALPHA = (
+
+def squared_alpha(d: int, d_in: int, variance: Any, t: Any) -> Any:
+    """alpha^2 = variance^2 d d_in / t^2, a scalar."""
+    return variance * variance * (d * d_in) / (t * t)
+
+
+ORDER_OF_ALPHA = Definition(
     "alpha is that of the entries of W_Q W_K^T: alpha^2 = d Var = sigma^4 d d_in for entries of W_Q, W_K of standard deviation"
-    " sigma and inner dimension d_in, over the square of a scale of the logits, t, if any"
+    " sigma and inner dimension d_in, over the square of a scale of the logits, t, if any",
+    by=squared_alpha,
 )
+
+
+def order_over_dimension(C: Any, d: int) -> Any:
+    """C / d, a scalar."""
+    return C / d
+
 
 DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.4.1, text after Eq. (19)",
     statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
         initialization) and }\alpha=\mathcal{O}(1/d)\text{ (usually around }0.04)""",
-    assumptions=[ORDER_OF_ALPHA, "O(1/d): alpha <= C / d, C any number given"],
+    assumptions=[ORDER_OF_ALPHA, Definition("O(1/d): alpha <= C / d, C any number given", by=order_over_dimension)],
     name="noise scale of the default initialisation", relation=AtMost(ascent=False),
     sizes={"d": (1, 64), "d_in": (1, 64)}, expects="refuted", severity="error",
     uses=("skipless.a4.1-default-alpha-exact",), correction="skipless.a4.1-default-alpha-exact",
@@ -53,7 +67,7 @@ DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.
 @DEFAULT_ALPHA.formula
 def squared_order(d: Dimension, C: Tolerance) -> Any:
     """C^2 / d^2, a scalar."""
-    return C * C / (d * d)
+    return order_over_dimension(C, d) * order_over_dimension(C, d)
 
 
 @DEFAULT_ALPHA.inputs
@@ -61,10 +75,7 @@ def default_weights(d: Dimension, d_in: Inner, variance: Variance, t: Tolerance,
     return {"d": d, "d_in": d_in, "variance": variance, "t": t, "C": C}
 
 
-@DEFAULT_ALPHA.oracle
-def squared_alpha(d: int, d_in: int, variance: Any, t: Any) -> Any:
-    """alpha^2 = variance^2 d d_in / t^2, a scalar."""
-    return variance * variance * (d * d_in) / (t * t)
+DEFAULT_ALPHA.oracle(lambda d, d_in, variance, t: squared_alpha(d, d_in, variance, t))
 
 
 FIXED = Fraction(1, 2500)
@@ -82,20 +93,22 @@ for _title, (_d, _d_in, _variance, _t) in {
 DEFAULT_ALPHA.mutant("O(1)", lambda C: C * C)
 DEFAULT_ALPHA.mutant("O(1 / sqrt(d))", lambda d, C: C * C / d)
 
-ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The default product of query and key weights",
-    statement=r"""
-        \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
-        \sigma^4dd_{in}=\alpha^2,\ \text{any two entries are uncorrelated}""",
-    assumptions=["W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma"],
-    hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
-    name="moments of the default query-key product", relation=Equal(), all_sizes=True,
-    sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True, corrects="skipless.a4.1-default-alpha",
-    note=r"""Only variances enter, so truncation matters through $\sigma$ alone.""")  # fmt: skip
-
 
 def _entries(W_Q: Any, W_K: Any, sigma: Any) -> Any:
     """The entries of W_Q W_K^T, row by row, from W_Q / sigma and W_K / sigma, shape (d^2, 1)."""
     return vec_r(W_Q @ W_K.T * sigma * sigma)
+
+
+ALPHA_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-alpha-exact", label="The default product of query and key weights",
+    statement=r"""
+        \mathbb{E}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=0,\ d\,\mathrm{Var}(\mathbf{W}^Q\mathbf{W}^{K\top})_{kl}=
+        \sigma^4dd_{in}=\alpha^2,\ \text{any two entries are uncorrelated}""",
+    assumptions=[Definition("W_Q, W_K of shape (d, d_in), independent normal entries of mean 0 and standard deviation sigma",
+        by=(Normal, _entries))],
+    hypotheses=tuple(normal_entries(W, stated="W_Q, W_K of shape (d, d_in), independent normal") for W in ("W_Q", "W_K")),
+    name="moments of the default query-key product", relation=Equal(), all_sizes=True,
+    sizes={"d": (1, 2), "d_in": (1, 3)}, exact=True, of_project=True, corrects="skipless.a4.1-default-alpha",
+    note=r"""Only variances enter, so truncation matters through $\sigma$ alone.""")  # fmt: skip
 
 
 def _products(W_Q: Any, W_K: Any, sigma: Any) -> Any:
@@ -119,6 +132,17 @@ def default_product_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 ALPHA_EXACT.mutant("sigma^2 instead of sigma^4", "fourth -> sigma * sigma")
 ALPHA_EXACT.mutant("d_in dropped", "d * d_in -> d")
 
+
+def variances_of_noise(alpha: Any, d: int) -> Any:
+    """Var C_ii and Var C_ij at beta = 0, shape (2, 1)."""
+    return column(alpha * alpha * (d + 2), alpha * alpha * d)
+
+
+def unit_variance(alpha: Any) -> Any:
+    """1, a scalar."""
+    return 0 * alpha + 1
+
+
 DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance",
     label="Section A.4.1, text after Eq. (19)", name="variance of the default logits",
     statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
@@ -126,9 +150,10 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
         attention map are mean }0\text{ with a variance much smaller than }1\text{, which satisfy the diffuse condition}
         """,
     assumptions=[
-        "X ~ N(0, I), C = alpha X Z X^T",
-        "d = 384 or 768, as in the experiments",
-        "much smaller than 1 is read as generously as possible: at most 1",
+        Definition("X ~ N(0, I), C = alpha X Z X^T, of which the variances are known (skipless.logit-moments)",
+        by=variances_of_noise),
+        Assumption("d = 384 or 768, as in the experiments", sizes=lambda sizes: sizes["d"] in BY_DIMENSION),
+        Definition("much smaller than 1, as generously as possible: at most 1", by=unit_variance),
         Assumption(
             "alpha within 1/200 of 0.04", nonnegative=lambda alpha: rational(1, 200) - absolute(alpha - rational(1, 25))
         ),
@@ -147,7 +172,7 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
 @DEFAULT_VARIANCE.formula
 def one(alpha: DefaultAlpha) -> Any:
     """1, a scalar."""
-    return 0 * alpha + 1
+    return unit_variance(alpha)
 
 
 @DEFAULT_VARIANCE.inputs
@@ -155,10 +180,7 @@ def alpha_and_dimension(alpha: DefaultAlpha, d: Dimension) -> dict[str, Any]:
     return {"alpha": alpha, "d": d}
 
 
-@DEFAULT_VARIANCE.oracle
-def default_logit_variances(alpha: Any, d: int) -> Any:
-    """Var C_ii and Var C_ij at beta = 0, shape (2, 1)."""
-    return column(alpha * alpha * (d + 2), alpha * alpha * d)
+DEFAULT_VARIANCE.oracle(lambda alpha, d: variances_of_noise(alpha, d))
 
 
 DEFAULT_VARIANCE.counterexample("alpha = 0.04, d = 768: 1.232 on the diagonal, 1.2288 off it", alpha=Fraction(1, 25),
@@ -166,14 +188,21 @@ DEFAULT_VARIANCE.counterexample("alpha = 0.04, d = 768: 1.232 on the diagonal, 1
 DEFAULT_VARIANCE.mutant("at most 1/10", lambda value: value / 10)
 DEFAULT_VARIANCE.mutant("at most 2", lambda alpha: 0 * alpha + 2)
 
+
+def _squared_logits(X: Any, W_Q: Any, W_K: Any, sigma: Any) -> Any:
+    """C_ii^2 and C_ij^2 for two tokens X, shape (1, 2)."""
+    row = (X @ (W_Q * sigma) @ (W_K * sigma).T @ X.T)[:1]
+    return row * row
+
+
 VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
     label="Variance of the logits at default initialisation", name="variance of the default logits, corrected",
     statement=r"""
         \mathrm{Var}(\mathbf{C}_{ii})=\sigma^4d_{in}d(d+2),\ \mathrm{Var}(\mathbf{C}_{ij})=\sigma^4d_{in}d^2\quad(i\ne
         j)""",
     assumptions=[
-        "X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), independent normal entries of mean 0 and"
-        " standard deviation sigma, independent of X",
+        Definition("X ~ N(0, I), C = X W_Q W_K^T X^T, W_Q and W_K of shape (d, d_in), independent normal entries of mean 0 and"
+            " standard deviation sigma, independent of X", by=(Normal, _squared_logits)),
     ],
     hypotheses=(
         normal_entries("X", stated="X ~ N(0, I)"),
@@ -183,12 +212,6 @@ VARIANCE_EXACT = Claim(SKIPLESS, "skipless.a4.1-default-variance-exact",
     corrects="skipless.a4.1-default-variance",
     note=r"""$\alpha^2(d + 2)$ and $\alpha^2 d$ with $\alpha^2 = \sigma^4 d\,d_{in}$. At $\sigma = 0.02$ and heads of
         64: 1.5 at $d = 384$, 6.0 at $d = 768$; over 8 (a temperature not printed): 0.02 and 0.09.""")  # fmt: skip
-
-
-def _squared_logits(X: Any, W_Q: Any, W_K: Any, sigma: Any) -> Any:
-    """C_ii^2 and C_ij^2 for two tokens X, shape (1, 2)."""
-    row = (X @ (W_Q * sigma) @ (W_K * sigma).T @ X.T)[:1]
-    return row * row
 
 
 @VARIANCE_EXACT.formula
@@ -209,11 +232,22 @@ def default_variances_expected(sigma: Scale, d: Dimension, d_in: Inner) -> Any:
 VARIANCE_EXACT.mutant("diagonal without the 2", "d + 2 -> d")
 VARIANCE_EXACT.mutant("d for d^2 off the diagonal", "d_in * d * d -> d_in * d")
 
+
+def row_ranges(rng: np.random.Generator, samples: int, d: int, alpha: float) -> np.ndarray:
+    """Ranges of independent rows of logits, the diagonal left out, shape (samples,).
+
+    Given row x, the entries of the row are independent normal of variance alpha^2 |x|^2 |g|^2 / d, g = Z^T x sqrt(d) / |x|.
+    """
+    spread = alpha * np.sqrt(rng.chisquare(d, samples) * rng.chisquare(d, samples) / d)
+    row = rng.standard_normal((samples, LENGTH - 1)) * spread[:, None]
+    return row.max(1) - row.min(1)
+
+
 ROW_RANGE = Claim(AT_PRINTED_DIMENSIONS, "skipless.default-row-range",
     label="Range of a row of logits at default initialisation", name="range of the default logits",
     statement=r"P\Big(\max_j\mathbf{C}_{ij}-\min_j\mathbf{C}_{ij}>3\Big)\ge\tfrac9{10}\quad\text{at }\alpha=0.04,\ "
     r"\beta=0,\ d=384\text{ and }768",
-    assumptions=[f"X ~ N(0, I) with n = {LENGTH} rows, the diagonal left out"],
+    assumptions=[Definition(f"X ~ N(0, I) with n = {LENGTH} rows, the diagonal left out", by=row_ranges)],
     relation=FollowsLaw(samples=400, instances=2), of_project=True,
     note=r"So the range is not small beside a temperature of 1. A mutant takes $\alpha = 1/d$, for which it is.",
 )  # fmt: skip
@@ -227,15 +261,47 @@ def stated_alpha(d: int) -> float:
 
 @ROW_RANGE.part("laws")
 def laws_of_range(formula: Callable[..., float], generator: torch.Generator, samples: int, d: int) -> list[LawTest]:
-    """Given row x, the entries of the row are independent normal of variance alpha^2 |x|^2 |g|^2 / d, g = Z^T x sqrt(d) / |x|."""
     import torch
 
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator, device=generator.device)))
-    spread = formula(d) * np.sqrt(rng.chisquare(d, samples) * rng.chisquare(d, samples) / d)
-    row = rng.standard_normal((samples, LENGTH - 1)) * spread[:, None]
-    wide = int((row.max(1) - row.min(1) > 3).sum())
+    wide = int((row_ranges(rng, samples, d, formula(d)) > 3).sum())
     return [at_least_probability(f"range above 3, d = {d}", wide, samples, 0.9)]
 
 
 ROW_RANGE.mutant("alpha = 1/d", lambda d: 1 / d)
 ROW_RANGE.mutant("logits over 8", lambda d: 0.04 / 8)
+
+
+# -- dominance by chance -----------------------------------------------------------------------------------------------
+
+NO_DOMINANCE = Claim(SKIPLESS, "skipless.sec-a.4.1-no-dominance", label="Section A.4.1, parenthesis after Eq. (19)",
+    statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
+        initialization)}""",
+    assumptions=[Definition("W = W_Q W_K^T with independent truncated normal weights, one head", by=truncated_normal)],
+    name="dominance of the default query-key product", relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
+    expects="reading", uses=("skipless.a4.1-default-alpha-exact", "skipless.sec5.2-beta-dominance"),
+    reading=Reading("no diagonal dominance in weight initialization", r"""the diagonal is dominant, $W_{ii}>\max_{j\ne
+        i}W_{ij}$, no more often than chance has it: in a given row with probability $1/d$"""),
+    note=r"""Given row $i$ of $W^Q$ the entries of row $i$ of $W$ are independent and of one law, so that each is the
+        largest with the same probability. A single row may well be dominant; all rows of a $W$ of the printed sizes
+        hardly ever are.""")  # fmt: skip
+
+
+@NO_DOMINANCE.formula
+def probability_of_a_dominant_row(d: Dimension) -> float:
+    """1 / d."""
+    return 1 / d
+
+
+@NO_DOMINANCE.part("laws")
+def laws_of_dominant_rows(
+    formula: Callable[..., float], generator: torch.Generator, samples: int, d: Dimension
+) -> list[LawTest]:
+    """Whether the first entry of the first row is the largest of its row, in independent draws."""
+    row, K = truncated_normal(generator, samples, 1, d), truncated_normal(generator, samples, d, d)
+    largest = (row @ K.transpose(1, 2))[:, 0].argmax(-1)
+    return [proportion_test(f"first row dominant, d = {d}", (largest == 0).cpu(), formula(d))]
+
+
+NO_DOMINANCE.mutant("one half", lambda d: 0.5 if d > 2 else 0.4)
+NO_DOMINANCE.mutant("certain dominance", lambda d: 1.0)

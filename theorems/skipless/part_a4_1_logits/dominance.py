@@ -14,7 +14,7 @@ from theorems.skipless.sampling import drawn_logits, gap_of_logits, query_key_pr
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PAPER, Dimension
 from verify.matrix import column, maximum, rational
 from verify.oracles import LawTest, at_least_probability, proportion_test, two_sided_p
-from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, Reading, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Reading, Real
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +25,8 @@ Tolerance = Annotated[Any, Real(1.0, 64.0)]
 PROPER_BETA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-dominance-proper-beta", label="Text after Eq. (20)",
     statement=r"""\gamma\sim\mathcal{N}(\beta d,\alpha^2(d+3)+\beta^2(3d))\ (20) \dots\text{, which satisfy the diagonal
         dominant condition with a proper }\beta""",
-    assumptions=["X ~ N(0, I)", "diagonal dominance as in Proposition 1, for all rows"],
+    assumptions=[Definition("X ~ N(0, I)", by=drawn_logits), Definition("diagonal dominance as in Proposition 1, for all "
+        "rows", by=gap_of_logits)],
     name="dominance of the logits by scale", relation=FollowsLaw(samples=60, instances=2), expects="reading",
     uses=("skipless.dominance-probability", "skipless.a4.1-dominance-criterion"),
     reading=Reading(
@@ -51,7 +52,7 @@ PROBABILITY = Claim(SKIPLESS, "skipless.dominance-probability",
     label="Probability that one logit is dominated, alpha = 0", name="probability of a dominated logit",
     statement=r"""P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with
         }d\text{ degrees of freedom}""",
-    assumptions=["X ~ N(0, I)", "gamma = C_ii - C_ij with C = beta X X^T, i and j different rows"],
+    assumptions=[Definition("X ~ N(0, I), gamma = C_ii - C_ij with C = beta X X^T, i and j different rows", by=sampled_pair)],
     relation=FollowsLaw(samples=20_000, instances=4), sizes={"d": (1, 8)}, of_project=True,
     note=r"""$\gamma > 0$ says that the component of the other token along $x$ is below $|x|$. It is 3/4 at $d = 1$ and
         at least $1 - 2^{-d/2 - 1}$, whence all rows of $n$ tokens are dominated with probability $1 - n(n - 1)2^{-d/2 -
@@ -81,8 +82,8 @@ PROBABILITY.mutant("certain dominance", lambda d: 1.0)
 CRITERION = Claim(SKIPLESS, "skipless.a4.1-dominance-criterion", label="Dominance of beta X X^T",
     statement=r"""
         \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})=\beta\,\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
-        \mathbf{x}_j)\quad\text{for }\mathbf{M}=\beta\mathbf{X}\mathbf{X}^\top,\ \beta>0""",
-    assumptions=["beta > 0, alpha = 0"],
+        \mathbf{x}_j)\quad\text{for }\mathbf{M}=\beta\mathbf{X}\mathbf{X}^\top,\ \beta>0,\ n\ge2""",
+    assumptions=[Assumption("beta > 0", positive=lambda beta: beta), Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)],
     name="dominance of the Gram matrix", relation=Equal(), sizes={"n": (2, 4), "d": (1, 3)}, of_project=True,
     corrects="skipless.a4.1-dominance-every-x",
     note=r"So $X$ alone decides whether the diagonal dominates; $\beta > 0$ scales the gap.")  # fmt: skip
@@ -100,11 +101,19 @@ CRITERION.oracle(lambda X, beta: smallest_gap(X @ X.T * beta))
 CRITERION.mutant("distance of the tokens: |x_i - x_j|^2", "X[i] * (X[j] - X[i]) -> (X[i] - X[j]) * (X[j] - X[i])")
 CRITERION.mutant("beta dropped", lambda X, beta: gap_by_tokens(X, 0 * beta + 1))
 
+
+def squared_distances(X: Any) -> Any:
+    """|x_i - x_j|^2 for all i < j, and 1, shape (n (n - 1) / 2 + 1, 1)."""
+    n = X.shape[0]
+    pairs = [((X[i] - X[j]) * (X[i] - X[j])).sum() for i in range(n) for j in range(i)]
+    return column(*pairs, 0 * X[0, 0] + 1)
+
+
 EVERY_X = Claim(SKIPLESS, "skipless.a4.1-dominance-every-x", label="Text after Eq. (20), for given tokens",
     statement=r"""\text{for all }\mathbf{X}\text{ with distinct rows and }\alpha=0\text{ there is }\beta>0\text{ for
         which }\beta\mathbf{X}\mathbf{X}^\top\text{ is dominated: }\min_i\min_{j\ne i}\mathbf{x}_i\cdot(\mathbf{x}_i-
         \mathbf{x}_j)\ge0""",
-    assumptions=["rows of X are different"],
+    assumptions=[Assumption("rows of X are different", positive=squared_distances)],
     name="dominance of the logits, any tokens", relation=AtMost(signed=True), sizes={"n": (2, 3), "d": (1, 2)},
     expects="refuted", severity="error", of_project=True, correction="skipless.a4.1-dominance-criterion",
     note=r"""Tokens 1 and 2 on a line: the shorter one prefers the longer at every $\beta > 0$, the more so the larger

@@ -16,7 +16,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.sampling import normal
 from verify.matrix import column, rational
 from verify.oracles import Normal, expectation
-from verify.vocabulary import Setting, Shape
+from verify.vocabulary import Definition, Setting, Shape
 from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ Scale = Annotated[Any, Shape("1", "1")]
 
 TOKENS = "X of shape (n, d) with independent standard normal entries, i and j different rows"
 NOISE = "Z of shape (d, d) independent of X, entries independent normal of mean 0 and variance 1/d (Eq. (11))"
-LOGITS = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS, NOISE, "A = X X^T, B = X Z X^T, C = alpha B + beta A"],
-    hypotheses=(normal_entries("X", stated=TOKENS), normal_entries("Z", stated=NOISE)), sizes={"d": (1, 3)}, exact=True,
-)  # fmt: skip
 
 # -- expectations over X and Z -----------------------------------------------------------------------------------------
 
@@ -45,6 +42,15 @@ LOGITS = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS, NOISE, "A = X X
 def logits(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
     """C = alpha X Z X^T + beta X X^T for the rows X = [x_i; x_j], shape (2, 2)."""
     return X @ Z @ X.T * alpha + X @ X.T * beta
+
+
+LOGITS = Setting(SKIPLESS, "Section A.4.1",
+    assumptions=[
+        Definition(TOKENS, by=Normal), Definition(NOISE, by=Normal),
+        Definition("A = X X^T, B = X Z X^T, C = alpha B + beta A", by=logits),
+    ],
+    hypotheses=(normal_entries("X", stated=TOKENS), normal_entries("Z", stated=NOISE)), sizes={"d": (1, 3)}, exact=True,
+)  # fmt: skip
 
 
 def own_logit(X: Any, Z: Any, alpha: Any, beta: Any) -> Any:
@@ -123,3 +129,11 @@ def chi_squared(d: int) -> Callable[[np.ndarray], np.ndarray]:
         return torch.special.gammainc(torch.tensor(d / 2, dtype=torch.float64), torch.as_tensor(x) / 2).numpy()
 
     return distribution
+
+
+#: The same for laws of drawn logits.
+DRAWN_LOGITS = Setting(SKIPLESS, "Section A.4.1",
+    assumptions=[
+        Definition(TOKENS, by=sampled_pair), Definition(NOISE, by=sampled_pair),
+        Definition("A = X X^T, B = X Z X^T, C = alpha B + beta A", by=sampled_pair),
+    ])  # fmt: skip

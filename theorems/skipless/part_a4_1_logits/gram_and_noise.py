@@ -18,7 +18,7 @@ from theorems.skipless.sampling import normal
 from theorems.skipless.settings import Dimension
 from verify.matrix import concatenate
 from verify.oracles import LawTest, Moments, Normal, expectation, kolmogorov_smirnov
-from verify.vocabulary import Claim, Equal, FollowsLaw, Setting, Shape
+from verify.vocabulary import Claim, Definition, Equal, FollowsLaw, Setting, Shape
 from verify.vocabulary.hypotheses import normal_entries
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 Deviation = Annotated[Any, Shape("1", "1")]
 
 LAW = FollowsLaw(samples=10_000, instances=4)
-TOKENS_ALONE = Setting(SKIPLESS, "Section A.4.1", assumptions=[TOKENS], sizes={"d": (1, 8)})
+TOKENS_ALONE = Setting(
+    SKIPLESS, "Section A.4.1", assumptions=[Definition(TOKENS, by=sampled_pair)], sizes={"d": (1, 8)}
+)
 
 EQ_14 = Claim(TOKENS_ALONE, "skipless.eq-14", label="Eq. (14)", name="law of the diagonal Gram entries",
     statement=r"""\text{Given }\mathbf{X}\in\mathbb{R}^{n\times d}\sim\mathcal{N}(0,\mathbf{I})\text{, we have the mean
@@ -74,7 +76,7 @@ def laws_of_entry(which: int, alpha: float, beta: float, name: str) -> Callable[
 
 EQ_15 = Claim(TOKENS_ALONE, "skipless.eq-15", label="Eq. (15)", name="variance of off-diagonal Gram entries",
     statement=r"\text{Off-diagonal entries }(i\ne j):\ \mathbb{E}[\mathbf{A}_{ij}]=0,\ \mathrm{Var}(\mathbf{A}_{ij})=d",
-    assumptions=["A = X X^T"],
+    assumptions=[Definition("A = X X^T", by=sampled_pair)],
     relation=LAW, proof=("skipless.logit-moments",))  # fmt: skip
 
 
@@ -92,7 +94,7 @@ EQ_16 = Claim(TOKENS_ALONE, "skipless.eq-16", label="Eq. (16)", name="variance o
     statement=r"""\text{Then given }\mathbf{Z}\sim\mathcal{N}(0,\tfrac1d\mathbf{I})\text{, we have the mean and variance
         of }\mathbf{B}=\mathbf{X}\mathbf{Z}\mathbf{X}^\top\text{ as follows, Diagonal entries }(i=j):\
         \mathbb{E}[\mathbf{B}_{ii}]=0,\ \mathrm{Var}(\mathbf{B}_{ii})\approx d+2""",
-    assumptions=[NOISE],
+    assumptions=[Definition(NOISE, by=sampled_pair)],
     relation=LAW, proof=("skipless.logit-moments",),
     note="""The variance is $d + 2$ exactly, not approximately: the $d^2 - d$ mixed terms contribute $1/d$ each, the
         squares $3/d$.""")  # fmt: skip
@@ -112,13 +114,6 @@ EQ_16.mutant("mean d, that of A_ii", lambda d: (d, d + 2))
 PRODUCT_OF_NORMAL = (
     "B = X Z X^T with X of shape (n, d) and Z of shape (d, d) independent, all entries independent and normal"
 )
-LOGITS_OF_NOISE = Setting(SKIPLESS, "Section A.4.1",
-    assumptions=[
-        PRODUCT_OF_NORMAL,
-        "entries of X of mean 0 and variance 1, entries of Z of mean 0 and variance 1/d (Eq. (11))",
-        "i and j are different rows",
-    ],
-    sizes={"d": (1, 16)})  # fmt: skip
 
 
 def logit_terms(d: int) -> Iterator[Term]:
@@ -139,6 +134,15 @@ def sampled_logits(generator: torch.Generator, samples: int, d: int) -> torch.Te
 
     x, Z, y = (normal(generator, samples, *shape) for shape in ((d,), (d, d), (d,)))
     return torch.einsum("sk,skl,sl->s", x, Z / d**0.5, y)
+
+
+LOGITS_OF_NOISE = Setting(SKIPLESS, "Section A.4.1",
+    assumptions=[
+        Definition(PRODUCT_OF_NORMAL, by=sampled_logits),
+        Definition("entries of X of mean 0 and variance 1, entries of Z of mean 0 and variance 1/d (Eq. (11))", by=sampled_logits),
+        Definition("i and j are different rows", by=sampled_logits),
+    ],
+    sizes={"d": (1, 16)})  # fmt: skip
 
 
 def moments_of_samples(
@@ -198,13 +202,23 @@ EQ_17_CORRECTED.mutant("variance of the diagonal, Eq. (16)", lambda d: (0, d + 2
 EQ_17_CORRECTED.mutant("variance d^2, that of entries of Z with variance 1", lambda d: (0, d * d))
 EQ_17_CORRECTED.mutant("mean d, that of the diagonal of X X^T", lambda d: (d, d))
 
+
+def _noise(X: Any, Z: Any, sigma_X: Any, sigma_Z: Any) -> Any:
+    """B_ij for rows X = [x_i; x_j] times sigma_X and Z times sigma_Z, shape (1, 1)."""
+    tokens = X * sigma_X
+    return (tokens @ (Z * sigma_Z) @ tokens.T)[:1, 1:2]
+
+
+def _squared_noise(X: Any, Z: Any, sigma_X: Any, sigma_Z: Any) -> Any:
+    return _noise(X, Z, sigma_X, sigma_Z) * _noise(X, Z, sigma_X, sigma_Z)
+
+
 EQ_17_MOMENTS = Claim(SKIPLESS, "skipless.eq-17-moments", label="Moments of off-diagonal logits",
     statement=r"\mathbb{E}[\mathbf{B}_{ij}]=0,\ \mathrm{Var}(\mathbf{B}_{ij})=d^2\sigma_X^4\sigma_Z^2\quad(i\ne j)",
     assumptions=[
-        PRODUCT_OF_NORMAL,
-        "entries of X of mean 0 and standard deviation |sigma_X|, entries of Z of mean 0 and standard deviation"
-        " |sigma_Z|",
-        LOGITS_OF_NOISE.assumptions[2],
+        Definition(PRODUCT_OF_NORMAL, by=Normal),
+        Definition("entries of X of mean 0 and standard deviation |sigma_X|, entries of Z of mean 0 and standard deviation"
+            " |sigma_Z|; i and j are different rows", by=_noise),
     ],
     hypotheses=(normal_entries("X", stated=PRODUCT_OF_NORMAL), normal_entries("Z", stated=PRODUCT_OF_NORMAL)),
     name="variance of noise logits, any scales", relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True,
@@ -218,16 +232,6 @@ def scaled_logit_moments(sigma_X: Deviation, sigma_Z: Deviation, d: Dimension) -
     """Mean and variance of B_ij, shape (2, 1)."""
     variance = d * d * sigma_X * sigma_X * sigma_X * sigma_X * sigma_Z * sigma_Z
     return concatenate([0 * variance, variance], axis=0)
-
-
-def _noise(X: Any, Z: Any, sigma_X: Any, sigma_Z: Any) -> Any:
-    """B_ij for rows X = [x_i; x_j] times sigma_X and Z times sigma_Z, shape (1, 1)."""
-    tokens = X * sigma_X
-    return (tokens @ (Z * sigma_Z) @ tokens.T)[:1, 1:2]
-
-
-def _squared_noise(X: Any, Z: Any, sigma_X: Any, sigma_Z: Any) -> Any:
-    return _noise(X, Z, sigma_X, sigma_Z) * _noise(X, Z, sigma_X, sigma_Z)
 
 
 @EQ_17_MOMENTS.oracle

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theorems.skipless.part_a4_1_logits.enumeration import (
-    LOGITS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment, sampled_pair,
+    DRAWN_LOGITS, LOGITS, NOISE, TOKENS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment,
+        sampled_pair,
 )  # fmt: skip
 from theorems.skipless.sampling import near_law, standard_normal
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES, Dimension, dimension_alone
 from verify.matrix import column, concatenate
 from verify.oracles import LawTest, Moments, moment_test
-from verify.vocabulary import Claim, Equal, FollowsLaw
+from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw
 
 if TYPE_CHECKING:
     import torch
@@ -51,10 +52,10 @@ LOGIT_MOMENTS.mutant("diagonal variance without the 2 of d + 2", "d + 2 -> d")
 LOGIT_MOMENTS.mutant("off-diagonal variance as in Eq. (19)", "(a + b) * d -> a + b * d")
 LOGIT_MOMENTS.mutant("entries of a row correlated", "0 * b -> a")
 
-SAMPLED = Claim(LOGITS.extended(sizes={"d": (1, 8)}, exact=False, inputs=dimension_alone), "skipless.logit-moments-sampled",
+SAMPLED = Claim(DRAWN_LOGITS.extended(sizes={"d": (1, 8)}, inputs=dimension_alone), "skipless.logit-moments-sampled",
     label="First and second moments of the logits, by simulation", name="moments of the logits by simulation",
     statement=LOGIT_MOMENTS.statement,
-    assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8"],
+    assumptions=[Definition("(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2), as in Sections 6.1, 6.2 and A.8", by=PRINTED_SCALES)],
     relation=FollowsLaw(samples=4_000, instances=3), of_project=True, uses=("skipless.logit-moments",),
     note="A second oracle that shares nothing with the expectations.")  # fmt: skip
 
@@ -190,7 +191,7 @@ EQ_20 = Claim(LOGITS, "skipless.eq-20", label="Eq. (20)", name="law of the gap o
     statement=r"""\text{When }\beta>0\text{, the difference between the diagonal elements and an off-diagonal element
         }\gamma=\mathbf{C}_{ii}-\mathbf{C}_{ij}\text{ follows }\gamma\sim\mathcal{N}(\beta d,\alpha^2(d+3)+\beta^2(3d))
         """,
-    assumptions=["beta > 0"],
+    assumptions=[Assumption("beta > 0", positive=lambda beta: beta)],
     relation=Equal(), expects="refuted", severity="error",
     uses=("skipless.eq-18", "skipless.eq-19", "skipless.eq-20-covariance"), correction="skipless.eq-20-corrected",
     consequence=r"""Probabilities of dominance computed from Eq. (20) are too large; use the variance $\alpha^2(2d+2) +
@@ -246,24 +247,6 @@ EQ_20_CORRECTED.mutant("2d + 2 instead of 2d + 3 in the third moment", "2 * d + 
 #: Kolmogorov distance that counts as normal; the skewness of gamma, 14 / sqrt(27 d) at alpha = 0, leaves 0.01 at d = 384.
 NORMAL_WITHIN = 0.02
 
-AT_LARGE_DIMENSIONS = LOGITS.extended(sizes=AT_PRINTED_DIMENSIONS.sizes, where=AT_PRINTED_DIMENSIONS.where, exact=False,
-    inputs=dimension_alone)  # fmt: skip
-
-NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
-    label="Eq. (20), the law of gamma at the sizes of the paper", name="normal limit of the gap",
-    statement=r"""\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le
-        t\Big)-\Phi(t)\right|\le\tfrac1{50} \quad\text{at }d=384\text{ and }768""",
-    assumptions=["(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)"],
-    relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
-    note=r"""A mutant has the printed variance. As $\beta$ part and noise are sums of $d$ terms, each less dependent on
-        the others than on itself, the law is normal in the limit.""")  # fmt: skip
-
-
-@NORMAL_LIMIT.formula
-def gap_variance(alpha: float, beta: float, d: int) -> float:
-    """Var gamma."""
-    return alpha**2 * (2 * d + 2) + 3 * beta**2 * d
-
 
 def sampled_gap(generator: torch.Generator, samples: int, d: int, alpha: float, beta: float) -> np.ndarray:
     """Independent copies of gamma from four numbers each, exact in law.
@@ -277,6 +260,25 @@ def sampled_gap(generator: torch.Generator, samples: int, d: int, alpha: float, 
     r, along, rest = np.sqrt(rng.chisquare(d, samples)), rng.standard_normal(samples), rng.chisquare(d - 1, samples)
     noise = rng.standard_normal(samples) * r * np.sqrt((r - along) ** 2 + rest) / sqrt(d)
     return alpha * noise + beta * r * (r - along)
+
+
+AT_LARGE_DIMENSIONS = AT_PRINTED_DIMENSIONS.extended("Section A.4.1",
+    assumptions=[Definition(f"{TOKENS}; {NOISE}; C = alpha X Z X^T + beta X X^T", by=sampled_gap)])  # fmt: skip
+
+NORMAL_LIMIT = Claim(AT_LARGE_DIMENSIONS, "skipless.eq-20-normal-limit",
+    label="Eq. (20), the law of gamma at the sizes of the paper", name="normal limit of the gap",
+    statement=r"""\sup_t\left|P\Big(\frac{\gamma-\beta d}{\sqrt{\alpha^2(2d+2)+3\beta^2d}}\le
+        t\Big)-\Phi(t)\right|\le\tfrac1{50} \quad\text{at }d=384\text{ and }768""",
+    assumptions=[Definition("(alpha, beta) = (2, 3/5), (9/5, 1), (0, 1/2)", by=PRINTED_SCALES)],
+    relation=FollowsLaw(samples=20_000, instances=2), of_project=True,
+    note=r"""A mutant has the printed variance. As $\beta$ part and noise are sums of $d$ terms, each less dependent on
+        the others than on itself, the law is normal in the limit.""")  # fmt: skip
+
+
+@NORMAL_LIMIT.formula
+def gap_variance(alpha: float, beta: float, d: int) -> float:
+    """Var gamma."""
+    return alpha**2 * (2 * d + 2) + 3 * beta**2 * d
 
 
 @NORMAL_LIMIT.part("laws")

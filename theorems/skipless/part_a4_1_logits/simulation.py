@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.sampling import conditions, near_probability
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Claim, FollowsLaw, Setting
+from verify.vocabulary import Claim, Definition, FollowsLaw, Setting
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ PEAK = Claim(FIG_5, "skipless.fig-5-peak", label="Section A.4.1 and Fig. 5, peak
         }\alpha=0.1,\beta=5\text{ for the “peak” case and }\alpha=0.1,\beta=0\text{ for the “diffuse” case. Empirically,
         we can see that when choosing large }\beta\text{ (ensuring diagonal dominance), the softmax produces a near
         identity matrix with }\kappa\approx1.1""",
-    assumptions=["M = alpha Z + beta I"],
+    assumptions=[Definition("M = alpha Z + beta I", by=softmax_of_noise)],
     name="softmax of a peaked matrix", relation=FollowsLaw(samples=10_000, instances=1), expects="empirical",
     observed=r"""10 000 draws under each of four laws of $Z$: $\mathcal{N}(0, 1/10)$, $\mathcal{N}(0, 1)$, and both cut
         at two deviations; the paper states neither the law nor the seed. $\kappa$ rounds to 1.1, and the entries of $A
@@ -97,7 +97,7 @@ PEAK.mutant("alpha = 1", lambda Z: softmax_of_noise(Z / ALPHA, 5.0))
 DIFFUSE = Claim(FIG_5, "skipless.fig-5-diffuse", label="Section A.4.1 and Fig. 5, diffuse case",
     statement=r"""\text{However, if }\mathbf{M}\text{ is truncated normal initialized, each row of the softmax output is
         near uniform and the output is ill-conditioned with }\kappa\approx730.1""",
-    assumptions=["M = alpha Z of shape (10, 10), alpha = 0.1, beta = 0"],
+    assumptions=[Definition("M = alpha Z of shape (10, 10), alpha = 0.1, beta = 0", by=softmax_of_noise)],
     name="softmax of a diffuse matrix", relation=FollowsLaw(samples=10_000, instances=1), expects="empirical",
     observed=r"""10 000 draws under each law of $Z$; the paper states neither the law nor the seed. 730.1 is the 0.13
         quantile of $\kappa$ for $\mathcal{N}(0, 1/10)$, as in Eq. (11), 0.62 for $\mathcal{N}(0, 1)$, 0.09 and 0.58 for

@@ -15,7 +15,7 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
-    SOFTMAX, Logits, Product, attention_lost, column_of, differentiated_block, differentiated_blocks,
+    BLOCK, SOFTMAX, Logits, Product, attention, attention_lost, column_of, differentiated_block, differentiated_blocks,
     largest_block_norm, lost_by_gap, norm_by_tokens, printed_blocks, softmax_blocks_differentiated, weights_norm,
 )  # fmt: skip
 from theorems.skipless.sampling import gap_of_logits, normal, query_key_product
@@ -24,8 +24,8 @@ from verify.matrix import (
     absolute, concatenate, each, eye, frobenius_norm, mapped, maximum, ones, rational, softmax, spectral_norm, total,
     trace, without_column,
 )  # fmt: skip
-from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import AtMost, Claim, FollowsLaw, Setting
+from verify.oracles import SMALLEST_P, LawTest, jacobian
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, FollowsLaw, Setting
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,9 @@ def collinear_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
 
 
 ATTENTION = Setting(SKIPLESS, "Section A.4.2",
-    assumptions=["A = softmax(M), M = X W X^T, W = W_Q W_K^T", "numerator layout"], sizes={"n": (1, 3), "d": (1, 3)},
+    assumptions=[Definition("A = softmax(M), M = X W X^T, W = W_Q W_K^T", by=attention), Convention("numerator layout",
+        by=jacobian)],
+    sizes={"n": (1, 3), "d": (1, 3)},
     special_domains={"separated tokens": separated_tokens, "collinear tokens": collinear_tokens})  # fmt: skip
 
 ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the gap of the logits",
@@ -100,6 +102,7 @@ ATTENTION_LOST.mutant("half the exponent's decay too much: e^(-2 gamma)", lambda
 
 ENTRIES = Claim(SOFTMAX, "skipless.eq-24-25-entries", label="Eqs. (24)-(25), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le1-\mathbf{A}_{ii}\quad\text{for all }i,j,k",
+    assumptions=[BLOCK],
     name="diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), of_project=True,
     corrects="skipless.eq-24-25", uses=("skipless.eq-22",),
     note=r"""Every entry has a factor among $A_{ij}$ ($j \ne i$) and $1 - A_{ii}$; the constant 1 is reached in the
@@ -126,6 +129,7 @@ ENTRIES.mutant("half of it", lambda value: value * rational(1, 2))
 OFF_DIAGONAL_ENTRIES = Claim(SOFTMAX, "skipless.eq-26-entries", label="Eq. (26), by the attention off the diagonal",
     statement=r"|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }j\ne k,\ i\in\{j,k"
     r"\},\quad|(\mathbf{J}_{\mathbf{A},i})_{jk}|\le\tfrac14(1-\mathbf{A}_{ii})^2\text{ for the other }j\ne k",
+    assumptions=[BLOCK, Assumption("n >= 2, for j != k", sizes=lambda sizes: sizes["n"] >= 2)],
     name="off-diagonal entries of the softmax Jacobian, bounded", relation=AtMost(), all_sizes=True,
     sizes={"n": (2, 3)}, of_project=True, corrects="skipless.eq-26", uses=("skipless.eq-22",),
     note="Both are attained: for $n = 2$, and for $n = 3$ with equal attention to the two others.")  # fmt: skip
@@ -173,6 +177,7 @@ BLOCK_NORMS = Claim(SOFTMAX, "skipless.eq-27-28-norms", label="Eqs. (27)-(28), b
     statement=r"""
         \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F\le\mathrm{tr}\,\mathbf{J}_{\mathbf{A},i}=1-
         \sum_j\mathbf{A}_{ij}^2\le2(1-\mathbf{A}_{ii})""",
+    assumptions=[BLOCK],
     name="norms of the softmax Jacobian, bounded", relation=AtMost(), of_project=True, corrects="skipless.eq-27-28",
     uses=("skipless.eq-22",),
     note=r"""The block is positive semidefinite, and $1 - \sum_j A_{ij}^2 \le 1 - A_{ii}^2$. No factor $n$ or $d$: the
@@ -226,13 +231,13 @@ BY_GAP = Claim(ATTENTION, "skipless.lemma-1-gap", label="Lemma 1, by the gap of 
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\frac{2(n-1)e^{-
         \gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=
         \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
-    assumptions=["gamma of either sign; the bound is small where the diagonal dominates by far"],
     name="derivative of attention by the gap", relation=AtMost(), all_sizes=True, of_project=True,
     corrects="skipless.lemma-1",
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),
     note=r"""Under Eq. (11) with $\alpha = 0$: $4\beta(n - 1)\|X\|_2 e^{-\beta g}$ at most, $g = \min x_i\cdot(x_i -
         x_j)$. It decays in $\beta$ only if $g > 0$, at the rate $g$, not 1, and does not vanish with $\alpha$. The
-        factor $n - 1$ is needed, see skipless.eq-23-gap.""")  # fmt: skip
+        factor $n - 1$ is needed, see skipless.eq-23-gap. $\gamma$ may have either sign; the bound is small where the
+        diagonal dominates by far.""")  # fmt: skip
 
 
 @BY_GAP.formula
@@ -254,8 +259,8 @@ LEMMA_AT_SIZE = Claim(AT_PRINTED_DIMENSIONS, "skipless.lemma-1-at-size",
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le2(n-1)e^{-\gamma}
         \left(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right)""",
     assumptions=[
-        f"X ~ N(0, I) with n = {FEW} rows, d = 384 and 768, W = alpha Z + beta I",
-        "(alpha, beta) = (2, 0.6), (1.8, 1) and (0, 0.5)",
+        Definition(f"X ~ N(0, I) with n = {FEW} rows, d = 384 and 768, W = alpha Z + beta I", by=(normal, query_key_product)),
+        Definition("(alpha, beta) = (2, 0.6), (1.8, 1) and (0, 0.5)", by=PRINTED_SCALES),
     ],
     name="derivative of attention at printed sizes", relation=FollowsLaw(samples=6, instances=2), of_project=True,
     uses=("skipless.lemma-1-gap",),

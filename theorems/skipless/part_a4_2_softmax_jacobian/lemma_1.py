@@ -13,7 +13,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import attention_given_away
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
-    Logits, Product, attention, differentiated_blocks, largest_block_norm, norm_by_tokens, printed_blocks,
+    BLOCK, Logits, Product, attention, differentiated_blocks, largest_block_norm, norm_by_tokens, printed_blocks,
     slope_by_logits, weights_norm,
 )  # fmt: skip
 from theorems.skipless.quantities import initial_product
@@ -21,7 +21,7 @@ from verify.matrix import (
     absolute, column, concatenate, diag_part, exp, frobenius_norm, hadamard, mapped, ones, row_sums, softmax, spectral_norm,
     stack_rows,
 )  # fmt: skip
-from verify.vocabulary import AtMost, Claim, Equal, Real, Setting, checked
+from verify.vocabulary import AtMost, Claim, Construction, Definition, Equal, Real, Setting, checked
 
 Alpha = Annotated[Any, Real(0.0, 2.0)]
 Beta = Annotated[Any, Real(0.0, 8.0)]
@@ -29,15 +29,16 @@ Constant = Annotated[Any, Real(1.0, 64.0)]
 
 AT_INITIALISATION = Setting(SKIPLESS, "Lemma 1",
     assumptions=[
-        "A = softmax(M), M = X W X^T, W = W_Q W_K^T = alpha Z + beta I (Eq. (11)), Z of shape (d, d) with normal entries",
-        "nothing is assumed of X; at alpha = 0 what is printed fails for the Gaussian tokens of Section A.4.1 with probability 1",
+        Definition("A = softmax(M), M = X W X^T, W = W_Q W_K^T = alpha Z + beta I (Eq. (11)), of which any Z of shape (d, "
+        "d) may be drawn",
+            by=initial_product),
     ],
     sizes={"n": (1, 3), "d": (1, 2)})  # fmt: skip
-ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
-OF_ORDER = AT_INITIALISATION.extended(assumptions=[ORDER])
 WHY = (
     r"At $\alpha = 0$, the choice of Section A.8, the right-hand side is 0 for every constant and every $X$, well"
-    r" separated tokens included, and the left-hand side is not: it does not tend to 0 with $\alpha$. For $\alpha > 0$ it does not"
+    r" separated tokens included, and the left-hand side is not (for Gaussian tokens with probability 1): it does not tend "
+    "to 0 with"
+    r" $\alpha$. For $\alpha > 0$ it does not"
     r" decay like $e^{-\beta}$ either: equal tokens attend to each other equally at any $\beta$."
 )
 
@@ -73,6 +74,10 @@ def printed_order(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) 
 def printed_order_with_dimension(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta, C: Constant) -> Any:
     """C d alpha e^-beta, shape (1, 1) (Eq. (27))."""
     return column(C * alpha * exp(-beta) * X.shape[1])
+
+
+ORDER = "O(x) means: at most C x, with a constant C that does not depend on alpha and beta; here C is any number given"
+OF_ORDER = AT_INITIALISATION.extended(assumptions=[Definition(ORDER, by=printed_order)])
 
 
 def refuted_order(claim: Claim, formula: Callable[..., Any] = printed_order) -> None:
@@ -143,10 +148,18 @@ def diagonals_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     return column(*(block[j, j] for block in blocks for j in range(X.shape[0])))
 
 
-OF_LOGITS = Setting(SKIPLESS, "Eqs. (24)-(25)", assumptions=["A = softmax(M)"], sizes={"n": (3, 5)}, exact=True)
-IN_CASE = "(J_{A,i})_{jj} for all i and j != i: the case j = k, 'if i != j'"
+OF_LOGITS = Setting(
+    SKIPLESS, "Eqs. (24)-(25)", assumptions=[Definition("A = softmax(M)", by=softmax)], sizes={"n": (1, 5)}, exact=True
+)
 
-EQ_25_INDEX = Claim(OF_LOGITS, "skipless.eq-25-index", label="Eq. (25), its indices",
+
+def _others(n: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(n) for j in range(n) if i != j]
+
+
+IN_CASE = Definition("(J_{A,i})_{jj} for all i and j != i: the case j = k, 'if i != j'", by=_others)
+
+EQ_25_INDEX = Claim(OF_LOGITS.extended(sizes={"n": (3, 5)}), "skipless.eq-25-index", label="Eq. (25), its indices",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ii}(1-\mathbf{A}_{ii})\text{ if }i\ne j",
     assumptions=[IN_CASE],
     name="indices of the diagonal entries", relation=Equal(), expects="refuted", severity="slip", of_project=True,
@@ -154,10 +167,6 @@ EQ_25_INDEX = Claim(OF_LOGITS, "skipless.eq-25-index", label="Eq. (25), its indi
     note=r"""As labelled, the entry is $A_{ij}(1 - A_{ij})$: for $A_1 = (1/2, 1/3, 1/6)$ it is 2/9 at $j = 2$, and
         $A_{11}(1 - A_{11})$ is 1/4. Taken as it stands, $(J_{A,i})_{ii}$ on the left, the line is Eq. (24) again and
         nothing is said of $j \ne i$. For two tokens the two agree.""")  # fmt: skip
-
-
-def _others(n: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(n) for j in range(n) if i != j]
 
 
 @EQ_25_INDEX.formula
@@ -180,7 +189,7 @@ EQ_25_INDEX.mutant("twice", lambda value: 2 * value)
 EQ_25_INDEX_CORRECTED = Claim(OF_LOGITS, "skipless.eq-25-index-corrected", label="Eq. (25), its indices corrected",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jj}=\mathbf{A}_{ij}(1-\mathbf{A}_{ij})\text{ for all }i,j,\ \mathbf{A}="
     r"\mathrm{softmax}(\mathbf{M}),\ (\mathbf{J}_{\mathbf{A},i})_{jk}=\partial\mathbf{A}_{ij}/\partial\mathbf{M}_{ik}",
-    assumptions=[IN_CASE],
+    assumptions=[BLOCK],
     name="indices of the diagonal entries, corrected", relation=Equal(), all_sizes=True, of_project=True,
     corrects="skipless.eq-25-index", uses=("skipless.eq-22",))  # fmt: skip
 
@@ -219,7 +228,7 @@ EQ_27_28 = Claim(AT_INITIALISATION, "skipless.eq-27-28", label="Eqs. (27)-(28)",
         \|\mathbf{J}_{\mathbf{A},i}\|_F=\sqrt{\sum_{j,k=1}^d((\mathbf{J}_{\mathbf{A},i})_{jk})^2}=d\cdot\mathcal{O}(
         \alpha e^{-\beta}),\qquad \|\mathbf{J}_{\mathbf{A},i}\|_2\le\|\mathbf{J}_{\mathbf{A},i}\|_F=\mathcal{O}(\alpha
         e^{-\beta})""",
-    assumptions=[ORDER + "; the factor d of Eq. (27) is granted to both"],
+    assumptions=[Definition(ORDER + "; the factor d of Eq. (27) is granted to both", by=printed_order_with_dimension)],
     name="norms of the softmax Jacobian's blocks", relation=AtMost(ascent=False), expects="refuted", severity="error",
     presumes=("skipless.eq-27-index",), correction="skipless.eq-27-28-norms",
     note=r"""The order fails even with the factor $d$ that Eq. (28) drops. The sum runs to $d$, but the block has $n$ rows
@@ -235,7 +244,8 @@ def frobenius_norms_of_blocks(X: Tokens, Z: Weights, alpha: Alpha, beta: Beta) -
 
 
 BLOCK_OF_TOKENS = Setting(SKIPLESS, "Eq. (27)",
-    assumptions=["A = softmax(X W X^T), X of shape (n, d), so J_{A,i} has n rows and columns"],
+    assumptions=[Construction("A = softmax(X W X^T), X of shape (n, d), so J_{A,i} has n rows and columns", shapes={"X":
+        ("n", "d")})],
     sizes={"n": (1, 4), "d": (1, 3)})  # fmt: skip
 
 INDEX = Claim(BLOCK_OF_TOKENS, "skipless.eq-27-index", label="Eq. (27), the range of its sum",
@@ -298,14 +308,12 @@ INDEX_CORRECTED.mutant("the diagonal of the block alone", "hadamard(s_2, s_2) ->
 # -- the derivative of the logits, left out ----------------------------------------------------------------------------
 
 SCALED = Setting(SKIPLESS, "Eq. (21), proof of Lemma 1",
-    assumptions=[
-        "A = softmax(M), M = X W X^T, W = alpha Z + beta I; alpha = 0 and any beta are among the choices of Eq. (11)"
-    ],
+    assumptions=[Definition("A = softmax(M), M = X W X^T, W = W_Q W_K^T", by=attention)],
     sizes=AT_INITIALISATION.sizes)  # fmt: skip
 LEFT_OUT = (
     r"The factor $\partial\mathrm{vec}(M)/\partial\mathrm{vec}(X)$ is missing: $W \to W/s^2$,"
     r" $X \to sX$ leaves $M$ and the right-hand side as they are and multiplies the left-hand side by"
-    r" $1/s$."
+    r" $1/s$. The example has $\alpha = 0$ and $\beta = 4$, which are among the choices of Eq. (11)."
 )
 
 EQ_21 = Claim(SCALED, "skipless.eq-21", label="Eq. (21), proof of Lemma 1",

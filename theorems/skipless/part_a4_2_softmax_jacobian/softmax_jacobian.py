@@ -13,16 +13,17 @@ from verify.matrix import (
     ones, softmax, spectral_norm, without_column,
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import Claim, Equal, Setting, Shape, checked
+from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape, checked
 
 Logits = Annotated[Any, Shape("n", "n", role="query")]
 #: W_Q W_K^T as a whole: only the product enters the logits.
 Product = Annotated[Any, Shape("d", "d", role="query")]
 
-SOFTMAX = Setting(SKIPLESS, "Section A.4.2", assumptions=["A = softmax(M), row by row", "numerator layout"],
+SOFTMAX = Setting(SKIPLESS, "Section A.4.2", assumptions=[Definition("A = softmax(M), row by row", by=softmax)],
     sizes={"n": (1, 3)})  # fmt: skip
 EXACTLY = SOFTMAX.extended("Eq. (22)", sizes={"n": (1, 4)}, exact=True)
-IN_COLUMNS = EXACTLY.extended("Section A.4.2, vec", assumptions=["column-major vec, as in Eqs. (10)-(13)"])
+IN_COLUMNS = EXACTLY.extended("Section A.4.2, vec",
+    assumptions=[Convention("column-major vec, as in Eqs. (10)-(13), numerator layout", by=COLUMN)])  # fmt: skip
 
 
 def scalar(x: Any) -> Any:
@@ -70,6 +71,10 @@ def covariance(t: Any) -> Any:
 def differentiated_block(M: Any, i: int) -> Any:
     """d A_ij / d M_ik by differentiation, shape (n, n)."""
     return jacobian(softmax_row, "t", ROW)(M[i : i + 1])
+
+
+#: What Eqs. (22)-(29) call a block.
+BLOCK = Definition("(J_{A,i})_{jk} = dA_ij / dM_ik", by=differentiated_block)
 
 
 def printed_blocks(A: Any) -> list[Any]:
@@ -126,7 +131,7 @@ def lost_by_gap(M: Any, others: int, decay: int = 1) -> Any:
 
 EQ_22 = Claim(EXACTLY, "skipless.eq-22", label="Eq. (22)", name="softmax Jacobian, row by row",
     statement=r"(\mathbf{J}_{\mathbf{A},i})_{jk}=\mathbf{A}_{ij}(\delta_{jk}-\mathbf{A}_{ik})",
-    assumptions=[r"(J_{A,i})_{jk} = \partial A_{ij} / \partial M_{ik}"],
+    assumptions=[BLOCK],
     relation=Equal(), all_sizes=True)  # fmt: skip
 
 

@@ -17,17 +17,24 @@ from theorems.skipless.part_a4_1_logits.dominance import Positive, Tolerance
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Logits, smallest_gap
 from theorems.skipless.sampling import drawn_logits, query_key_product, wrong_products
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, GAUSSIAN_TOKENS
-from verify.matrix import exp, singular_values, softmax
+from verify.matrix import column, exp, singular_values, softmax
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Assumption, AtMost, Claim, FollowsLaw
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw
 
 if TYPE_CHECKING:
     import torch
 
+
+def near_one(values: torch.Tensor) -> bool:
+    """Whether the first of the singular values is at most 1.01 times the last."""
+    return bool(values[0] <= 1.01 * values[-1])
+
+
 KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4.3, first sentence of the proof",
     statement=r"""\text{We show that, with proposed initialization, }\mathbf{A}\text{ is well conditioned such that
         }\kappa(\mathbf{A})\approx1""",
-    assumptions=["A = softmax(X W X^T), W = alpha Z + beta I", "kappa near 1: at most 1.01"],
+    assumptions=[Definition("A = softmax(X W X^T), W = alpha Z + beta I", by=drawn_logits), Definition("kappa near 1: at "
+        "most 1.01", by=near_one)],
     name="condition number of the attention matrix", relation=FollowsLaw(samples=60, instances=2), expects="gap",
     presumes=("skipless.a4.3-kappa-every-x",), correction="skipless.a4.3-kappa-gap",
     uses=("skipless.a4.1-dominance-proper-beta",),
@@ -46,11 +53,11 @@ wrong_products(KAPPA)
 def laws_of_condition(formula: Callable[..., Any], generator: torch.Generator, samples: int, d: int) -> list[LawTest]:
     import torch
 
-    near_one = 0
+    found = 0
     for _ in range(samples):
         values = torch.linalg.svdvals(drawn_logits(formula, generator, d).softmax(-1))
-        near_one += bool(values[0] <= 1.01 * values[-1])
-    return [at_least_probability(f"kappa(A) <= 1.01, d = {d}", near_one, samples, 0.9)]
+        found += near_one(values)
+    return [at_least_probability(f"kappa(A) <= 1.01, d = {d}", found, samples, 0.9)]
 
 
 KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
@@ -58,7 +65,8 @@ KAPPA_EVERY_X = Claim(SKIPLESS, "skipless.a4.3-kappa-every-x",
     statement=r"""
         \kappa(\mathbf{A})\le C\text{ for all }\mathbf{X},\ \mathbf{A}=\mathrm{softmax}(\mathbf{X}(\alpha\mathbf{Z}+
         \beta\mathbf{I})\mathbf{X}^\top)""",
-    assumptions=["alpha = 0, beta > 0; C any number given"],
+    assumptions=[Definition("A at alpha = 0, softmax(beta X X^T); C any number given", by=softmax),
+        Assumption("beta > 0, C > 0", positive=lambda beta, C: column(beta, C))],
     relation=AtMost(left="sigma_max(A)", ascent=False), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted",
     severity="error", of_project=True,
     note=r"""Equal tokens give equal rows, at any $\alpha$, $\beta$ and $Z$; nearly equal ones an $A$ as ill-conditioned
@@ -80,9 +88,10 @@ KAPPA_EVERY_X.mutant("columns normalised, and doubled",
 
 KAPPA_GAP = Claim(SKIPLESS, "skipless.a4.3-kappa-gap", label="Condition number of a dominated attention matrix",
     statement=r"""
-        \delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i
+        n\ge2,\ \delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i
         \min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
-    assumptions=["A = softmax(M)", Assumption(r"\delta < 1", positive=lambda M: 1 - _delta(M))],
+    assumptions=[Definition("A = softmax(M)", by=softmax), Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2),
+        Assumption(r"\delta < 1", positive=lambda M: 1 - _delta(M))],
     name="condition number of attention by gap", relation=AtMost(), sizes={"n": (2, 4)}, of_project=True,
     corrects="skipless.a4.3-kappa-a",
     note=r"Rows and columns of $A - I$ have absolute sums of at most $\delta$, so $\|A - I\|_2 \le \delta$.",

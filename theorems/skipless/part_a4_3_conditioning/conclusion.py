@@ -17,12 +17,13 @@ from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import (
     Product, attention, attention_lost, smallest_gap, weights_norm,
 )  # fmt: skip
 from theorems.skipless.part_a4_3_conditioning.perturbation import (
-    ANY_TOKENS, ORTHONORMAL, SIZES, SPLIT, Rotation, Scaling, attention_derivative, dominant_term, initial_values,
+    ANY_TOKENS, ORTHONORMAL, SECOND_PART, SIZES, SPLIT, Rotation, Scaling, attention_derivative, dominant_term, initial_values,
     orthonormal_factors, perturbation,
 )  # fmt: skip
+from theorems.skipless.part_5_initialisation.proposition_1 import SEVERAL
 from theorems.skipless.quantities import initial_product, minimum
 from verify.matrix import column, exp, rational, singular_values, spectral_norm
-from verify.vocabulary import Assumption, AtMost, Claim, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 
@@ -52,8 +53,9 @@ BY_WEIGHTS = SECTION_A4_3.extended(inputs=tokens_and_factors,
 EQ_31 = Claim(OF_ORDER, "skipless.eq-31", label="Eq. (31)", name="norm of the perturbation at initialisation",
     statement=r"\|\mathbf{W}_\ell^0\mathbf{W}_\ell^V\|_2\le\mathcal{O}(\alpha e^{-\beta})",
     assumptions=[
-        "A = softmax(X W X^T), W = alpha Z + beta I (Eq. (11))",
-        "O(x): at most C x for a constant C, here any number given",
+        Definition("A = softmax(X W X^T), W = alpha Z + beta I (Eq. (11))", by=initial_product),
+        Definition("O(alpha e^-beta): at most C alpha e^-beta for a constant C, here any number given", by=exp),
+        SECOND_PART,
     ],
     relation=AtMost(ascent=False), expects="refuted", severity="error",
     uses=("skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one"), correction="skipless.eq-31-gap",
@@ -93,7 +95,7 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
         \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top,\ \gamma=\min_i\min_{j\ne i}
         (\mathbf{M}_{ii}-\mathbf{M}_{ij}),\quad\mathbf{W}^V=c\mathbf{U},\ \mathbf{W}^O=c\mathbf{V}^\top""",
-    assumptions=[ANY_TOKENS, SPLIT],
+    assumptions=[ANY_TOKENS, SECOND_PART],
     name="norm of the perturbation by gap", relation=AtMost(left="|E|_2"), all_sizes=True, of_project=True,
     hypotheses=tuple(orthonormal_columns(name, stated=ORTHONORMAL.text) for name in "UV"), corrects="skipless.eq-31",
     proof=("skipless.eq-30", "skipless.a4.3-norm-scaled", "skipless.lemma-1-gap"))  # fmt: skip
@@ -132,10 +134,10 @@ def _room(X: Any, W: Any, U: Any, V: Any, c: Any) -> Any:
 
 SHARE = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-share", label="Conditioning of K by the share of E and kappa(A)",
     statement=r"""
-        q=\frac{\|\mathbf{E}\|_2}{\|\mathbf{B}\|_2},\ q\,\kappa(\mathbf{A})<1\ \Rightarrow\ \kappa(\mathbf{K})\le\kappa(
+        n\ge2,\ q=\frac{\|\mathbf{E}\|_2}{\|\mathbf{B}\|_2},\ q\,\kappa(\mathbf{A})<1\ \Rightarrow\ \kappa(\mathbf{K})\le\kappa(
         \mathbf{A})\frac{1+q}{1-q\,\kappa(\mathbf{A})},\quad\mathbf{W}^V\mathbf{W}^O=c^2\,\mathbf{U}\mathbf{V}^\top
     """,
-    assumptions=[SPLIT, ANY_TOKENS, Assumption(r"\|E\|_2 \kappa(A) < \|B\|_2", positive=_room)],
+    assumptions=[SECOND_PART, SPLIT, ANY_TOKENS, SEVERAL, Assumption(r"\|E\|_2 \kappa(A) < \|B\|_2", positive=_room)],
     name="conditioning by the perturbation's share", relation=AtMost(), sizes={"n": (2, 3), "d": (1, 2)},
     of_project=True,
     note=r"""$\sigma_{\min}(B) = \|B\|_2/\kappa(A)$, and Weyl's inequalities. The bound tends to 1 with $\kappa(A) \to
@@ -172,10 +174,11 @@ CONCLUSION = Claim(OF_ORDER, "skipless.a4.3-conclusion", label="Section A.4.3, l
         }\|\mathbf{E}\|_2\ll\|\mathbf{B}\|_2 \text{. Therefore }\mathbf{E}\text{ is a small perturbation of
         }\mathbf{B}\text{ and }\mathbf{J}\text{ is well-conditioned }\kappa(\mathbf{J})\approx1""",
     assumptions=[
-        SPLIT + "; J in the text is taken as K, which Proposition 2 is about",
-        "W = alpha Z + beta I (Eq. (11)), nothing assumed of X",
+        Definition("J in the text is K = dvec(A X W_V W_O) / dvec X, which Proposition 2 is about; K = B + E as in Eq. (10)",
+            by=attention_derivative),
+        Definition("W = alpha Z + beta I (Eq. (11))", by=initial_product),
         Assumption(r"\|E\|_2 \le \|B\|_2 / 1000, for '<<'", nonnegative=_small_perturbation),
-        "kappa near 1 is taken as generously as kappa <= C, any number given",
+        Definition("kappa near 1, as generously as kappa(K) = sigma_max / sigma_min <= C, any number given", by=singular_values),
     ],
     name="conclusion from a small perturbation", relation=AtMost(ascent=False), expects="refuted", severity="error",
     presumes=("skipless.a4.3-norm-one", "skipless.eq-31"),
@@ -239,11 +242,11 @@ def deviation_from_identity(X: Any, W: Any, power: int = 1, perturbed: int = 1) 
 WELL_CONDITIONED = Claim(BY_WEIGHTS, "skipless.a4.3-conclusion-gap", label="Proposition 2, under a gap of the logits",
     statement=r"""
         \delta=2(n-1)e^{-\gamma}\left(1+\|\mathbf{X}\|_2(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2)
-        \right)<1\ \Rightarrow\ \kappa(\mathbf{K})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i\min_{j\ne
+        \right)<1,\ n\ge2\ \Rightarrow\ \kappa(\mathbf{K})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i\min_{j\ne
         i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
-    assumptions=[ANY_TOKENS, Assumption(r"\delta < 1", positive=lambda X, W: 1 - deviation_from_identity(X, W))],
+    assumptions=[ANY_TOKENS, SEVERAL, Assumption(r"\delta < 1", positive=lambda X, W: 1 - deviation_from_identity(X, W))],
     name="conditioning by the gap of logits", relation=AtMost(), sizes={"n": (2, 3), "d": (1, 3)},
-    where=lambda sizes: sizes["n"] <= sizes["d"] + 1, domains=("generic", "large logits", "huge"), of_project=True,
+    domains=("generic", "large logits", "huge"), of_project=True,
     corrects="skipless.a4.3-conclusion", uses=("skipless.eq-31-gap", "skipless.eq-23-gap"),
     note=r"""$\|A - I\|_2 \le 2(n - 1)e^{-\gamma}$, as its rows and columns have absolute sums of at most that, and
         $\|E\|_2 \le c^2\|X\|_2\,2(n - 1)e^{-\gamma}(\|XW\|_2 + \|XW^\top\|_2)$; so every singular value of $K/c^2$ is

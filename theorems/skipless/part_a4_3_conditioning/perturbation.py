@@ -15,11 +15,24 @@ import numpy as np
 from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
+from theorems.skipless.sampling import normal
 from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import collinear_tokens
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Product, attention, slope_by_tokens
-from verify.matrix import COLUMN, column, eye, kron, normalize_rows, row_sums, spectral_norm, sqrt
+from verify.matrix import COLUMN, column, concatenate, eye, kron, normalize_rows, row_sums, spectral_norm, sqrt
 from verify.oracles import LawTest, at_most_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, FollowsLaw, Real, Setting, Shape, Size
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Definition,
+    Doubt,
+    Equal,
+    FollowsLaw,
+    Real,
+    Setting,
+    Shape,
+    Size,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -33,8 +46,7 @@ ORTHONORMAL = Assumption(
     "W_V = c U, W_O = c V^T with U, V orthonormal (Section 5.1)",
     zero=lambda U, V: column(*((Q.T @ Q - eye(Q.shape[0]))[i, j] for Q in (U, V) for i, j in _places(Q.shape[0]))),
 )
-SPLIT = "K = d vec(A X W_V W_O) / d vec X = B + E, E = (X W_V W_O (x) I_n)^T A', B = (W_V W_O)^T (x) A (Eq. (10))"
-ANY_TOKENS = "A = softmax(X W X^T), W = W_Q W_K^T, nothing assumed of X"
+ANY_TOKENS = Definition("A = softmax(X W X^T), W = W_Q W_K^T", by=attention)
 SIZES = {"n": (1, 3), "d": (1, 2)}
 
 
@@ -62,6 +74,12 @@ def attention_derivative(X: Any, W: Any, values: Any) -> Any:
     return jacobian(attended, "X", COLUMN)(X, W, values)
 
 
+SECOND_PART = Definition("E = (X W_V W_O (x) I_n)^T A', A' = dvec A / dvec X (Eq. (10))", by=perturbation)
+SPLIT = Definition(
+    "K = dvec(A X W_V W_O) / dvec X = B + E, B = (W_V W_O)^T (x) A", by=(attention_derivative, dominant_term)
+)
+
+
 def initial_values(U: Any, V: Any, c: Any) -> Any:
     """W_V W_O = c^2 U V^T, shape (d, d) (Section 5.1)."""
     return U @ V.T * (c * c)
@@ -71,7 +89,7 @@ EQ_30 = Claim(SKIPLESS, "skipless.eq-30", label="Eq. (30)", name="norm of the pe
     statement=r"""
         \|\mathbf{E}\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2\|\mathbf{X}_{\ell-1}\|_2\left\|\frac{\partial(
         \mathrm{vec}(\mathbf{A}_\ell(\mathbf{X}_{\ell-1})))}{\partial\mathbf{x}^{\ell-1}}\right\|_2""",
-    assumptions=[ANY_TOKENS, SPLIT],
+    assumptions=[ANY_TOKENS, SECOND_PART],
     relation=AtMost(left="|E|_2"), all_sizes=True, sizes=SIZES,
     doubt=Doubt(r"\mathbf{W}_\ell^0", """the exponent reads 0, here, in the next line and in Eq. (31); Eqs. (3), (10)
             and (13) print these weights with $O$, which is taken."""))  # fmt: skip
@@ -102,10 +120,11 @@ FACTORS = Setting(SKIPLESS, "Section 5.1", assumptions=[ORTHONORMAL], sizes={"d"
 
 NORM_ONE = Claim(FACTORS, "skipless.a4.3-norm-one", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{W}_\ell^0\mathbf{W}_\ell^V\|_2\le\|\mathbf{W}_\ell^0\|_2\|\mathbf{W}_\ell^V\|_2=1",
-    assumptions=["W^0 is W^O, as in skipless.eq-30", "any scaling constant c > 0; c = 3 in Sections 6.1-6.2"],
+    assumptions=[Assumption("c > 0; c = 3 in Sections 6.1-6.2", positive=lambda c: c)],
     name="norm of the value-output product", relation=Equal(), expects="refuted", severity="error",
     correction="skipless.a4.3-norm-scaled", uses=("skipless.sec5.1-svd-init",),
-    note=r"""The inequality holds; the product of norms is $c^2$, which is 9 in the paper's experiments and 1 only at $c
+    note=r"""$W^0$ is $W^O$, as in skipless.eq-30. The inequality holds; the product of norms is $c^2$, which is 9 in the
+        paper's experiments and 1 only at $c
         = 1$. $\kappa(K)$ does not depend on $c$, so that $c = 1$ would have lost nothing; it is not said.""",
 )  # fmt: skip
 
@@ -146,7 +165,8 @@ NORM_SCALED.mutant("c", lambda c: column(c, c))
 
 BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{X}\|_2\text{ is bounded}",
-    assumptions=["X of shape (n, d) is the output of layer normalisation, rows of mean 0 and squared norm d"],
+    assumptions=[Assumption("X is the output of layer normalisation: rows of mean 0 and squared norm d, which needs d >= 2",
+        zero=lambda X: concatenate([row_sums(X), row_sums(X * X) - X.shape[1]], axis=0), sizes=lambda sizes: sizes["d"] >= 2)],
     name="norm of the tokens", relation=AtMost(left="|X|_2"), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap",
     presumes=("skipless.a4.3-x-bounded-any",), correction="skipless.a4.3-x-gaussian",
     missing="$X$ is the output of a layer normalisation of unit gain",
@@ -189,7 +209,7 @@ BOUNDED.mutant("sqrt((n - 1) d)", lambda X: sqrt((X.shape[0] - 1) * X.shape[1]))
 
 ANY = Claim(SKIPLESS, "skipless.a4.3-x-bounded-any", label="Section A.4.3, text after Eq. (30), for any tokens",
     statement=r"\text{There is a }C\text{ with }\|\mathbf{X}\|_2\le C\text{ for all }\mathbf{X}\in\mathbb{R}^{n\times d}",
-    assumptions=["C any number given"],
+    assumptions=[Assumption("C > 0, any number given", positive=lambda C: C)],
     name="norm of any tokens", relation=AtMost(left="|X|_2", ascent=False), sizes={"n": (1, 4), "d": (1, 4)},
     expects="refuted", severity="error", of_project=True,
     note="""Gaussian tokens exceed any $C$ with positive probability. No layer of Eqs. (1)-(2) bounds its output either:
@@ -207,10 +227,14 @@ ANY.counterexample("two tokens of dimension 2, C = 4", X=[[3, 4], [4, -3]], C=Fr
 ANY.mutant("C / 2", lambda value: value / 2)
 ANY.mutant("C less the number of tokens", lambda value, X: value - X.shape[0])
 
+#: The values of t.
+EXCESSES = (0.5, 1.0, 2.0)
+
 GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens", name="norm of Gaussian tokens",
     statement=r"""P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
         e^{-\max(n,d)/16}""",
-    assumptions=["X of shape (n, d), entries independent standard normal", "tested at t = 1"],
+    assumptions=[Definition("X of shape (n, d), entries independent standard normal", by=normal),
+        Definition("t = 1/2, 1 and 2 are tried", by=EXCESSES)],
     relation=FollowsLaw(samples=2_000, instances=4), sizes={"n": (5, 35), "d": (5, 35)},
     where=lambda sizes: sizes["n"] % 15 == 5 and sizes["d"] % 15 == 5 and sizes["n"] != sizes["d"], of_project=True,
     corrects="skipless.a4.3-x-bounded",
@@ -221,8 +245,8 @@ GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian t
 
 @GAUSSIAN.formula
 def bounds_of_gaussian_norm(n: Length, d: Dimension) -> tuple[float, float]:
-    """The value exceeded with probability e^(-1/2) at most, and that undercut with probability e^(-max(n, d) / 16) at most."""
-    return math.sqrt(n) + math.sqrt(d) + 1.0, math.sqrt(max(n, d) / 2)
+    """What is exceeded by t with probability e^(-t^2 / 2) at most, and what is undercut with e^(-max(n, d) / 16) at most."""
+    return math.sqrt(n) + math.sqrt(d), math.sqrt(max(n, d) / 2)
 
 
 @GAUSSIAN.part("laws")
@@ -231,15 +255,20 @@ def laws_of_norm(
 ) -> list[LawTest]:
     import torch
 
-    X = torch.randn(samples, n, d, generator=generator, device=generator.device, dtype=torch.float64)
+    X = normal(generator, samples, n, d)
     norms = torch.linalg.matrix_norm(X, 2)
     upper, lower = formula(n, d)
     return [
-        at_most_probability(f"above, n = {n}, d = {d}", int((norms > upper).sum()), samples, math.exp(-0.5)),
+        *(
+            at_most_probability(
+                f"above, t = {t}, n = {n}, d = {d}", int((norms > upper + t).sum()), samples, math.exp(-t * t / 2)
+            )
+            for t in EXCESSES
+        ),
         at_most_probability(f"below, n = {n}, d = {d}", int((norms < lower).sum()), samples, math.exp(-max(n, d) / 16)),
     ]
 
 
-GAUSSIAN.mutant("sqrt(d), free of n", lambda n, d: (math.sqrt(d) + 1.0, math.sqrt(max(n, d) / 2)))
-GAUSSIAN.mutant("sqrt(max(n, d)) + 1", lambda n, d: (math.sqrt(max(n, d)) + 1.0, math.sqrt(max(n, d) / 2)))
-GAUSSIAN.mutant("lower bound sqrt(n d)", lambda n, d: (math.sqrt(n) + math.sqrt(d) + 1.0, math.sqrt(n * d)))
+GAUSSIAN.mutant("sqrt(d), free of n", lambda n, d: (math.sqrt(d), math.sqrt(max(n, d) / 2)))
+GAUSSIAN.mutant("sqrt(max(n, d))", lambda n, d: (math.sqrt(max(n, d)), math.sqrt(max(n, d) / 2)))
+GAUSSIAN.mutant("lower bound sqrt(n d)", lambda n, d: (math.sqrt(n) + math.sqrt(d), math.sqrt(n * d)))

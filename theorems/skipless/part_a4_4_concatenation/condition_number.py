@@ -15,7 +15,7 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.quantities import condition, minimum, stretches
 from verify.matrix import column, concatenate, maximum, spectral_norm, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Setting, Shape
 
 Left = Annotated[Any, Shape("n", "d_1")]
 Right = Annotated[Any, Shape("n", "d_2")]
@@ -94,9 +94,14 @@ def borderline(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gen
 
 SECTION_A4_4 = Setting(SKIPLESS, "Section A.4.4",
     assumptions=[
-        r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 (Eq. (32))",
-        r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition number of A and B",
-        "smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
+        Definition(r"M = [A B]; s_max, s_min: largest and smallest of the singular values of A and B; \rho = \|A^T B\|_2 "
+        "(Eq. (32))",
+            by=blocks),
+        Definition(r"\tau = \max(\|A\|_2, \|B\|_2) / \min(\|A\|_2, \|B\|_2) (Eq. (33)); \kappa_max: the larger condition "
+        "number of A and B",
+            by=blocks),
+        Definition("smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
+            by=stretches),
     ],
     sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)})  # fmt: skip
 BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
@@ -167,13 +172,18 @@ EQ_37_DEFINED.counterexample("two columns with inner product 2", A=[[1], [0]], B
 EQ_37_DEFINED.mutant("s_max^2 instead of s_min^2", "q.s_min -> q.s_max")
 EQ_37_DEFINED.mutant("s_min s_max instead of s_min^2", "q.s_min * q.s_min -> q.s_min * q.s_max")
 
+#: Follows from what is asked of rho beside it.
+AS_MANY_ROWS = Assumption(
+    "n >= d_1 + d_2, for with more columns than rows s_min^2 <= rho",
+    sizes=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],
+)
 INCOHERENT_BLOCKS = SECTION_A4_4.extended(
     "Section A.4.4, incoherent blocks",
     assumptions=[
-        Assumption(r"\rho < s_min^2", positive=lambda A, B: squared_smallest_stretch(A, B) - block_coherence(A, B))
+        AS_MANY_ROWS,
+        Assumption(r"\rho < s_min^2", positive=lambda A, B: squared_smallest_stretch(A, B) - block_coherence(A, B)),
     ],
     sizes={"n": (2, 7)},
-    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
     special_domains=BLOCKS,
 )
 
@@ -251,8 +261,7 @@ def at_an_angle(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None
 
 TWO_BLOCKS = SECTION_A4_4.extended(sizes={"n": (2, 5), "d_1": (1, 2)}, special_domains=BLOCKS)
 COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
-    where=lambda sizes: sizes["n"] >= sizes["d_1"] + sizes["d_2"],  # implied: with more columns s_min^2 <= rho
-    special_domains={"columns at an angle": at_an_angle},
+    assumptions=[AS_MANY_ROWS], special_domains={"columns at an angle": at_an_angle}
 )
 
 FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
@@ -261,7 +270,10 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
         \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
         \frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0""",
     assumptions=[
-        "delta = max(rho, tau - 1) and s = s_min, or any delta above and s below them",
+        Assumption("rho <= delta, tau <= 1 + delta, 0 < s <= s_min",
+            nonnegative=lambda A, B, delta, s: column(
+                delta - blocks(A, B).rho, 1 + delta - blocks(A, B).tau, blocks(A, B).s_min - s),
+            positive=lambda s: s),
         Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
     ],
     relation=AtMost(left="kappa([A B])"), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
@@ -290,7 +302,10 @@ FIXED_SCALE.mutant("balance dropped", lambda A, B, delta, s: _root(delta, s) * m
 FIXED_SCALE.mutant("incoherence dropped", lambda A, B, delta: (1 + delta) * maximum(blocks(A, B).kappas))
 FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
 
-NEARLY = "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers"
+NEARLY = Definition(
+    "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers",
+    by=blocks,
+)
 
 LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sentence",
     statement=r"""\text{Under a mild block-incoherence condition (i.e., }\rho\to0)\text{, and balanced blocks

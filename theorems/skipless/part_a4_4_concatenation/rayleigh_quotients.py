@@ -13,12 +13,13 @@ from theorems.skipless.part_a4_4_concatenation.condition_number import (
 )  # fmt: skip
 from theorems.skipless.quantities import minimum, stretches
 from verify.matrix import (
-    column, concatenate, frobenius_norm, rational, spectral_norm, sqrt, symmetric_eigenvalues, total,
+    absolute, column, concatenate, frobenius_norm, rational, spectral_norm, sqrt, symmetric_eigenvalues, total,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
 
 Upper = Annotated[Any, Shape("d_1", "1")]
 Lower = Annotated[Any, Shape("d_2", "1")]
+Multiple = Annotated[Any, Real(-4.0, 4.0)]
 
 NONZERO = Assumption("x and y are not zero", positive=lambda x, y: column(total(x * x), total(y * y)))
 RAYLEIGH = Setting(SKIPLESS, "Section A.4.4", sizes={"n": (1, 4), "d_1": (1, 3), "d_2": (1, 2)})
@@ -36,7 +37,7 @@ QUOTIENT = Claim(RAYLEIGH, "skipless.eq-32-34", label="Eqs. (32)-(34)", name="Ra
     statement=r"""\rho:=\|\mathbf{A}^\top\mathbf{B}\|_2,\quad
         \tau:=\frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}=\frac{\max\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}};\quad\frac{\|\mathbf{M}[\mathbf{x};\mathbf{y}]\|^2}{\|[\mathbf{x};\mathbf{y}]\|^2}=\frac{[\mathbf{x};\mathbf{y}]^\top\mathbf{M}^\top\mathbf{M}[\mathbf{x};\mathbf{y}]}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}=\frac{\|\mathbf{A}\mathbf{x}\|^2+\|\mathbf{B}\mathbf{y}\|^2+2\langle\mathbf{A}\mathbf{x},\mathbf{B}\mathbf{y}\rangle}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}
         """,
-    assumptions=["M = [A B] of shape (n, d_1 + d_2)", NONZERO],
+    assumptions=[Definition("M = [A B] of shape (n, d_1 + d_2)", by=concatenated), NONZERO],
     relation=Equal(), all_sizes=True, exact=True,
     note=r"""Eqs. (32) and (33) define; the second form of $\tau$ replaces a spectral norm by the largest singular
         value, which is its value, and is judged in skipless.eq-33-norms.""")  # fmt: skip
@@ -69,7 +70,7 @@ BALANCE = Claim(RAYLEIGH, "skipless.eq-33-norms", label="Eq. (33), its two forms
     statement=r"""
         \frac{\max\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}{\min\{\|\mathbf{A}\|_2,\|\mathbf{B}\|_2\}}=\frac{\max\{\sigma_{
         \max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}{\min\{\sigma_{\max}(\mathbf{A}),\sigma_{\max}(\mathbf{B})\}}""",
-    assumptions=["A and B are not zero"],
+    assumptions=[Assumption("A and B are not zero", positive=lambda A, B: column(total(A * A), total(B * B)))],
     relation=Equal(), of_project=True,
     note="The right-hand side from eigenvalues of the larger Gram matrices, the left-hand side from singular values.",
 )  # fmt: skip
@@ -89,6 +90,28 @@ def balance_from_gram_matrices(A: Left, B: Right) -> Any:
 
 BALANCE.mutant("Frobenius norms", lambda A, B: imbalance(frobenius_norm(A), frobenius_norm(B)))
 BALANCE.mutant("norm of A over norm of B", lambda A, B: spectral_norm(A) / spectral_norm(B))
+
+
+ALIGNMENT = Claim(RAYLEIGH, "skipless.sec-a.4.4-alignment", label="Section A.4.4, text before Eq. (32)",
+    statement=r"""\text{the mutual coherence parameter measuring alignment between }\mathbf{A}\text{ and }\mathbf{B}""",
+    name="coherence of rescaled blocks", relation=Equal(), expects="reading", uses=("skipless.a4.4-relative",),
+    reading=Reading("measuring alignment", r"""$\rho=\|A^\top B\|_2$ is 0 where the columns of $A$ are orthogonal to those
+        of $B$; but it
+        also measures the sizes of the blocks, $\rho(sA, tB) = |st|\,\rho(A, B)$, so that a small $\rho$ may mean small blocks.
+        Alignment alone is $\rho/(\|A\|_2\|B\|_2)$"""),
+    note="""The mutual coherence of the literature has columns of norm one. What it costs to leave the norms in is
+        skipless.a4.4-limit.""")  # fmt: skip
+
+
+@ALIGNMENT.formula
+def scaled_coherence(A: Left, B: Right, s: Multiple, t: Multiple) -> Any:
+    """|s t| rho(A, B), a scalar."""
+    return absolute(s * t) * spectral_norm(A.T @ B)
+
+
+ALIGNMENT.oracle(lambda A, B, s, t: spectral_norm((A * s).T @ (B * t)))
+ALIGNMENT.mutant("rho unchanged, as an angle", lambda A, B: spectral_norm(A.T @ B))
+ALIGNMENT.mutant("scale of one block", lambda A, B, s: absolute(s) * spectral_norm(A.T @ B))
 
 
 def eigenvalues(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
@@ -122,7 +145,7 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)", name="largest singul
         \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le\max\{\sigma_{\max}(\mathbf{A})^2,\sigma_{
         \max}(\mathbf{B})^2\}+\max_{\mathbf{x},\mathbf{y}\ne0}\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
         s_{\max}^2+\rho""",
-    assumptions=["maxima over x, y not both zero", NONZERO],
+    assumptions=[Definition("maxima over x, y not both zero", by=_largest), NONZERO],
     relation=AtMost(), uses=("skipless.eq-32-34",),
     note=r"""The maximum in the second term is the larger eigenvalue of $\begin{pmatrix}\sigma_{\max}(A)^2 & \rho\\ \rho
         & \sigma_{\max}(B)^2\end{pmatrix}$; that of $2\rho st/(s^2 + t^2)$ is $\rho$, so the last link is an equality.
@@ -156,7 +179,7 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)", name="smallest sing
         \mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge\min\{\sigma_{\min}(\mathbf{A})^2,\sigma_{
         \min}(\mathbf{B})^2\}+\min_{\mathbf{x},\mathbf{y}\ne0}\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
         s_{\min}^2-\rho""",
-    assumptions=[SECTION_A4_4.assumptions[2], "minima over x, y not both zero", NONZERO],
+    assumptions=[SECTION_A4_4.assumptions[2], Definition("minima over x, y not both zero", by=_smallest), NONZERO],
     relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
     reading=Reading("minimal singular values", r"""$\sigma_{\min}$ is the minimum of $\|M\mathbf{x}\|$ over unit
             vectors, as the first equality has it: 0 for more columns than rows. With the last of the $\min(\text{rows},

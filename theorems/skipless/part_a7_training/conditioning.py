@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.part_6_experiments.tables import Unit
+from theorems.skipless.part_6_experiments.tables import UNIT, Unit
 from verify.matrix import concatenate, condition_number, ones, singular_values
-from verify.vocabulary import AtMost, Claim, Equal, Reading, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Shape
 
 Jacobian = Annotated[Any, Shape("m", "p")]
 
@@ -24,9 +24,12 @@ KERNEL = Claim(SKIPLESS, "skipless.a7-kernel-condition", label="Section A.7, tex
         variant maintains a condition number of the same order of magnitude as the residual (skip) baseline throughout
         the entire optimization trajectory. }\dots\ \kappa(\mathbf{K}_\ell\mathbf{K}_\ell^\top)\text{ for skipless
         models and }\kappa((\mathbf{K}_\ell+\mathbf{I})(\mathbf{K}_\ell+\mathbf{I})^\top)\text{ for residual models}""",
-    assumptions=["J of shape (m, p) with m <= p and full rank"],
+    assumptions=[
+        Assumption("J of shape (m, p) with m <= p", sizes=lambda sizes: sizes["m"] <= sizes["p"]),
+        Assumption("J is of full rank", positive=lambda J: singular_values(J)[-1]),
+    ],
     name="conditioning of Jacobian kernels in training", relation=Equal(), sizes={"m": (1, 4), "p": (1, 5)},
-    where=lambda sizes: sizes["m"] <= sizes["p"], expects="reading",
+    expects="reading",
     uses=("skipless.a7-table-5", "skipless.a7-table-6"),
     reading=Reading(("condition numbers of the full Jacobian", "of the same order of magnitude"), r"""$\kappa(JJ^\top) =
         \kappa(J)^2$ for the $\kappa$ of Section 4.1, so the tables show squares, 11.3 and 14.0 for $J$ at epoch 20; and
@@ -53,7 +56,7 @@ TABLE_5 = Claim(SKIPLESS, "skipless.a7-table-5", label="Section A.7, Table 5, 't
     statement=r"""
         \tfrac{1}{10}\,\kappa_{\mathrm{skip}}\le\kappa_{\mathrm{skipless+init}}\le10\,\kappa_{\mathrm{skip}}\text{ at
         every printed epoch}""",
-    assumptions=["numbers as extracted from Table 5"],
+    assumptions=[Definition("numbers as extracted from Table 5", by=(TABLE_5_SKIP, TABLE_5_SKIPLESS_INIT)), UNIT],
     name="network conditioning in training", relation=AtMost(), of_project=True, expects="empirical",
     observed="""six epochs of one run; seeds, batch and how the Jacobian was formed are not stated. The ratios are 1.5,
         4.7, 3.2, 1.7, 1.6 and 1.4, so a factor 5 suffices.""")  # fmt: skip
@@ -78,7 +81,7 @@ TABLE_5.mutant("no larger than with skips", times=1)
 
 TABLE_6 = Claim(SKIPLESS, "skipless.a7-table-6", label="Section A.7, Table 6, layer by layer",
     statement=r"\kappa_{\mathrm{skipless+init}}\le20\,\kappa_{\mathrm{skip}}\text{ at every printed layer and epoch}",
-    assumptions=["numbers as extracted from Table 6"],
+    assumptions=[Definition("numbers as extracted from Table 6", by=(TABLE_6_SKIP, TABLE_6_SKIPLESS_INIT)), UNIT],
     name="layer conditioning in training", relation=AtMost(left="rows of the table, skipless with the initialisation"),
     of_project=True, expects="empirical",
     observed="""four layers at four epochs of one run. Layer by layer a factor 10 does not suffice: the last layer has

@@ -15,13 +15,14 @@ from verify.arithmetics.symbols.functions import inverse_of, of_entries, power, 
 from verify.arithmetics.symbols.heads import Head, delta
 from verify.arithmetics.symbols.rules import instance
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Sum, collected, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The heads that have a derivative, each with the name of its rule.
 SLOPES = {kind: step_named(f"derivative of {kind}") for kind in ("exp", "power", "log", "softmax", "inverse", "expm")}
 
 
+@as_built("diff")
 def derivative(value: Sum, by: Head) -> Sum:
     """d value / d by, with the slots of `by` after those of `value`."""
     return _derivative(value, by, {})
@@ -163,6 +164,7 @@ def _replaced(made: Head, replace: Callable[[Head], Sum | None], known: dict[Hea
     raise ArithmeticUnsupported(f"{made.kind} of another argument has no symbolic form")
 
 
+@as_built("at")
 def substituted(value: Sum, tensor: Head, point: Sum) -> Sum:
     """`value` with the sum `point`, over the slots of `tensor`, in place of `tensor`."""
     return rebuilt(value, lambda made: point if made is tensor else None)

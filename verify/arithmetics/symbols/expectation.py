@@ -13,7 +13,7 @@ from verify.arithmetics.symbols.heads import delta
 from verify.arithmetics.symbols.operand import Indexed, lifted, named
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sizes import size_of
-from verify.arithmetics.symbols.sums import Product, Sum, collected, is_rule, note_rule, step_named
+from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, is_rule, note_rule, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 
@@ -29,6 +29,7 @@ def expectation(value: Indexed, over: Mapping[str, Any]) -> Indexed:
     return Indexed(found, value.axes, value.bound, ("E", value.tree))
 
 
+@as_built("expectation")
 def _over_one(value: Sum, name: str, variance: Scalar) -> Sum:
     products: list[Product] = []
     for key, coefficient in value.terms.items():

@@ -17,7 +17,7 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import Head, Size, Symmetry, delta, generated_group, head, unit
 from verify.arithmetics.symbols.scalars import scalar
-from verify.arithmetics.symbols.sums import Sum, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Sum, as_built, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kinds of heads that are made of legs.
@@ -70,11 +70,13 @@ def _rank(value: Sum) -> tuple[Any, ...]:
 # -- functions of matrices ---------------------------------------------------------------------------------------------
 
 
+@as_built("expm")
 def exponential_of_matrix(inner: Sum) -> Sum:
     """exp of a matrix, the first half of whose slots are its rows; over the same slots."""
     return _of_one_matrix("expm", inner)
 
 
+@as_built("phi")
 def mean_exponential(inner: Sum) -> Sum:
     """phi(M) = int_0^1 exp(s M) ds, so that M phi(M) = exp(M) - I; over the slots of the matrix."""
     return _of_one_matrix("phi", inner)
@@ -89,6 +91,7 @@ def _of_one_matrix(kind: str, inner: Sum) -> Sum:
     return contract([(found, [place, place + len(inner.slots) // 2]), *identities], range(len(inner.slots)))
 
 
+@as_built("dexpm")
 def frechet_derivative(first: Sum, second: Sum) -> Sum:
     """D(M, N)_{ab,cd} = int_0^1 exp(s M)_ab exp((1 - s) N)_cd ds, over the slots of M, then those of N."""
     count, other = len(first.slots), len(second.slots)

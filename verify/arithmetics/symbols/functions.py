@@ -16,7 +16,7 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
 from verify.arithmetics.symbols.heads import Head, head
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
-from verify.arithmetics.symbols.sums import Sum, constant, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Sum, as_built, constant, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 EXP_OF_LOG = step_named("exp(log x) = x")
@@ -104,6 +104,7 @@ def product_of_sums(parts: Sequence[Sum], slots: Sequence[object]) -> Sum:
     return contract([(part, labels) for part in parts], labels, dict(enumerate(slots)))
 
 
+@as_built("exp")
 def exponential(inner: Sum) -> Sum:
     """exp of every entry."""
     parts = []
@@ -120,6 +121,7 @@ def exponential(inner: Sum) -> Sum:
     return product_of_sums(parts, inner.slots)
 
 
+@as_built("log")
 def logarithm(inner: Sum) -> Sum:
     """log of every entry."""
     only = _only_term(inner)
@@ -133,6 +135,7 @@ def logarithm(inner: Sum) -> Sum:
     return _entrywise("log", inner)
 
 
+@as_built("step")
 def step_of(inner: Sum) -> Sum:
     """1 where an entry is positive, 0 elsewhere; positive factors do not matter."""
     if not inner:
@@ -169,6 +172,7 @@ def _is_positive(made: Head) -> bool:
     )
 
 
+@as_built("power")
 def power(inner: Sum, exponent: Fraction) -> Sum:
     """Every entry to a rational power; a square root is of what is not negative, where it is defined at all."""
     labels = list(range(len(inner.slots)))
@@ -243,17 +247,20 @@ def of_entries(kind: str, inner: Sum, parameter: Any) -> Sum:
     return logarithm(inner)
 
 
+@as_built("relu")
 def relu_of(inner: Sum) -> Sum:
     """max(x, 0) = x step(x)."""
     return product_of_sums([inner, step_of(inner)], inner.slots)
 
 
+@as_built("abs")
 def absolute_of(inner: Sum) -> Sum:
     """|x| = x step(x) - x step(-x)."""
     minus = inner.times(-ONE)
     return relu_of(inner).plus(relu_of(minus))
 
 
+@as_built("softmax")
 def softmax_of(inner: Sum, last: int) -> Sum:
     """The softmax over the `last` slots together; what does not depend on them cancels."""
     count = len(inner.slots)
@@ -290,6 +297,7 @@ def _is_permutation(key: Sequence[Factor], rows: int) -> bool:
     )
 
 
+@as_built("inverse")
 def inverse_of(inner: Sum, rows: int) -> Sum:
     """The inverse of the matrix whose first `rows` slots are its rows; slots: its columns, then its rows."""
     columns = len(inner.slots) - rows

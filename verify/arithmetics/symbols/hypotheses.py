@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import sympy
@@ -14,17 +14,24 @@ from verify.arithmetics.symbols.heads import Size, delta, head, tensor
 from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
 from verify.arithmetics.symbols.rules import instance, match, numbers_of, occurrences
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single
+from verify.arithmetics.symbols.sums import Product, Rule, Sum, as_built, contract, extra_rules, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A property of one tensor or of several: its name in the record of a proof, and its rules."""
+    """A property of one tensor or of several: its name in the record of a proof, and its rules.
+
+    What it says is that the matrices `zero` vanish, or that the tensor `of` has the property `wanted`.
+    """
 
     name: str
     named_rules: tuple[tuple[str, Rule], ...]
+    zero: tuple[Sum, ...] = ()
+    of: str = ""
+    wanted: str = ""
+    sizes: tuple[Size, ...] = ()
 
     def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
         """The rules as the rewriting of products takes them, with their names."""
@@ -139,6 +146,10 @@ def normal_entries(name: str) -> Hypothesis:
 
 def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
+    return replace(_on_tensor(name, wanted, sizes), of=name, wanted=wanted, sizes=tuple(sizes))
+
+
+def _on_tensor(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
     if wanted == NORMAL_ENTRIES:
         return normal_entries(name)
     if len(sizes) != 2:
@@ -181,7 +192,7 @@ def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
         rules += _rules_of(name, part)
     if not rules:
         raise ArithmeticUnsupported(f"the assumption {name!r} says nothing of matrices of any size")
-    return Hypothesis(name, tuple(rules))
+    return Hypothesis(name, tuple(rules), tuple(parts))
 
 
 def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
@@ -244,6 +255,7 @@ def _own_transpose(part: Sum) -> int | None:
     return 1 if turned.key == part.key else -1 if turned.key == part.times(-ONE).key else None
 
 
+@as_built("named part")
 def named_part(inner: Sum, sign: int) -> Sum:
     """A matrix under a name of its own, of which it is known that its transpose is `sign` times it."""
     return single(head("named", "named", inner.slots, [((1, 0), sign)], inner), (0, 1), inner.slots)

@@ -7,7 +7,7 @@ it meets an axis that has two.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +23,7 @@ from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
-from verify.arithmetics.symbols.sums import Sum, collected, constant, contract, single
+from verify.arithmetics.symbols.sums import Sum, as_built, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: The expression as the code built it: a name, or an operation with its operands.
@@ -45,6 +45,25 @@ class Index:
 
     def __repr__(self) -> str:
         return f"i_{self.number}"
+
+
+@as_built("split")
+def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequence[Size]) -> Sum:
+    """The sum over the slots `sizes`, those in `place` of each old one: deltas over two at once become one for each."""
+    count, products = len(value.slots), []
+    for key, coefficient in value.terms.items():
+        renamed, summed = [], {}
+        for made, indices in key:
+            halves = [place[i] for i in indices if i < count]
+            if made.kind == "delta" and max(map(len, halves), default=1) > 1:
+                pairs = zip(*halves, strict=True)
+                renamed += [(delta(sizes[one]), (one, other)) for one, other in pairs]
+                continue
+            moved = tuple(place[i][0] if i < count else len(sizes) + i for i in indices)
+            renamed.append((made, moved))
+            summed.update({index: made.sizes[k] for k, index in enumerate(moved) if index >= len(sizes)})
+        products.append((coefficient, renamed, summed))
+    return collected(products, sizes)
 
 
 class _Next:
@@ -163,22 +182,10 @@ class Indexed(Formal):
             parts = (first, rest) if old in linked else (size,)
             place[old] = tuple(range(len(sizes), len(sizes) + len(parts)))
             sizes += parts
-        count, products = len(self.value.slots), []
-        for key, coefficient in self.value.terms.items():
-            renamed, summed = [], {}
-            for made, indices in key:
-                if not linked & set(indices):
-                    moved = tuple(place[i][0] if i < count else len(sizes) + i for i in indices)
-                    renamed.append((made, moved))
-                    summed.update({index: made.sizes[k] for k, index in enumerate(moved) if index >= len(sizes)})
-                else:
-                    for half, size in enumerate((first, rest)):
-                        renamed.append((delta(size), (place[indices[0]][half], place[indices[1]][half])))
-            products.append((coefficient, renamed, summed))
         axes = [sum(len(place[slot]) for slot in group) for group in self.groups]
-        if any(old in linked for old in range(sum(self.axes), count)):
+        if any(old in linked for old in range(sum(self.axes), len(self.value.slots))):
             raise InputError("indices", "a summation index of one size", str(whole))
-        return Indexed(collected(products, sizes), axes, self.bound, self.tree)
+        return Indexed(_taken_apart(self.value, place, sizes), axes, self.bound, self.tree)
 
     def _grouped_at(self, slot: int, first: Size, rest: Size) -> Indexed:
         """The index in two where a tensor carries it: joined to the two by what says which entry is which."""

@@ -18,7 +18,7 @@ from verify.arithmetics.symbols.extents import Extent, recording_extents
 from verify.arithmetics.symbols.heads import met_afresh
 from verify.arithmetics.symbols.hypotheses import Hypothesis
 from verify.arithmetics.symbols.operand import Indexed, lifted
-from verify.arithmetics.symbols.sums import Sum, extra_rules, recording_rules
+from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import alike
 
@@ -57,6 +57,9 @@ class Proof:
     left: Any = None
     right: Any = None
     extents: Counter[Extent] = field(default_factory=Counter)
+    #: Both sides block by block, as they were built, and the hypotheses that were given, used or not.
+    blocks: list[tuple[Sum, Sum]] = field(default_factory=list)
+    given: list[Hypothesis] = field(default_factory=list)
 
 
 # -- both sides --------------------------------------------------------------------------------------------------------
@@ -129,7 +132,8 @@ def prove(
     with met_afresh(), contextlib.ExitStack() as stack:
         conditions = stack.enter_context(recording_conditions())
         try:
-            given = hypotheses(inputs()) if callable(hypotheses) else hypotheses
+            with keeping_origins():
+                given = hypotheses(inputs()) if callable(hypotheses) else hypotheses
         except Exception as error:
             return Proof(False, _described(error))
         used = stack.enter_context(recording_rules())
@@ -137,6 +141,7 @@ def prove(
         proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
         names = [hypothesis.name for hypothesis in given]
+        proof.given = list(given)
         proof.hypotheses = [name for name in names if name in used]
         proof.rules = sorted(used - set(names))
         proof.conditions = sorted(conditions, key=str)
@@ -152,14 +157,17 @@ def prove(
 def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, Any]]) -> Proof:
     try:
         prepared = inputs()
-        with recording_extents() as extents:
+        with recording_extents() as extents, keeping_origins():
             left = from_numbers(formula(prepared))
             right = from_numbers(oracle(prepared))
         if not _symbols_in(left) and not _symbols_in(right) and not _is_zero(left, right):
             raise ArithmeticUnsupported("neither side depends on a size or a matrix")
-        remaining = _terms_left(difference(left, right))
+        with keeping_origins():
+            between = difference(left, right)
+        remaining = _terms_left(between)
         proof = Proof(not remaining, None, _terms(left), _terms(right), remaining, left=left, right=right)
         proof.extents = extents
+        proof.blocks = [found.origin[1:3] for found in between if found.origin is not None]  # of left.plus(right, -1)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, _described(error))
     if remaining:

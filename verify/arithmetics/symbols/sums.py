@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from verify.arithmetics.symbols.canonical import Factor, Key, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
@@ -29,6 +30,7 @@ MOST_TERMS = 20000
 _rules: list[tuple[str, frozenset[str], Rule]] = []
 _steps: list[str] = []
 _used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_used", default=None)
+_keeping: contextvars.ContextVar[bool] = contextvars.ContextVar("origins_kept", default=False)
 _fresh = itertools.count(1_000_000)
 
 
@@ -92,14 +94,50 @@ def is_rule(name: str) -> bool:
     return any(known == name for known, _, _ in _rules)
 
 
-class Sum:
-    """Terms over `slots`; immutable."""
+P = ParamSpec("P")
 
-    __slots__ = ("_key", "slots", "terms")
+
+@contextlib.contextmanager
+def keeping_origins() -> Iterator[None]:
+    """Let every sum made inside the block remember the call that made it: what is written down is that, not its terms."""
+    token = _keeping.set(True)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
+
+
+def as_built(kind: str) -> Callable[[Callable[P, Sum]], Callable[P, Sum]]:
+    """The sums that a function returns have as origin this kind and the arguments, whatever calls it makes itself."""
+
+    def decorate(function: Callable[P, Sum]) -> Callable[P, Sum]:
+        @functools.wraps(function)
+        def called(*arguments: P.args, **more: P.kwargs) -> Sum:
+            if not _keeping.get():
+                return function(*arguments, **more)
+            token = _keeping.set(False)
+            try:
+                found = function(*arguments, **more)
+            finally:
+                _keeping.reset(token)
+            found = Sum(found.slots, found.terms)  # it may be one of the arguments
+            found.origin = (kind, *arguments, *more.values())
+            return found
+
+        return called
+
+    return decorate
+
+
+class Sum:
+    """Terms over `slots`; immutable.  `origin` is the call that made it, where those are kept."""
+
+    __slots__ = ("_key", "origin", "slots", "terms")
 
     def __init__(self, slots: Sequence[Size], terms: Mapping[Key, Scalar]) -> None:
         self.slots, self.terms = tuple(slots), dict(terms)
         self._key: Any = None
+        self.origin: tuple[Any, ...] | None = None
 
     @property
     def key(self) -> Any:
@@ -116,6 +154,7 @@ class Sum:
     def __bool__(self) -> bool:
         return bool(self.terms)
 
+    @as_built("plus")
     def plus(self, other: Sum, factor: Scalar = ONE) -> Sum:
         """self + factor * other, over the same slots."""
         terms = dict(self.terms)
@@ -123,6 +162,7 @@ class Sum:
             _accumulate(terms, key, value * factor)
         return Sum(self.slots, terms)
 
+    @as_built("times")
     def times(self, factor: Scalar) -> Sum:
         """factor * self."""
         if factor.is_one:
@@ -173,11 +213,13 @@ def _accumulate(terms: dict[Key, Scalar], key: Key, value: Scalar) -> None:
         terms[key] = value
 
 
+@as_built("constant")
 def constant(value: Scalar, slots: Sequence[Size] = ()) -> Sum:
     """The same scalar in every entry."""
     return Sum(slots, {(): value} if value else {})
 
 
+@as_built("single")
 def single(head: Head, indices: Sequence[int], slots: Sequence[Size]) -> Sum:
     """One factor; indices beyond the slots are summed."""
     sizes = {i: head.sizes[k] for k, i in enumerate(indices) if i >= len(slots)}
@@ -197,6 +239,7 @@ def collected(products: Sequence[Product], slots: Sequence[Size]) -> Sum:
     return Sum(slots, terms)
 
 
+@as_built("contract")
 def contract(
     operands: Sequence[tuple[Sum, Sequence[int]]], out: Sequence[int], sizes: Mapping[int, Size] | None = None
 ) -> Sum:

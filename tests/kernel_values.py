@@ -1,0 +1,121 @@
+"""Normal forms of the checker of bounds in floats: scalars and matrices at given arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag, expm
+
+from verify.kernel.quantities import Index, Matrix, Scalar
+
+FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": lambda A: np.maximum(A, 0),
+    "step": lambda A: (A > 0).astype(float),
+    "absolute": np.abs,
+    "softmax": lambda A: np.exp(A) / np.exp(A).sum(axis=1, keepdims=True),
+    "normalised rows": lambda A: A / np.linalg.norm(A, axis=1, keepdims=True),
+    "exponential": expm,
+    "projection": lambda a: np.eye(a.size) - a.T @ a / (a * a).sum(),
+    "rows as diagonals": lambda A: block_diag(*(np.diag(row) for row in A)),
+    "rows as outer products": lambda A: block_diag(*(np.outer(row, row) for row in A)),
+    "mean of rotations": lambda A: expm(np.block([[A, np.eye(len(A))], [np.zeros((len(A), 2 * len(A)))]]))[
+        : len(A), len(A) :
+    ],
+}
+KINDS = {"2": 2, "F": "fro"}
+
+
+class Values:
+    """Sizes, scalars and inputs by name."""
+
+    def __init__(
+        self, sizes: Mapping[str, int], scalars: Mapping[str, float], arrays: Mapping[str, np.ndarray]
+    ) -> None:
+        self.sizes, self.scalars, self.arrays = sizes, scalars, arrays
+
+    def number(self, value: Scalar, at: Mapping[Index, int] | None = None) -> float:
+        found = 0.0
+        for monomial, c in value.terms.items():
+            found += float(c) * float(np.prod([self._generator(g, at or {}) ** float(e) for g, e in monomial]))
+        return found
+
+    def _generator(self, g: Any, at: Mapping[Index, int]) -> float:
+        kind, *data = g
+        if kind == "size":
+            return self.sizes[data[0]]
+        if kind == "scalar":
+            return self.scalars[data[0]]
+        if kind == "norm":
+            A = self.array(next(iter(data[1])), at)
+            return float(np.abs(A).max() if data[0] == "max" else np.linalg.norm(A, KINDS[data[0]]))
+        if kind in ("sum", "exp"):
+            return float(np.exp(self.number(data[0], at)) if kind == "exp" else self.number(data[0], at))
+        if kind == "abs":
+            return abs(self._generator(data[0], at))
+        if kind == "max":
+            return max(self.number(value, at) for value in data[0])
+        if kind in ("sum over", "max over"):
+            terms = [self.number(data[1], {**at, data[0]: k}) for k in self._range(data[0])]
+            return sum(terms) if kind == "sum over" else max(terms)
+        if kind == "measure" and data[0] == "sum of absolute values":
+            return float(np.abs(self.array(data[1], at)).sum())
+        if kind == "measure" and data[0] == "spectral radius":
+            return float(np.abs(np.linalg.eigvals(self.array(data[1], at))).max())
+        if kind == "measure":
+            one, other = (np.linalg.svd(self.array(A, at), compute_uv=False) for A in data[1:])
+            return float(np.abs(one - other).max())
+        raise KeyError(kind)
+
+    def _range(self, index: Index) -> range:
+        return range(self.size(index.size))
+
+    def size(self, value: Scalar) -> int:
+        return round(self.number(value))
+
+    def array(self, A: Matrix, at: Mapping[Index, int] | None = None) -> np.ndarray:
+        found = np.zeros((self.size(A.rows), self.size(A.columns)))
+        for word, c in A.terms.items():
+            product = np.eye(len(found))
+            for item in word:
+                product = product @ self._atom(item, at or {})
+            found = found + self.number(c, at) * product
+        return found
+
+    def _atom(self, item: Any, at: Mapping[Index, int]) -> np.ndarray:
+        kind, turned, rows, columns, *data = item
+        shape = (columns, rows) if turned else (rows, columns)
+        plain = self._plain(kind, tuple(map(self.size, shape)), data, at)
+        return plain.T if turned else plain
+
+    def _plain(self, kind: str, shape: tuple[int, int], data: list[Any], at: Mapping[Index, int]) -> np.ndarray:
+        if kind == "input":
+            return self.arrays[data[0]][tuple(at[place] for place in data[1:] if isinstance(place, Index))]
+        if kind == "embedding":
+            start = at[data[0]] if isinstance(data[0], Index) else self.size(data[0])
+            return np.eye(shape[0])[:, start : start + shape[1]]
+        if kind == "ones":
+            return np.ones(shape)
+        if kind == "permutation":
+            return np.eye(shape[0])[::-1]
+        if kind in FUNCTIONS:
+            return FUNCTIONS[kind](self.array(data[0], at))
+        if kind == "entrywise":
+            one, *others = (self.array(A, at) for A in data[0])
+            return one * (others[0] if others else one)
+        if kind == "kronecker":
+            return np.kron(*(self.array(A, at) for A in data))
+        if kind == "diagonal":
+            return np.diag(self.array(data[0], at).reshape(-1))
+        if kind == "reshape":
+            return self.array(data[0], at).reshape(shape)
+        if kind == "iterate":
+            M = self.array(data[0], at)
+            for _ in range(self.size(data[1])):
+                M = M @ sum(self.number(c) * np.linalg.matrix_power(M.T @ M, k) for k, c in enumerate(data[2:]))
+            return M
+        index, inner = data
+        blocks = [self.array(inner, {**at, index: k}) for k in self._range(index)]
+        joined = {"stack": np.concatenate, "block diagonal": lambda found: block_diag(*found), "sum over": sum}
+        return np.asarray(joined[kind](blocks))

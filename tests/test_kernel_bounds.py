@@ -1,0 +1,518 @@
+"""The checker of certificates of bounds: what it accepts, and planted certificates that it refuses."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernel_values import Values
+from verify.kernel import bounds
+from verify.kernel import quantities as q
+from verify.kernel.bounds import HEADS, RULES, Reader, check, statement
+from verify.kernel.quantities import Index, number
+from verify.kernel.refusal import Refused
+
+INPUTS = {
+    "A": [], "B": [], "C": [], "X": [], "Y": [], "t": [], "v": [], "S": ["is skew"], "R": ["is skew"], "G": ["is symmetric"],
+    "W": ["has orthonormal columns"], "D": ["has Frobenius norm at most 1"], "U": ["has unit rows"], "c": [],
+    "K": ["has singular values at most 1"],
+}  # fmt: skip
+SIZES = {"m": 3, "n": 4, "k": 2}
+SCALARS = {"x": "real", "e": "positive", "z": "nonnegative"}
+
+
+class Table:
+    """A table of expressions in the making, with names for matrices."""
+
+    def __init__(self) -> None:
+        self.reader = Reader(list(SIZES), SCALARS, INPUTS)
+        self.entries: list[list[Any]] = []
+
+    def add(self, *entry: Any) -> int:
+        self.reader.table.append(self.reader.read(list(entry)))
+        self.entries.append(list(entry))
+        return len(self.entries) - 1
+
+    def value(self, *entry: Any) -> Any:
+        return self.reader.table[self.add(*entry)]
+
+    def one(self) -> int:
+        return self.add("q", 1, 1)
+
+    def matrix(self, name: str, rows: str, columns: str, *at: int) -> int:
+        sizes = [self.one() if size == "1" else self.add("size", size) for size in (rows, columns)]
+        return self.add("input", name, *sizes, *at)
+
+    def norm(self, kind: str, A: int) -> int:
+        return self.add("norm", kind, A)
+
+    def certificate(self, left: int, right: int, steps: Any, comparison: Any = None, **changes: Any) -> dict[str, Any]:
+        made = [dict(zip(("rule", "arguments", "reasons"), step, strict=False)) for step in steps]
+        part = {"index": None, "left": left, "right": right, "steps": made, "comparison": comparison or ["terms"]}
+        return {
+            "format": 1, "kind": "bound", "claim": "toy", "sizes": list(SIZES), "scalars": SCALARS, "inputs": INPUTS,
+            "table": self.entries, "nonzero": [], "assumptions": [], "orthonormal": [], "parts": [part],
+        } | changes  # fmt: skip
+
+
+def product() -> tuple[Table, dict[str, Any]]:
+    """||A B||_F <= ||A||_F ||B||_F."""
+    table = Table()
+    A, B = table.matrix("A", "m", "n"), table.matrix("B", "n", "k")
+    left = table.norm("F", table.add("product", A, B))
+    right = table.add("*", table.norm("F", A), table.norm("F", B))
+    steps = [("product, right", [A, B]), ("spectral at most Frobenius", [B])]
+    return table, table.certificate(left, right, steps)
+
+
+def refused(certificate: Any) -> str:
+    with pytest.raises(Refused) as found:
+        check(certificate)
+    return str(found.value)
+
+
+def test_a_certificate_is_accepted_after_a_file() -> None:
+    _, certificate = product()
+    check(json.loads(json.dumps(certificate)))
+
+
+# -- every rule, in numbers --------------------------------------------------------------------------------------------
+
+
+def arrays(rng: np.random.Generator, scale: float) -> dict[str, np.ndarray]:
+    m, n, k = SIZES.values()
+    skew = rng.normal(size=(2, n, n)) * scale
+    found = {
+        "A": rng.normal(size=(m, n)), "B": rng.normal(size=(n, k)), "C": rng.normal(size=(m, n)), "t": rng.normal(size=(1, n)),
+        "v": rng.normal(size=(n, 1)), "X": rng.normal(size=(k, m, n)), "Y": rng.normal(size=(n, n)), "c": rng.normal(size=(1, 1)),
+        "G": skew[0] + skew[0].T, "U": rng.normal(size=(m, n)),
+    }  # fmt: skip
+    found = {name: array * scale for name, array in found.items()}
+    found["U"] /= np.linalg.norm(found["U"], axis=1, keepdims=True)
+    found["D"] = found["A"] / np.linalg.norm(found["A"])
+    found["W"] = np.linalg.qr(rng.normal(size=(n, k)))[0]
+    found["K"] = found["A"] / np.linalg.norm(found["A"], 2)
+    return found | {"S": skew[0] - skew[0].T, "R": skew[1] - skew[1].T}
+
+
+def cases() -> dict[str, Callable[[Table], list[Any]]]:
+    """Arguments for every rule, as values."""
+
+    def A(t: Table) -> Any:
+        return t.reader.table[t.matrix("A", "m", "n")]
+
+    def of(name: str, rows: str = "m", columns: str = "n") -> Callable[[Table], Any]:
+        return lambda t: t.reader.table[t.matrix(name, rows, columns)]
+
+    def index(t: Table, size: str) -> Index:
+        return t.value("index", "i", t.add("size", size))
+
+    def sample(t: Table) -> Any:
+        return t.reader.table[t.matrix("X", "m", "n", t.add("index", "i", t.add("size", "k")))]
+
+    B, C, S, R, Y = of("B", "n", "k"), of("C"), of("S", "n", "n"), of("R", "n", "n"), of("Y", "n", "n")
+    half = [number(3) * number(bounds.HALF), number(-1) * number(bounds.HALF)]
+    two_kinds: list[tuple[str, Callable[[Table, str], list[Any]]]] = [
+        ("triangle inequality", lambda t, kind: [kind, A(t), C(t)]),
+        ("sum over an index", lambda t, kind: [kind, index(t, "k"), sample(t)]),
+        ("sum of rows", lambda t, kind: [kind, index(t, "m"), A(t)]),
+        ("Kronecker product", lambda t, kind: [kind, A(t), B(t)]),
+        ("block", lambda t, kind: [kind, A(t), number(0), number(1)]),
+        ("blocks", lambda t, kind: [kind, A(t), C(t)]),
+        ("stack", lambda t, kind: [kind, index(t, "k"), sample(t)]),
+        ("exponentials of skew matrices", lambda t, kind: [kind, S(t), R(t)]),
+        ("rotation by its mean", lambda t, kind: [kind, A(t), S(t), Y(t)]),
+        ("rotation by its mean, reversed", lambda t, kind: [kind, A(t), S(t), Y(t)]),
+        ("Gram matrix of a rotation", lambda t, kind: [kind, A(t), S(t)]),
+        ("number among the factors", lambda t, kind: [kind, of("v", "n", "1")(t), of("c", "1", "1")(t), of("t", "1", "n")(t)]),
+    ]  # fmt: skip
+    found: dict[str, Callable[[Table], list[Any]]] = {
+        f"{name} ({kind})": lambda t, make=make, kind=kind: make(t, kind) for name, make in two_kinds for kind in "2F"
+    }
+    return found | {
+        "product": lambda t: [A(t), B(t)],
+        "product, left": lambda t: [A(t), B(t)],
+        "product, right": lambda t: [A(t), B(t)],
+        "spectral at most Frobenius": lambda t: [A(t)],
+        "rank": lambda t: [A(t), B(t)],
+        "largest entry": lambda t: [A(t)],
+        "largest of all entries": lambda t: [A(t)],
+        "block (max)": lambda t: ["max", A(t), number(0), number(1)],
+        "block diagonal": lambda t: [index(t, "k"), sample(t)],
+        "softmax row": lambda t: [A(t)],
+        "largest weight": lambda t: [A(t)],
+        "softmax is 1/2-Lipschitz": lambda t: [A(t), C(t)],
+        "softmax in the 1-norm": lambda t: [A(t), C(t)],
+        "covariance of a softmax row": lambda t: [of("t", "1", "n")(t)],
+        "covariances of softmax rows": lambda t: [A(t)],
+        "relu (F)": lambda t: ["F", A(t), C(t)],
+        "relu (max)": lambda t: ["max", A(t), C(t)],
+        "gate (F)": lambda t: ["F", A(t), C(t)],
+        "gate (max)": lambda t: ["max", A(t), C(t)],
+        "open gates": lambda t: [A(t)],
+        "absolute values": lambda t: [A(t)],
+        "entrywise product": lambda t: [A(t), C(t)],
+        "entrywise product, largest": lambda t: [A(t), C(t)],
+        "exponential of a skew matrix": lambda t: [S(t)],
+        "antisymmetric product": lambda t: [A(t), C(t)],
+        "orthonormal": lambda t: [of("W", "n", "k")(t)],
+        "unit direction": lambda t: [of("D")(t)],
+        "unit rows": lambda t: [of("U")(t)],
+        "normalised rows": lambda t: [A(t)],
+        "projection": lambda t: [of("t", "1", "n")(t)],
+        "permutation": lambda t: [q.atom("permutation", number(4), number(4), "commutation", number(2), number(2))],
+        "mean of rotations": lambda t: [S(t)],
+        "Cauchy-Schwarz": lambda t: [index(t, "m"), A(t)],
+        "squares of rows": lambda t: [index(t, "m"), A(t)],
+        "sum of absolute values": lambda t: [index(t, "n"), of("v", "n", "1")(t)],
+        "Cauchy-Schwarz for all entries": lambda t: [A(t)],
+        "iterate of a normalised matrix": lambda t: [A(t), t.value("scalar", "e"), number(3), *half],
+        "iterate of a contraction": lambda t: [of("K")(t), number(3), *half],
+        "largest over an index": lambda t: [index(t, "k"), q.norm("F", sample(t))],
+        "root of a sum of squares": lambda t: [q.norm("F", A(t)), q.norm("F", C(t)) ** 2],
+        "Weyl": lambda t: [A(t), C(t)],
+        "spectral radius": lambda t: [Y(t)],
+    }
+
+
+def rule_of(case: str) -> str:
+    return case.split(" (")[0]
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule_of(case) for case in cases()} == set(RULES)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("case", cases())
+def test_every_rule_holds_in_numbers(case: str, scale: float) -> None:
+    table = Table()
+    left, right, *conditions = RULES[rule_of(case)][1](*cases()[case](table))
+    assert all(condition is True for condition in conditions)
+    rng = np.random.default_rng(7)
+    for _ in range(8):
+        values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
+        for k in range(SIZES["k"]) if left.free else [0]:
+            at = dict.fromkeys(left.free, k)
+            assert values.number(left, at) <= values.number(right, at) * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("case", cases())
+def test_no_rule_is_larger_than_it_says(case: str) -> None:
+    """Not one is an empty statement: the left side of each is above a thousandth of the right one somewhere."""
+    left, right, *_ = RULES[rule_of(case)][1](*cases()[case](Table()))
+    rng = np.random.default_rng(11)
+    ratios = []
+    for scale in (0.01, 1.0, 5.0):
+        values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
+        at = dict.fromkeys(left.free, 1)
+        ratios.append(values.number(left, at) / values.number(right, at))
+    assert max(ratios) > 1e-3
+
+
+# -- where a rule must not fire ----------------------------------------------------------------------------------------
+
+Wrong = Callable[[Table], tuple[str, list[int | str]]]
+
+WRONG: dict[str, Wrong] = {
+    "a matrix that is not skew": lambda t: ("exponential of a skew matrix", [t.matrix("Y", "n", "n")]),
+    "a symmetric one": lambda t: ("exponential of a skew matrix", [t.matrix("G", "n", "n")]),
+    "one skew, one not": lambda t: ("exponentials of skew matrices", ["2", t.matrix("S", "n", "n"), t.matrix("Y", "n", "n")]),
+    "largest entries of rotations": lambda t: (
+        "exponentials of skew matrices", ["max", t.matrix("S", "n", "n"), t.matrix("R", "n", "n")],
+    ),
+    "a mean of what does not rotate": lambda t: ("mean of rotations", [t.matrix("Y", "n", "n")]),
+    "a Gram matrix of what does not rotate": lambda t: ("Gram matrix of a rotation", ["2", t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")]),
+    "columns that are not declared orthonormal": lambda t: ("orthonormal", [t.matrix("B", "n", "k")]),
+    "no assumption of orthonormal columns": lambda t: ("orthonormal by assumption", [t.matrix("B", "n", "k")]),
+    "a direction of any length": lambda t: ("unit direction", [t.matrix("A", "m", "n")]),
+    "rows of any length": lambda t: ("unit rows", [t.matrix("A", "m", "n")]),
+    "a permutation that is none": lambda t: ("permutation", [t.matrix("Y", "n", "n")]),
+    "a covariance of several rows": lambda t: ("covariance of a softmax row", [t.matrix("A", "m", "n")]),
+    "a projection of several rows": lambda t: ("projection", [t.matrix("A", "m", "n")]),
+    "the spectral norm of a relu": lambda t: ("relu", ["2", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
+    "the spectral norm behind a gate": lambda t: ("gate", ["2", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
+    "largest entries of blocks": lambda t: ("blocks", ["max", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
+    "more rows than an index has": lambda t: ("Cauchy-Schwarz", [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n")]),
+    "rows of a matrix that the index moves": lambda t: (
+        "squares of rows",
+        [i := t.add("index", "i", t.add("size", "m")), t.matrix("X", "m", "n", i)],
+    ),
+    "a block outside of the matrix": lambda t: (
+        "block", ["2", t.matrix("A", "m", "n"), t.add("size", "m"), t.one()],
+    ),
+    "a polynomial that leaves the unit interval": lambda t: (
+        "iterate of a contraction", [t.matrix("K", "m", "n"), t.one(), t.add("q", 2, 1)],
+    ),
+    "a start of any size": lambda t: ("iterate of a contraction", [t.matrix("A", "m", "n"), t.one(), t.one()]),
+    "an offset of any sign": lambda t: (
+        "iterate of a normalised matrix", [t.matrix("A", "m", "n"), t.add("scalar", "x"), t.one(), t.one()],
+    ),
+    "what is taken off under a root": lambda t: (
+        "root of a sum of squares", [t.norm("F", t.matrix("A", "m", "n")), t.add("scalar", "x")],
+    ),
+    "a number among the factors that is none": lambda t: (
+        "number among the factors",
+        ["F", t.matrix("A", "m", "n"), t.matrix("Y", "n", "n"), t.matrix("B", "n", "k")],
+    ),
+    "an assumption that is not declared": lambda t: ("assumption", [t.add("scalar", "z"), t.norm("F", t.matrix("A", "m", "n"))]),
+    "shapes that do not fit": lambda t: ("product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
+    "a rule that nobody knows": lambda t: ("sorcery", [t.matrix("A", "m", "n")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_rule_is_refused_where_a_condition_fails(case: str) -> None:
+    table = Table()
+    with pytest.raises((Refused, *bounds.ERRORS)):
+        rule, arguments = WRONG[case](table)
+        values = [table.reader.table[item] if isinstance(item, int) else item for item in arguments]
+        bounds.instance(rule, values, [], bounds.Assumed([], []), table.reader.table)
+
+
+# -- planted certificates ----------------------------------------------------------------------------------------------
+
+
+def test_a_mutants_right_side_is_refused() -> None:
+    table, certificate = product()
+    certificate["parts"][0]["right"] = table.add("*", table.add("q", 99, 100), certificate["parts"][0]["right"])
+    assert "final comparison" in refused(certificate)
+
+
+def test_a_dropped_step_is_refused() -> None:
+    _, certificate = product()
+    del certificate["parts"][0]["steps"][1]
+    assert "final comparison" in refused(certificate)
+
+
+def test_a_quantity_that_does_not_stand_there_is_refused() -> None:
+    _, certificate = product()
+    certificate["parts"][0]["steps"].reverse()
+    assert "does not stand in the whole" in refused(certificate)
+
+
+def test_a_replacement_under_a_minus_sign_is_refused() -> None:
+    table = Table()
+    A, B = table.matrix("A", "m", "n"), table.matrix("B", "n", "k")
+    whole, other = table.norm("F", table.add("product", A, B)), table.add("*", table.norm("F", A), table.norm("2", B))
+    minus = table.add("q", -1, 1)
+    left, right = table.add("*", minus, whole), table.add("*", minus, other)
+    assert "may fall" in refused(table.certificate(left, right, [("product, right", [A, B])]))
+    inverse = [table.add("+", table.one(), value) for value in (whole, other)]
+    left, right = (table.add("^", value, -1, 1) for value in inverse)
+    assert "may fall" in refused(table.certificate(left, right, [("product, right", [A, B])]))
+
+
+def test_a_replacement_beside_a_factor_of_unknown_sign_is_refused() -> None:
+    table = Table()
+    A = table.matrix("A", "m", "n")
+    x = table.add("scalar", "x")
+    left, right = (table.add("*", x, table.norm(kind, A)) for kind in "2F")
+    assert "may fall" in refused(table.certificate(left, right, [("spectral at most Frobenius", [A])]))
+    z = table.add("scalar", "z")
+    left, right = (table.add("*", z, table.norm(kind, A)) for kind in "2F")
+    check(table.certificate(left, right, [("spectral at most Frobenius", [A])]))
+
+
+def test_a_factor_that_may_vanish_is_not_divided_by() -> None:
+    table = Table()
+    A, B = table.matrix("A", "m", "n"), table.matrix("B", "n", "k")
+    scaled = table.add("sum", table.add("scalar", "z"), A)
+    left, right = table.norm("F", table.add("product", A, B)), table.add("*", table.norm("F", A), table.norm("2", B))
+    certificate = table.certificate(left, right, [("product, right", [scaled, B])])
+    assert "no positive multiple" in refused(certificate)
+
+
+def test_a_division_by_what_may_vanish_is_refused_unless_the_claim_divides_by_it() -> None:
+    table = Table()
+    z = table.add("scalar", "z")
+    with pytest.raises(Refused, match="may vanish"):
+        table.add("^", z, -1, 1)
+    certificate = table.certificate(z, z, [])
+    certificate["table"] = [*table.entries, ["^", z, -1, 1]]
+    assert "may vanish" in refused(certificate)
+    check(certificate | {"nonzero": [z]})
+
+
+def test_a_wrong_sign_is_refused() -> None:
+    table = Table()
+    A, C = table.matrix("A", "m", "n"), table.matrix("C", "m", "n")
+    one, minus = table.one(), table.add("q", -1, 1)
+    difference = table.add("sum", one, A, minus, C)
+    left, right = table.norm("2", difference), table.add("+", table.norm("2", A), table.norm("2", C))
+    pieces = [A, table.add("sum", minus, C)]
+    check(table.certificate(left, right, [("triangle inequality", ["2", *pieces])]))
+    assert "does not stand" in refused(table.certificate(left, right, [("triangle inequality", ["2", A, C])]))
+
+
+def test_a_free_index_is_not_bound_by_chance() -> None:
+    table = Table()
+    i = table.add("index", "i", table.add("size", "k"))
+    A, X = table.matrix("A", "m", "n"), table.matrix("X", "m", "n", i)
+    left = table.add("max over", i, table.norm("2", X))
+    assert "free in the statement" in refused(table.certificate(table.norm("2", X), left, []))
+    fact = table.add("+", table.norm("F", X), table.add("*", table.add("q", -1, 1), table.norm("2", A)))
+    certificate = table.certificate(
+        table.norm("2", A), table.norm("F", X), [("assumption", [fact, table.norm("2", A)])], assumptions=[fact]
+    )
+    assert "free" in refused(certificate)
+
+
+def test_a_largest_of_several_needs_all_of_them() -> None:
+    table = Table()
+    A, C = table.matrix("A", "m", "n"), table.matrix("C", "m", "n")
+    a, c = table.norm("2", A), table.norm("2", C)
+    both, total = table.add("max", a, c), table.add("+", a, c)
+    steps = [("largest of several", [both, total], [[a, ["terms"]], [c, ["terms"]]])]
+    check(table.certificate(both, total, steps))
+    assert "other numbers" in refused(table.certificate(both, a, [("largest of several", [both, a], [[a, ["terms"]]])]))
+    cases = ["cases", both, [[a, ["terms"]]]]
+    assert "does not hold" in refused(table.certificate(both, a, [], cases))
+    check(table.certificate(both, total, [], ["cases", both, [[a, ["terms"]], [c, ["terms"]]]]))
+
+
+def test_an_assumption_is_used_with_multipliers_that_are_not_negative() -> None:
+    table = Table()
+    x, e, one = table.add("scalar", "x"), table.add("scalar", "e"), table.one()
+    minus = table.add("q", -1, 1)
+    fact = table.add("+", e, table.add("*", minus, x))  # x <= e
+    check(table.certificate(x, e, [], ["facts", [[0, one]], ["terms"]], assumptions=[fact]))
+    assert "negative" in refused(table.certificate(e, x, [], ["facts", [[0, minus]], ["terms"]], assumptions=[fact]))
+    assert "IndexError" in refused(table.certificate(x, e, [], ["facts", [[0, one]], ["terms"]]))
+
+
+@pytest.mark.parametrize("name", ["squares", "denominators", "exponents", "parts", "growth", "magic"])
+def test_no_reason_proves_the_converse(name: str) -> None:
+    table = Table()
+    e, one = table.add("scalar", "e"), table.one()
+    larger = table.add("+", one, e)
+    rest: dict[str, list[Any]] = {"parts": [[[larger, one, ["terms"]]]], "growth": [one, ["terms"]], "magic": []}
+    reason = [name, *rest.get(name, [["terms"]])]
+    refused(table.certificate(larger, one, [], reason))
+
+
+def test_squares_prove_nothing_of_what_may_be_negative() -> None:
+    table = Table()
+    x, z = table.add("scalar", "x"), table.add("scalar", "z")
+    right = table.add("*", table.add("q", -2, 1), table.add("abs", x))
+    refused(table.certificate(table.add("abs", x), right, [], ["squares", ["terms"]]))
+    refused(table.certificate(x, table.add("*", table.add("q", -1, 1), z), [], ["squares", ["terms"]]))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("format", 2),
+        ("kind", "identity"),
+        ("parts", []),
+        ("sizes", ["m", "m", "n", "k"]),
+        ("sizes", ["m", "n"]),
+        ("sizes", ["m", "n", "k", "x"]),
+        ("scalars", {"x": "whatever"}),
+        ("inputs", {"A": ["is magic"], "B": []}),
+        ("inputs", {"A": []}),
+        ("inputs", {"A": ["is skew"], "B": []}),
+        ("table", []),
+        ("orthonormal", [10**6]),
+        ("more", 1),
+    ],
+)
+def test_what_is_not_declared_is_refused(key: str, value: Any) -> None:
+    _, certificate = product()
+    refused(certificate | {key: value})
+
+
+@pytest.mark.parametrize("key", bounds.KEYS)
+def test_a_missing_field_is_refused(key: str) -> None:
+    _, certificate = product()
+    del certificate[key]
+    refused(certificate)
+
+
+def test_an_unknown_field_of_a_step_or_a_part_is_refused() -> None:
+    _, certificate = product()
+    for place in (certificate["parts"][0], certificate["parts"][0]["steps"][0]):
+        place["hint"] = "trust me"
+        refused(copy.deepcopy(certificate))
+        del place["hint"]
+    check(certificate)
+
+
+def test_an_expression_names_only_earlier_ones() -> None:
+    _, certificate = product()
+    for entry in (
+        ["transpose", 10**6],
+        ["transpose", -1],
+        ["transpose", True],
+        ["conjure", 0],
+        ["function", "magic", 2],
+        [],
+    ):
+        refused(certificate | {"table": [*certificate["table"], entry]})
+
+
+def test_statements_are_compared_in_normal_form() -> None:
+    table, certificate = product()
+    other = copy.deepcopy(certificate)
+    other["parts"][0]["steps"] = []
+    assert statement(other) == statement(certificate)
+    other["parts"][0]["right"] = other["parts"][0]["left"]
+    assert statement(other) != statement(certificate)
+    assert statement(certificate | {"assumptions": [certificate["parts"][0]["left"]]}) != statement(certificate)
+
+
+# -- normal forms ------------------------------------------------------------------------------------------------------
+
+
+def test_normal_forms_agree_with_numbers() -> None:
+    table = Table()
+    A, C, Y = table.matrix("A", "m", "n"), table.matrix("C", "m", "n"), table.matrix("Y", "n", "n")
+    one = table.one()
+    i = table.add("index", "i", table.add("size", "k"))
+    X = table.matrix("X", "m", "n", i)
+    softmax = table.add("function", "softmax", table.add("product", A, Y))
+    gated = table.add("entrywise", C, table.add("function", "step", A))
+    first = table.add("rows", softmax, table.add("q", 0, 1), one)
+    stacked = table.add("concatenate", A, table.add("sum", table.add("q", 2, 1), C, table.add("q", -1, 1), gated))
+    total = table.add("sum of matrices", i, table.add("product", X, table.add("transpose", gated)))
+    values = Values(SIZES, {}, arrays(np.random.default_rng(3), 1.0))
+    a, c, y, x = (values.arrays[name] for name in "ACYX")
+    p = np.exp(a @ y) / np.exp(a @ y).sum(axis=1, keepdims=True)
+    g = c * (a > 0)
+    expected = {first: p[:1], stacked: np.concatenate([a, 2 * c - g]), total: sum(x) @ g.T, gated: g}
+    for place, wanted in expected.items():
+        found = table.reader.table[place]
+        assert np.allclose(values.array(found), wanted)
+        assert np.allclose(values.array(found.T), wanted.T)
+        assert found.T.T == found
+        for kind, size in (
+            ("2", np.linalg.norm(wanted, 2)),
+            ("F", np.linalg.norm(wanted)),
+            ("max", np.abs(wanted).max()),
+        ):
+            assert values.number(q.norm(kind, found)) == pytest.approx(size)
+
+
+def test_equal_matrices_have_equal_norms() -> None:
+    table = Table()
+    A, C, B = (table.reader.table[table.matrix(*item)] for item in (("A", "m", "n"), ("C", "m", "n"), ("B", "n", "k")))
+    assert q.norm("2", (A - C) @ B) == q.norm("2", (C @ B - A @ B).T)
+    assert q.norm("F", A.times(number(-2))) == number(2) * q.norm("F", A)
+    assert q.norm("F", A) != q.norm("F", C)
+    assert q.norm("F", HEADS["concatenate"](A, C) @ B) == q.norm("F", HEADS["concatenate"](A @ B, C @ B))
+    assert q.norm("2", A + C) != q.norm("2", A - C)
+
+
+def test_signs_are_those_that_are_certain() -> None:
+    table = Table()
+    m, x, z = table.value("size", "m"), table.value("scalar", "x"), table.value("scalar", "z")
+    assert q.is_nonnegative(m - number(1)) and not q.is_nonnegative(m - number(2))
+    assert q.is_nonnegative(m * m - m) and not q.is_nonnegative(x) and q.is_nonnegative(x * x) and q.is_nonnegative(z)
+    root = number(2) ** bounds.HALF
+    assert q.is_nonnegative(root - number(1)) and not q.is_nonnegative(root - number(2))
+    assert q.is_nonnegative(m**bounds.HALF - number(1)) and not q.is_positive(z) and q.is_positive(z + number(1))

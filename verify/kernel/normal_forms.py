@@ -1,0 +1,559 @@
+"""Normal forms of index expressions: sums of rational numbers times products of factors over summed indices.
+
+An index is a number with its size; a summed one is negative.  A factor is an atom, the indices at which it is taken and
+a rational exponent.  An atom is a tensor, a size, a delta, or a function of normal forms whose indices are the atom's
+slots: so equal arguments make equal functions.  Names of summed indices and orders of slots are chosen by a fixed
+procedure; whatever it chose, the result would be equal, since all of it is renaming.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from verify.kernel.refusal import Refused
+
+Index = tuple[int, str]
+Factor = tuple[int, tuple[Index, ...], Fraction]
+Key = tuple[Factor, ...]
+Form = dict[Key, Fraction]
+#: A product that is not in normal form: a number, factors, and the indices that are summed.
+Product = tuple[Fraction, Sequence[Factor], frozenset[Index]]
+
+ONE = Fraction(1)
+#: What is 0 or 1: every positive power of it is itself.
+IDEMPOTENT = ("delta", "unit", "step")
+POSITIVE = ("size", "positive", "exp", "softmax")
+#: More terms than this, or more orders of slots to compare, are refused or left as they are.
+MOST_TERMS, MOST_ORDERS = 50_000, 120
+
+
+class Algebra:
+    """The atoms that a certificate speaks of, and what can be done with forms over them."""
+
+    def __init__(self, size_value: Callable[[str], Form]) -> None:
+        self.size_value = size_value
+        self.kinds: list[str] = []
+        self.payloads: list[Any] = []
+        self.groups: list[list[tuple[int, ...]]] = []
+        self.orbits: list[tuple[int, ...]] = []
+        self.owns: list[int] = []
+        self._known: dict[Any, int] = {}
+        self._made: dict[Any, tuple[int, tuple[int, ...]]] = {}
+        self._named: dict[Any, Key] = {}
+        self._mentions: dict[tuple[int, int], bool] = {}
+        self._numbers = itertools.count(1)
+
+    # -- atoms ---------------------------------------------------------------------------------------------------------
+
+    def fresh(self, size: str) -> Index:
+        """An index that nothing carries yet."""
+        return next(self._numbers), size
+
+    def atom(
+        self, kind: str, payload: Any, slots: int, group: Iterable[tuple[int, ...]] = (), own: tuple[str, ...] = ()
+    ) -> int:
+        """The one atom of this kind and payload that binds slots of the sizes `own`; `group` does not change it."""
+        key = (kind, tuple(sorted(payload.items())) if isinstance(payload, dict) else payload, own)
+        if key not in self._known:
+            self._known[key] = len(self.kinds)
+            every = sorted({tuple(range(slots)), *group})
+            self.owns.append(len(own))
+            self.kinds.append(kind)
+            self.payloads.append(payload)
+            self.groups.append(every)
+            self.orbits.append(tuple(min(order[slot] for order in every) for slot in range(slots)))
+        return self._known[key]
+
+    def tensor(self, kind: str, name: Any, indices: Sequence[Index]) -> Form:
+        """An entry of a named tensor; `kind` is "t", "positive" (a scalar), "size" or "unit"."""
+        return self.collected([(ONE, [(self.atom(kind, name, len(indices)), tuple(indices), ONE)], frozenset())])
+
+    def delta(self, one: Index, other: Index) -> Form:
+        """1 where both indices agree."""
+        if one[1] != other[1]:
+            raise Refused(f"a delta between indices of sizes {one[1]} and {other[1]}")
+        made = self.atom("delta", "", 2, [(1, 0)])
+        return self.collected([(ONE, [(made, (one, other), ONE)], frozenset())])
+
+    def function(self, kind: str, form: Form, own: Sequence[Index], orders: Iterable[Sequence[int]]) -> Factor:
+        """The function `kind` of a form whose indices `own` it binds, in an order of slots that like arguments share.
+
+        `orders` are those of its own slots that the function allows; the indices that it does not bind follow.
+        """
+        count = len(own)
+        seen: dict[Index, list[Any]] = {index: [] for key in form for _, at, _ in key for index in at if index[0] >= 0}
+        for key, value in form.items():
+            for atom, at, power in key:
+                for slot, index in enumerate(at):
+                    if index in seen:
+                        seen[index].append((atom, self.orbits[atom][slot], power, value))
+        free = sorted((index for index in seen if index not in own), key=lambda i: (i[1], sorted(seen[i]), i[0]))
+        places = {index: (slot, index[1]) for slot, index in enumerate([*own, *free])}
+        form = self.renamed(form, places)
+        key = (kind, tuple(sorted(form.items())), tuple(index[1] for index in own))
+        if key not in self._made:
+            alike = [
+                [count + k for k, _ in group]
+                for _, group in itertools.groupby(enumerate(free), key=lambda item: (item[1][1], sorted(seen[item[1]])))
+            ]
+            many = math.prod(math.factorial(len(group)) for group in alike)
+            ways = itertools.product(*(itertools.permutations(g) for g in alike)) if many <= MOST_ORDERS else [alike]
+            sizes = [index[1] for index in [*own, *free]]
+            trials: dict[tuple[int, ...], Form] = {}
+            for mine, way in itertools.product(list(orders), list(ways)):
+                order = (*mine, *(slot for group in way for slot in group))
+                trials[order] = self.renamed(form, {(s, sizes[s]): (order[s], sizes[s]) for s in range(len(sizes))})
+            ranks = {order: tuple(sorted(found.items())) for order, found in trials.items()}
+            best = min(ranks, key=lambda order: (ranks[order], order))
+            group = []
+            for order in (order for order in ranks if ranks[order] == ranks[best]):
+                back = {order[s]: best[s] for s in range(len(sizes))}
+                group.append(tuple(back[s] for s in range(len(sizes))))
+            bound = tuple(sizes[best.index(slot)] for slot in range(count))
+            self._made[key] = self.atom(kind, trials[best], len(sizes), group, bound), best
+        atom, order = self._made[key]
+        at = dict(zip(order, [*own, *free], strict=True))
+        return atom, tuple(at[slot] for slot in range(len(order))), ONE
+
+    # -- products ------------------------------------------------------------------------------------------------------
+
+    def collected(self, products: Iterable[Product]) -> Form:
+        """The sum of products, in normal form."""
+        total: Form = {}
+        for product in products:
+            self._add(total, self._canonical(*product))
+        return total
+
+    def _add(self, total: Form, form: Form, factor: Fraction = ONE) -> None:
+        for key, value in form.items():
+            total[key] = total.get(key, Fraction(0)) + value * factor
+            if not total[key]:
+                del total[key]
+        if len(total) > MOST_TERMS:
+            raise Refused(f"a sum of more than {MOST_TERMS} terms")
+
+    def plus(self, forms: Iterable[tuple[Form, Fraction]]) -> Form:
+        """The sum of forms times numbers."""
+        total: Form = {}
+        for form, factor in forms:
+            self._add(total, form, factor)
+        return total
+
+    def times(self, *forms: Form) -> Form:
+        """The product of forms."""
+        found: Form = {(): ONE}
+        for form in forms:
+            if form == {(): ONE}:
+                continue
+            if found == {(): ONE}:
+                found = form
+                continue
+            products = []
+            for one, a in found.items():
+                down = min([0, *(i[0] for _, at, _ in one for i in at)])
+                for other, b in form.items():
+                    moved = [
+                        (atom, tuple((i[0] + down, i[1]) if i[0] < 0 else i for i in at), p) for atom, at, p in other
+                    ]
+                    products.append((a * b, [*one, *moved], _summed([*one, *moved])))
+            found = self.collected(products)
+        return found
+
+    def renamed(self, form: Form, names: Mapping[Index, Index]) -> Form:
+        """The form with other open indices."""
+        return self.collected(
+            (value, moved, _summed(moved))
+            for key, value in form.items()
+            for moved in [[(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in key]]
+        )
+
+    def summed(self, form: Form, over: Sequence[Index]) -> Form:
+        """The sum over open indices."""
+        products = []
+        for key, value in form.items():
+            down = min([0, *(i[0] for _, at, _ in key for i in at)])
+            names = {index: (down - 1 - k, index[1]) for k, index in enumerate(over)}
+            moved = [(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in key]
+            products.append((value, moved, _summed(key) | frozenset(names.values())))
+        return self.collected(products)
+
+    def opened(self, key: Key) -> tuple[list[Factor], list[Index]]:
+        """The factors of a term with its summed indices made open, and those."""
+        names = {index: self.fresh(index[1]) for index in sorted(_summed(key))}
+        return [(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in key], list(names.values())
+
+    def instance(self, factor: Factor) -> Form:
+        """The argument of a function at the indices of a factor; those that it binds are among them."""
+        atom, at, _ = factor
+        if any(index[0] < 0 for index in at):
+            raise Refused("an argument at an index that is summed elsewhere")
+        return self.renamed(self.payloads[atom], {(slot, i[1]): i for slot, i in enumerate(at)})
+
+    def _canonical(self, value: Fraction, factors: Sequence[Factor], over: frozenset[Index]) -> Form:
+        if not value:
+            return {}
+        factors, over = self._joined(factors, over)
+        merged: dict[tuple[int, tuple[Index, ...]], Fraction] = {}
+        for atom, at, power in factors:
+            settled = (atom, self._settled(atom, at))
+            merged[settled] = merged.get(settled, Fraction(0)) + power
+        kept: list[Factor] = []
+        wholes: list[tuple[Factor, int]] = []
+        again: list[Factor] = []
+        for (atom, at), power in merged.items():
+            kind, whole = self.kinds[atom], math.floor(power)
+            if kind in IDEMPOTENT:
+                if power <= 0:
+                    raise Refused(f"a power of a {kind} that is not positive")
+                power = ONE
+            elif kind == "prime":
+                value *= Fraction(self.payloads[atom]) ** whole
+                power -= whole
+            elif kind == "base" and whole > 0:
+                wholes.append(((atom, at, ONE), whole))
+                power -= whole
+            if power and self._repeats(atom, at):
+                again.append((atom, at, power))
+            elif power:
+                kept.append((atom, at, power))
+        if wholes or again:  # a sum to a positive whole power is multiplied out
+            names = {index: self.fresh(index[1]) for index in over}
+            moved = [(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in kept]
+            parts = [self.collected([(value, moved, frozenset())])]
+            for (atom, at, _), whole in wholes:
+                parts += [self.instance((atom, tuple(names.get(i, i) for i in at), ONE))] * whole
+            parts += [self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again]
+            return self.summed(self.times(*parts), list(names.values()))
+        kept, over, is_zero = self._at_units(kept, over)
+        if is_zero:
+            return {}
+        present = {index for _, at, _ in kept for index in at}
+        found = {self._with_names(kept, over & present): value}
+        for index in over - present:
+            found = self.times(found, self.size_value(index[1]))
+        return found
+
+    def _joined(self, factors: Sequence[Factor], over: frozenset[Index]) -> tuple[list[Factor], frozenset[Index]]:
+        """Sums over deltas carried out; of open indices that deltas join, the first stands for all."""
+        pairs = [at for atom, at, _ in factors if self.kinds[atom] == "delta"]
+        if not pairs:
+            return list(factors), over
+        root: dict[Index, Index] = {}
+
+        def find(index: Index) -> Index:
+            while index in root:
+                index = root[index]
+            return index
+
+        for one, other in pairs:
+            first, second = sorted((find(one), find(other)), key=lambda i: (i in over, i))
+            if first != second:
+                root[second] = first
+        made = self.atom("delta", "", 2, [(1, 0)])
+        kept = [
+            (atom, tuple(find(i) for i in at), p) for atom, at, p in factors if self.kinds[atom] != "delta"
+        ]
+        kept += [(made, (find(i), i), ONE) for i in root if i not in over]
+        return kept, frozenset(index for index in over if index not in root)
+
+    def _at_units(self, factors: list[Factor], over: frozenset[Index]) -> tuple[list[Factor], frozenset[Index], bool]:
+        """unit_p(i) unit_q(i) = 0 for p different from q; the sum of unit_p is 1."""
+        units: dict[Index, int] = {}
+        for atom, at, _ in factors:
+            if self.kinds[atom] == "unit" and units.setdefault(at[0], atom) != atom:
+                return [], over, True
+        for index in units:
+            if index in over and sum(index in at for _, at, _ in factors) == 1:
+                factors = [factor for factor in factors if index not in factor[1]]
+                over -= {index}
+        return factors, over, False
+
+    def _settled(self, atom: int, at: tuple[Index, ...]) -> tuple[Index, ...]:
+        group = self.groups[atom]
+        return at if len(group) == 1 else min(tuple(at[slot] for slot in order) for order in group)
+
+    def _with_names(self, factors: Sequence[Factor], over: frozenset[Index]) -> Key:
+        """The product with -1, -2, ... for its summed indices: told apart by what is around them, ties broken in turn."""
+        if not over:
+            return tuple(sorted(factors))
+        first: dict[Index, Index] = {}
+        for _, at, _ in factors:
+            for index in at:
+                if index in over:
+                    first.setdefault(index, (-1 - len(first), index[1]))
+        known = tuple((atom, tuple(first.get(i, i) for i in at), p) for atom, at, p in factors)
+        if known not in self._named:
+            names = self._ranked(known)
+            moved = ((atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in known)
+            self._named[known] = tuple(sorted((atom, self._settled(atom, at), p) for atom, at, p in moved))
+        return self._named[known]
+
+    def _ranked(self, factors: Key) -> dict[Index, Index]:
+        over = sorted(_summed(factors), reverse=True)
+        sizes = sorted({index[1] for index in over})
+        rank = {index: sizes.index(index[1]) for index in over}
+        while True:
+            around: dict[Index, list[Any]] = {index: [] for index in over}
+            for atom, at, power in factors:
+                shown = [(1, rank[i], "") if i in rank else (0, *i) for i in at]
+                orbit = self.orbits[atom]
+                seen = tuple(sorted(zip(orbit, shown, strict=True))) if len(self.groups[atom]) > 1 else tuple(shown)
+                for slot, index in enumerate(at):
+                    if index in rank:
+                        around[index].append((atom, power, orbit[slot], seen))
+            told = {index: (rank[index], sorted(around[index])) for index in over}
+            order: list[Any] = []
+            for item in sorted(told.values()):
+                if not order or order[-1] != item:
+                    order.append(item)
+            before, rank = len(set(rank.values())), {index: order.index(told[index]) for index in over}
+            if len(order) == len(over):
+                return {index: (-1 - rank[index], index[1]) for index in over}
+            if len(order) == before:  # tied: the first of a class goes before its fellows
+                classes = [[i for i in over if rank[i] == place] for place in range(len(order))]
+                tied = next(members for members in classes if len(members) > 1)
+                rank = {i: 2 * place + (i in tied and i != tied[0]) for i, place in rank.items()}
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def number(self, value: Fraction) -> Form:
+        """A rational number."""
+        return {(): value} if value else {}
+
+    def _content(self, form: Form, whole: bool) -> tuple[Fraction, list[Factor], Form]:
+        """A positive number and scalars (positive ones unless `whole`) that all terms share, and the form without them."""
+        number = Fraction(
+            math.gcd(*(value.numerator for value in form.values())),
+            math.lcm(*(value.denominator for value in form.values())),
+        )
+        least: dict[int, Fraction] = {}
+        for atom in {atom for key in form for atom, at, _ in key if not at and self.kinds[atom] != "prime"}:
+            if whole or self.kinds[atom] in POSITIVE:
+                powers = [next((p for other, _, p in key if other == atom), Fraction(0)) for key in form]
+                least[atom] = min(powers)
+        shared: list[Factor] = [(atom, (), p) for atom, p in sorted(least.items()) if p]
+        inverse = {tuple((atom, (), -p) for atom, _, p in shared): 1 / number}
+        return number, shared, self.times(form, inverse)
+
+    def power(self, form: Form, exponent: Fraction) -> Form:
+        """The form to a rational power: whole powers of a product factor by factor, others where factors are positive."""
+        if exponent.denominator == 1 and exponent >= 0:
+            return self.times(*[form] * exponent.numerator)
+        if not form:
+            if exponent < 0:
+                raise Refused("a negative power of zero")
+            return {}
+        whole = exponent.denominator == 1
+        number, shared, rest = self._content(form, whole)
+        outside: list[Factor] = [(atom, at, p * exponent) for atom, at, p in shared]
+        if len(rest) == 1:
+            ((key, value),) = rest.items()  # 1 or -1
+            if whole and value < 0:
+                number, value = -number, -value
+            over, left = _summed(key), []
+            for factor in key:
+                atom, at, p = factor
+                kind = self.kinds[atom]
+                plain = not over.intersection(at) and kind not in IDEMPOTENT
+                alone = len(key) == 1 and value == 1 and p.numerator % 2 == 1
+                if plain and (whole or alone or kind in POSITIVE or kind == "prime" or p.denominator == 2):
+                    outside.append((atom, at, p * exponent))
+                else:
+                    left.append(factor)
+            rest = {tuple(left): value}
+        numbers = self._of_number(number, exponent)
+        if rest != {(): ONE}:
+            atom, at, _ = self.function("base", rest, [], [()])
+            outside.append((atom, at, exponent))
+        return self.times(numbers, self.collected([(ONE, outside, frozenset())]))
+
+    def _of_number(self, number: Fraction, exponent: Fraction) -> Form:
+        if exponent.denominator == 1:
+            return self.number(number**exponent.numerator)
+        factors: list[Factor] = []
+        for part, sign in ((number.numerator, 1), (number.denominator, -1)):
+            prime = 2
+            while part > 1:
+                if prime * prime > part:
+                    prime = part
+                while part % prime == 0:
+                    part //= prime
+                    factors.append((self.atom("prime", prime, 0), (), sign * exponent))
+                prime += 1
+        return self.collected([(ONE, factors, frozenset())])
+
+    def exponential(self, form: Form) -> Form:
+        """exp of a sum, the product of the exponentials of its terms: exp(c x) is exp(x)^c for a number c."""
+        parts: list[Form] = []
+        for key, value in form.items():
+            if len(key) == 1 and self.kinds[key[0][0]] == "log" and key[0][2] == 1 and not _summed(key):
+                parts.append(self.power(self.instance(key[0]), value))
+            else:
+                atom, at, _ = self.function("exp", {key: ONE}, [], [()])
+                parts.append(self.collected([(ONE, [(atom, at, value)], frozenset())]))
+        return self.times(*parts)
+
+    def logarithm(self, form: Form) -> Form:
+        """log; of a product of exponentials the sum of their arguments."""
+        if len(form) == 1:
+            ((key, value),) = form.items()
+            if key and value == 1 and not _summed(key) and all(self.kinds[atom] == "exp" for atom, _, _ in key):
+                return self.plus((self.instance(factor), factor[2]) for factor in key)
+        return self.collected([(ONE, [self.function("log", form, [], [()])], frozenset())])
+
+    def step(self, form: Form) -> Form:
+        """1 where the form is positive, 0 elsewhere; positive factors do not matter."""
+        if not form:
+            return {}
+        _, _, form = self._content(form, False)
+        if len(form) == 1:
+            ((key, value),) = form.items()
+            over = _summed(key)
+            left = tuple(f for f in key if over.intersection(f[1]) or self.kinds[f[0]] not in (*POSITIVE, "prime"))
+            if not left:
+                return self.number(Fraction(value > 0))
+            form = {left: value}
+        return self.collected([(ONE, [self.function("step", form, [], [()])], frozenset())])
+
+    def softmax(self, form: Form, own: Sequence[Index]) -> Form:
+        """The softmax over the indices `own`, at them; terms without them cancel."""
+        form = {key: value for key, value in form.items() if any(i in own for _, at, _ in key for i in at)}
+        if not form:
+            return self.times(*(self.power(self.size_value(index[1]), Fraction(-1)) for index in own))
+        orders = [o for o in itertools.permutations(range(len(own))) if all(own[a][1] == own[b][1] for a, b in enumerate(o))]
+        return self.collected([(ONE, [self.function("softmax", form, own, orders)], frozenset())])
+
+    def of_matrix(self, kind: str, form: Form, own: Sequence[Index]) -> Form:
+        """The inverse or exponential of the matrix with the rows and columns `own`, at them: of a transpose the transpose."""
+        half = len(own) // 2
+        if [i[1] for i in own[:half]] != [i[1] for i in own[half:]] or len(own) != 2 * half or not half:
+            raise Refused(f"{kind} of a matrix whose rows and columns differ")
+        deltas = self.times(*(self.delta(own[k], own[half + k]) for k in range(half)))
+        outside: Form = {(): ONE}
+        if kind == "inverse":
+            if not form:
+                raise Refused("the inverse of zero")
+            number, shared, form = self._content(form, True)
+            outside = {tuple((atom, (), -p) for atom, _, p in shared): 1 / number}
+        if (kind, form) in (("inverse", deltas), ("expm", {})):
+            return self.times(outside, deltas)
+        turned = [*range(half, 2 * half), *range(half)]
+        made = self.function(kind, form, own, [list(range(2 * half)), turned])
+        return self.times(outside, self.collected([(ONE, [made], frozenset())]))
+
+    # -- derivatives and substitution ----------------------------------------------------------------------------------
+
+    def mentions(self, atom: int, target: int) -> bool:
+        """Whether a tensor stands in the arguments of a function, or is it."""
+        if (atom, target) not in self._mentions:
+            payload = self.payloads[atom]
+            inside = isinstance(payload, dict) and any(self.mentions(f[0], target) for key in payload for f in key)
+            self._mentions[atom, target] = atom == target or inside
+        return self._mentions[atom, target]
+
+    def derivative(self, form: Form, target: int, ends: Sequence[Index]) -> Form:
+        """The derivative in the entry `ends` of a tensor: the product rule, and the slopes of functions."""
+        total: Form = {}
+        for key, value in form.items():
+            if not any(self.mentions(atom, target) for atom, _, _ in key):
+                continue
+            factors, over = self.opened(key)
+            for k, (atom, at, power) in enumerate(factors):
+                if self.mentions(atom, target) and (slope := self._slope((atom, at, power), target, ends)):
+                    rest = [*factors[:k], *factors[k + 1 :], (atom, at, power - 1)]
+                    outside = self.collected([(value * power, rest, frozenset())])
+                    self._add(total, self.summed(self.times(outside, slope), over))
+        return total
+
+    def _slope(self, factor: Factor, target: int, ends: Sequence[Index]) -> Form:
+        """The derivative of an atom at its indices, its power aside."""
+        atom, at, _ = factor
+        kind, own = self.kinds[atom], self.owns[atom]
+        if atom == target:
+            return self.times(*(self.delta(one, other) for one, other in zip(at, ends, strict=True)))
+        if kind == "step":
+            return {}
+        itself = self.collected([(ONE, [(atom, at, ONE)], frozenset())])
+        inner = self.derivative(self.instance(factor), target, ends)
+        if kind == "base":
+            return inner
+        if kind == "exp":
+            return self.times(itself, inner)
+        if kind == "log":
+            return self.times(self.power(self.instance(factor), -ONE), inner)
+        if kind == "softmax":
+            over = [self.fresh(index[1]) for index in at[:own]]
+            there = (atom, (*over, *at[own:]), ONE)
+            mean = self.times(
+                self.collected([(ONE, [there], frozenset())]), self.derivative(self.instance(there), target, ends)
+            )
+            return self.times(itself, self.plus([(inner, ONE), (self.summed(mean, over), -ONE)]))
+        if kind == "inverse":
+            rows, columns = at[: own // 2], at[own // 2 : own]
+            left = [self.fresh(index[1]) for index in rows]
+            right = [self.fresh(index[1]) for index in columns]
+            middle = self.derivative(self.instance((atom, (*left, *right, *at[own:]), ONE)), target, ends)
+            around: list[Factor] = [
+                (atom, (*rows, *left, *at[own:]), ONE), (atom, (*right, *columns, *at[own:]), ONE),
+            ]  # fmt: skip
+            found = self.times(self.collected([(-ONE, around, frozenset())]), middle)
+            return self.summed(found, [*left, *right])
+        raise Refused(f"{kind} has no slope")
+
+    def substituted(self, form: Form, target: int, slots: Sequence[Index], point: Form) -> Form:
+        """The form with the point, a form over `slots`, in place of a tensor, in arguments of functions too."""
+        total: Form = {}
+        for key, value in form.items():
+            factors, over = self.opened(key)
+            parts = [self._replaced(factor, target, slots, point) for factor in factors]
+            self._add(total, self.summed(self.times(self.number(value), *parts), over))
+        return total
+
+    def _replaced(self, factor: Factor, target: int, slots: Sequence[Index], point: Form) -> Form:
+        atom, at, power = factor
+        if atom == target:
+            return self.power(self.renamed(point, dict(zip(slots, at, strict=True))), power)
+        if not self.mentions(atom, target):
+            return self.collected([(ONE, [factor], frozenset())])
+        return self._rebuilt(factor, lambda form: self.substituted(form, target, slots, point))
+
+    def _repeats(self, atom: int, at: tuple[Index, ...]) -> bool:
+        """Whether a function is taken at the diagonal of indices that it does not bind."""
+        free = at[self.owns[atom] :]
+        return len(set(free)) < len(free) and isinstance(self.payloads[atom], dict)
+
+    def _rebuilt(self, factor: Factor, change: Callable[[Form], Form]) -> Form:
+        """A function of another argument, to its power, at the same indices."""
+        atom, at, power = factor
+        kind, own = self.kinds[atom], self.owns[atom]
+        over = [self.fresh(index[1]) for index in at[:own]]
+        inner = change(self.instance((atom, (*over, *at[own:]), ONE)))
+        if kind == "base":
+            return self.power(inner, power)
+        if kind == "exp":
+            return self.exponential(self.plus([(inner, power)]))
+        return self.power(self.renamed(self.of(kind, inner, over), dict(zip(over, at[:own], strict=True))), power)
+
+    def of(self, kind: str, form: Form, own: Sequence[Index]) -> Form:
+        """A function by its name, of a form, at the indices that it binds."""
+        if kind in ("softmax", "inverse", "expm"):
+            return self.softmax(form, own) if kind == "softmax" else self.of_matrix(kind, form, own)
+        if own:
+            raise Refused(f"{kind} binds no index")
+        if kind == "relu":
+            return self.times(form, self.step(form))
+        if kind == "abs":
+            minus = self.plus([(form, -ONE)])
+            return self.plus([(self.times(form, self.step(form)), ONE), (self.times(form, self.step(minus)), -ONE)])
+        functions = {"exp": self.exponential, "log": self.logarithm, "step": self.step}
+        if kind not in functions:
+            raise Refused(f"no function is called {kind}")
+        return functions[kind](form)
+
+
+def _summed(factors: Iterable[Factor]) -> frozenset[Index]:
+    return frozenset(index for _, at, _ in factors for index in at if index[0] < 0)

@@ -1,0 +1,550 @@
+"""Scalars and matrices of symbolic sizes in normal form: what the checker of bounds computes with.
+
+A scalar is a polynomial with rational exponents in generators; a matrix is a sum of multiples of products of atoms.  Equal
+expressions of either kind have equal normal forms as far as the laws of rings, transposes and blocks tell.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from verify.kernel.refusal import Refused
+
+Monomial = frozenset[tuple[Any, Fraction]]
+BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
+NONNEGATIVE = ("size", "norm", "exp", "abs", "measure", "power")
+ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
+SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
+
+
+class Index(NamedTuple):
+    """An index; it runs from 0 to size - 1."""
+
+    name: str
+    size: Scalar
+
+
+def free_in(item: Any) -> frozenset[Index]:
+    """The free indices of a datum: of a generator or an atom, or of what these are made of."""
+    if isinstance(item, Index):
+        return frozenset({item})
+    if isinstance(item, (Scalar, Matrix)):
+        return item.free
+    if isinstance(item, (tuple, frozenset)):
+        found = frozenset().union(*map(free_in, item))
+        return found - {item[1]} if isinstance(item, tuple) and item and item[0] in BINDERS else found
+    return frozenset()
+
+
+class Scalar:
+    """A sum of multiples of monomials; `terms` maps monomials to coefficients."""
+
+    __slots__ = ("free", "key", "terms")
+
+    def __init__(self, terms: dict[Monomial, Fraction]) -> None:
+        self.terms = {monomial: c for monomial, c in terms.items() if c}
+        self.key = frozenset(self.terms.items())
+        self.free = frozenset().union(*(free_in(g) for m in self.terms for g, _ in m))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Scalar) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __add__(self, other: Scalar) -> Scalar:
+        found = dict(self.terms)
+        for monomial, c in other.terms.items():
+            found[monomial] = found.get(monomial, Fraction(0)) + c
+        return Scalar(found)
+
+    def __sub__(self, other: Scalar) -> Scalar:
+        return self + other * number(-1)
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        found = Scalar({})
+        plain: dict[Monomial, Fraction] = {}
+        for one, c in self.terms.items():
+            for two, d in other.terms.items():
+                exponents = dict(one)
+                for g, e in two:
+                    exponents[g] = exponents.get(g, Fraction(0)) + e
+                rest = _reduced(exponents)
+                if rest is None:
+                    monomial = frozenset((g, e) for g, e in exponents.items() if e)
+                    plain[monomial] = plain.get(monomial, Fraction(0)) + c * d
+                else:
+                    found = found + Scalar({frozenset((g, e) for g, e in exponents.items() if e): c * d}) * rest
+        return found + Scalar(plain)
+
+    def __pow__(self, exponent: Any) -> Scalar:
+        e = Fraction(exponent)
+        if e.denominator == 1 and e >= 0:
+            found = number(1)
+            for _ in range(int(e)):
+                found = found * self
+            return found
+        if len(self.terms) != 1:
+            return generator("sum", self, exponent=e)
+        ((monomial, c),) = self.terms.items()
+        if e.denominator != 1 and (c < 0 or not all(nonnegative_power(g, d) for g, d in monomial)):
+            raise Refused("a fractional power of what may be negative")
+        root = number(c**e) if e.denominator == 1 else _root_of_number(c, e)
+        return root * Scalar({frozenset((g, d * e) for g, d in monomial): Fraction(1)})
+
+    def over(self, divisor: Scalar) -> Scalar:
+        """The quotient by a monomial, generator by generator."""
+        ((shared, d),) = divisor.terms.items()
+        found = {}
+        for monomial, c in self.terms.items():
+            exponents = dict(monomial)
+            for g, e in shared:
+                exponents[g] = exponents.get(g, Fraction(0)) - e
+            found[frozenset((g, e) for g, e in exponents.items() if e)] = c / d
+        return Scalar(found)
+
+    def number(self) -> Fraction | None:
+        """Its value, where it is a rational number."""
+        return self.terms.get(frozenset(), Fraction(0)) if set(self.terms) <= {frozenset()} else None
+
+
+def _reduced(exponents: dict[Any, Fraction]) -> Scalar | None:
+    """Takes whole powers of sums and even ones of absolute values out of a monomial, and returns their product."""
+    found = None
+    for g, e in list(exponents.items()):
+        if g[0] == "sum":
+            value = g[1].number()
+            whole = math.floor(e) if value is not None or e >= 1 else 0
+            if whole:
+                exponents[g] = e - whole
+                more = number(value**whole) if value is not None else g[1] ** whole
+                found = more if found is None else found * more
+        elif g[0] == "abs" and e and e % 2 == 0:
+            del exponents[g]
+            more = Scalar({frozenset({(g[1], e)}): Fraction(1)})
+            found = more if found is None else found * more
+    return found
+
+
+def _root_of_number(c: Fraction, e: Fraction) -> Scalar:
+    """c^e for an odd multiple e of 1/2: a rational number times the root of a whole one without small square factors."""
+    whole, square = c.numerator * c.denominator, 1
+    for p in range(2, 100):
+        while whole % (p * p) == 0:
+            whole, square = whole // (p * p), square * p
+    root = math.isqrt(whole) if whole == math.isqrt(whole) ** 2 else 0
+    left = number(root) if root else generator("sum", number(whole), exponent=Fraction(1, 2))
+    if e.denominator != 2:
+        raise Refused(f"the power {e} of {c}")
+    return left * number(Fraction(square, c.denominator) * c ** (e - Fraction(1, 2)).numerator)
+
+
+def number(value: Any) -> Scalar:
+    return Scalar({frozenset(): Fraction(value)})
+
+
+def generator(*data: Any, exponent: Any = 1) -> Scalar:
+    return Scalar({frozenset({(data, Fraction(exponent))}): Fraction(1)}) * number(1)
+
+
+def only_generator(value: Scalar) -> tuple[Scalar, Any]:
+    """c and q of a scalar c q with a generator q and a positive number or product of sizes c; anything else is refused."""
+    if len(value.terms) == 1:
+        ((monomial, c),) = value.terms.items()
+        rest = {(g, e) for g, e in monomial if g[0] == "size" or g[2:] == ("positive",) or _is_number(g)}
+        moving = [g for g, e in monomial - rest if e == 1]
+        if c > 0 and len(monomial) - len(rest) == len(moving) == 1:
+            return Scalar({frozenset(rest): c}), moving[0]
+    raise Refused("the left side of a rule is no positive multiple of a quantity")
+
+
+# -- signs -------------------------------------------------------------------------------------------------------------
+
+
+def is_nonnegative_generator(g: Any) -> bool:
+    if g[0] == "scalar":
+        return g[2] != "real"
+    if g[0] in ("sum", "sum over", "max over"):
+        return is_nonnegative(g[-1])
+    return any(map(is_nonnegative, g[1])) if g[0] == "max" else g[0] in NONNEGATIVE
+
+
+def nonnegative_power(g: Any, e: Fraction) -> bool:
+    return e % 2 == 0 or (e.denominator != 1 and g[0] == "sum") or is_nonnegative_generator(g)
+
+
+def is_nonnegative(value: Scalar) -> bool:
+    """Whether every term is certainly at least 0, or so with (1 + t)^2, t >= 0, for each size."""
+    return _terms_are_nonnegative(value) or _terms_are_nonnegative(in_roots_of_sizes(value))
+
+
+def is_positive(value: Scalar) -> bool:
+    """Whether a scalar is certainly above 0: no term is negative, and one is a multiple of what is positive."""
+    positive = [m for m in value.terms if all(g[0] in ("size", "exp", "power") or g[2:] == ("positive",) for g, _ in m)]
+    return bool(positive) and _terms_are_nonnegative(value)
+
+
+def _is_number(g: Any) -> bool:
+    return g[0] == "sum" and g[1].number() is not None
+
+
+def _terms_are_nonnegative(value: Scalar) -> bool:
+    totals: dict[Any, Fraction] = {}
+    for monomial, c in value.terms.items():
+        rest = frozenset((g, e) for g, e in monomial if not _is_number(g))
+        if not all(nonnegative_power(g, e) for g, e in rest):
+            return False
+        for g, e in monomial - rest:  # roots of numbers, from below where they add, from above where they are taken off
+            c *= _root(g[1].number(), e, up=c < 0)
+        totals[rest] = totals.get(rest, Fraction(0)) + c
+    return all(total >= 0 for total in totals.values())
+
+
+def _root(value: Fraction, e: Fraction, up: bool) -> Fraction:
+    """A rational number at most value^e, or with `up` at least, for a positive number and 0 < e < 1; a square root."""
+    if e != Fraction(1, 2) or value <= 0:
+        raise Refused(f"the power {e} of {value}")
+    digits = 10**40
+    return Fraction(math.isqrt(value.numerator * value.denominator * digits**2) + up, value.denominator * digits)
+
+
+def in_roots_of_sizes(value: Scalar) -> Scalar:
+    """A scalar times powers of sizes, with s = (1 + t)^2 for each size s and t >= 0; no exponent of s is below 0 then."""
+    for g in {g for m in value.terms for g, _ in m if g[0] == "size"}:
+        least = min(dict(m).get(g, Fraction(0)) for m in value.terms)
+        root, found = number(1) + generator("scalar", ("root of", g), "nonnegative"), Scalar({})
+        for monomial, c in value.terms.items():
+            count = 2 * (dict(monomial).get(g, Fraction(0)) - least)
+            if count.denominator != 1:
+                return value
+            found = found + Scalar({frozenset(i for i in monomial if i[0] != g): c}) * root**count
+        value = found
+    return value
+
+
+# -- where a quantity stands -------------------------------------------------------------------------------------------
+
+
+def rises(value: Scalar, q: Any, kept: Any = (), sign: int = 1) -> bool:
+    """Whether a scalar, times a sign, certainly does not fall as the generator q grows where it stands.
+
+    What is within norms, and within the generators in `kept`, is left alone and counts as a constant.
+    """
+    for monomial, c in value.terms.items():
+        moving = [(g, e) for g, e in monomial if stands_in(g, q, kept)]
+        if not moving:
+            continue
+        fixed = Scalar({monomial - set(moving): Fraction(1)})
+        if not is_nonnegative(fixed) or (len(moving) > 1 and not all(nonnegative_power(g, e) for g, e in moving)):
+            return False
+        for g, e in moving:
+            if e != 1 and not is_nonnegative_generator(g) and not (e > 0 and e.denominator != 1 and g[0] == "sum"):
+                return False
+            if not _rises_inside(g, q, kept, sign * (1 if c > 0 else -1) * (1 if e > 0 else -1)):
+                return False
+    return True
+
+
+def _rises_inside(g: Any, q: Any, kept: Any, sign: int) -> bool:
+    if g == q:
+        return sign > 0
+    if g[0] == "sum" and sign < 0 and not is_nonnegative(g[1]):
+        return False
+    return all(rises(part, q, kept, sign) for part in parts(g, kept))
+
+
+def parts(g: Any, kept: Any = ()) -> tuple[Scalar, ...]:
+    """The scalars that a generator grows with."""
+    if g in kept:
+        return ()
+    if g[0] == "max":
+        return tuple(g[1])
+    return (g[-1],) if g[0] in ("sum", "exp", "sum over", "max over") else ()
+
+
+def stands_in(g: Any, q: Any, kept: Any = ()) -> bool:
+    return g == q or any(stands_in(h, q, kept) for part in parts(g, kept) for m in part.terms for h, _ in m)
+
+
+def replaced(value: Scalar, q: Any, by: Scalar, kept: Any = ()) -> Scalar:
+    """The scalar with the generator q replaced where it stands, outside of norms and of what is in `kept`."""
+    found = Scalar({})
+    for monomial, c in value.terms.items():
+        term = number(c)
+        for g, e in monomial:
+            if g == q:
+                term = term * by**e
+            elif stands_in(g, q, kept):
+                inner = [replaced(part, q, by, kept) for part in parts(g)]
+                made = {"exp": lambda p: generator("exp", *p), "sum": lambda p: p[0], "max": largest}.get(g[0])
+                term = term * (made(inner) if made else over(g[0], g[1], inner[0])) ** e
+            else:
+                term = term * Scalar({frozenset({(g, e)}): Fraction(1)})
+        found = found + term
+    return found
+
+
+def largest(values: Any) -> Scalar:
+    distinct = frozenset(values)
+    return next(iter(distinct)) if len(distinct) == 1 else generator("max", distinct)
+
+
+def over(kind: str, index: Index, value: Scalar) -> Scalar:
+    """The sum ("sum over") or the largest value ("max over") of a scalar over an index; what is fixed stands outside."""
+    if index not in value.free:
+        return value * index.size if kind == "sum over" else value
+    if kind == "max over" and len(value.terms) > 1:
+        return generator(kind, index, value)
+    found = Scalar({})
+    for monomial, c in value.terms.items():
+        fixed = Scalar({frozenset(item for item in monomial if index not in free_in(item[0])): abs(c)})
+        moving = Scalar({frozenset(item for item in monomial if index in free_in(item[0])): Fraction(1 if c > 0 else -1)})
+        if kind == "max over" and not is_nonnegative(fixed):
+            fixed, moving = number(1), value
+        found = found + (fixed * index.size * moving if moving.number() else fixed * generator(kind, index, moving))
+    return found
+
+
+# -- matrices ----------------------------------------------------------------------------------------------------------
+
+
+class Matrix:
+    """A sum of multiples of products of atoms (kind, transposed, rows, columns, data...) of the given shape."""
+
+    __slots__ = ("columns", "free", "key", "rows", "terms")
+
+    def __init__(self, rows: Scalar, columns: Scalar, terms: dict[tuple[Any, ...], Scalar]) -> None:
+        self.rows, self.columns = rows, columns
+        self.terms = {word: c for word, c in terms.items() if c.terms}
+        self.key = (rows, columns, frozenset(self.terms.items()))
+        self.free = frozenset().union(*(free_in(_datum(a)) for w in self.terms for a in w), *(c.free for c in self.terms.values()))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Matrix) and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key[2])
+
+    def __add__(self, other: Matrix) -> Matrix:
+        if (self.rows, self.columns) != (other.rows, other.columns):
+            raise Refused("a sum of matrices of different shapes")
+        found = dict(self.terms)
+        for word, c in other.terms.items():
+            found[word] = found[word] + c if word in found else c
+        return Matrix(self.rows, self.columns, found)
+
+    def times(self, c: Scalar) -> Matrix:
+        return Matrix(self.rows, self.columns, {word: c * d for word, d in self.terms.items()})
+
+    def divided(self, c: Scalar) -> Matrix:
+        return Matrix(self.rows, self.columns, {word: d.over(c) for word, d in self.terms.items()})
+
+    def __sub__(self, other: Matrix) -> Matrix:
+        return self + other.times(number(-1))
+
+    def __matmul__(self, other: Matrix) -> Matrix:
+        if self.columns != other.rows:
+            raise Refused("a product of matrices whose shapes do not fit")
+        found = zeros(self.rows, other.columns)
+        for one, c in self.terms.items():
+            for two, d in other.terms.items():
+                found = found + _joined(one, two, self.rows, other.columns).times(c * d)
+        return found
+
+    @property
+    def T(self) -> Matrix:
+        found = zeros(self.columns, self.rows)
+        for word, c in self.terms.items():
+            turned = identity(self.columns)
+            for item in reversed(word):
+                turned = turned @ _turned(item)
+            found = found + turned.times(c)
+        return found
+
+
+def _datum(item: Any) -> Any:
+    """An atom's kind and data, for what it binds."""
+    return (item[0], *item[4:], item[2], item[3])
+
+
+def zeros(rows: Scalar, columns: Scalar) -> Matrix:
+    return Matrix(rows, columns, {})
+
+
+def identity(n: Scalar) -> Matrix:
+    return Matrix(n, n, {(): number(1)})
+
+
+def atom(kind: str, rows: Scalar, columns: Scalar, *data: Any, turned: bool = False) -> Matrix:
+    return Matrix(rows, columns, {((kind, turned, rows, columns, *data),): number(1)})
+
+
+def applied(name: str, A: Matrix) -> Matrix:
+    """A function of a matrix, of the same shape."""
+    if name in ("exponential", "inverse") and A.rows != A.columns:
+        raise Refused(f"the {name} of a matrix that is not square")
+    if not A.terms and name in ("relu", "absolute"):
+        return A
+    if not A.terms and name == "exponential":
+        return identity(A.rows)
+    if not A.terms and name == "softmax":
+        return atom("ones", A.rows, A.columns).times(A.columns**-1)
+    return atom(name, A.rows, A.columns, A)
+
+
+def linear(kind: str, A: Matrix, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
+    """What is linear in a matrix, a family over an index among the data; what does not depend on that stands outside."""
+    found, index = zeros(rows, columns), next((item for item in data if isinstance(item, Index)), None)
+    if kind == "sum over" and index not in A.free:
+        return A.times(index.size)
+    for word, c in A.terms.items():
+        for monomial, d in c.terms.items():
+            inside = frozenset(item for item in monomial if index is not None and index in free_in(item[0]))
+            part = Matrix(A.rows, A.columns, {word: Scalar({inside: Fraction(1)})})
+            found = found + atom(kind, rows, columns, *data, part).times(Scalar({monomial - inside: d}))
+    return found
+
+
+def bilinear(kind: str, A: Matrix, B: Matrix) -> Matrix:
+    """The entrywise ("entrywise") or Kronecker product ("kronecker")."""
+    if kind == "entrywise" and (A.rows, A.columns) != (B.rows, B.columns):
+        raise Refused("an entrywise product of different shapes")
+    shape = (A.rows, A.columns) if kind == "entrywise" else (A.rows * B.rows, A.columns * B.columns)
+    found = zeros(*shape)
+    for one, c in A.terms.items():
+        for two, d in B.terms.items():
+            X, Y = Matrix(A.rows, A.columns, {one: number(1)}), Matrix(B.rows, B.columns, {two: number(1)})
+            if kind == "entrywise":
+                ones = [Z for Z, W in ((X, Y), (Y, X)) if single_atom(W, "ones")]
+                made = ones[0] if ones else atom(kind, *shape, frozenset({X, Y}))
+            elif () in (one, two) and (one == two or X.rows == number(1)):
+                made = identity(shape[0]) if one == two else Y
+            else:
+                made = atom(kind, *shape, X, Y)
+            found = found + made.times(c * d)
+    return found
+
+
+def single_atom(A: Matrix, kind: str) -> Any:
+    """The one atom of a matrix that is an atom of this kind."""
+    words = [word for word, c in A.terms.items() if c == number(1)]
+    return words[0][0] if len(words) == len(A.terms) == len(words[0]) == 1 and words[0][0][0] == kind else None
+
+
+def embedding(total: Scalar, count: Scalar, start: Any) -> Matrix:
+    """The columns start to start + count - 1 of the identity; the start is a number, an index, or that of a part of equal size."""
+    if isinstance(start, Scalar):
+        within = is_nonnegative(start) and is_nonnegative(total - start - count)
+    elif isinstance(start, Index):
+        within = (start.size, number(1)) == (total, count)
+    else:
+        within = start[0] == "part" and start[1].size * count == total
+    if not within:
+        raise Refused("rows that may lie outside of a matrix")
+    return atom("embedding", total, count, start)
+
+
+def selected(A: Matrix, start: Any, count: Scalar) -> Matrix:
+    """Rows start to start + count - 1 of a matrix."""
+    return embedding(A.rows, count, start).T @ A
+
+
+def _turned(item: Any) -> Matrix:
+    kind, turned, rows, columns, *data = item
+    if kind in ENTRYWISE or kind in ("exponential", "inverse"):
+        return applied(kind, data[0].T)
+    if kind == "entrywise":
+        return bilinear(kind, *(X.T for X in (*data[0], *data[0])[:2]))
+    if kind == "kronecker":
+        return bilinear(kind, data[0].T, data[1].T)
+    if kind in SYMMETRIC or "is symmetric" in data:
+        return atom(kind, rows, columns, *data)
+    if "is skew" in data:
+        return atom(kind, rows, columns, *data).times(number(-1))
+    return atom(kind, columns, rows, *data, turned=kind != "ones" and not turned)
+
+
+def _joined(one: tuple[Any, ...], two: tuple[Any, ...], rows: Scalar, columns: Scalar) -> Matrix:
+    """The product of two products, where rows of functions entry by entry are functions of rows."""
+    if one and two:
+        last, first = one[-1], two[0]
+        met = _met(last, first)
+        if met is not None:
+            left = Matrix(rows, last[2], {one[:-1]: number(1)})
+            return left @ met @ Matrix(first[3], columns, {two[1:]: number(1)})
+    return Matrix(rows, columns, {(*one, *two): number(1)})
+
+
+def _met(last: Any, first: Any) -> Matrix | None:
+    """The product of two neighbours, where it is simpler."""
+    takes, puts = (last[0], last[1]) == ("embedding", True), (first[0], first[1]) == ("embedding", False)
+    if takes and puts and (last[2], last[4]) == (first[3], first[4]):
+        return identity(last[2])
+    if takes and puts and isinstance(last[4], Scalar) and isinstance(first[4], Scalar):
+        apart = (first[4] - last[4] - last[2], last[4] - first[4] - first[3])
+        return zeros(last[2], first[3]) if any(map(is_nonnegative, apart)) else None
+    if takes and (first[0] in ENTRYWISE or (first[0] in ROWWISE and not first[1])):
+        return applied(first[0], selected(first[4], last[4], last[2]))
+    if takes and first[0] == "entrywise":
+        return bilinear("entrywise", *(selected(X, last[4], last[2]) for X in (*first[4], *first[4])[:2]))
+    if puts and (last[0] in (*ENTRYWISE, "entrywise") or (last[0] in ROWWISE and last[1])):
+        flipped = atom(first[0], first[3], first[2], *first[4:], turned=True) @ _turned(last)
+        return flipped.T
+    if last[0] == first[0] == "kronecker" and last[4].columns == first[4].rows and last[5].columns == first[5].rows:
+        return bilinear("kronecker", last[4] @ first[4], last[5] @ first[5])
+    return None
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+
+def norm(kind: str, A: Matrix) -> Scalar:
+    """A norm, "2", "F" or "max" (the largest absolute value of an entry), as a multiple of one that A, -A and A^T share."""
+    if not A.terms:
+        return number(0)
+    if number(1) in (A.rows, A.columns) and (kind == "2" or A.rows == A.columns):
+        kind = "F"
+    content = content_of(A)
+    core = A.divided(content)
+    size = absolute(content)
+    if (item := single_atom(core, "ones")) is not None:
+        return size * (number(1) if kind == "max" else (A.rows * A.columns) ** Fraction(1, 2))
+    if set(core.terms) == {()} and kind in ("2", "F"):
+        return size * (number(1) if kind == "2" else A.rows ** Fraction(1, 2))
+    for rearranged, other in (("reshape", kind), ("diagonal", {"2": "max", "F": "F"}.get(kind, ""))):
+        if (kind, rearranged) != ("2", "reshape") and other and all(len(w) == 1 and w[0][0] == rearranged for w in core.terms):
+            inner = None
+            for (item,), c in core.terms.items():
+                inner = item[-1].times(c) if inner is None else inner + item[-1].times(c)
+            assert inner is not None
+            return size * norm(other, inner)
+    variants = frozenset(X.times(number(s)) for X in (core, core.T) for s in (1, -1))
+    return size * generator("norm", kind, variants)
+
+
+def content_of(A: Matrix) -> Scalar:
+    """A monomial, with a positive coefficient, that divides all coefficients."""
+    terms = [(dict(m), c) for d in A.terms.values() for m, c in d.terms.items()]
+    shared = {}
+    for g, e in terms[0][0].items():
+        exponents = [m.get(g, Fraction(0)) for m, _ in terms]
+        least = min(exponents, key=abs)
+        if all(least * other > 0 for other in exponents):
+            shared[g] = least
+    top, bottom = math.gcd(*(c.numerator for _, c in terms)), math.lcm(*(c.denominator for _, c in terms))
+    return Scalar({frozenset(shared.items()): Fraction(top, bottom)})
+
+
+def absolute(value: Scalar) -> Scalar:
+    """The absolute value, of a monomial factor by factor; of an entry, the norm of the matrix of shape (1, 1)."""
+    if len(value.terms) != 1:
+        return value if is_nonnegative(value) else generator("abs", ("sum", value))
+    ((monomial, c),) = value.terms.items()
+    found = number(abs(c))
+    for g, e in monomial:
+        plain = nonnegative_power(g, e)
+        size = norm("F", g[1]) ** e if g[0] == "entry" and not plain else generator("abs", g, exponent=e)
+        found = found * (Scalar({frozenset({(g, e)}): Fraction(1)}) if plain else size)
+    return found
