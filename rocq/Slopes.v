@@ -1,4 +1,4 @@
-(* Sums, products and the softmax have the derivatives over the real numbers that Derivatives.v computes. *)
+(* Sums and products have the derivatives over the real numbers that Derivatives.v computes. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect ssralg ssrnum.
 From mathcomp Require Import boolp classical_sets functions reals topology normedtype derive sequences exp realfun.
@@ -43,34 +43,3 @@ elim: e r => [q|b q|i j|t vs|a IHa b IHb|a IHa b IHb|v a IHa] r rV.
 by apply: derive_sum => x xn; apply: IHa; exact: update_valid.
 Qed.
 End Diff.
-
-Section Softmax.
-Variables (R : realType) (n : nat) (x : nat -> R -> R) (dx : nat -> R) (t0 : R).
-Hypothesis x_right : forall j, (j < n)%N -> is_derive t0 (1 : R) (x j) (dx j).
-Let e j t := expR (x j t).
-Let z t := \sum_(0 <= j < n) e j t.
-Definition row j t := e j t / z t.
-
-Lemma derive_exponential j : (j < n)%N -> is_derive t0 (1 : R) (e j) (e j t0 * dx j).
-Proof. by move=> jn; exact: (is_derive1_comp (is_derive_expR (x j t0)) (x_right jn)). Qed.
-Lemma derive_quotient (f g : R -> R) df dg : g t0 != 0 -> is_derive t0 (1 : R) f df -> is_derive t0 (1 : R) g dg ->
-  is_derive t0 (1 : R) (fun t => f t / g t) (df / g t0 - f t0 * dg / g t0 ^+ 2).
-Proof.
-move=> g0 Df [gd ge].
-have Dg : is_derive t0 (1 : R) (fun t => (g t)^-1) (- (g t0) ^- 2 *: dg) by rewrite -ge; split; [exact: derivableV|exact: deriveV].
-rewrite (_ : (fun t => _) = f * (fun t => (g t)^-1)) //; apply: is_derive_eq; first exact: (is_deriveM Df Dg).
-by rewrite /GRing.scale /= addrC; congr (_ + _); [exact: mulrC|rewrite mulNr mulrN mulrCA mulrC mulrAC].
-Qed.
-Theorem derive_softmax j : (j < n)%N ->
-  is_derive t0 (1 : R) (row j) (row j t0 * (dx j - \sum_(0 <= l < n) row l t0 * dx l)).
-Proof.
-move=> jn; have z0 : z t0 != 0.
-  rewrite gt_eqF // /z; case: n jn => // m _; rewrite big_nat_recl // ltr_paddr ?expR_gt0 //.
-  by apply: sumr_ge0 => i _; exact/ltW/expR_gt0.
-have Dz : is_derive t0 (1 : R) z (\sum_(0 <= l < n) e l t0 * dx l) by apply: derive_sum => l; exact: derive_exponential.
-apply: is_derive_eq; first exact: (derive_quotient z0 (derive_exponential jn) Dz).
-rewrite /row mulrBr; congr (_ - _); first by rewrite mulrAC.
-under [in RHS]eq_bigr do rewrite mulrAC.
-by rewrite -mulr_suml expr2 invfM !mulrA.
-Qed.
-End Softmax.

@@ -1000,7 +1000,7 @@ class Claim:
         lines.append("Definition T0 : table := [::].")
         for n, (entry, node) in enumerate(self.nodes):
             lines.append(
-                f"Definition T{n + 1} : table := ({entry}, Node {_head(node.head)} {_indices(node.slots)} {_expr(node.argument)}) :: T{n}."
+                f"Definition T{n + 1} : table := ({entry}, Node {_head(node.head)} {_indices(node.slots)} {_expr(node.argument)}) :: T{n}."  # noqa: E501
             )
         lines.append(f"Definition functions := T{len(self.nodes)}.")
         lines.append(
@@ -1016,10 +1016,10 @@ class Claim:
             lines.append(f"Definition left{n} := {_expr(sides[0])}.\nDefinition right{n} := {_expr(sides[1])}.")
             lines.append(f"Definition proof{n} := {self.shown(proof)}.")
             lines.append(
-                f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."
+                f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."  # noqa: E501
             )
             lines.append(
-                f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed."
+                f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed."  # noqa: E501
             )
         lines.append(f"End {name}.")
         return "\n".join(lines) + "\n"
