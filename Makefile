@@ -8,6 +8,7 @@
 # make release  check every claim anew and keep the evidence in theorems/released.jsonl.xz, which a fresh install shows
 # make sdist    the source distribution, and tests run from it in an environment of its own
 # make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
+# make kernel   identities checked by Rocq's kernel, where Debian's coq and libcoq-mathcomp-analysis are; into theorems/kernel.json
 # make fuzz     random false statements, offered to the provers, COUNT=10000 SEED=0; what was tried, into report/fuzzing.json
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
 # make oldest   the oldest versions that pyproject.toml allows, in an environment of their own, on a sample of claims
@@ -24,7 +25,7 @@ COUNT ?= 10000
 SEED ?= 0
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants fuzz benchmark oldest newest clean
+.PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants kernel fuzz benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -100,6 +101,9 @@ mutants: $(VENV)/ready
 	rm -rf mutants
 	$(BIN)/mutmut run --max-children $(WORKERS) $(foreach module,$(MODULES),'$(module)')
 	$(BIN)/mutmut results
+
+kernel:
+	$(PYTHON) rocq/check.py --jobs $(WORKERS)
 
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzzing --count $(COUNT) --seed $(SEED) --jobs $(WORKERS)
