@@ -7,8 +7,9 @@ import lzma
 from hashlib import sha256
 from pathlib import Path
 
-from verify.arithmetics.norms.certificates import NotCertified, certificate_of
+from verify.arithmetics.norms.certificates import certificate_of
 from verify.arithmetics.norms.proof import BoundProof
+from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import Certified, path_of
 from verify.kernel.bounds import check, statement
 from verify.kernel.refusal import Refused

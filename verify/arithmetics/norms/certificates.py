@@ -129,13 +129,13 @@ class _Replay(Instances):
             factor = quantities.Scalar({monomial - {(g, Fraction(1))}: c})
             after = quantities.replaced(before[0], g, bound.over(factor), self.outside)
         try:
-            for rule, arguments, *reasons in steps:
-                made: dict[str, Any] = {"rule": rule, "arguments": arguments}
+            for step in steps:
+                made: dict[str, Any] = {"rule": step[0], "arguments": step[1]}
                 inside = generators(self.value, set())
                 if outside := [self.w.in_a_scalar(g) for g in self.outside if g in inside]:
                     made["outside"] = outside
-                if reasons:
-                    made["reasons"] = reasons[0]
+                if len(step) > 2:
+                    made["reasons"] = step[2]
                 self.value = kernel.stepped(self.value, made, self.w.assumed, self.w.reader.table)
                 self.steps.append(made)
         except (Refused, *kernel.ERRORS):
@@ -206,7 +206,7 @@ def _subtracted(gap: Any, w: Writer, facts: list[int], depth: int) -> list[list[
         return None
     w.try_one(4)
     monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), text_of(item)))
-    options = []
+    options: list[Any] = []
     for fact in facts:
         for own, d in w.value(fact).terms.items():
             factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None

@@ -74,7 +74,7 @@ class Instances:
         if node.kind == "transpose":
             yield from self._of_norm(kind, node.parts[0], rule, bound)
         inner = [w.node(part) for part in node.parts]
-        plain = {
+        plain: dict[str, list[Any]] = {
             "spectral at most Frobenius": [("spectral at most Frobenius", [A])],
             "largest entry": [("largest entry", [A])],
             "largest of all entries": [("largest of all entries", [A])],

@@ -37,6 +37,7 @@ class Writer:
         self.nonzero: set[int] = set()
         self.tried = 0
         self.stated = False
+        self.assumed = kernel.Assumed([], [])
         self.reader = kernel.Reader([], self.scalars, self.inputs)
         self.reader.sizes = self.sizes
         self._of_nodes: dict[int, int] = {}
