@@ -526,6 +526,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         ),
     ),
     "orthonormal frame": (
+        Unproved(lambda A: F(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A - eye(n)]),
         Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A - 2 * eye(n)]),
         Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A + eye(n)]),
         Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, w, n: w * A.T @ A - w * eye(n)]),
