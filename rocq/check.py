@@ -78,6 +78,7 @@ def described(item: Written) -> dict[str, Any]:
         "algebra": checked.blocks, "functions": checked.functions, "derivatives": checked.derivatives,
         "rules": sorted(checked.rules - {"Equal", "SameEntries", "SameFunctions", "PowerOne"}),
         "hypotheses": checked.hypotheses, "conditions": checked.conditions,
+        "certificate": item.sha256,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -1114,14 +1115,16 @@ class Written:
     text: str
     checked: Checked
     reason: str = ""
+    sha256: str = ""  #: of the certificate's line
 
 
 def written(certificate: dict[str, Any]) -> Written:
     """A certificate as text for Rocq."""
     claim = Claim(certificate)
     name = certificate["claim"]
+    line = json.dumps(certificate, separators=(",", ":"), ensure_ascii=False)
     try:
-        return Written(name, claim.write(module_name(name)), claim.checked)
+        return Written(name, claim.write(module_name(name)), claim.checked, sha256=sha256(line.encode()).hexdigest())
     except NotExported as reason:
         return Written(name, "", claim.checked, str(reason))
     except RecursionError:

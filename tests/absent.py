@@ -9,6 +9,7 @@ from collections.abc import Callable
 #: What is looked for, the tests that are skipped without it, and the package of Debian and Ubuntu that has it.
 PROGRAMS = {
     "chromium": ("the tests of the web site in a browser", "chromium"),
+    "coqc": ("the tests of proofs that Rocq's kernel checks", "coq libcoq-mathcomp-analysis"),
     "pdflatex": ("the test that compiles the errata", "texlive-latex-extra"),
 }
 #: The same for libraries, which `make test` installs where it can.

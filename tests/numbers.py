@@ -7,6 +7,7 @@ lacks.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from verify.checks.certified import kept, path_of
 from verify.report.contents import contents_markdown
 from verify.report.coverage import COVERED, coverage_of
 from verify.report.weights import weights_of
@@ -84,7 +86,24 @@ def readme(text: str, claims: list[Claim]) -> str:
     papers = {claim.paper.key: claim.paper for claim in printed}.values()
     found = [coverage for paper in papers if (coverage := coverage_of(paper, load())) is not None]
     whole, done = sum(item.checkable for item in found), sum(item.counts[COVERED] for item in found)
-    return replaced(text, r"[\d,]+ of the [\d,]+ sentences", f"{done:,} of the {whole:,} sentences")
+    text = replaced(text, r"[\d,]+ of the [\d,]+ sentences", f"{done:,} of the {whole:,} sentences")
+    identities, bounds, confirmed = certified(claims)
+    text = replaced(
+        text,
+        r"\d+ of the \d+ identities and \d+ of the \d+ bounds that",
+        f"{identities[0]} of the {identities[1]} identities and {bounds[0]} of the {bounds[1]} bounds that",
+    )
+    return replaced(text, r"confirms \d+\.", f"confirms {confirmed}.")
+
+
+def certified(claims: list[Claim]) -> tuple[tuple[int, int], tuple[int, int], int]:
+    """How many identities and bounds that are proved for all sizes have a certificate, of how many; how many Rocq confirms."""
+    proved = {claim.id: isinstance(claim.relation, AtMost) for claim in claims if claim.all_sizes}
+    files = {path_of(claim) for claim in claims}
+    written = {name for path in files for name in kept(path)} & proved.keys()
+    bounds = sum(proved[name] for name in written)
+    confirmed = json.loads((ROOT / "theorems/kernel.json").read_text(encoding="utf-8"))["claims"].keys() & written
+    return ((len(written) - bounds, len(proved) - sum(proved.values())), (bounds, sum(proved.values())), len(confirmed))
 
 
 def sections(page: str, known: set[str], lacking: list[str], first: int) -> str:

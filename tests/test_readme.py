@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.numbers import certified
 from tests.test_released import needs_a_release
 from verify.cli import main
 from verify.report.citations import edition, link, reference
@@ -82,6 +83,13 @@ def test_the_numbers_in_the_text_are_the_registrys() -> None:
     assert f"{grave['error']} are false and {grave['slip']} are misprints" in text
     kinds = Counter(f"refuted ({claim.severity})" if claim.severity else claim.expects for claim in printed)
     assert (ROOT / "docs/verdicts.svg").read_text(encoding="utf-8") == drawn_badge("theorems", counted_kinds(kinds))
+
+
+def test_the_numbers_of_proofs_that_are_files_are_those_of_the_files() -> None:
+    identities, bounds, confirmed = certified(list(load().values()))
+    text = " ".join(README.split())
+    assert f"{identities[0]} of the {identities[1]} identities and {bounds[0]} of the {bounds[1]} bounds" in text
+    assert f"confirms {confirmed}." in text
 
 
 @needs_a_release

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from verify.checks.record import UPHELD, Record
 from verify.evidence.verdicts import GRADES, grade_of
 from verify.report.unicode import readable
+from verify.report.weights import data_file
+from verify.report.wording import counted, listed
 from verify.vocabulary.claims import Claim
 
 
@@ -80,6 +84,31 @@ def certificate_text(certificate: dict[str, Any]) -> str:
     rests = [f"the rules {', '.join(certificate['rules'])}"] * bool(certificate["rules"])
     rests += [f"the hypotheses {'; '.join(certificate['hypotheses'])}"] * bool(certificate["hypotheses"])
     return f"accepted, {left} and {right} terms, by {' and '.join(rests) if rests else 'algebra and derivatives alone'}"
+
+
+@functools.cache
+def _checked_by_rocq(package: str) -> dict[str, Any]:
+    """What `make kernel` found of the certificates of a package; empty where it has no such file."""
+    source = data_file(package, "kernel.json")
+    return dict(json.loads(source.read_text(encoding="utf-8"))["claims"]) if source.is_file() else {}
+
+
+def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
+    """What Rocq's kernel checked of this very certificate; empty where it checked none, or another."""
+    found = _checked_by_rocq(claim.package).get(claim.id)
+    if found is None or found["certificate"] != certificate.get("sha256"):
+        return ""
+    parts = [
+        counted(found["algebra"], "equation"),
+        counted(found["functions"], "comparison of the arguments of functions", "comparisons of the arguments of functions"),
+        counted(found["derivatives"], "derivative"),
+    ]  # fmt: skip
+    text = f"checked by Rocq's kernel: {listed(part for part in parts if not part.startswith('0 '))}"
+    text += f"; proof rules: {', '.join(found['rules'])}" if found["rules"] else ""
+    assumed = [*found["hypotheses"], *found["conditions"]]
+    text += f"; the theorem assumes: {'; '.join(assumed)}" if assumed else "; the theorem assumes nothing"
+    slopes = "; the slopes of functions by which it differentiates are not proved" if found["derivatives"] else ""
+    return text + slopes
 
 
 def sizes_text(sizes: dict[str, int]) -> str:

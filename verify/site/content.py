@@ -19,7 +19,7 @@ from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
 from verify.report.errata import Erratum, Witness
 from verify.report.model import KINDS_OF_VERDICT, Report, status_of
-from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes
+from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
 from verify.report.wording import counted, in_words, listed, titled
@@ -123,6 +123,7 @@ class Content:
             "formulas": formulas,
             "record": record,
             "certificate": certificate_text(certificate) if certificate else None,
+            "kernel": kernel_text(self.report.claims[record.claim], certificate) if certificate else "",
         }
 
     def at_given_sizes(self, records: list[Record]) -> dict[str, Any] | None:
