@@ -86,6 +86,10 @@ def certificate_text(certificate: dict[str, Any]) -> str:
     return f"accepted, {left} and {right} terms, by {' and '.join(rests) if rests else 'algebra and derivatives alone'}"
 
 
+#: What theorems in Rocq assume of what a function is taken of, and how that is said.
+CONDITIONS = {"IsPositive": "positive", "IsNonzero": "not 0", "IsInvertible": "invertible"}
+
+
 @functools.cache
 def _checked_by_rocq(package: str) -> dict[str, Any]:
     """What `make kernel` found of the certificates of a package; empty where it has no such file."""
@@ -105,7 +109,12 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     text = f"checked by Rocq's kernel: {listed(part for part in parts if not part.startswith('0 '))}"
     text += f"; proof rules: {', '.join(found['rules'])}" if found["rules"] else ""
-    assumed = [*found["hypotheses"], *found["conditions"]]
+    assumed = list(dict.fromkeys(found["hypotheses"]))
+    for kind, words in CONDITIONS.items():
+        if number := sum(condition.startswith(kind) for condition in found["conditions"]):
+            assumed.append(
+                f"{counted(number, 'argument')} of a function or power {'is' if number == 1 else 'are'} {words}"
+            )
     text += f"; the theorem assumes: {'; '.join(assumed)}" if assumed else "; the theorem assumes nothing"
     slopes = "; the slopes of functions by which it differentiates are not proved" if found["derivatives"] else ""
     return text + slopes
