@@ -92,14 +92,15 @@ CONDITIONS = {"IsPositive": "positive", "IsNonzero": "not 0", "IsInvertible": "i
 
 @functools.cache
 def _checked_by_rocq(package: str) -> dict[str, Any]:
-    """What `make kernel` found of the certificates of a package; empty where it has no such file."""
+    """What `make kernel` found of the certificates of a package; nothing where it has no such file."""
     source = data_file(package, "kernel.json")
-    return dict(json.loads(source.read_text(encoding="utf-8"))["claims"]) if source.is_file() else {}
+    return dict(json.loads(source.read_text(encoding="utf-8"))) if source.is_file() else {"claims": {}, "axioms": []}
 
 
 def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
     """What Rocq's kernel checked of this very certificate; empty where it checked none, or another."""
-    found = _checked_by_rocq(claim.package).get(claim.id)
+    file = _checked_by_rocq(claim.package)
+    found = file["claims"].get(claim.id)
     if found is None or found["certificate"] != certificate.get("sha256"):
         return ""
     parts = [
@@ -117,7 +118,9 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
             )
     text += f"; the theorem assumes: {'; '.join(assumed)}" if assumed else "; the theorem assumes nothing"
     slopes = "; the slopes of functions by which it differentiates are not proved" if found["derivatives"] else ""
-    return text + slopes
+    return (
+        f"{text}{slopes}; axioms of its library: {', '.join(name.split('.')[-1] for name in file['axioms']) or 'none'}"
+    )
 
 
 def sizes_text(sizes: dict[str, int]) -> str:
