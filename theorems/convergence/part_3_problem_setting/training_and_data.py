@@ -188,7 +188,7 @@ POSITIONS.mutant("positions of half the scale", "eye(a.shape[1])[:d_s] * c -> ey
 PATCHES = Claim(CONVERGENCE, "convergence.assumption-2-patches", label="Remark after Assumption 2, image tasks",
     statement=r"""\text{in image tasks \dots\ the raw image is grouped by patch and mapped via a linear layer to construct
         }X\text{, thus each row in }X\text{ can be uncorrelated}""",
-    name="rank of patches after a linear layer", relation=AtMost(),
+    name="rank of patches after a linear layer", relation=AtMost(left="sigma_min(P) sigma_min(W)"),
     assumptions=[
         Assumption("d_s <= p <= d for patches of p entries", sizes=lambda sizes: sizes["d_s"] <= sizes["p"] <= sizes["d"]),
         Construction("the patches are the rows of P, the layer takes them to X = P W^T", shapes={"P": ("d_s", "p"),

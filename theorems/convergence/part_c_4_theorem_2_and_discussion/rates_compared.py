@@ -106,7 +106,8 @@ SEPARATED = Claim(APART, "convergence.c6-lambda-separated", label="C.6, the midd
     statement=r"""\langle X_k^\top X_k,X_j^\top X_j\rangle^{1/2}\le\|\beta_{1,k}\|_2\frac{C_\lambda}{2(N-1)}\ \forall
         j\ne k,\ \lambda_{\min}(X_kX_k^\top)\ge C_\lambda>0\ \forall k\ \Rightarrow\
         \lambda_0\ge\frac{\eta_VC_\lambda}8\min_k\|\beta_{1,k}\|_2^2""",
-    name="expected Gram matrix and attention of separated samples", relation=AtMost(ascent=False),
+    name="expected Gram matrix and attention of separated samples",
+    relation=AtMost(left="C_lambda times the least square of a difference of weighted tokens", ascent=False),
     uses=("convergence.eq-38", "convergence.eq-39-absolute-values", "convergence.eq-40"),
     corrects="convergence.c6-alpha-chain", of_project=True,
     note=r"""At least as good as convergence.lemma-15-separated, since $\|\beta_{1,k}\|_2^2 \ge 1/d_s$. It holds at both

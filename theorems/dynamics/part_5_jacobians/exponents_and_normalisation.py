@@ -304,7 +304,7 @@ NEGATIVE_ANY = Claim(CONSENSUS, "dynamics.sec-5.3-negative-any", label="Negative
         Assumption("the eigenvalue a of the tokens is the largest one", nonnegative=lambda a, b: a - b),
         Assumption("a > 0", positive=lambda a: a),
     ],
-    name="negative exponents of symmetric attention without exception", relation=AtMost(signed=True, ascent=False),
+    name="negative exponents of symmetric attention without exception", relation=AtMost(left="2^-20", signed=True, ascent=False),
     expects="refuted", severity="error", of_project=True,
     note="A common rotation of all tokens neither grows nor decays.")  # fmt: skip
 NEGATIVE_ANY.inputs(any_top_eigenvalue)

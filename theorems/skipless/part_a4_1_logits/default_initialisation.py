@@ -50,7 +50,7 @@ DEFAULT_ALPHA = Claim(SKIPLESS, "skipless.a4.1-default-alpha", label="Section A.
     statement=r"""\text{The default initialization is equivalent to }\beta=0\text{ (no diagonal dominance in weight
         initialization) and }\alpha=\mathcal{O}(1/d)\text{ (usually around }0.04)""",
     assumptions=[ORDER_OF_ALPHA, Definition("O(1/d): alpha <= C / d, C any number given", by=order_over_dimension)],
-    name="noise scale of the default initialisation", relation=AtMost(ascent=False),
+    name="noise scale of the default initialisation", relation=AtMost(left="the square of the default alpha", ascent=False),
     sizes={"d": (1, 64), "d_in": (1, 64)}, expects="refuted", severity="error",
     uses=("skipless.a4.1-default-alpha-exact",), correction="skipless.a4.1-default-alpha-exact",
     consequence=r"""Do not compare with a default of $\alpha = O(1/d)$: compute it from your own weights, $\alpha =
@@ -158,7 +158,8 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
             "alpha within 1/200 of 0.04", nonnegative=lambda alpha: rational(1, 200) - absolute(alpha - rational(1, 25))
         ),
     ],
-    relation=AtMost(ascent=False), expects="refuted", severity="error", uses=("skipless.logit-moments",),
+    relation=AtMost(left="Var C_ii and Var C_ij", ascent=False), expects="refuted", severity="error",
+    uses=("skipless.logit-moments",),
     correction="skipless.a4.1-default-variance-exact",
     consequence=r"""Default attention at the printed sizes is not diffuse without a scale factor, so that near-uniform
         rows are no explanation of its conditioning; use $\mathrm{Var}(C_{ij}) = \sigma^4 d_{in}d^2$
