@@ -342,3 +342,11 @@ def test_lyapunov_exponents_in_floats_are_within_their_units_where_small_entries
     gap = claim.evaluate(claim.the_formula, inputs).double() - claim.evaluate(claim.the_oracle, inputs).double()
     raw = {key: np.array(value) for key, value in jacobians.items()}
     assert float(gap.abs().max()) < unit_at(claim, [claim.the_formula, claim.the_oracle], raw, BITS[name]).value
+
+
+def test_one_matrix_of_a_batch_that_is_not_finite_leaves_the_others_their_eigenvalues() -> None:
+    """LAPACK raises for the whole batch; whether it does depends on the entries and on the library."""
+    wild = torch.full((3, 3), torch.inf, dtype=torch.float64)
+    batch = torch.stack([torch.eye(3, dtype=torch.float64), wild, wild * 0])
+    found = torch.func.vmap(symmetric_eigenvalues)(batch)
+    assert found[0].tolist() == [1.0, 1.0, 1.0] and bool(found[1:].isnan().all())

@@ -8,6 +8,7 @@ overlap, enclose the spectrum of B whatever the quality of V.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import flint
@@ -37,6 +38,15 @@ def _balls_only(name: str, A: Any) -> np.ndarray:
     return np.array([_ball(entry) for entry in A.flat], dtype=object).reshape(A.shape)
 
 
+def _where_finite(values_of: Callable[[Any], Any], A: Any) -> Any:
+    """Values of a matrix, NaN where it is not finite: LAPACK raises for the whole batch where one matrix is not."""
+    import torch
+
+    finite = A.isfinite().all(-1).all(-1)
+    values = values_of(torch.where(finite, A, torch.zeros_like(A)))
+    return torch.where(finite, values, torch.full_like(values, torch.nan))
+
+
 def _ball(entry: Any) -> flint.arb:
     return entry if isinstance(entry, flint.arb) else flint.arb(exact_scalar(entry))
 
@@ -48,7 +58,7 @@ def symmetric_eigenvalues(B: Any) -> Any:
     if is_tensor(B):
         import torch
 
-        return torch.linalg.eigvalsh(B)
+        return _where_finite(torch.linalg.eigvalsh, B)
     B = _balls_only("symmetric_eigenvalues", B)
     n = B.shape[0]
     if n == 0:
@@ -204,10 +214,7 @@ def singular_values(A: Any) -> Any:
     if is_tensor(A):
         import torch
 
-        # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN
-        finite = A.isfinite().all(-1).all(-1)
-        values = torch.linalg.svdvals(torch.where(finite, A, torch.zeros_like(A)))
-        return torch.where(finite, values, torch.full_like(values, torch.nan))
+        return _where_finite(torch.linalg.svdvals, A)
     A = _balls_only("singular_values", A)
     gram = A @ A.T if A.shape[0] <= A.shape[1] else A.T @ A
     eigenvalues = symmetric_eigenvalues(gram)
@@ -252,12 +259,10 @@ def _lapack_eigenvalues(A: Any) -> Any:
     """The eigenvalues of a tensor (n, n), complex, shape (n,); NaN where A is not finite."""
     import torch
 
-    # LAPACK raises for the whole batch where one matrix is not finite; here that one becomes NaN.  Its iteration for real
-    # matrices fails to converge on one anti-symmetric matrix of order 3 in ten thousand and is wrong in the first digits on
-    # others (MKL's, where OpenBLAS is right); the one for complex matrices was right on all of 1.2 million of orders 2 to 8.
-    finite = A.isfinite().all()
-    values = torch.linalg.eigvals(torch.where(finite, A, torch.zeros_like(A)) + 0j)
-    return torch.where(finite, values, torch.full_like(values, torch.nan))
+    # LAPACK's iteration for real matrices fails to converge on one anti-symmetric matrix of order 3 in ten thousand and is
+    # wrong in the first digits on others (MKL's, where OpenBLAS is right); the one for complex matrices was right on all of
+    # 1.2 million of orders 2 to 8.
+    return _where_finite(lambda A: torch.linalg.eigvals(A + 0j), A)
 
 
 def _enclosed_eigenvalues(A: Any) -> list[flint.acb]:
