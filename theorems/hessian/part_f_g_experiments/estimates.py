@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
 from verify.matrix import column, concatenate, eye, frobenius_norm, rational, stack_rows, total
-from verify.vocabulary import Claim, Definition, Equal, Reading, Shape, Size
+from verify.vocabulary import Claim, Definition, Equal, Shape, Size
 
 Block = Annotated[Any, Shape("m", "n")]
 Width = Annotated[int, Size("d_V")]
@@ -43,22 +43,23 @@ HUTCHINSON.mutant("the sum over the sign vectors", "rational(1, 2 ** H.shape[0])
 HUTCHINSON.mutant("one sign vector twice", "squares -> squares + total(images[:1] * images[:1]) * eye(1)")
 
 
-def gpt2_variance(d_V: int) -> Any:
-    """0.02^2, the variance of GPT-2's weights, which is 1600 wide at its largest, times 1600 / d_V."""
-    return rational(2, 100) * rational(2, 100) * rational(1600, d_V)
+def gpt2_variance() -> Any:
+    """0.02^2, the variance of GPT-2's weights at every width."""
+    return rational(2, 100) * rational(2, 100)
 
+
+GPT2 = Definition("the standard deviation of GPT-2's weights is 0.02, whatever the width", by=gpt2_variance)
 
 INITIAL_VARIANCE = Claim(HESSIAN, "hessian.sec-F-initial-variance", label="Appendix F, text",
     statement=r"""\text{``we initialize the weights of the model the same way as GPT-2, so biases are initialized to 0 and
         weights are initialized by sampling from } \mathcal{N}(0, 0.64/d_V)\text{''}""",
-    assumptions=[Definition("the standard deviation of GPT-2's weights is 0.02, its largest width 1600", by=gpt2_variance)],
-    name="variance of the weights at initialisation", relation=Equal(), expects="reading", sizes={"d_V": (1, 64)},
-    exact=True,
-    reading=Reading("the same way as GPT-2", r"""centred normal weights whose variance is that of GPT-2 at $d_V = 1600$,
-            $0.02^2$, times $1600/d_V$. GPT-2 itself has $0.02^2$ at every width: at the $d_V = 16$ and 128 of the paper
-            0.64/d_V is 100 and 12.5 times that"""),
-    note="""0.02 is the standard deviation in the published code of GPT-2; 0.8 over the root of the width is the rule of
-        TransformerLens, which the paper uses. The paper states neither.""")  # fmt: skip
+    assumptions=[GPT2], expects="refuted", severity="error", correction="hessian.sec-F-initial-variance-widest",
+    name="variance of the weights at initialisation", relation=Equal(), sizes={"d_V": (1, 64)}, exact=True,
+    consequence=r"""Figures 1 and 4 are not about a network that starts as GPT-2 does: at $d_V = 16$ its weights have 10 times the
+        standard deviation. To repeat the figures take $0.8/\sqrt{d_V}$.""",
+    note=r"""0.02 is the standard deviation in GPT-2's published code and in its configuration in the library transformers; 0.8
+        over the root of the width is the rule of TransformerLens. The paper names neither. At the $d_V = 16$ and 128 of the
+        paper the printed variance is 100 and 12.5 times that of GPT-2.""")  # fmt: skip
 
 
 @INITIAL_VARIANCE.formula
@@ -67,6 +68,23 @@ def variance_as_printed(d_V: Width, unused: OneEntry) -> Any:
     return column(rational(64, 100 * d_V)) + 0 * unused
 
 
-INITIAL_VARIANCE.oracle(lambda d_V, unused: column(gpt2_variance(d_V)) + 0 * unused)
+INITIAL_VARIANCE.oracle(lambda unused: column(gpt2_variance()) + 0 * unused)
 INITIAL_VARIANCE.mutant("0.8 / d_V", "64 -> 80")
-INITIAL_VARIANCE.mutant("the variance of GPT-2 at every width", "100 * d_V -> 160000 + 0 * d_V")
+INITIAL_VARIANCE.mutant("the width forgotten", "100 * d_V -> 100")
+INITIAL_VARIANCE.counterexample("the width 16 of the paper", d_V=16, unused=[[0]])
+
+WIDEST = Claim(HESSIAN, "hessian.sec-F-initial-variance-widest", label="Appendix F, at the width of the largest GPT-2",
+    statement=r"\frac{0.64}{d_V} = 0.02^2\cdot\frac{1600}{d_V},\text{ the variance } 0.02^2\text{ of GPT-2 at } d_V = 1600",
+    assumptions=[GPT2], name="width at which both variances agree", relation=Equal(), sizes={"d_V": (1, 64)}, exact=True,
+    of_project=True, corrects="hessian.sec-F-initial-variance")  # fmt: skip
+
+
+@WIDEST.formula
+def variance_scaled_from_the_widest(d_V: Width, unused: OneEntry) -> Any:
+    """0.02^2 times 1600 / d_V, shape (1, 1)."""
+    return column(gpt2_variance() * rational(1600, d_V)) + 0 * unused
+
+
+WIDEST.oracle(lambda d_V, unused: column(rational(16, 25 * d_V)) + 0 * unused)
+WIDEST.mutant("the smallest GPT-2, 768 wide", "1600 -> 768")
+WIDEST.mutant("at every width", "rational(1600, d_V) -> rational(1600, 1600)")
