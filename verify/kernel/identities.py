@@ -34,23 +34,28 @@ def check_identity(certificate: Any) -> Accepted:
         language = Language(certificate)
         algebra = language.algebra
         hypotheses = []
+        algebra.asked.clear()
         for number, item in enumerate(listed(certificate["hypotheses"], "hypotheses")):
             where = f"hypothesis {number}"
             hypotheses.append(hypothesis_of(language, item))
         parts = listed(certificate["parts"], "parts")
         if not parts:
             raise Refused("nothing is said")
+        given = set(algebra.asked)
         terms, used = [0, 0], {"rule": set[str](), "hypothesis": set[str]()}
         for number, part in enumerate(parts):
             where = f"part {number}"
             fields(part, "it", ["indices", "left", "right", "uses"])
-            scope = language.bound(part["indices"], {})
+            scope, algebra.asked = language.bound(part["indices"], {}), set(given)
             sides = [language.form(part[side], scope) for side in ("left", "right")]
+            stated = set(algebra.asked)
             terms = [count + len(side) for count, side in zip(terms, sides, strict=True)]
             rest = algebra.plus([(sides[0], ONE), (sides[1], -ONE)])
             for place, use in enumerate(listed(part["uses"], "uses")):
                 where = f"part {number}, use {place}"
                 kind, name, worth = use_of(language, use, scope, hypotheses)
+                if any(what != "seen" for _, _, what in algebra.asked - stated):
+                    raise Refused("it divides by, takes a root of or inverts what the statement does not")
                 used[kind].add(name)
                 rest = algebra.plus([(rest, ONE), (worth, -ONE)])
             where = f"part {number}"
