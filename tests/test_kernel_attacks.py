@@ -9,6 +9,7 @@ import pytest
 from tests.test_kernel import I, J, ONE, ZERO, certificate, f, inverse, is_refused, minus, t
 from tests.test_kernel import check as check_identity
 from tests.test_kernel_bounds import Table, refused
+from verify.kernel.bounds import ERRORS
 from verify.kernel.bounds import check as check_bound
 from verify.kernel.refusal import Refused
 
@@ -83,27 +84,7 @@ UNDEFINED: dict[str, dict[str, Any]] = {
             }
         ],
     ),
-    "a root of what may be negative": certificate(
-        ["*", t("a"), t("b")],
-        ZERO,
-        [use(0, ["*", t("b"), power(1, 2, t("a"))])],
-        hypotheses=[{"name": "a root vanishes", "indices": [], "left": ONE, "right": ONE}],
-    ),
 }
-for attack in ("a root of what may be negative",):  # sqrt(a)^2 = a needs a root that the statement does not have
-    UNDEFINED[attack] = certificate(
-        t("a"),
-        ["*", t("a"), f("step", t("b"))],
-        [use(0, ["*", power(1, 2, t("a"))])],
-        hypotheses=[
-            {
-                "name": "sqrt(a) = sqrt(a) step(b) wherever it is defined",
-                "indices": [],
-                "left": ONE,
-                "right": ONE,
-            }
-        ],
-    )
 
 
 @pytest.mark.parametrize("attack", UNDEFINED)
@@ -213,10 +194,12 @@ def unit_rows_turned(table: Table) -> dict[str, Any]:
 
 
 def entries_that_a_shape_does_not_hold(table: Table) -> dict[str, Any]:
-    """||A||_F <= max|A|, for A in the shape (1, 1)."""
+    """||A||_F <= sqrt(n) max|A|, for A in the shape (n, 1)."""
     A, one = table.matrix("A", "m", "n"), table.one()
-    single = table.add("reshape", A, one, one)
-    return table.certificate(table.norm("F", A), table.norm("max", A), [("largest of all entries", [single])])
+    n = table.add("size", "n")
+    right = table.add("*", table.add("^", n, 1, 2), table.norm("max", A))
+    arguments = [table.add("reshape", A, n, one)]
+    return table.certificate(table.norm("F", A), right, [("largest of all entries", arguments)])
 
 
 def a_diagonal_of_a_matrix(table: Table) -> dict[str, Any]:
@@ -314,7 +297,24 @@ def an_exponential_of_a_matrix(table: Table) -> dict[str, Any]:
     return table.certificate(table.add("q", 0, 1), table.add("exp", table.matrix("A", "m", "n")), [])
 
 
+def a_multiple_of_the_identity(table: Table) -> dict[str, Any]:
+    """||(x + z) I||_2 <= 1."""
+    c = table.add("+", table.add("scalar", "x"), table.add("scalar", "z"))
+    scaled = table.add("sum", c, table.add("identity", table.add("size", "n")))
+    return table.certificate(table.norm("2", scaled), table.one(), [])
+
+
+def entries_that_are_transposed(table: Table) -> dict[str, Any]:
+    """||M - M^T||_F <= 0 for a row of n^2 entries in the shape (n, n)."""
+    n = table.add("size", "n")
+    A = table.add("input", "A", table.one(), table.add("*", n, n))
+    M, one, minus = table.add("reshape", A, n, n), table.one(), table.add("q", -1, 1)
+    difference = table.add("sum", one, M, minus, table.add("transpose", M))
+    return table.certificate(table.norm("F", difference), table.add("q", 0, 1), [])
+
+
 FALSE = [
+    a_multiple_of_the_identity, entries_that_are_transposed,
     root_of_a_square, root_of_an_inverse_square, injected_property, injected_property_of_an_opaque_matrix,
     a_name_that_is_a_property, a_positive_quantity, unit_rows_turned, entries_that_a_shape_does_not_hold,
     a_diagonal_of_a_matrix, a_number_times_the_identity, cases_under_a_sum, a_root_of_what_is_negative, division_by_zero,
@@ -327,7 +327,7 @@ FALSE = [
 def test_false_bounds_are_refused(attack: Any) -> None:
     try:
         made = attack(Table())
-    except (Refused, TypeError, AttributeError):
+    except (Refused, *ERRORS):
         return  # already where it is read
     refused(made)
 
