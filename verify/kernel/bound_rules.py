@@ -265,7 +265,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda W: (two(W), number(1), any(has(W, p) for p in PROPERTIES[2:5])),
     ),
     "unit direction": ("||D||_F <= 1 for a unit direction D", lambda D: (fro(D), number(1), has(D, PROPERTIES[5]))),
-    "unit rows": ("||U||_F <= sqrt(m) for U with unit rows", lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]) and not q.single_atom(U, "input")[1])),
+    "unit rows": (
+        "||U||_F <= sqrt(m) for U with unit rows",
+        lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]) and not q.single_atom(U, "input")[1]),
+    ),
     "normalised rows": ("m rows of length 1", lambda A: (fro(q.applied("normalised rows", A)), A.rows**HALF)),
     "projection": (
         "||I - a^T a / ||a||^2||_2 <= 1",

@@ -120,7 +120,8 @@ class Reader:
         self.table: list[Any] = []
         self.asked: list[frozenset[Any]] = []  # for each place, what has to be so where it is defined
         self.nonzero: set[Scalar] = set()  # what the claim divides by
-        if len(self.sizes) < len(sizes) or self.sizes & scalars.keys():
+        self.shapes: dict[str, Any] = {}
+        if len({*sizes, *scalars, *inputs}) < len(sizes) + len(scalars) + len(inputs):
             raise Refused("a name is declared twice")
         if not set(scalars.values()) <= {"real", "nonnegative", "positive"}:
             raise Refused("a scalar is real, nonnegative or positive")
@@ -168,6 +169,8 @@ class Reader:
             name, rows, columns, *at = values
             if {"is symmetric", "is skew"} & set(self.inputs[name]) and rows != columns:
                 raise Refused(f"{name} is not square")
+            if self.shapes.setdefault(name, (rows, columns, len(at))) != (rows, columns, len(at)):
+                raise Refused(f"{name} has two shapes")
             return q.atom("input", rows, columns, name, tuple(map(_place, at)), frozenset(self.inputs[name]))
         if head not in HEADS:
             raise Refused(f"no expression {head!r}, or what it names is not declared")

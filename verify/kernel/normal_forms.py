@@ -274,7 +274,9 @@ class Algebra:
         if self._partial[atom] and (atom, pattern, "seen") not in self.asked:
             self.asked.add((atom, pattern, "seen"))
             free = at[own:]
-            self.renamed(self.payloads[atom], {(own + k, i[1]): (own + free.index(i), i[1]) for k, i in enumerate(free)})
+            self.renamed(
+                self.payloads[atom], {(own + k, i[1]): (own + free.index(i), i[1]) for k, i in enumerate(free)}
+            )
 
     def _joined(self, factors: Sequence[Factor], over: frozenset[Index]) -> tuple[list[Factor], frozenset[Index]]:
         """Sums over deltas carried out; of open indices that deltas join, the first stands for all."""
