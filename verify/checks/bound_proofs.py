@@ -26,8 +26,8 @@ from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
-from verify.checks.certified import Certified
-from verify.checks.certified_bounds import certified_bound, kept_of
+from verify.checks.certified import Certified, kept_of
+from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands

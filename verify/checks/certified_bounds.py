@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import lzma
 from hashlib import sha256
-from pathlib import Path
 
 from verify.arithmetics.norms.certificates import certificate_of
 from verify.arithmetics.norms.proof import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
-from verify.checks.certified import Certified, path_of
+from verify.checks.certified import Certified, stale, without
 from verify.kernel.bounds import check, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
@@ -25,15 +23,15 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None) 
         certificate = certificate_of(claim.id, proof)
         line = json.dumps(certificate, separators=(",", ":"), ensure_ascii=False)
     except NotCertified as reason:
-        return Certified(None, {"missing": str(reason)})
+        return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
-        return Certified(None, {"missing": f"{type(error).__name__} while it was written"})
+        return without(claim, f"{type(error).__name__} while it was written", before)
     try:
         found = check(json.loads(line))
         if before is not None:
             check(json.loads(before))
             if statement(json.loads(before)) != statement(json.loads(line)):
-                raise Refused("the certificate that is kept states something else")
+                return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
     details = {
@@ -43,12 +41,3 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None) 
         "sha256": sha256(line.encode()).hexdigest(),
     }
     return Certified(line, details)
-
-
-def kept_of(claim: Claim) -> str | None:
-    """The line that is kept of a claim, where there is one."""
-    path: Path = path_of(claim)
-    if not path.is_file():
-        return None
-    lines = lzma.decompress(path.read_bytes()).decode().splitlines()
-    return next((line for line in lines if f'"kind":"bound","claim":"{claim.id}"' in line[:300]), None)

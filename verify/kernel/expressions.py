@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel.normal_forms import ONE, Algebra, Form, Index, Number, plain
+from verify.kernel.normal_forms import ONE, Algebra, Asked, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
 
 #: The indices that may be named at a place, with their numbers and sizes.
@@ -56,6 +56,7 @@ class Language:
         self.variables: set[str] = set()
         self.definitions: dict[str, tuple[list[Index], Form]] = {}
         self._values: dict[str, Form] = {}
+        self.stated: frozenset[Asked] = frozenset()
         for name, value in _items(certificate["sizes"], "sizes"):
             if value is not None:
                 self._values[name] = self._whole(self.form(value, {}))

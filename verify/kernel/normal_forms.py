@@ -25,6 +25,9 @@ Form = dict[Key, Number]
 #: A product that is not in normal form: a number, factors, and the indices that are summed.
 Product = tuple[Number, Sequence[Factor], frozenset[Index]]
 
+#: What is asked of an atom where some of its indices agree.
+Asked = tuple[int, tuple[int, ...], str]
+
 ONE: Number = 1
 #: What is 0 or 1: every positive power of it is itself.
 IDEMPOTENT = ("delta", "unit", "step")
@@ -52,7 +55,7 @@ class Algebra:
         self._partial: list[bool] = []
         self.positive: list[bool] = []
         #: What was asked of atoms so far: to be there, not to be 0, not to be negative; with which of their indices agree.
-        self.asked: set[tuple[int, tuple[int, ...], str]] = set()
+        self.asked: set[Asked] = set()
         self._numbers = itertools.count(1)
         self._products = 0
 
