@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from verify.kernel.normal_forms import ONE, Algebra, Asked, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
@@ -46,6 +46,14 @@ def rational(p: Any, q: Any) -> Number:
     return plain(Fraction(p, q))
 
 
+class Hypothesis(NamedTuple):
+    """left - right of an equation over indices."""
+
+    name: str
+    indices: list[Index]
+    difference: Form
+
+
 class Language:
     """What a certificate declares, and its expressions as forms."""
 
@@ -56,6 +64,8 @@ class Language:
         self.variables: set[str] = set()
         self.definitions: dict[str, tuple[list[Index], Form]] = {}
         self._values: dict[str, Form] = {}
+        self.hypotheses: list[Hypothesis] = []
+        self.used: dict[str, set[str]] = {"rule": set(), "hypothesis": set()}
         self.stated: frozenset[Asked] = frozenset()
         for name, value in _items(certificate["sizes"], "sizes"):
             if value is not None:
@@ -129,9 +139,14 @@ class Language:
 
     def argument(self, value: Any, scope: Scope) -> tuple[list[Index], Form]:
         """The argument of a function: the indices that it binds, and its form."""
+        own, form = self.within(value, scope)
+        return list(own.values()), form
+
+    def within(self, value: Any, scope: Scope) -> tuple[dict[str, Index], Form]:
+        """The same, with the names of the indices."""
         indices, expression = listed(value, "an argument", 2)
         own = self.bound(indices, scope)
-        return list(own.values()), self.form(expression, {**scope, **own})
+        return own, self.form(expression, {**scope, **own})
 
     def form(self, expression: Any, scope: Scope) -> Form:
         """The normal form of an expression."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from verify.arithmetics.symbols.heads import tensor
 from verify.arithmetics.symbols.hypotheses import Hypothesis
+from verify.arithmetics.symbols.intertwining import fixed, skew, through
 from verify.arithmetics.symbols.proof import Proof
 from verify.arithmetics.symbols.recorded import NotRecorded, Recorder, TakenApart
 from verify.arithmetics.symbols.uses import Search
@@ -115,13 +116,13 @@ def _find_uses(certificate: dict[str, Any]) -> None:
     try:
         language = Language(certificate)
         language.algebra.asked.clear()
-        hypotheses = [hypothesis_of(language, item) for item in certificate["hypotheses"]]
+        language.hypotheses += [hypothesis_of(language, item) for item in certificate["hypotheses"]]
         given = frozenset(language.algebra.asked)
         numbers = itertools.count(1)
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
             sides = sides_of(language, part, scope, given)
-            search = Search(language, scope, hypotheses, numbers)
+            search = Search(language, scope, numbers, (skew, through, fixed))
             left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
             if left:
                 raise NotRecorded(f"no rule of the checker joins the {len(left)} terms that are left")
