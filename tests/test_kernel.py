@@ -175,7 +175,53 @@ TRUE = {
         [I],
     ),
 }
+K, M_ENTRY = ["k", "n"], [[["r", "n"], ["c", "n"]], t("M", "r", "c")]
+EXPONENTIAL = ["f", "expm", [M_ENTRY], ["i", "j"]]
+TRUE |= {
+    "slope of the exponential": (
+        ["diff", "M", ["k", "l"], EXPONENTIAL],
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "r", "c")]], ["i", "k", "l", "j"]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "slope of the exponential of a transpose": (
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "c", "r")]], ["i", "k", "l", "j"]],
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "r", "c")]], ["j", "l", "k", "i"]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "mean of a square": (
+        ["mean", "v", t("p"), ["*", t("v", "i"), t("v", "j")]],
+        ["*", t("p"), ["delta", "i", "j"]],
+        [I, J],
+    ),
+    "mean of what is fixed": (["mean", "v", t("p"), t("x", "i")], t("x", "i"), [I]),
+    "mean of a fourth power": (
+        ["mean", "v", t("p"), ["power", 4, 1, t("v", "i")]],
+        ["*", ["q", 3, 1], t("p"), t("p")],
+        [I],
+    ),
+    "mean of a sum of squares, squared": (
+        ["mean", "v", ONE, ["power", 2, 1, ["sum", I, ["*", t("v", "i"), t("v", "i")]]]],
+        ["+", ["*", ["size", "n"], ["size", "n"]], ["*", ["q", 2, 1], ["size", "n"]]],
+        [],
+    ),
+}
 FALSE = {
+    "slope of the exponential as of commuting matrices": (
+        ["diff", "M", ["k", "l"], EXPONENTIAL],
+        ["*", ["delta", "i", "k"], ["f", "expm", [M_ENTRY], ["l", "j"]]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "slope of the exponential turned": (
+        ["diff", "M", ["k", "l"], EXPONENTIAL],
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "r", "c")]], ["i", "l", "k", "j"]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "mean of a product as a product": (["mean", "v", t("p"), ["*", t("v", "i"), t("v", "j")]], ZERO, [I, J]),
+    "mean of a fourth power as that of a square": (
+        ["mean", "v", t("p"), ["power", 4, 1, t("v", "i")]],
+        ["*", t("p"), t("p")],
+        [I],
+    ),
     "delta at another index": (["sum", J, ["*", ["delta", "i", "j"], t("x", "j")]], ["sum", J, t("x", "j")], [I]),
     "size of another index": (["sum", ["j", "m"], t("x", "i")], ["*", ["size", "n"], t("x", "i")], [I]),
     "transposed": (
@@ -536,6 +582,13 @@ WRONG = [
     ["power", -1, 1, ZERO],
     ["at", "x", [["j", "n"]], ONE, ONE],
     ["diff", "w", [], ONE],
+    ["mean", "x", ONE, ONE],
+    ["mean", "v", t("v", "i"), t("v", "i")],
+    ["mean", "v", ONE, ["f", "exp", [[[], t("v", "i")]], []]],
+    ["mean", "v", ONE, ["power", -1, 1, t("v", "i")]],
+    ["mean", "v", ONE, ["*", ["power", 1, 2, t("v", "i")], ["power", 1, 2, t("v", "i")]]],
+    ["f", "dexpm", [[[["r", "n"], ["c", "n"]], t("M", "r", "c")]], ["i", "i"]],
+    ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "d", "c")]], ["i", "i", "i", "i"]],
     ["unit", -1, "i"],
     ["unit", 1, "i"],
     ["sum", ["j", "3"], ["unit", 3, "j"]],

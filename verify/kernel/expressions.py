@@ -161,6 +161,7 @@ class Language:
         readers: dict[str, Callable[..., Form]] = {
             "q": self._q, "size": self._size_value, "delta": self._delta, "unit": self._unit, "t": self._t, "sum": self._sum,
             "power": self._power, "f": self._f, "diff": self._diff, "at": self._at,
+            "mean": self._mean,
         }  # fmt: skip
         return readers[kind](scope, *rest)
 
@@ -224,9 +225,20 @@ class Language:
         self.algebra.asked = asked  # what is asked of the variable is asked of its value instead
         return self.algebra.substituted(form, atom, list(own.values()), value)
 
+    def _mean(self, scope: Scope, name: Any, variance: Any, expression: Any) -> Form:
+        atom, _ = self.tensor(name)
+        if name not in self.variables:
+            raise Refused(f"{name!r} is no variable")
+        forms = [self.form(e, scope) for e in (variance, expression)]
+        if any(self.algebra.mentions(other, atom) for key in forms[0] for other, _, _ in key) or any(
+            self.algebra.mentions(other, atom) for other, _, _ in self.algebra.asked
+        ):
+            raise Refused("a mean of what is no polynomial")
+        return self.algebra.mean(forms[1], atom, forms[0])
+
 
 #: What each kind of expression is followed by, in numbers.
-ARITY = {"q": 2, "size": 1, "delta": 2, "unit": 2, "t": 2, "sum": 2, "power": 3, "f": 3, "diff": 3, "at": 4}
+ARITY = {"q": 2, "size": 1, "delta": 2, "unit": 2, "t": 2, "sum": 2, "power": 3, "f": 3, "diff": 3, "at": 4, "mean": 3}
 
 
 def _items(value: Any, what: str) -> list[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from verify.kernel.expressions import Language
 from verify.kernel.identities import hypothesis_of, sides_of
 from verify.kernel.normal_forms import ONE
 from verify.kernel.refusal import Refused
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 
 #: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
 OF_BLOCKS = {
@@ -75,7 +76,7 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
     for number, part in enumerate(item.zero):
         bound, at = recorder.indices(part.slots, (item.name, number))
         found.append({"name": item.name, "indices": bound, "left": recorder.of(part, at), "right": ["q", 0, 1]})
-    if item.zero:
+    if item.zero or item.wanted == NORMAL_ENTRIES:  # a mean says which entries are normal
         return found
     if item.wanted not in PROPERTIES or len(item.sizes) != 2:
         raise NotRecorded(f"the hypothesis that an input {item.wanted}")
