@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import lzma
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from verify.arithmetics.symbols.certificates import NotRecorded, certificate_of
+from verify.arithmetics.symbols.certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.proof import Proof
 from verify.inputs.witnesses import file_of
 from verify.kernel import Refused, check_identity
@@ -28,15 +29,30 @@ class Certified:
     problem: str | None = None
 
 
-def certified(claim: Claim, proof: Proof) -> Certified:
-    """Write the certificate of a proof and check it, or say why there is none yet."""
+def certified(claim: Claim, proof: Proof, before: str | None = None, anew: bool = True) -> Certified:
+    """Write the certificate of a proof and check it, or say why there is none yet.
+
+    Not `anew`, the line `before` that is kept of the claim is the certificate, if it states what the functions give now:
+    the uses of rules are not sought again, and the checker says whether they are right.  Without it none are sought.
+    """
     try:
+        if not anew:
+            stated = statement_of(claim.id, proof)
+            if before is None:
+                return Certified(None, {"missing": "none is kept; `verify prove --certificate` looks for one"})
+            if _stated(json.loads(before)) == stated:
+                return accepted(before)
         line = json.dumps(certificate_of(claim.id, proof), separators=(",", ":"), ensure_ascii=False)
     except NotRecorded as reason:
         return Certified(None, {"missing": str(reason)})
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
         return Certified(None, {"missing": f"{type(error).__name__} while it was written"})
     return accepted(line)
+
+
+def _stated(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """What a certificate says, without the uses that show it."""
+    return {**certificate, "parts": [{**part, "uses": []} for part in certificate["parts"]]}
 
 
 def accepted(line: str) -> Certified:
@@ -57,6 +73,17 @@ def accepted(line: str) -> Certified:
 def path_of(claim: Claim) -> Path:
     """The file for the certificates of the claims of a paper."""
     return file_of(claim.module).with_name(FILE)
+
+
+def kept_of(claim: Claim) -> str | None:
+    """The line that is kept of a claim, where there is one."""
+    path = path_of(claim)
+    return _kept(path, path.stat().st_mtime_ns).get(claim.id) if path.is_file() else None
+
+
+@functools.lru_cache(maxsize=16)
+def _kept(path: Path, _written: int) -> dict[str, str]:
+    return kept(path)
 
 
 def kept(path: Path) -> dict[str, str]:
@@ -80,4 +107,4 @@ def keep(claims: Mapping[str, Claim], lines: Mapping[str, str | None]) -> dict[P
     return counts
 
 
-__all__ = ["Certified", "accepted", "certified", "keep", "kept", "path_of"]
+__all__ = ["Certified", "accepted", "certified", "keep", "kept", "kept_of", "path_of"]
