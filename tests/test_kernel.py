@@ -13,10 +13,10 @@ import pytest
 from verify import kernel
 from verify.arithmetics.symbols.certificates import statement_of
 from verify.arithmetics.symbols.proof import prove
-from verify.checks.certified import accepted, certified, kept, path_of
+from verify.checks.certified import accepted, certified, kept, kept_of, path_of
 from verify.checks.operands import inputs_of, sides_of
 from verify.checks.proofs import prove_claim, proved
-from verify.checks.record import VIOLATED
+from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.settings import EFFORTS, Settings
 from verify.kernel import Refused
 from verify.kernel import check_identity as check
@@ -529,14 +529,32 @@ def test_mutants_are_refused(registry: Any, name: str) -> None:
 
 def test_a_claim_whose_certificate_is_refused_is_not_proved(registry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = registry["hessian.def-3.1"]
-    settings = Settings(EFFORTS["quick"])
-    assert proved(claim, settings).details["certificate"]["rules"] == ["softmax rows"]
+    for effort in ("quick", "deep"):
+        assert proved(claim, Settings(EFFORTS[effort])).details["certificate"]["rules"] == ["softmax rows"]
     import verify.checks.certified as module
 
     monkeypatch.setattr(module, "certificate_of", lambda name, proof: certificate(ONE, ZERO))
-    record = proved(claim, settings)
+    record = proved(claim, Settings(EFFORTS["deep"]))
     assert record.outcome == VIOLATED
     assert "the checker refuses the certificate" in record.message
+
+
+def test_a_kept_certificate_of_other_sides_or_with_wrong_uses_proves_nothing(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, settings = registry["hessian.def-3.1"], Settings(EFFORTS["ci"])
+    kept = json.loads(kept_of(claim) or "")
+    without = json.dumps({**kept, "parts": [{**part, "uses": []} for part in kept["parts"]]})
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: without)
+    assert "the checker refuses the certificate" in proved(claim, settings).message
+    other = json.dumps(
+        {**certificate(ONE, ONE), "claim": claim.id}
+    )  # right, of something else: what is so is written anew
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: other)
+    record = proved(claim, settings)
+    assert record.outcome == UPHELD and record.details["certificate"]["rules"] == ["softmax rows"]
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: None)
+    assert "none is kept" in proved(claim, settings).details["certificate"]["missing"]
 
 
 def test_a_certificate_without_its_uses_is_refused(registry: Any) -> None:
