@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import lzma
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from verify.kernel import Refused, check_identity
 from verify.vocabulary.claims import Claim
 
 FILE = "certificates.jsonl.xz"
+#: Why there is no certificate, where the search for one is left to effort deep.
+NONE_KEPT = "none is kept; `verify prove --certificate` looks for one"
 
 
 @dataclass(frozen=True)
@@ -32,27 +34,45 @@ class Certified:
 def certified(claim: Claim, proof: Proof, before: str | None = None, anew: bool = True) -> Certified:
     """Write the certificate of a proof and check it, or say why there is none yet.
 
-    Not `anew`, the line `before` that is kept of the claim is the certificate, if it states what the functions give now:
-    the uses of rules are not sought again, and the checker says whether they are right.  Without it none are sought.
+    `before` is the line that is kept of the claim: where there is one it is checked, and has to state what the functions give
+    now.  Its uses of rules are not sought again; not `anew`, none are sought where no line is kept.
     """
     try:
-        if not anew:
+        if before is not None or not anew:
             stated = statement_of(claim.id, proof)
             if before is None:
-                return Certified(None, {"missing": "none is kept; `verify prove --certificate` looks for one"})
-            if _stated(json.loads(before)) == stated:
-                return accepted(before)
+                return without(claim, NONE_KEPT, None)
+            return accepted(before) if states(before, stated) else stale(claim, before)
         line = json.dumps(certificate_of(claim.id, proof), separators=(",", ":"), ensure_ascii=False)
     except NotRecorded as reason:
-        return Certified(None, {"missing": str(reason)})
+        return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
-        return Certified(None, {"missing": f"{type(error).__name__} while it was written"})
+        return without(claim, f"{type(error).__name__} while it was written", before)
     return accepted(line)
 
 
-def _stated(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """What a certificate says, without the uses that show it."""
-    return {**certificate, "parts": [{**part, "uses": []} for part in certificate["parts"]]}
+def states(line: str, statement: Mapping[str, Any]) -> bool:
+    """Whether a line says the same as a certificate without uses: declarations, hypotheses and sides, to the letter."""
+    found = json.loads(line)
+    for part in found["parts"]:
+        part["uses"] = []
+    return bool(found == json.loads(json.dumps(statement)))
+
+
+def stale(claim: Claim, before: str) -> Certified:
+    """The certificate that is kept is not one of what the functions give now."""
+    problem = "the certificate that is kept states something else than the functions give now"
+    return Certified(
+        before, {"refused": problem}, f"{problem}; `verify prove {claim.id} --certificate` writes it again"
+    )
+
+
+def without(claim: Claim, reason: str, before: str | None) -> Certified:
+    """There is no certificate; a problem where one is kept."""
+    if before is None:
+        return Certified(None, {"missing": reason})
+    problem = f"a certificate is kept, and none can be written now ({reason})"
+    return Certified(None, {"missing": reason}, f"{problem}; `verify prove {claim.id} --certificate` drops it")
 
 
 def accepted(line: str) -> Certified:
@@ -75,23 +95,23 @@ def path_of(claim: Claim) -> Path:
     return file_of(claim.module).with_name(FILE)
 
 
-def kept_of(claim: Claim) -> str | None:
-    """The line that is kept of a claim, where there is one."""
-    path = path_of(claim)
-    return _kept(path, path.stat().st_mtime_ns).get(claim.id) if path.is_file() else None
-
-
-@functools.lru_cache(maxsize=16)
-def _kept(path: Path, _written: int) -> dict[str, str]:
-    return kept(path)
-
-
 def kept(path: Path) -> dict[str, str]:
     """The lines of a file of certificates, by claim."""
     if not path.is_file():
         return {}
     lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     return {json.loads(line)["claim"]: line for line in lines}
+
+
+def kept_of(claim: Claim) -> str | None:
+    """The line that is kept of a claim, where there is one."""
+    path = path_of(claim)
+    return _lines(path, path.stat().st_mtime_ns).get(claim.id) if path.is_file() else None
+
+
+@cache
+def _lines(path: Path, written: int) -> dict[str, str]:
+    return kept(path)
 
 
 def keep(claims: Mapping[str, Claim], lines: Mapping[str, str | None]) -> dict[Path, int]:
@@ -107,4 +127,4 @@ def keep(claims: Mapping[str, Claim], lines: Mapping[str, str | None]) -> dict[P
     return counts
 
 
-__all__ = ["Certified", "accepted", "certified", "keep", "kept", "kept_of", "path_of"]
+__all__ = ["Certified", "accepted", "certified", "keep", "kept", "kept_of", "path_of", "stale", "without"]

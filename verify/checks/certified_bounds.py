@@ -8,7 +8,7 @@ from hashlib import sha256
 from verify.arithmetics.norms.certificates import certificate_of
 from verify.arithmetics.norms.proof import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
-from verify.checks.certified import Certified
+from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.kernel.bounds import check, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
@@ -21,13 +21,13 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
     Not `anew`, it is the certificate, and its steps are not sought again; without it none are sought.
     """
     if before is None and not anew:
-        return Certified(None, {"missing": "none is kept; `verify prove --certificate` looks for one"})
+        return without(claim, NONE_KEPT, None)
     try:
         fresh = json.dumps(certificate_of(claim.id, proof, steps=anew), separators=(",", ":"), ensure_ascii=False)
     except NotCertified as reason:
-        return Certified(None, {"missing": str(reason)})
+        return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
-        return Certified(None, {"missing": f"{type(error).__name__} while it was written"})
+        return without(claim, f"{type(error).__name__} while it was written", before)
     line = fresh if anew or before is None else before
     written = json.loads(line)
     try:
@@ -36,7 +36,7 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
             if anew:
                 check(json.loads(before))
             if statement(json.loads(before)) != statement(json.loads(fresh)):
-                raise Refused("the certificate that is kept states something else")
+                return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
     details = {
