@@ -105,15 +105,6 @@ LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 
 Spreads = Annotated[Any, Shape("N", "1")]
 
-LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="sum of sub-exponential variables",
-    statement=r"""\text{independent sub-exponential }X_i\sim(\nu_i,\alpha_i)\text{ for }i\in1,...,N\ \Rightarrow\
-        \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
-    assumptions=["X_1, ..., X_N independent"], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
-    note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
-        function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
-        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
-)  # fmt: skip
-
 
 def _summands(scales: Any, excesses: Any) -> list[tuple[Any, Any, Any, Any]]:
     """(log_mgf, b_i, alpha_i, nu_i^2) of each summand; the kinds of law take turns."""
@@ -135,6 +126,18 @@ def _quotient_of_sum(scales: Any, excesses: Any, share: Any, combined: Any, wide
     for i in range(1, len(laws)):
         product = product * moments[i]
     return combined([nu_squared for *_, nu_squared in laws]) * l**2 * rational(1, 2) / logarithm(product)
+
+
+LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="sum of sub-exponential variables",
+    statement=r"""\text{independent sub-exponential }X_i\sim(\nu_i,\alpha_i)\text{ for }i\in1,...,N\ \Rightarrow\
+        \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
+    assumptions=[
+        Definition("X_1, ..., X_N independent: the moment generating function of the sum is the product", by=_quotient_of_sum),
+    ], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
+    note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
+        function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
+        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
+)  # fmt: skip
 
 
 @LEMMA_3.formula
