@@ -318,6 +318,8 @@ def _met(claim: Claim, start: dict[str, Any], fixed: set[str], small: float | No
             if left.numel() == 0 or float(left.abs().max()) <= MET * (1 + float(point.abs().max())):
                 return at(point.detach())
             slope = torch.func.jacrev(missed)(point)
+            if not slope.isfinite().all():
+                return None
             point = point - torch.linalg.lstsq(slope, left, rcond=small, driver="gelsd").solution
     except (RuntimeError, ZeroDivisionError, ValueError):  # undefined there, or no tensor: nothing to compare
         return None

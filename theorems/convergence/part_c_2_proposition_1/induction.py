@@ -17,7 +17,8 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, NORMS, TWO_C_1, Z_WITH_O, NormBounds, PositiveScale, Scalars, Theta, joined, split, stacked, two_ends,
+    ASSUMPTION_1, NORMS, SCALES_POSITIVE, TWO_C_1, Z_WITH_O, NormBounds, PositiveScale, Scalars, Theta, joined, split,
+    stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
 from theorems.convergence.part_d_1_limiting_kernel.gradients import network_jacobian
@@ -213,6 +214,8 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
     assumptions=[
         ASSUMPTION_1,
         Definition("Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds", by=TwoSteps),
+        *SCALES_POSITIVE,
+        Assumption("gamma > 0", positive=lambda gamma: gamma),
         Assumption("gamma alpha^2 / 2 in (0, 1)", positive=loss_falls),
         Definition("Eq. (2), with the least C_Q, C_K, C_V, C_O", by=TwoSteps.lines),
     ],
@@ -339,6 +342,7 @@ GRANTED = Setting(
             " equality",
             by=Hidden,
         ),
+        *SCALES_POSITIVE,
         Assumption("C_x and all lambdas positive", positive=_weights_present),
     ],
     sizes=SMALL,

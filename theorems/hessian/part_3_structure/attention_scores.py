@@ -428,25 +428,21 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         it is one-hot.""")  # fmt: skip
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
-Token = Annotated[Any, Shape("1", "1")]
-
-
-@ENDS_CANCELLATION.inputs
-def weights_of_one_feature(q: Weight, k: Weight, v: Weight, unit: Token) -> dict[str, Any]:
-    return {"q": q, "k": k, "v": v, "zero": 0 * unit}
 
 
 @ENDS_CANCELLATION.formula
-def query_key_part_before_and_after(q: Any, k: Any, v: Any, zero: Any) -> Any:
+def query_key_part_before_and_after(q: Weight, k: Weight, v: Weight) -> Any:
     """(Q,Q), (Q,K), (K,K) of H with A_1 = A_2, then with A_1 one-hot, shape (6, 1)."""
+    zero = eye(1) * (0 * q)
     bend, slope = v * v * rational(-27, 128), v * v * rational(-45, 128)
     after = [k * k * bend, q * k * bend + slope, q * q * bend]
     return concatenate([zero, zero, zero, *(zero + block for block in after)], axis=0)
 
 
 @ENDS_CANCELLATION.oracle
-def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -> Any:
+def query_key_part_from_softmax_derivatives(q: Weight, k: Weight, v: Weight) -> Any:
     """V^T U V / d_K and B / sqrt(d_K) of Remark D.1, times 2/(L d_V) = 1, Z_1 and Z_2 by definition."""
+    zero = eye(1) * (0 * q)
     X, W_V = concatenate([zero + 1, zero + 2], axis=0), zero + v
     R = concatenate([zero + v * rational(15, 8), zero - v * rational(15, 16)], axis=0)
     even = concatenate([zero + rational(3, 4), zero + rational(1, 4)], axis=1)
