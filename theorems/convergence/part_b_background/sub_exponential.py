@@ -62,6 +62,10 @@ LAWS = Definition(
     by=LOG_MGFS,
 )
 POSITIVE_LEVEL = Assumption("delta = exp(-level) in (0, 1)", positive=lambda level: level)
+IN_RANGE = Assumption(
+    "l = share / alpha other than 0 and at most 1 / alpha in size",
+    positive=lambda share: share * share, nonnegative=lambda share: 1 - share * share,
+)  # fmt: skip
 SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, LAWS])
 
 
@@ -69,10 +73,7 @@ LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="s
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
     assumptions=[
         Assumption("s > 0; b > 0, alpha = b (1 + excess) > b", positive=lambda s, b, excess: stacked([s, b, excess])),
-        Assumption(
-            "l = share / alpha other than 0 and at most 1 / alpha in size",
-            positive=lambda share: share * share, nonnegative=lambda share: 1 - share * share,
-        ),
+        IN_RANGE,
     ], relation=AtMost(left="1", ascent=False),
     note=r"""Put $s \ell$ for $\ell$ in the definition. Checked as the quotient of both sides of the definition, in
         logarithms.""",
@@ -133,6 +134,7 @@ LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="s
         \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
     assumptions=[
         Definition("X_1, ..., X_N independent: the moment generating function of the sum is the product", by=_quotient_of_sum),
+        IN_RANGE,
     ], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
     note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
         function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the

@@ -13,7 +13,7 @@ from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import (
-    M_IS, ON_THE_EVENT, TIGHT, WIDE, Logarithm, Product, RealWidth, SmallPositive, entry_bound,
+    M_IS, ON_THE_EVENT, POSITIVE, TIGHT, WIDE, Logarithm, Product, RealWidth, SmallPositive, entry_bound,
     features_of_product, gram_shift, product_on_the_event,
 )  # fmt: skip
 from theorems.convergence.settings import drawn
@@ -283,6 +283,7 @@ LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
         \lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4""",
     assumptions=[
         ASSUMPTION_1, M_IS, Assumption("tau_0 = 1/d_m", zero=lambda tau_0, d_m: tau_0 * d_m - 1), ON_THE_EVENT, WIDE,
+        POSITIVE,
         Assumption(
             "the width",
             nonnegative=lambda X, eta_QK, d_m, ell: (

@@ -137,6 +137,7 @@ ON_THE_EVENT = Assumption(
     nonnegative=lambda M, tau_0, eta_QK, d_m, ell: entry_bound(tau_0, eta_QK, d_m, ell) - absolute(M).reshape(-1),
 )
 WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
+POSITIVE = Assumption("tau_0, eta_QK, ell > 0", positive=lambda tau_0, eta_QK, ell: stacked([tau_0, eta_QK, ell]))
 
 
 def product_on_the_event(X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth,
@@ -162,7 +163,7 @@ def one_long_token(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> N
 
 
 EVENT = Setting(
-    CONVERGENCE, "Lemma 16, on the event of Eq. (67)", assumptions=[ASSUMPTION_1, M_IS, ON_THE_EVENT, WIDE],
+    CONVERGENCE, "Lemma 16, on the event of Eq. (67)", assumptions=[ASSUMPTION_1, M_IS, ON_THE_EVENT, WIDE, POSITIVE],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, inputs=product_on_the_event,
 )  # fmt: skip
 #: With inputs at which the bounds are tight.
