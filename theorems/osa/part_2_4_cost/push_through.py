@@ -28,7 +28,7 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
     assumptions=[Construction("X in R^{N x d}, of any rank", shapes={"X": ("N", "d")}), SKEW],
     name="push-through identity of the exponential", relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)},
     exact=True, of_project=True,
-    note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: true of every power series and of every $W$. Skew $W$ are
+    note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: for every $k$, so for every power series, and for every $W$. Skew $W$ are
         those of the layer; at eigenvalues far left of 0, which other $W$ bring, torch's Taylor exponential loses
         digits.""",
 )  # fmt: skip
@@ -225,7 +225,7 @@ GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     assumptions=[FULL_RANK, SKEW],
     name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)},
     where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK, of_project=True,
-    note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1, c)$,
+    note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1, c)$ for every $c > 0$,
         $WX^\top X$ a quarter turn. $\exp(RWR^\top)$ of the frame of $X$ is orthogonal instead.""",
 )  # fmt: skip
 GROWTH.inputs(tokens_and_skew_generator)

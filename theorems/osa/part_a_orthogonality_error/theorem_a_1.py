@@ -192,8 +192,7 @@ EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"), all_sizes=True,
     hypotheses=[skew("S", SKEW.text)],
     sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
-    note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
-        \operatorname{diag}(1, b)$.""",
+    note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B = \operatorname{diag}(1, b)$ with any $b$.""",
 )  # fmt: skip
 EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
 
