@@ -17,16 +17,21 @@ _RUNNING = frozenset(
 )
 _QUANTIFIERS = frozenset({r"\forall", r"\exists"})
 _ELEMENT = frozenset({r"\in", r"\sim", r"\mapsto", r"\subset", r"\subseteq"})
-_DEFINING = frozenset({r"\triangleq", r"\coloneqq", r"\coloneq", r"\equiv"})
-_RELATIONS = _ELEMENT | _DEFINING | frozenset(
-    {"=", "<", ">", r"\le", r"\leq", r"\ge", r"\geq", r"\ne", r"\neq", r"\to", r"\approx", r"\ll", r"\gg"}
+_DEFINING = frozenset({r"\triangleq", r"\coloneqq", r"\coloneq", r"\equiv", r"\leftarrow"})
+_RELATIONS = (
+    _ELEMENT
+    | _DEFINING
+    | frozenset({"=", "<", ">", r"\le", r"\leq", r"\ge", r"\geq", r"\ne", r"\neq", r"\to", r"\approx", r"\ll", r"\gg"})
 )
 _NOT_ZERO = frozenset({">", r"\ge", r"\geq", r"\ne", r"\neq", r"\to"})
 _OPEN, _CLOSE = frozenset({"(", "[", r"\{", r"\langle"}), frozenset({")", "]", r"\}", r"\rangle"})
-#: Words behind which a symbol is new.
+#: Words behind which a symbol is new: "for every x", "a unit vector x", "the gap g", "for numbers a, b".
+_NO_PREPOSITION = r"(?:\s+(?!(?:and|as|at|by|for|from|in|is|of|on|or|than|to|with)\b)[\w-]+){1,3}"
 _NEW = re.compile(
-    r"(?:^|[\s(])(?:with|where|let|for|for all|for every|for any|for some|for each|some|every|any|each|a|an|both|write|say|there (?:is|are)"
-    r"|(?:an?|any|every|each|some|all|no|two|three|unit|the)(?:\s+(?!(?:of|in|to|by|from|than|as|and|or|is|at|on|for|with)\b)[\w-]+){1,3})\s*$",
+    r"(?:^|[\s(])(?:with|where|let|for|for (?:all|any|each|every|some)|an?|any|both|each|every|say|some|write|there (?:is|are)"
+    rf"|(?:all|an?|any|each|every|its|no|some|the|their|three|two|unit){_NO_PREPOSITION}"
+    r"|(?:and|at|for|over|with) (?:columns|factors|matrices|numbers|rows|singular values|singular vectors|unit vectors|vectors)"
+    r")\s*$",
     re.IGNORECASE,
 )
 #: Words in front of which stands what they explain: "kappa the largest column sum".
@@ -49,7 +54,9 @@ def _set_equal(found: tuple[Node, ...]) -> Iterator[str]:
     for place, node in enumerate((*found, Sign(","))):
         sign = node.text if isinstance(node, Sign) else ""
         depth += (sign in _OPEN) - (sign in _CLOSE and depth > 0)
-        ends = isinstance(node, Words) or (not depth and sign in (",", ";", ":", r"\quad", r"\qquad", r"\\", r"\Rightarrow"))
+        ends = isinstance(node, Words) or (
+            not depth and sign in (",", ";", ":", r"\quad", r"\qquad", r"\\", r"\Rightarrow")
+        )
         if not ends:
             continue
         clause = found[start:place]
@@ -63,7 +70,7 @@ def _set_equal(found: tuple[Node, ...]) -> Iterator[str]:
             alone = equals == 1 or _is(clause[equals - 1], ")")
             if left and alone and (place <= condition or left & used):
                 yield from left
-        used |= {name for symbol in every(clause) for name in _names(symbol)}
+        used |= {name for symbol in every(clause) for name in (symbol.name, *_names(symbol))}
         start = place + 1
 
 
@@ -171,7 +178,11 @@ def _is(node: Node, text: str) -> bool:
 
 
 def _is_number(found: tuple[Node, ...]) -> bool:
-    return bool(found) and isinstance(found[0], Sign) and (found[0].text.isdigit() or found[0].text in (r"\infty", r"\tfrac", r"\frac"))
+    return (
+        bool(found)
+        and isinstance(found[0], Sign)
+        and (found[0].text.isdigit() or found[0].text in (r"\infty", r"\tfrac", r"\frac"))
+    )
 
 
 def _variable(found: tuple[Node, ...]) -> bool:
@@ -189,7 +200,12 @@ def _heads(found: Sequence[Node]) -> Iterator[str]:
     for node in found:
         if isinstance(node, Symbol):
             yield from _names(node)
-        elif not (isinstance(node, Sign) and node.text in (",", "(", ")", r"\dots", r"\ldots", r"\cdots", "\\ ", r"\ne", r"\neq", "'")):
+        elif isinstance(node, Words) and node.text.strip(" ,") in ("", "and", "or"):
+            continue
+        elif not (
+            isinstance(node, Sign)
+            and node.text in (",", "(", ")", r"\dots", r"\ldots", r"\cdots", "\\ ", r"\ne", r"\neq", "'")
+        ):
             return
 
 
@@ -198,7 +214,9 @@ def _list_before(found: tuple[Node, ...], place: int) -> Iterator[str]:
     for node in reversed(found[:place]):
         if isinstance(node, Symbol):
             yield from _names(node)
-        elif not (isinstance(node, Sign) and node.text in (",", ")", "(", r"\dots", r"\ldots", r"\cdots", r"\ne", r"\neq")):
+        elif not (
+            isinstance(node, Sign) and node.text in (",", ")", "(", r"\dots", r"\ldots", r"\cdots", r"\ne", r"\neq")
+        ):
             return
 
 

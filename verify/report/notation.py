@@ -12,11 +12,12 @@ import functools
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from verify.report.introduced import introduced, left_of
-from verify.report.symbols_in_latex import GREEK, Node, Sign, Symbol, Words, every, nodes
+from verify.report.symbols_in_latex import Node, Sign, Symbol, Words, every, nodes
+from verify.report.typed_formulas import as_latex
 from verify.report.weights import data_file
 from verify.vocabulary.assumptions import Construction, Convention, Definition, text_of
 from verify.vocabulary.claims import Claim
@@ -46,7 +47,9 @@ def row_of(data: Any, where: str) -> Row:
     """A row as a file has it; raises `InputError`, which names the place, where it is none."""
     known = set(Row.__dataclass_fields__)
     if not isinstance(data, Mapping) or not {"symbol", "meaning"} <= set(data) <= known:
-        raise InputError(where, f"a mapping with symbol and meaning, and perhaps {', '.join(sorted(known))}", repr(data))
+        raise InputError(
+            where, f"a mapping with symbol and meaning, and perhaps {', '.join(sorted(known))}", repr(data)
+        )
     row = Row(**{name: str(value) for name, value in data.items()})
     if not row.meaning.strip() or not row.names:
         raise InputError(f"{where}, meaning", "a few words", repr(row.meaning))
@@ -83,15 +86,6 @@ def table(claim: Claim) -> dict[str, Row]:
 _LABELS = frozenset({"*", r"\star", r"\ast", r"\max", r"\min", r"\perp", r"\infty", r"\bullet"})
 _COMMAS = (Sign(","), Sign(";"), Sign(":"), Sign("("), Sign(")"))
 _DOLLARS = re.compile(r"(?<!\\)\$([^$]+)\$")
-#: Words of a text without dollars: commands and names of letters, small signs, words, everything else.
-_PLAIN = re.compile(r"\\[A-Za-z]+|d(?=[A-Z](?![A-Za-z])|vec\b)|[A-Za-z]+|<=|>=|!=|->|\|\||.", re.DOTALL)
-_PLAIN_SIGNS = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\ne ", "->": r"\to ", "||": r"\|", "~": r"\sim ", "%": "",
-                "#": "", "&": "", "$": ""}  # fmt: skip
-#: Sections and results by their numbers, and the s of a genitive.
-_PLACES = re.compile(r"\b(?:Appendix|Appendices|Section|Table|Figure)\s+[A-Z]\b|\b[A-Z]\.\d[\d.]*|(?<=\w)'s\b")
-_OPERATORS = frozenset("exp log ln max min sup inf lim sum prod det cos sin cosh sinh arccos sqrt int".split())
-#: Behind the letter A or a these say that it is a symbol and no article.
-_VERBS = frozenset("is are as has have and or in of on to with at from for".split())
 
 
 def undefined(claim: Claim) -> list[str]:
@@ -172,65 +166,26 @@ def _formulas(text: str) -> tuple[Node, ...]:
 def _prose(text: str) -> tuple[Node, ...]:
     """Running text with formulas between dollars."""
     pieces = _DOLLARS.split(text)
-    return tuple(node for place, piece in enumerate(pieces) for node in (nodes(piece) if place % 2 else (Words(piece),)))
+    return tuple(
+        node for place, piece in enumerate(pieces) for node in (nodes(piece) if place % 2 else (Words(piece),))
+    )
 
 
 def _plain(text: str) -> tuple[Node, ...]:
     """A text whose formulas are written as people type them: ||W_Q||_2 <= lambda_Q, or between dollars."""
     if "$" in text:
         return _prose(text)
-    return nodes(_as_latex(text))
-
-
-def _as_latex(text: str) -> str:
-    """Formulas as people type them, as LaTeX; words are text.  In what is written in LaTeX a script without braces is a letter."""
-    latex = "\\" in text
-    text = _PLACES.sub("", text)
-    if latex:
-        text = re.sub(r"([_^])([A-Za-z])(?=[A-Za-z])", r"\1{\2} ", text)
-    text = re.sub(r"\bR\^(?=[{A-Za-z])", r"\\mathbb R^", text).replace("(x)", r"\otimes ")
-    text = re.sub(r"(?<=[\w)]) x (?=[\w(])", r" \\times ", text)
-    text = re.sub(r"\b([A-Za-z]\w*)_(hat|tilde|bar|dot)\b", r"\\\2{\1}", text)
-    text = re.sub(r"\b([a-z])\^(?=[\s,;)\]}]|$)", r"\\hat{\1}", text)  # c^
-    text = re.sub(r"\^(\([^()]*\))", r"^{\1}", text)
-    text = re.sub(r"\^([A-Za-z])T\b", r"^{\1 T}", text)
-    found, tokens, depth = [], _PLAIN.findall(text), 0
-    for place, token in enumerate(tokens):
-        after = "".join(tokens[place + 1 : place + 3])
-        before = tokens[place - 1] if place else ""
-        opens = token == "{" and (depth or before in ("_", "^"))
-        depth += bool(opens) - bool(token == "}" and depth)
-        if token in _PLAIN_SIGNS:
-            found.append(_PLAIN_SIGNS[token])
-        elif token in GREEK or token in _OPERATORS:
-            found.append(f"\\{token} ")
-        elif token == "in" and re.match(r"\s(?:R\b|Z\b|\{|\(|\[|\\)", "".join(tokens[place + 1 : place + 4])):
-            found.append(r"\in ")
-        elif token.isalpha() and (len(token) > 1 or _is_article(token, before, after)):
-            named = before == "{" and tokens[place - 2].startswith("\\")  # \text{multi}
-            indices = (before in ("_", "^") or depth) and (latex or set(token) <= set("ijklmnpqrst"))
-            label = before in ("_", "^") or depth
-            bare = named or indices or (token.isupper() and len(token) < 4 and after.startswith(("_", "^")))
-            call = after.startswith(("_", "^"))
-            found.append((token if named or depth else f"{{{token}}}") if bare else rf"\mathrm{{{token}}}" if label or call else rf"\text{{{token}}}")
-        elif token in ("_", "^") and not "".join(found).strip():
-            continue
-        else:
-            found.append(token)
-    return "".join(found)
-
-
-def _is_article(letter: str, before: str, after: str) -> bool:
-    """Whether a single letter is a word: "a" and "A" before another word."""
-    word = after.strip()
-    return letter in "aA" and before in ("", " ", "(") and after.startswith(" ") and word.isalpha() and word not in _VERBS and len(word) > 1
+    return nodes(as_latex(text))
 
 
 def _subjects(found: tuple[Node, ...]) -> set[str]:
     """What a definition speaks of: symbols between its words, and left of its equals signs."""
     names = set[str]()
     for place, node in enumerate(found):
-        before, after = found[place - 1] if place else Words(""), found[place + 1] if place + 1 < len(found) else Words("")
+        before, after = (
+            found[place - 1] if place else Words(""),
+            found[place + 1] if place + 1 < len(found) else Words(""),
+        )
         if isinstance(node, Sign) and node.text in ("=", ":"):
             names |= set(left_of(found, place))
         elif isinstance(node, Symbol) and all(isinstance(item, Words) or item in _COMMAS for item in (before, after)):
@@ -247,11 +202,13 @@ def _short(name: str) -> str:
 
 
 def _is_known(symbol: Symbol, known: Iterable[str]) -> bool:
-    labelled = [part for part in (symbol.below, symbol.above) if len(part) == 1 and getattr(part[0], "text", "") in _LABELS]
+    labelled = [
+        part for part in (symbol.below, symbol.above) if len(part) == 1 and getattr(part[0], "text", "") in _LABELS
+    ]
     for form, left in symbol.forms():
-        if form in known and not any(set(part) <= set(left) for part in labelled):
-            if all(_script_is_known(node, known) for node in left):
-                return True
+        apart = any(set(part) <= set(left) for part in labelled)
+        if form in known and not apart and all(_script_is_known(node, known) for node in left):
+            return True
     if symbol.primes:  # a second one of its kind, n' beside n
         return _is_known(Symbol(symbol.name, symbol.sub, symbol.sup, "", symbol.below, symbol.above), known)
     return False

@@ -15,11 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(r"\\(?:begin|end)\s*\{[^}]*\}(?:\{[lcr|]*\})?|\\[A-Za-z]+|\\.|\s+|.", re.DOTALL)
-GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho varrho sigma tau"
-    " upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell hbar".split()
-)
-_FONTS = frozenset("mathbf boldsymbol bm mathrm mathit mathsf mathtt operatorname textbf mathscr mathfrak".split())
+GREEK = frozenset((
+    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa", "lambda",
+    "mu", "nu", "xi", "pi", "rho", "varrho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta",
+    "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega", "ell", "hbar",
+))  # fmt: skip
+_FONTS = frozenset((
+    "mathbf", "boldsymbol", "bm", "mathrm", "mathit", "mathsf", "mathtt", "operatorname", "textbf", "mathscr", "mathfrak",
+))  # fmt: skip
 _ALPHABETS = frozenset({"mathbb", "mathcal"})
 _ACCENTS = {
     "hat": "hat", "widehat": "hat", "tilde": "tilde", "widetilde": "tilde", "bar": "bar", "overline": "bar", "dot": "dot",
@@ -27,10 +30,10 @@ _ACCENTS = {
 }  # fmt: skip
 _WORDS = frozenset({"text", "textit", "textrm", "mbox", "textsc"})
 #: What only says how large or how far apart.
-_LAYOUT = frozenset(
-    "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr textstyle displaystyle limits nolimits"
-    " nonumber mathop".split()
-) | frozenset(", ; : !".split())
+_LAYOUT = frozenset((
+    "left", "right", "middle", "big", "Big", "bigg", "Bigg", "bigl", "bigr", "Bigl", "Bigr", "biggl", "biggr", "Biggl", "Biggr",
+    "textstyle", "displaystyle", "limits", "nolimits", "nonumber", "mathop", ",", ";", ":", "!",
+))  # fmt: skip
 #: What closes a norm or a product, whose subscript says which.
 _NORMS = frozenset({r"\|", "|", r"\rVert", r"\rvert", r"\rangle"})
 #: In a superscript: transposed, inverted, a conjugate.
@@ -257,7 +260,8 @@ def _places(below: tuple[Node, ...]) -> tuple[str, str]:
     if len(groups) == 1 and not any(isinstance(node, Sign) and not node.text.isdigit() for node in below):
         groups = [[node] for node in below]
     exact = "".join(
-        group[0].text if len(group) == 1 and isinstance(group[0], Sign) and group[0].text.isdigit() else "#" for group in groups
+        group[0].text if len(group) == 1 and isinstance(group[0], Sign) and group[0].text.isdigit() else "#"
+        for group in groups
     )
     return exact, "#" * len(groups)
 

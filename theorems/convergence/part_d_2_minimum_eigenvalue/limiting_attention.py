@@ -214,8 +214,9 @@ SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 
         "W_Q, W_K independent N(0, eta_QK)", "X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha",
     ],
     name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
-    note=r"""Given one factor the other makes the product normal, so $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 /
-        2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2 \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
+    note=r"""Given one factor the other makes the product normal, so with $\eta = \eta_{QK}$ and $|\ell| \eta < 1$,
+        $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 / 2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2
+        \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
         up to $u = 0.796$.""")  # fmt: skip
 
 Share = Annotated[Any, Real(-0.998, 0.998, avoid_zero=True)]
