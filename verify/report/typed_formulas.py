@@ -38,7 +38,7 @@ def as_latex(text: str) -> str:
     """The text as LaTeX, its words inside ``\\text``.
 
         >>> as_latex("tau_0 > 0 for X in R^{n x d}")
-        '\\\\tau _0 > 0 \\\\text{for} X \\\\in  \\\\mathbb R^{n  \\\\times d}'
+        '\\\\tau _0 > 0 \\\\text{for} X \\\\in  \\\\mathbb R^{n \\\\times d}'
 
     In what is written in LaTeX already, with commands, a script without braces is one letter; elsewhere it is the word.
     """
