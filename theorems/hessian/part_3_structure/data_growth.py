@@ -162,16 +162,11 @@ LANDAU.mutant("3/4 of the bound of Z_2", "power(m, 5) -> power(m, 5) * rational(
 # -- Eq. (5), outer product --------------------------------------------------------------------------------------------
 
 DEGREES = {("Q", "Q"): 6, ("Q", "K"): 6, ("K", "K"): 6, ("V", "Q"): 4, ("V", "K"): 4, ("V", "V"): 2}
-SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
-    "Eq. (5)",
-    assumptions=[
-        Definition(
-            "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says",
-            by=softmax,
-        )
-    ],
-    sizes={"L": (1, 6), "d_V": (1, 2)},
+FROZEN = Definition(
+    "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says",
+    by=softmax,
 )
+SOFTMAX_FROZEN = ATTENTION_LOSS.extended("Eq. (5)", assumptions=[FROZEN], sizes={"L": (1, 6), "d_V": (1, 2)})
 
 EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H_o",
     statement=r"""H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\vdots&O(X^6)&O(X^4)\\\vdots&\vdots&O(X^2)\end{bmatrix}

@@ -8,7 +8,7 @@ from theorems.hessian.definitions import Z_1, first_moment, second_central_momen
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, each, eye, khatri_rao, kron, softmax, summed
 from verify.oracles import hessian
-from verify.vocabulary import Claim, Definition, Equal
+from verify.vocabulary import Claim, Convention, Definition, Equal
 
 
 def row(X: Any, i: int) -> Any:
@@ -21,7 +21,7 @@ DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1", n
         \Big[\sum_{j=1}^LA_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L
         d_V\times d_V};\quad M_3 := \Big[\sum_{j=1}^LA_{i,j}(X_{j,:}-[M_1]_{i,:})
         \otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
-    assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
+    assumptions=[Convention("X_{j,:} and [M_1]_{i,:} are column vectors", by=third_central_moments)],
     relation=Equal(), all_sizes=True,
     note="""Checked to be the first moment and the second and third central moments of token $j$ with probability
         $A_{i,j}$, flattened with the last index as the column.""")  # fmt: skip
@@ -111,11 +111,26 @@ REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 
 # -- Z_2 ---------------------------------------------------------------------------------------------------------------
 
+
+def _pieces(M: Any, number: int) -> list[Any]:
+    """The rows of M cut into `number` parts as even as can be, empty ones left out, with the index of each part."""
+    n = M.shape[0]
+    cuts = [k * n // number for k in range(number + 1)]
+    return [(k, M[cuts[k] : cuts[k + 1]]) for k in range(number) if cuts[k] < cuts[k + 1]]
+
+
+def _khatri_rao_sizes(X: Any, T: Any, copies: int = 1, centred: bool = True) -> Any:
+    """Columns of I_L (x) K (x) I and of Z_2 for the Khatri-Rao product with X^T in L block rows, shape (2, 1)."""
+    moments = third_central_moments(softmax(T), X) if centred else second_central_moments(softmax(T), X)
+    blocks = [kron(X[i : i + 1], *[piece] * copies, moments[i]) for i, piece in _pieces(X.T, X.shape[0])]
+    return column(*concatenate(blocks, axis=0).shape)
+
+
 REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
     statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
     assumptions=[
         Definition("M_3 holds the third central moments of Definition 3.1", by=third_central_moments),
-        "X split row-wise, M_3 block-row-wise",
+        Convention("X split row-wise, M_3 block-row-wise", by=_khatri_rao_sizes),
     ],
     name="second softmax derivatives as third moments", relation=Equal(), expects="refuted", severity="slip",
     correction="hessian.rem-3.1-z2-corrected", uses=("hessian.def-3.1",),
@@ -131,20 +146,6 @@ REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2"
         $L \ge 2$ the right side does not exist. The last display of Appendix C.2 shows what was meant, blocks
         $X_iX_i^\top \otimes M_{3,i}$: the columns of $X^\top$, one under the other, in the place of $X^\top$. At $L =
         1$ the two agree.""")  # fmt: skip
-
-
-def _pieces(M: Any, number: int) -> list[Any]:
-    """The rows of M cut into `number` parts as even as can be, empty ones left out, with the index of each part."""
-    n = M.shape[0]
-    cuts = [k * n // number for k in range(number + 1)]
-    return [(k, M[cuts[k] : cuts[k + 1]]) for k in range(number) if cuts[k] < cuts[k + 1]]
-
-
-def _khatri_rao_sizes(X: Any, T: Any, copies: int = 1, centred: bool = True) -> Any:
-    """Columns of I_L (x) K (x) I and of Z_2 for the Khatri-Rao product with X^T in L block rows, shape (2, 1)."""
-    moments = third_central_moments(softmax(T), X) if centred else second_central_moments(softmax(T), X)
-    blocks = [kron(X[i : i + 1], *[piece] * copies, moments[i]) for i, piece in _pieces(X.T, X.shape[0])]
-    return column(*concatenate(blocks, axis=0).shape)
 
 
 @REMARK_31_Z2.formula
