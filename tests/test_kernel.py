@@ -727,6 +727,15 @@ def test_a_kept_certificate_that_none_can_be_written_for_is_a_problem(
     assert found.problem is not None and "drops it" in found.problem
 
 
+def test_without_a_kept_certificate_one_is_sought_at_effort_deep_alone(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = registry["hessian.def-3.1"]
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: None)
+    assert "none is kept" in proved(claim, Settings(EFFORTS["ci"])).details["certificate"]["missing"]
+    assert proved(claim, Settings(EFFORTS["deep"])).details["certificate"]["rules"] == ["softmax rows"]
+
+
 def test_a_certificate_without_its_uses_is_refused(registry: Any) -> None:
     claim = registry["hessian.def-3.1"]
     line = certified(claim, prove_claim(claim)).line

@@ -18,6 +18,8 @@ from verify.kernel import Refused, check_identity
 from verify.vocabulary.claims import Claim
 
 FILE = "certificates.jsonl.xz"
+#: Why there is no certificate, where the search for one is left to effort deep.
+NONE_KEPT = "none is kept; `verify prove --certificate` looks for one"
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,18 @@ class Certified:
     problem: str | None = None
 
 
-def certified(claim: Claim, proof: Proof, before: str | None = None) -> Certified:
+def certified(claim: Claim, proof: Proof, before: str | None = None, anew: bool = True) -> Certified:
     """Write the certificate of a proof and check it, or say why there is none yet.
 
     `before` is the line that is kept of the claim: where there is one it is checked, and has to state what the functions give
-    now.
+    now.  Its uses of rules are not sought again; not `anew`, none are sought where no line is kept.
     """
     try:
-        if before is not None:
-            return accepted(before) if states(before, statement_of(claim.id, proof)) else stale(claim, before)
+        if before is not None or not anew:
+            stated = statement_of(claim.id, proof)
+            if before is None:
+                return without(claim, NONE_KEPT, None)
+            return accepted(before) if states(before, stated) else stale(claim, before)
         line = json.dumps(certificate_of(claim.id, proof), separators=(",", ":"), ensure_ascii=False)
     except NotRecorded as reason:
         return without(claim, str(reason), before)
