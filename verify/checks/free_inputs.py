@@ -128,6 +128,8 @@ def met(claim: Claim, start: dict[str, Any], fixed: set[str], small: float | Non
             slope = torch.func.jacrev(missed)(point)
             if not slope.isfinite().all():
                 return None
+            if not slope.isfinite().all():
+                return None
             point = point - torch.linalg.lstsq(slope, left, rcond=small, driver="gelsd").solution
     except (RuntimeError, ZeroDivisionError, ValueError):  # undefined there, or no tensor: nothing to compare
         return None

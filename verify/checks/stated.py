@@ -84,6 +84,7 @@ def _reached(claim: Claim) -> set[int]:
             stack.extend(_referred_to(current))
         elif isinstance(current, type):
             stack.extend(value for value in vars(current).values() if isinstance(value, types.FunctionType))
+            stack.extend(current.__bases__)
         elif isinstance(current, (tuple, list)):
             stack.extend(current)
         elif callable(current) and hasattr(current, "__dict__"):  # a callable object, such as a derivative
@@ -95,11 +96,12 @@ def _reached(claim: Claim) -> set[int]:
 def _referred_to(function: types.FunctionType) -> Iterator[Any]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
     closure = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
-    for name in names_in(function.__code__):
-        if name in closure:
-            yield closure[name]
-        elif name in function.__globals__:
-            yield function.__globals__[name]
+    names = set(names_in(function.__code__))
+    for name in names:
+        value = closure.get(name, function.__globals__.get(name))
+        yield value
+        if isinstance(value, types.ModuleType):  # `definitions.outputs`: the attribute is a name of its own
+            yield from (vars(value)[attribute] for attribute in names if attribute in vars(value))
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     outer = function.__qualname__.split(".")[0]  # what made it: `jacobian(...)` returns a function of its own

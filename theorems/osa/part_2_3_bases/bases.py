@@ -53,7 +53,10 @@ QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text", name="exp
         \text{ However, this can suffer from exploding gradients when } \mathbf{M} \text{ is close to being rank
         deficient}""",
     assumptions=[
-        Assumption("M = [u, u cos eta + v sin eta] with unit columns", zero=lambda M: total_of_squares(M) - 1),
+        Assumption(
+            "M = [u, u cos eta + v sin eta] for unit columns u, v, orthogonal to each other",
+            zero=lambda M: total_of_squares(M) - 1,
+        ),
         Assumption("eta <= pi/3", nonnegative=lambda M: M[:, :1].T @ M[:, 1:] - rational(1, 2)),
         Assumption("eta > 0", positive=lambda M: 1 - M[:, :1].T @ M[:, 1:]),
         Assumption("N >= 3", sizes=lambda sizes: sizes["N"] >= 3),
