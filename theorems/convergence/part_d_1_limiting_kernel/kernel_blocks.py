@@ -121,7 +121,8 @@ VANISHING_BLOCKS = Claim(CONVERGENCE, "convergence.d1-limit-wq", label="D.1, W_Q
         of $\mathrm{diag}(\beta) - \beta \beta^\top$ is at most 1/2. Given $W_Q$ and $W_K$, $g_i = W_V^\top (w_O \circ
         \mathrm{relu}')$ has mean 0 and, by the symmetry of $w$, covariance $d_m I / 2$ (or 0 where $X^\top \beta_i =
         0$). Take $E|A_i g_i|^2 = d_m |A_i|_F^2 / 2$, $E|W_K|_F^2 = d d_m$ and $E|W_Q x_i|^2 = d_m |x_i|^2$ and add by
-        Cauchy and Schwarz. Inner products are at most products of norms. The matrix in the middle of the first display
+        Cauchy and Schwarz. Inner products are at most products of norms. Tested are the means over draws, with
+        these bounds. The matrix in the middle of the first display
         should have $1/d_s$ for 1; it is multiplied by 0.""",
 )  # fmt: skip
 

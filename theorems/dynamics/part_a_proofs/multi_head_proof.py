@@ -323,8 +323,8 @@ EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)
     assumptions=[CONDITION],
     name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49", "dynamics.eq-66"),
-    note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with positive
-        weights; only the equalities need a check.""")  # fmt: skip
+    note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with
+        positive weights; the equalities are compared, every one.""")  # fmt: skip
 
 
 def _squared_lengths(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:
