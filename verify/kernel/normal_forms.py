@@ -492,6 +492,20 @@ class Algebra:
         made = self.function(kind, form, own, [list(range(2 * half)), turned])
         return self.times(outside, self.collected([(ONE, [made], frozenset())]))
 
+    def of_exponential(self, form: Form, own: Sequence[Index]) -> Form:
+        """The integral of exp(s M)_ik exp((1 - s) M)_lj at own = (i, k, l, j), of a form M over i and j."""
+        step = len(own) // 4
+        i, k, m, j = (own[step * place : step * (place + 1)] for place in range(4))
+        if len(own) != 4 * step or any([x[1] for x in i] != [x[1] for x in other] for other in (k, m, j)) or not i:
+            raise Refused("the slope of the exponential of a matrix whose rows and columns differ")
+        if any(index in (*k, *m) for key in form for _, at, _ in key for index in at):
+            raise Refused("a matrix with more rows and columns than it has")
+        if not form:
+            return self.times(*map(self.delta, i, k), *map(self.delta, m, j))
+        turned = [place * step + number for place in (3, 2, 1, 0) for number in range(step)]
+        made = self.function("dexpm", form, own, [list(range(4 * step)), turned])
+        return self.collected([(ONE, [made], frozenset())])
+
     # -- derivatives and substitution ----------------------------------------------------------------------------------
 
     def mentions(self, atom: int, target: int) -> bool:
@@ -549,7 +563,35 @@ class Algebra:
             ]  # fmt: skip
             found = self.times(self.collected([(-ONE, around, frozenset())]), middle)
             return self.summed(found, [*left, *right])
+        if kind == "expm":  # the integral of exp(s M) dM exp((1 - s) M) over s from 0 to 1
+            rows, columns, free = at[: own // 2], at[own // 2 : own], at[own:]
+            left, right = ([self.fresh(index[1]) for index in rows] for _ in range(2))
+            middle = self.derivative(self.instance((atom, (*left, *right, *free), ONE)), target, ends)
+            ends_of = [self.fresh(index[1]) for index in at[:own]]
+            slots = [*ends_of[: own // 2], *left, *right, *ends_of[own // 2 :]]
+            made = self.of_exponential(self.instance((atom, (*ends_of, *free), ONE)), slots)
+            made = self.renamed(made, dict(zip(ends_of, at[:own], strict=True)))
+            return self.summed(self.times(made, middle), [*left, *right])
         raise Refused(f"{kind} has no slope")
+
+    def mean(self, form: Form, target: int, variance: Form) -> Form:
+        """The mean over independent normal entries of a tensor, of mean 0: E v f = variance E df/dv (Stein), for polynomials."""
+        total: Form = {}
+        for key, value in form.items():
+            factors, over = self.opened(key)
+            place = next((k for k, (atom, _, _) in enumerate(factors) if atom == target), None)
+            if place is None:
+                if any(self.mentions(atom, target) for atom, _, _ in factors):
+                    raise Refused("a mean of what is no polynomial")
+                self._add(total, {key: value})
+                continue
+            _, at, power = factors.pop(place)
+            if power < 1 or power.denominator > 1:
+                raise Refused("a mean of what is no polynomial")
+            rest = self.collected([(value, [*factors, (target, at, power - 1)], frozenset())])
+            inner = self.mean(self.derivative(rest, target, at), target, variance)
+            self._add(total, self.summed(self.times(variance, inner), over))
+        return total
 
     def substituted(self, form: Form, target: int, slots: Sequence[Index], point: Form) -> Form:
         """The form with the point, a form over `slots`, in place of a tensor, in arguments of functions too."""
@@ -589,6 +631,8 @@ class Algebra:
         """A function by its name, of a form, at the indices that it binds."""
         if kind in ("softmax", "inverse", "expm"):
             return self.softmax(form, own) if kind == "softmax" else self.of_matrix(kind, form, own)
+        if kind == "dexpm":
+            return self.of_exponential(form, own)
         if own:
             raise Refused(f"{kind} binds no index")
         if kind == "relu":

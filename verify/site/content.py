@@ -17,7 +17,7 @@ from verify.checks.record import Record
 from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
-from verify.report.errata import Erratum, Witness
+from verify.report.errata import Erratum, Witness, witnesses_of
 from verify.report.model import KINDS_OF_VERDICT, Report, status_of
 from verify.report.notation import Row, rows, symbols_of
 from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
@@ -27,6 +27,8 @@ from verify.report.wording import counted, in_words, listed, titled
 from verify.site import code, mathematics
 from verify.site.byhand import by_hand
 from verify.site.comparison import compared
+from verify.site.lines import picture
+from verify.site.plots import Plot
 from verify.vocabulary.claims import Claim, Paper
 
 #: Violations shown on a claim's first screen; the others stand with their counterexamples.
@@ -113,6 +115,13 @@ class Content:
             "by_hand": by_hand(witness.claim, witness.certificate) if in_numpy else None,
         }
 
+    def picture(self, claim: Claim) -> Plot | None:
+        """Both sides along a line through the first counterexample of which that shows something."""
+        for witness in witnesses_of(self.report, claim):
+            if (found := picture(claim, witness.certificate)) is not None:
+                return found
+        return None
+
     def violation(self, claim: Claim, record: Record) -> dict[str, Any]:
         """A violation that a search found and shrank, without a certificate."""
         return {"record": record, "snippet": code.highlighted(replay_call(claim, record.details["inputs"]))}
@@ -186,14 +195,13 @@ class Content:
         return rows
 
     def links(self, claim: Claim) -> list[tuple[str, list[str]]]:
-        """Ids of the claims linked, by kind of link."""
+        """Ids of the claims linked, by kind of link; the steps of its proof have a section of their own."""
         proves = [other for other in self.report.used_by[claim.id] if claim.id in self.report.claims[other].proof]
         users = [other for other in self.report.used_by[claim.id] if other not in proves]
         links = [
             ("Correction", [claim.correction] if claim.correction else []),
             ("Corrects", [claim.corrects] if claim.corrects else []),
             ("Presupposes", list(claim.presumes)),
-            ("Steps of its proof", list(claim.proof)),
             ("Step in the proof of", proves),
             ("Facts of its derivation", self.report.facts_of[claim.id]),
             ("Fact in the derivation of", self.report.fact_in[claim.id]),

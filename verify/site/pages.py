@@ -273,6 +273,7 @@ class Site:
             dtype=dtype,
             ratio_of=partial(content.ratio_of, claim),
             plots=plots_of(claim, records),
+            picture=content.picture(claim),
             witnesses=[content.witness(item, in_numpy=True) for item in witnesses_of(report, claim)],
             violations=[content.violation(claim, record) for record in records if record.details.get("inputs")],
             tracebacks=[record for record in records if record.details.get("traceback")],
