@@ -33,6 +33,7 @@ EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)", name="kernel 
         w_O}\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,
         \mathbb E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), expects="refuted", severity="slip",
+    repeats="convergence.sec-4.4-all-one",
     correction="convergence.eq-63-mean-tokens",
     note=r"""$\beta_i$ tends to $1/d_s$ in every entry, so the tokens are averaged: $1/d_s$ is missing in both
         arguments, a factor $d_s^2$ in all. Lemma 1 has it, with $\Phi^*$ made of $X^\top 1/d_s$; only if $1_{d_s}$
@@ -177,6 +178,7 @@ EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)", name="kernel b
         \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\sigma_r(w^\top X'^\top\mathbf
         1_{d_s}))(\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
+    repeats="convergence.sec-4.4-all-one",
     correction="convergence.eq-64-mean-tokens",
     doubt=Doubt(r"(\boldsymbol{w}_{O}^{(k)})^{2} \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V}^{(k,:)}",
         r"""The dots of $\sigma_r$ are lost, which Lemma 1 has; with relu instead of $\mathrm{relu}'$ already the first
