@@ -8,13 +8,15 @@ from typing import Any
 
 from verify.arithmetics.symbols.heads import tensor
 from verify.arithmetics.symbols.hypotheses import Hypothesis
+from verify.arithmetics.symbols.intertwining import fixed, skew, through
 from verify.arithmetics.symbols.proof import Proof
 from verify.arithmetics.symbols.recorded import NotRecorded, Recorder, TakenApart
 from verify.arithmetics.symbols.uses import Search
 from verify.kernel.expressions import Language
-from verify.kernel.identities import hypothesis_of
+from verify.kernel.identities import hypothesis_of, sides_of
 from verify.kernel.normal_forms import ONE
 from verify.kernel.refusal import Refused
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 
 #: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
 OF_BLOCKS = {
@@ -74,7 +76,7 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
     for number, part in enumerate(item.zero):
         bound, at = recorder.indices(part.slots, (item.name, number))
         found.append({"name": item.name, "indices": bound, "left": recorder.of(part, at), "right": ["q", 0, 1]})
-    if item.zero:
+    if item.zero or item.wanted == NORMAL_ENTRIES:  # a mean says which entries are normal
         return found
     if item.wanted not in PROPERTIES or len(item.sizes) != 2:
         raise NotRecorded(f"the hypothesis that an input {item.wanted}")
@@ -114,12 +116,14 @@ def _find_uses(certificate: dict[str, Any]) -> None:
     """Write down the uses that make both sides of every part equal."""
     try:
         language = Language(certificate)
-        hypotheses = [hypothesis_of(language, item) for item in certificate["hypotheses"]]
+        language.algebra.asked.clear()
+        language.hypotheses += [hypothesis_of(language, item) for item in certificate["hypotheses"]]
+        given = frozenset(language.algebra.asked)
         numbers = itertools.count(1)
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
-            sides = [language.form(part[side], scope) for side in ("left", "right")]
-            search = Search(language, scope, hypotheses, numbers)
+            sides = sides_of(language, part, scope, given)
+            search = Search(language, scope, numbers, (skew, through, fixed))
             left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
             if left:
                 raise NotRecorded(f"no rule of the checker joins the {len(left)} terms that are left")

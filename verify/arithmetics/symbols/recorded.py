@@ -34,7 +34,7 @@ class NotRecorded(Exception):
 #: What takes part in a proof and has no expression in certificates.
 WITHOUT_FORM = {
     "phi": "integrals of matrix exponentials", "dexpm": "integrals of matrix exponentials",
-    "expectation": "pairings of normal entries", "named part": "a matrix that a hypothesis names",
+    "named part": "a matrix that a hypothesis names",
 }  # fmt: skip
 ENTRYWISE = ("exp", "log", "step", "relu", "abs")
 
@@ -190,6 +190,10 @@ class Recorder:
             name = self.tensor(head)
             bound, own = self.indices(head.sizes)
             return ["at", name, bound, self.of(point, own), self.of(inner, at)]
+        if kind == "expectation":
+            inner, name, variance = given
+            found = self.of(inner, at)
+            return ["mean", self._named[name], self.of_scalar(variance), found] if name in self._named else found
         raise NotRecorded(WITHOUT_FORM.get(kind, kind))
 
     def alike(self, at: Sequence[At]) -> tuple[list[list[str]], list[At]]:
