@@ -27,6 +27,7 @@ from verify.vocabulary import (
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
+CLAIMS = load()
 Square = Annotated[Any, Shape("n", "n")]
 Row = Annotated[Any, Shape("1", "n")]
 Scalar = Annotated[Any, Real(0.5, 2.0)]
@@ -255,9 +256,14 @@ def test_a_kind_without_its_object_is_refused(make: Any) -> None:
         make()
 
 
-# -- the registry ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("claim_id", ["osa.rank-s", "dynamics.sec-5-direct-method"])
+def test_what_floats_alone_show_is_not_certain(claim_id: str) -> None:
+    """Minors of a matrix of low rank cancel, exp amplifies a token whose length is off by a rounding: neither is a violation."""
+    found = broken_as_stated(CLAIMS[claim_id], QUICK, 24)
+    assert found.broken is None and found.compared > 12
 
-CLAIMS = load()
+
+# -- the registry ------------------------------------------------------------------------------------------------------
 
 
 def test_every_assumption_is_of_a_kind_and_takes_part() -> None:

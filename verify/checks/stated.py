@@ -15,7 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verify.checks.evaluation import defect_of, flat_tensor, raw_tensors
+import flint
+import numpy as np
+
+from verify.arithmetics import precision
+from verify.checks.decisions import PRECISIONS, Decision
+from verify.checks.evaluation import UNDEFINED, defect_of, flat_objects, flat_tensor, raw_tensors
 from verify.checks.record import UNCERTIFIED, UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -237,7 +242,7 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
         if found is None and not compared:
             found = _met(claim, _moved(prepared, masks, generator), masks, SMALL)
         excess = None if found is None else _excess(claim, found)
-        if found is None or excess is None:
+        if found is None or excess is None or (excess > CLEAR and not _certainly_broken(claim, found)):
             continue
         compared += 1
         if excess > CLEAR and (worst is None or excess > worst.excess):
@@ -345,6 +350,41 @@ def _excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
     if not bool(difference.isfinite().all()) or difference.numel() == 0:
         return None
     return float(difference.max()) / (size + FLOOR)
+
+
+def _certainly_broken(claim: Claim, inputs: Mapping[str, Any]) -> bool:
+    """Whether the statement fails for certain, in balls around `inputs` that hold inputs which meet equations exactly.
+
+    Floats alone do not show it: they cancel (minors of a matrix of low rank), and a small miss of an equation may be
+    amplified (a token whose length is off by a rounding, under exp).
+    """
+    equations = any(item.zero is not None for item in claim.tested_assumptions)
+    with precision(PRECISIONS[0]):
+        near = {name: _ball_around(value, MET if equations else 0.0) for name, value in inputs.items()}
+        try:
+            if isinstance(claim.relation, HasStructure):
+                defect = flat_objects(claim.evaluate(defect_of(claim, claim.the_formula), near))
+                return any(not flint.arb(entry).contains(0) for entry in defect)
+            right = flat_objects(claim.evaluate(claim.the_formula, near))
+            left = flat_objects(claim.evaluate(claim.the_oracle, near))
+        except (*UNDEFINED, ValueError, TypeError):
+            return False
+        if isinstance(claim.relation, Equal):
+            return any(not flint.arb(x - y).contains(0) for x, y in np.broadcast(left, right))
+        decision = Decision.of(left, right)
+        return decision is not None and decision.certain
+
+
+def _ball_around(value: Any, share: float) -> Any:
+    """Floats as balls whose radius is a share of 1 + the largest of them; integers as they are."""
+    if isinstance(value, list):
+        return [_ball_around(entry, share) for entry in value]
+    if not hasattr(value, "detach"):
+        return value
+    entries = value.detach().cpu().numpy()
+    radius = share * (1 + float(abs(entries).max(initial=0.0)))
+    balls = np.array([flint.arb(float(entry), radius) for entry in entries.flat], dtype=object).reshape(entries.shape)
+    return balls.item() if balls.shape == () else balls
 
 
 def comparable(claim: Claim) -> bool:

@@ -11,7 +11,19 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
-from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, step, total
+from verify.matrix import (
+    absolute,
+    expm,
+    eye,
+    inverse,
+    row_norms,
+    row_sums,
+    spectral_norm,
+    sqrt,
+    step,
+    symmetric_eigenvalues,
+    total,
+)
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
 from verify.vocabulary.hypotheses import contraction, dissipative
@@ -189,6 +201,7 @@ SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
             r" whose eigenvalues on the imaginary axis are semisimple",
             by=damped_rotation,
         ),
+        Assumption(r"M + M^\top is negative semi-definite", nonnegative=lambda M: symmetric_eigenvalues(-(M + M.T))),
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
     relation=AtMost(left="|exp(tA) x|"), all_sizes=True, sizes={"D": (1, 3)}, of_project=True,

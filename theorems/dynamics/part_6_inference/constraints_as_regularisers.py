@@ -28,7 +28,7 @@ from theorems.dynamics.numerics import loss_along, no_loss
 from theorems.dynamics.settings import HEADS_FIT, POSITIVE_BETA, InverseTemperature
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import (
-    added, concatenate, each, eye, mapped, maximum, ones, parts, rational, row_norms, spectral_norm, sqrt,
+    added, column, concatenate, each, eye, mapped, maximum, ones, parts, rational, row_norms, spectral_norm, sqrt,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Setting, Shape
@@ -313,7 +313,10 @@ SPECTRUM = Claim(DYNAMICS, "dynamics.sec-6.2-jacobian-spectrum", label="Section 
     assumptions=[
         POSITIVE_BETA,
         HEADS_FIT,
-        Definition("every weight matrix has the largest singular value 1, where R_Spec vanishes", by=unit_norm_weights),
+        Assumption(
+            "every weight matrix has the largest singular value 1, where R_Spec vanishes",
+            zero=lambda W_Q, W_K, W_V, W_O: column(*(spectral_norm(W) - 1 for W in (W_Q, W_K, W_V, W_O))),
+        ),
         Definition("r is the largest norm of a token", by=largest_token),
     ],
     name="Jacobian of attention under spectral regularisation", relation=AtMost(ascent=False, left="|J_MSA(X)|_2"),
