@@ -184,8 +184,8 @@ NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     name="Hermite expansion of the ReLU kernel, corrected", relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)},
     corrects="convergence.lemma-19-hermite", of_project=True,
     note=r"""Decided as: the expectation and the partial sum differ by at most $|\phi_n| |\phi_r| (1/2 - \sum_{s \le 8}
-        \mu_s^2)$, the rest of the series at a cosine of 1. The constant follows from $\sum \mu_s^2 = E
-        \mathrm{relu}(g)^2 = 1/2$.""")  # fmt: skip
+        \mu_s^2)$, the rest of the series at a cosine of 1. The constant follows from $\sum_s \mu_s^2 = E
+        \mathrm{relu}(g)^2 = 1/2$ for a standard normal $g$.""")  # fmt: skip
 
 
 def _norms(Phi: Any) -> Any:

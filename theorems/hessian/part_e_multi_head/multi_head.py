@@ -113,7 +113,8 @@ INTER_HEAD = Claim(HEADS, "hessian.sec-E-inter-head", label="Appendix E, text an
         \underbrace{\frac{\partial^2F}{\partial W_c^{h_i}\partial W_t^{h_j}}}_{=0,\text{ when }h_i\ne h_j} = 0;\
         \text{``the mixed inter-head terms of the Hessian are fully defined by the outer-product Hessian part''; ``this
         observation holds irrespective of the loss function used''}""",
-    assumptions=[Definition("a twice differentiable loss whose Hessian is dense", by=mixed_loss), SIDE_BY_SIDE],
+    assumptions=[Definition("a twice differentiable loss whose Hessian is dense", by=mixed_loss),
+        Assumption("[W_Q, W_K, W_V] of a head has 2 d_K + d_V columns, d_K >= 1", sizes=SIDE_BY_SIDE.sizes)],
     name="multi-head attention, blocks between heads", relation=Equal(),
     sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 5)},
     uses=("hessian.eq-2", "hessian.rem-E.1"),
