@@ -144,10 +144,10 @@ def excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
     like = next(value for value in inputs.values() if hasattr(value, "new_zeros"))
     try:
         if isinstance(claim.relation, HasStructure):
-            value = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
-            left, right = flat_tensor(claim.evaluate(defect_of(claim, claim.the_formula), inputs), like), value[:0]
-            size = 1 + float(value.abs().max())
-            difference = left.abs()
+            value = claim.evaluate(claim.the_formula, inputs)
+            parts = value if isinstance(value, list) else [value]  # several matrices of which the structure speaks
+            size = 1 + max(float(flat_tensor(part, like).abs().max()) for part in parts)
+            difference = flat_tensor(claim.evaluate(defect_of(claim, claim.the_formula), inputs), like).abs()
         else:
             right = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
             left = flat_tensor(claim.evaluate(claim.the_oracle, inputs), like)
