@@ -165,7 +165,8 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
         R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
         \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
     assumptions=[HEADS_FIT, BLOCK_ROWS],
-    name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
+    name="energy regulariser head by head", general="It holds of all matrices $M_h$; nothing of attention enters.",
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
     exact=True, of_project=True, corrects="dynamics.eq-19-heads",
     note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
         dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make

@@ -215,6 +215,8 @@ QR_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 # -- accuracy ----------------------------------------------------------------------------------------------------------
 
+#: As many tokens as features, without which no X has rank d.
+NO_FEWER_TOKENS = Assumption("N >= d", sizes=lambda sizes: sizes["N"] >= sizes["d"])
 FULL_RANK = Assumption("X in R^{N x d} has rank d", positive=lambda X: singular_values(X)[-1])
 NEVER_FULL_RANK = {
     "rank deficient": "X of deficient rank has no finite condition number",
@@ -224,9 +226,9 @@ NEVER_FULL_RANK = {
 GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     statement=r"""\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W}
         \text{ and } \operatorname{rank}\mathbf{X} = d""",
-    assumptions=[FULL_RANK, SKEW],
-    name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)},
-    where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK, of_project=True,
+    assumptions=[NO_FEWER_TOKENS, FULL_RANK, SKEW],
+    name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (1, 5), "d": (1, 4)},
+    without_domains=NEVER_FULL_RANK, of_project=True,
     note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1,
         c)$ for every $c > 0$,
         $WX^\top X$ a quarter turn. $\exp(RWR^\top)$ of the frame of $X$ is orthogonal instead.""",
@@ -253,9 +255,11 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
     statement=r"""\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2
         \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
-    assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
+    assumptions=[
+        NO_FEWER_TOKENS, Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW,
+    ],
     name="sensitivity of the push-through form", relation=AtMost(left="error of the push-through form"),
-    sizes={"N": (2, 4), "d": (2, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK,
+    sizes={"N": (1, 4), "d": (1, 3)}, without_domains=NEVER_FULL_RANK,
     uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
     note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$.
         With $G = X^\top X$, a relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$
