@@ -34,6 +34,8 @@ PROBABILITY = re.compile(r"probabilit|\\Pr\b|(?<![A-Za-z_])P\\?(?:Big|big)?[lr]?
 LEVEL = re.compile(r"1\s*-\s*(?:\\?[a-z]+\s*)*(\\delta|\\varepsilon)\b|\\log[^,;]{0,24}(\\delta|\\varepsilon)\b")
 #: The largest level that must be among those tried is at least the first, the smallest at most the second.
 LARGE, LITTLE = 0.5, 0.05
+#: Counts are below; larger numbers in the code are precisions.
+LARGEST = 1000
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -76,19 +78,19 @@ def _of_annotations(claim: Claim) -> dict[str, int]:
     return {
         f"a size of {name}": int(dim)
         for name, spec in claim.parameters.items()
-        if isinstance(spec, Shape)
+        if isinstance(spec, Shape) and len(spec.dims) <= 2  # a third axis holds the matrices of a layer
         for dim in spec.dims
         if dim.isdigit() and int(dim) >= 2
     }
 
 
 def _of_constants(claim: Claim) -> dict[str, int]:
-    """Whole numbers named in capitals that the claim's sides, and the functions of its package that they call, read."""
+    """Whole numbers up to `LARGEST`, named in capitals, that the claim's sides and the functions of its module read."""
     return {
         f"{name} of {function.__name__}": value
         for function in _own_functions(claim)
         for name in names_in(function.__code__)
-        if name.isupper() and type(value := function.__globals__.get(name)) is int and value >= 2
+        if name.isupper() and type(value := function.__globals__.get(name)) is int and 2 <= value <= LARGEST
     }
 
 

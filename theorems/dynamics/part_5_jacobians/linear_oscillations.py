@@ -186,7 +186,8 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
     assumptions=[
         Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
     ],
-    name="instability of discretised oscillations", relation=Equal(), expects="gap",
+    name="instability of discretised oscillations", general="The comparison is one of moduli with 1, whatever the oscillators are.",
+    relation=Equal(), expects="gap",
     presumes=("dynamics.sec-5.2-euler-unstable-any",), correction="dynamics.sec-5.2-euler-growth",
     uses=("dynamics.eq-17",),
     missing=r"$\eta\Omega \ne O$",

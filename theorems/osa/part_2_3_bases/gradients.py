@@ -326,7 +326,18 @@ NEWTON_SCHULZ_GRADIENT = Claim(OSA, "osa.gradient-through-newton-schulz-limit",
         (6) through } \mathbf{B} = \mathbf{M}_K,\ \mathbf{M}_0 = [\mathbf{Q},\mathbf{K}]/(\|[\mathbf{Q},\mathbf{K}]\|_F
         + \epsilon), \text{ tends to that of } \exp(\mathbf{S}) \text{ as } K \to \infty""",
     assumptions=[INDEPENDENT_COLUMNS, POSITIVE_EPSILON],
+    needless={
+        "X has distinct rows": "the iteration sees the columns of [Q, K] alone, whose rows may coincide",
+        "W_Q has unit columns": "only X W^Q enters, whose columns have any length",
+        "W_Q has Frobenius norm 1": "only X W^Q enters, whose columns have any length",
+        "W_K has unit columns": "only X W^K enters, whose columns have any length",
+        "W_K has Frobenius norm 1": "only X W^K enters, whose columns have any length",
+        "alpha has no zero entry": "for alpha = 0 all three gradients vanish",
+        "alpha has entries of at most 1 in absolute value": "alpha scales S, and the exponential is entire",
+        "epsilon has entries of at most 1 in absolute value": "epsilon scales the start, whose singular values stay below 1",
+    },
     relation=TendsTo(scales=tuple(range(4, 17)), rate=QuadraticRate()), sizes={"N": (2, 3), "d": (2, 3), "m": (2, 2)},
+    note="Run at $d_v = 1$, where $[Q, K]$ has two columns.",
     uses=("osa.ns-convergence", "osa.gradient-through-newton-schulz-full-rank"), of_project=True,
 )  # fmt: skip
 

@@ -40,7 +40,10 @@ C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
             "t = ||S||_2^2 / 4 < 1", positive=lambda X, W_Q, W_K, alpha: 1 - _quarter_of_square(X, W_Q, W_K, alpha)
         ),
     ],
-    name="condition number of the second Jacobian term", relation=AtMost(ascent=False),
+    name="condition number of the second Jacobian term",
+    general="""Inputs at which other matrices in the place of $A$ break it are rare; that it is about $A$ is seen by
+        the mutants.""",
+    relation=AtMost(ascent=False),
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"), expects="reading",
     reading=Reading("very close to (or exactly) 1", r"""very close: $\kappa(J_2) \le 1/\sqrt{1 - t}$ with $t =
         \|S\|_2^2/4$, quadratic in $\alpha$, whether Newton-Schulz has converged or not; exactly 1 for orthogonal $A$

@@ -16,7 +16,8 @@ SIZES_OF_IMAGES = Assumption(
 TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E", name="number of tokens",
     statement=r"""\text{we use a patch size of 4, we add the [cls] token for classification} \dots \text{ This results
         in } n=50 \text{ as images from MNIST are } 28\times28""",
-    assumptions=[SIZES_OF_IMAGES], relation=Equal(), at_sizes=True, sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
+    assumptions=[SIZES_OF_IMAGES], general="This is arithmetic with the printed numbers.",
+    relation=Equal(), at_sizes=True, sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
 )  # fmt: skip
 Image = Annotated[Any, Shape("side", "side")]
 PatchSize = Annotated[int, Size("patch")]
@@ -45,7 +46,8 @@ USUAL_SIZES = Claim(OSA, "osa.usual-sizes", label="Sections 2.1 and 2.3, text", 
     sizes={"side": (28, 28), "patch": (4, 4)},
     reading=Reading(("usually", "small compared to"), r"""at the sizes of Appendix E, the only ones that the paper has:
         $N = 50$, $d_v = d/h = 64/4 = 16$, so that $2d_v = 32 < 50$"""),
-    note="""There $[S]$ has order 32 against 50 for $S$, so that the cubes of Section 2.1 differ by a factor of 4.""",
+    note="""For images of 28 by 28 pixels. There $[S]$ has order 32 against 50 for $S$, so that the cubes of
+        Section 2.1 differ by a factor of 4.""",
 )  # fmt: skip
 
 

@@ -239,6 +239,7 @@ FACTS = Claim(OSA, "osa.f5-facts", label="F.5, text after Eq. (53)", name="produ
     statement=r"""\tilde{\mathbf{W}} \text{ is skew-symmetric and } (\mathbf{W}^Q)^\top\mathbf{W}^Q =
         (\mathbf{W}^K)^\top\mathbf{W}^K = \mathbf{I} \text{ and } (\mathbf{W}^Q)^\top\mathbf{W}^K = 0""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
+    general="So it repeats its hypothesis.",
     relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_QUERIES_AND_KEYS,), exact=True,
     sizes={"d": (2, 6), "d_v": (1, 3)},
     note="The products are the assumption, block by block; that $\\tilde{W}$ is skew holds for all weights.",
