@@ -245,8 +245,8 @@ THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global con
     ),
     note=READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
         1/d_m$: both sides of Eqs. (2) and (3) are of order 1 in $d_m$, and no width makes them hold.""",
-    consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation converges; what
-        has to be small is the initial loss, as convergence.thm-2-one-token states.""",
+    consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation
+        converges; check that the initial loss is small enough, as convergence.thm-2-one-token states it.""",
 )  # fmt: skip
 
 

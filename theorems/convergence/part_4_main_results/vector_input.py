@@ -42,8 +42,9 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1", name="conve
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the hidden
-        layer has rank at most 2 and the conditions fail, as convergence.cor-1-rank-two says.""",
+    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the
+        hidden layer has rank at most 2 and the conditions fail: use tokens of dimension two or more
+        (convergence.cor-1-rank-two).""",
     note=r"""True for $N \ge 3$; nothing is printed about $N$. Judged is the second half, over all weights that Gaussian
         initialisation can produce. With one or two samples $\alpha$ can be positive at $d = 1$, and labels close to the
         outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on $F_{pre}$ has rank at
