@@ -73,7 +73,9 @@ def _as_table(text: str) -> str:
 
 
 #: Annotations as Sphinx writes them: of a matrix with named sizes, and of a number or a size.
-_SHAPE = re.compile(r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Shape\(dims=\(?([^()]*?),?\)?, role=[^()]*\)\]")
+_SHAPE = re.compile(
+    r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Shape\(dims=\(?([^()]*?),?\)?, role=[^()]*\)\]"
+)
 _NUMBER = re.compile(r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Real\([^()]*\)\]")
 _SIZE = re.compile(r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Size\([^()]*\)\]")
 

@@ -124,7 +124,7 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 
 
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
-    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x)\text{ for some }a,b,\
+    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x)\text{ for some }a,b;\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
     assumptions=[
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),

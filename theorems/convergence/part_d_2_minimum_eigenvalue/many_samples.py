@@ -184,8 +184,8 @@ EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of 
     assumptions=[Construction("Phi^* in R^{N x d}", shapes={"Phi": ("N", "d")})],
     name="smallest eigenvalues of both Gram matrices", relation=Equal(), sizes=("N", "d"), expects="refuted",
     severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
-    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. The inequalities
-        are right for the $d \times d$ matrix.""")  # fmt: skip
+    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. Judged is
+        the first equality; the inequalities are right for the $d \times d$ matrix.""")  # fmt: skip
 
 
 @EIG_SWAP.formula

@@ -379,7 +379,8 @@ FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 
 EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), V,V corner of H_f",
     statement=r"H_f(W_V,W_V)\in O(X^2)",
     name="growth of the functional value block", relation=HasStructure(), all_sizes=True, uses=("hessian.thm-3.2-vv",),
-    note=r"""$O$ is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The
+    note=r"""$O$ is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), which is what is
+        checked, and nothing grows. The
         loss Hessian in $W_V$ is entirely the corner of $H_o$, $\frac2{Ld_V}M_1^\top M_1 \otimes I$, of degree 2.""",
 )  # fmt: skip
 
