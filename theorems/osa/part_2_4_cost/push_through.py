@@ -217,7 +217,6 @@ QR_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 # -- accuracy ----------------------------------------------------------------------------------------------------------
 
-#: As many tokens as features, without which no X has rank d.
 FULL_RANK = Assumption("X in R^{N x d} has rank d", positive=lambda X: singular_values(X)[-1])
 NEVER_FULL_RANK = {
     "rank deficient": "X of deficient rank has no finite condition number",
