@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from verify import kernel
-from verify.arithmetics.symbols.certificates import statement_of
+from verify.arithmetics.symbols.certificates import NotRecorded, statement_of
 from verify.arithmetics.symbols.proof import prove
-from verify.checks.certified import accepted, certified, kept, path_of
+from verify.checks.certified import accepted, certified, kept, kept_of, path_of
 from verify.checks.operands import inputs_of, sides_of
 from verify.checks.proofs import prove_claim, proved
 from verify.checks.record import VIOLATED
@@ -533,10 +533,60 @@ def test_a_claim_whose_certificate_is_refused_is_not_proved(registry: Any, monke
     assert proved(claim, settings).details["certificate"]["rules"] == ["softmax rows"]
     import verify.checks.certified as module
 
-    monkeypatch.setattr(module, "certificate_of", lambda name, proof: certificate(ONE, ZERO))
+    false = certificate(ONE, ZERO)
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: json.dumps(false))
     record = proved(claim, settings)
-    assert record.outcome == VIOLATED
-    assert "the checker refuses the certificate" in record.message
+    assert (
+        record.outcome == VIOLATED and "`verify prove hessian.def-3.1 --certificate` writes it again" in record.message
+    )
+    monkeypatch.setattr(module, "statement_of", lambda name, proof: false)
+    record = proved(claim, settings)
+    assert record.outcome == VIOLATED and "the checker refuses the certificate" in record.message
+
+
+def test_a_certificate_that_is_kept_states_what_the_functions_give_now(registry: Any) -> None:
+    claim = registry["hessian.def-3.1"]
+    proof, line = prove_claim(claim), kept_of(claim)
+    assert line is not None and certified(claim, proof, line).problem is None
+    for change in (
+        lambda made: made["parts"][0].update(left=["*", ["q", 2, 1], made["parts"][0]["left"]]),
+        lambda made: made["parts"][0].update(right=["+", made["parts"][0]["right"], ZERO]),
+        lambda made: made["hypotheses"].append({"name": "so it is", "indices": [], "left": ONE, "right": ONE}),
+        lambda made: made["sizes"].update({"L": ["q", 1, 1]}),
+        lambda made: next(iter(made["inputs"].values())).update(positive=True),
+    ):
+        other = json.loads(line)
+        change(other)
+        problem = certified(claim, proof, json.dumps(other)).problem
+        assert (
+            problem is not None and "states something else" in problem and "--certificate` writes it again" in problem
+        )
+    without_uses = json.loads(line)
+    for part in without_uses["parts"]:
+        part["uses"] = []
+    problem = certified(claim, proof, json.dumps(without_uses)).problem
+    assert problem is not None and "the checker refuses" in problem
+
+
+def test_a_kept_certificate_that_none_can_be_written_for_is_a_problem(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str, proof: Any) -> Any:
+        raise NotRecorded("no expression")
+
+    monkeypatch.setattr("verify.checks.certified.statement_of", fail)
+    claim = registry["hessian.def-3.1"]
+    found = certified(claim, prove_claim(claim), kept_of(claim))
+    assert found.problem is not None and "drops it" in found.problem
+
+
+def test_without_a_kept_certificate_one_is_sought_at_effort_deep_alone(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = registry["hessian.def-3.1"]
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: None)
+    assert "none is kept" in proved(claim, Settings(EFFORTS["ci"])).details["certificate"]["missing"]
+    assert proved(claim, Settings(EFFORTS["deep"])).details["certificate"]["rules"] == ["softmax rows"]
 
 
 def test_a_certificate_without_its_uses_is_refused(registry: Any) -> None:

@@ -108,7 +108,7 @@ def test_a_refuted_claim_shows_statement_counterexample_snippet_and_links(site: 
     page = (site / "claims/dynamics.prop-4.1.html").read_text()
     assert "<math" in page and "refuted (error)" in page and "<mtable>" in page
     assert "at_inputs(&#34;dynamics.prop-4.1&#34;, X=[[1, 0], [0, 1]]" in page
-    assert 'href="../claims/dynamics.prop-4.1-symmetric.html"' in page and "Steps of its proof" in page
+    assert 'href="../claims/dynamics.prop-4.1-symmetric.html"' in page and "The steps of its proof" in page
     assert "def " in re.sub(r"<[^>]*>", "", page)
     assert '<svg class="chart"' in page and "as printed, at the counterexample" in page
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from verify import matrix
 from verify.checks.settings import settings_for
 from verify.checks.stated import as_stated, broken_as_stated, comparable, problems_of_assumptions, undrawn_sizes
 from verify.matrix import absolute, eye, frobenius_norm, row_sums, softmax, spectral_norm, sqrt
@@ -218,6 +219,34 @@ def test_what_takes_no_part_is_refused(wrong: Any, what: str) -> None:
         raise AssertionError(problem)
 
 
+class Squares:
+    def squared(self, S: Any) -> Any:
+        return S @ S
+
+
+class SquaresAndMore(Squares):
+    pass
+
+
+def by_a_base_class(S: Square) -> Any:
+    return SquaresAndMore().squared(S)
+
+
+def by_a_module(S: Square) -> Any:
+    return matrix.row_sums(S)
+
+
+def test_what_a_base_class_or_a_module_holds_is_reached() -> None:
+    inherited, imported = Definition("S^2 = S S", by=Squares.squared), Definition("row sums", by=row_sums)
+    for function, reached, absent in ((by_a_base_class, inherited, imported), (by_a_module, imported, inherited)):
+        it = claim(Equal(), [reached])
+        it.formula(function)
+        assert problems_of_assumptions(it) == []
+        it = claim(Equal(), [absent])
+        it.formula(function)
+        assert len(problems_of_assumptions(it)) == 1
+
+
 @pytest.mark.parametrize(
     "make", [lambda: Definition("x", by=None), lambda: Convention("x", by="relu"), lambda: Construction("x")]
 )
@@ -229,12 +258,18 @@ def test_a_kind_without_its_object_is_refused(make: Any) -> None:
 # -- the registry ------------------------------------------------------------------------------------------------------
 
 CLAIMS = load()
+
+
+def test_every_assumption_is_of_a_kind_and_takes_part() -> None:
+    """Of all packages: none is words alone, none names what no function of its claim reaches."""
+    assert {claim_id: found for claim_id, item in CLAIMS.items() if (found := problems_of_assumptions(item))} == {}
+
+
 #: Collections whose claims state all that their checks use.
 STATED = [claim_id for claim_id, item in CLAIMS.items() if item.paper.of_project]
 
 
-def test_collections_of_our_own_state_their_assumptions_and_sizes() -> None:
-    assert {claim_id: found for claim_id in STATED if (found := problems_of_assumptions(CLAIMS[claim_id]))} == {}
+def test_collections_of_our_own_state_their_sizes() -> None:
     judged = [claim_id for claim_id in STATED if comparable(CLAIMS[claim_id])]
     assert {claim_id: found for claim_id in judged if (found := undrawn_sizes(CLAIMS[claim_id]))} == {}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel.normal_forms import ONE, Algebra, Form, Index, Number, plain
+from verify.kernel.normal_forms import ONE, Algebra, Asked, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
 
 #: The indices that may be named at a place, with their numbers and sizes.
@@ -56,9 +56,10 @@ class Language:
         self.variables: set[str] = set()
         self.definitions: dict[str, tuple[list[Index], Form]] = {}
         self._values: dict[str, Form] = {}
+        self.stated: frozenset[Asked] = frozenset()
         for name, value in _items(certificate["sizes"], "sizes"):
             if value is not None:
-                self._values[name] = self.form(value, {})
+                self._values[name] = self._whole(self.form(value, {}))
             self.sizes[name] = value
         for kind in ("inputs", "variables"):
             for name, item in _items(certificate[kind], kind):
@@ -92,6 +93,18 @@ class Language:
     def _value_of(self, size: str) -> Form:
         """A size as a number: a symbol, or the value that is declared."""
         return self._values[size] if size in self._values else self.algebra.tensor("size", size, ())
+
+    def _whole(self, value: Form) -> Form:
+        """The value of a size, which is certainly whole and at least 1, or is so where one product of sizes divides another."""
+        powers = [p for key in value for _, _, p in key]
+        sizes = all(self.algebra.kinds[atom] == "size" for key in value for atom, _, _ in key)
+        quotient = len(value) == 1 and bool(powers)
+        numbers = [*powers, *([] if quotient else value.values())]
+        if not (value and sizes and all(c > 0 for c in value.values()) and all(n.denominator == 1 for n in numbers)):
+            raise Refused("the value of a size may be no whole number of at least 1")
+        if not quotient and any(p < 0 for p in powers):
+            raise Refused("the value of a size may be no whole number of at least 1")
+        return value
 
     def bound(self, indices: Any, scope: Scope) -> dict[str, Index]:
         """New indices, none of which is in scope."""
@@ -191,7 +204,10 @@ class Language:
         if [index[1] for index in own.values()] != sizes:
             raise Refused(f"a value of {name!r} with other sizes")
         value = self.form(point, {**scope, **own})
-        return self.algebra.substituted(self.form(expression, scope), atom, list(own.values()), value)
+        asked = set(self.algebra.asked)
+        form = self.form(expression, scope)
+        self.algebra.asked = asked  # what is asked of the variable is asked of its value instead
+        return self.algebra.substituted(form, atom, list(own.values()), value)
 
 
 #: What each kind of expression is followed by, in numbers.

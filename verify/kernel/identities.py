@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verify.kernel.expressions import Language, Scope, fields, listed, named, rational
-from verify.kernel.normal_forms import ONE, Algebra, Form, Index
+from verify.kernel.normal_forms import ONE, Algebra, Asked, Form, Index
 from verify.kernel.refusal import Refused
 
 KEYS = ("format", "kind", "claim", "sizes", "inputs", "variables", "definitions", "hypotheses", "parts")
@@ -34,18 +34,20 @@ def check_identity(certificate: Any) -> Accepted:
         language = Language(certificate)
         algebra = language.algebra
         hypotheses = []
+        algebra.asked.clear()
         for number, item in enumerate(listed(certificate["hypotheses"], "hypotheses")):
             where = f"hypothesis {number}"
             hypotheses.append(hypothesis_of(language, item))
         parts = listed(certificate["parts"], "parts")
         if not parts:
             raise Refused("nothing is said")
+        given = frozenset(algebra.asked)
         terms, used = [0, 0], {"rule": set[str](), "hypothesis": set[str]()}
         for number, part in enumerate(parts):
             where = f"part {number}"
             fields(part, "it", ["indices", "left", "right", "uses"])
             scope = language.bound(part["indices"], {})
-            sides = [language.form(part[side], scope) for side in ("left", "right")]
+            sides = sides_of(language, part, scope, given)
             terms = [count + len(side) for count, side in zip(terms, sides, strict=True)]
             rest = algebra.plus([(sides[0], ONE), (sides[1], -ONE)])
             for place, use in enumerate(listed(part["uses"], "uses")):
@@ -78,10 +80,19 @@ def hypothesis_of(language: Language, item: Any) -> Hypothesis:
     return Hypothesis(named(item["name"], "the name"), list(scope.values()), difference)
 
 
+def sides_of(language: Language, part: Any, scope: Scope, given: frozenset[Asked]) -> list[Form]:
+    """Both sides of a part; what they ask, beside what hypotheses do, is all that a use may ask."""
+    language.algebra.asked = set(given)
+    sides = [language.form(part[side], scope) for side in ("left", "right")]
+    language.stated = frozenset(language.algebra.asked)
+    return sides
+
+
 def use_of(language: Language, use: Any, scope: Scope, hypotheses: list[Hypothesis]) -> tuple[str, str, Form]:
     """What is used, its name, and the sum over its indices of its multiplier times its difference of sides."""
     kind = "hypothesis" if isinstance(use, dict) and "hypothesis" in use else "rule"
     fields(use, "it", [kind, "at", "over", "times", *(["arguments"] if kind == "rule" else [])])
+    language.algebra.asked = set()
     over = language.bound(use["over"], scope)
     inside = {**scope, **over}
     multiplier = language.form(use["times"], inside)
@@ -100,6 +111,8 @@ def use_of(language: Language, use: Any, scope: Scope, hypotheses: list[Hypothes
         if name not in RULES:
             raise Refused(f"there is no rule {name!r}")
         difference = RULES[name](language, listed(use["arguments"], "arguments"), use["at"], inside)
+    if any(what != "seen" for _, _, what in language.algebra.asked - language.stated):
+        raise Refused("it divides by, takes a root of or inverts what the statement does not")
     worth = language.algebra.times(multiplier, difference)
     return kind, name, language.algebra.summed(worth, list(over.values()))
 

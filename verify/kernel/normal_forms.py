@@ -25,10 +25,15 @@ Form = dict[Key, Number]
 #: A product that is not in normal form: a number, factors, and the indices that are summed.
 Product = tuple[Number, Sequence[Factor], frozenset[Index]]
 
+#: What is asked of an atom where some of its indices agree.
+Asked = tuple[int, tuple[int, ...], str]
+
 ONE: Number = 1
 #: What is 0 or 1: every positive power of it is itself.
 IDEMPOTENT = ("delta", "unit", "step")
-POSITIVE = ("size", "positive", "exp", "softmax")
+POSITIVE = ("size", "positive", "exp", "softmax", "prime")
+#: What is not everywhere.
+PARTIAL = ("inverse", "log")
 #: More terms in a sum than this, and more products in all, are refused; more orders of slots are not compared.
 MOST_TERMS, MOST_PRODUCTS, MOST_ORDERS = 50_000, 100_000, 120
 
@@ -47,6 +52,10 @@ class Algebra:
         self._made: dict[Any, tuple[int, tuple[int, ...]]] = {}
         self._named: dict[Any, Key] = {}
         self._mentions: dict[tuple[int, int], bool] = {}
+        self._partial: list[bool] = []
+        self.positive: list[bool] = []
+        #: What was asked of atoms so far: to be there, not to be 0, not to be negative; with which of their indices agree.
+        self.asked: set[Asked] = set()
         self._numbers = itertools.count(1)
         self._products = 0
 
@@ -67,6 +76,11 @@ class Algebra:
             self.owns.append(len(own))
             self.kinds.append(kind)
             self.payloads.append(payload)
+            terms = payload if isinstance(payload, dict) else {}
+            inner = [factor for term in terms for factor in term]
+            self._partial.append(kind in PARTIAL or any(self._asks(*f) for f in inner))
+            sum_of_positive = all(c > 0 for c in terms.values()) and all(self.positive[atom] for atom, _, _ in inner)
+            self.positive.append(kind in POSITIVE or (kind == "base" and sum_of_positive))
             self.groups.append(every)
             self.orbits.append(tuple(min(order[slot] for order in every) for slot in range(slots)))
         return self._known[key]
@@ -204,6 +218,9 @@ class Algebra:
             raise Refused(f"more than {MOST_PRODUCTS} products")
         if not value:
             return {}
+        for factor in factors:
+            if self._asks(*factor):
+                self._ask(*factor)
         factors, over = self._joined(factors, over)
         merged: dict[tuple[int, tuple[Index, ...]], Number] = {}
         for atom, at, power in factors:
@@ -246,6 +263,23 @@ class Algebra:
         for index in over - present:
             found = self.times(found, self.size_value(index[1]))
         return found
+
+    def _asks(self, atom: int, at: tuple[Index, ...], power: Number) -> bool:
+        """Whether a factor is not defined everywhere."""
+        return self._partial[atom] or ((power < 0 or power.denominator > 1) and not self.positive[atom])
+
+    def _ask(self, atom: int, at: tuple[Index, ...], power: Number) -> None:
+        """Note what has to be so where a factor is defined, and what is in the arguments of a function."""
+        kind, pattern, own = self.kinds[atom], tuple(map(at.index, at)), self.owns[atom]
+        if not self.positive[atom]:
+            wanted = {"there": kind in PARTIAL, "not 0": power < 0, "not negative": power.denominator > 1}
+            self.asked.update((atom, pattern, what) for what, needed in wanted.items() if needed)
+        if self._partial[atom] and (atom, pattern, "seen") not in self.asked:
+            self.asked.add((atom, pattern, "seen"))
+            free = at[own:]
+            self.renamed(
+                self.payloads[atom], {(own + k, i[1]): (own + free.index(i), i[1]) for k, i in enumerate(free)}
+            )
 
     def _joined(self, factors: Sequence[Factor], over: frozenset[Index]) -> tuple[list[Factor], frozenset[Index]]:
         """Sums over deltas carried out; of open indices that deltas join, the first stands for all."""
@@ -365,12 +399,13 @@ class Algebra:
             if whole and value < 0:
                 number, value = -number, -value
             over, left = _summed(key), []
+            roots = value > 0 and all(p.denominator == 2 or self.kinds[atom] in POSITIVE for atom, _, p in key)
             for factor in key:
                 atom, at, p = factor
                 kind = self.kinds[atom]
                 loose = not over.intersection(at) and kind not in IDEMPOTENT
                 alone = len(key) == 1 and value == 1 and p.numerator % 2 == 1
-                if loose and (whole or alone or kind in POSITIVE or kind == "prime" or p.denominator == 2):
+                if loose and (whole or alone or kind in POSITIVE or (p.denominator == 2 and (p < 0 or roots))):
                     outside.append((atom, at, plain(p * exponent)))
                 else:
                     left.append(factor)
@@ -423,7 +458,7 @@ class Algebra:
         if len(form) == 1:
             ((key, value),) = form.items()
             over = _summed(key)
-            left = tuple(f for f in key if over.intersection(f[1]) or self.kinds[f[0]] not in (*POSITIVE, "prime"))
+            left = tuple(f for f in key if over.intersection(f[1]) or self.kinds[f[0]] not in POSITIVE)
             if not left:
                 return self.number(int(value > 0))
             form = {left: value}

@@ -30,8 +30,8 @@ class Witness:
 
     @property
     def sides(self) -> list[tuple[str, str]]:
-        """Both sides and their difference, with a name each."""
-        found = self.violation
+        """Both sides in the paper's own sign, and their difference, with a name each."""
+        found = self.violation.as_printed
         return [(found.sides.left, found.left), (found.sides.right, found.right), ("difference", found.difference)]
 
     @property

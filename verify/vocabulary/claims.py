@@ -205,6 +205,8 @@ class Claim:
         smallest sizes that tell all of them apart.  A run in which that fails, or is not finished in time, fails.
     hypotheses: what assumptions say of single inputs, or those with `zero` themselves, besides those of the setting, for the
         proof for all sizes.
+    needless: properties that every drawn input has and no assumption states, ``{"P has orthonormal columns": reason}``, where
+        the statement cannot be tried without them: why it does not need them.
     """
 
     setting: Setting | Paper
@@ -237,6 +239,7 @@ class Claim:
     all_sizes: bool = False
     at_sizes: bool | Mapping[str, int] = False
     hypotheses: Sequence[Hypothesis | Assumption] = ()
+    needless: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):

@@ -116,7 +116,8 @@ VANISHING_BLOCKS = Claim(CONVERGENCE, "convergence.d1-limit-wq", label="D.1, W_Q
     sizes={**SIZES, "d_m": (1, 16)}, uses=("convergence.d1-gradients", "convergence.gradient-wk"),
     note=r"""The limits hold in mean, by bounds at every width, which the tests attack: with $v_i$ the vector of the
         first display, $E|v_i|^2 \le |X|_F^4 / (8 d_m^2)$, $E|df/dW_Q|_F^2 \le d d_s |X|_F^6 / (8 d_m)$, $E|df/dW_K|_F^2
-        \le d_s |X|_F^6 / (8 d_m)$. Proof: $v_i = \tau_0 \tau_1 A_i g_i$ with $|A_i|_F \le |X|_F^2 / 2$, since the norm
+        \le d_s |X|_F^6 / (8 d_m)$. Proof: $v_i = \tau_0 \tau_1 A_i g_i$ with $A_i = X^\top(\mathrm{diag}(\beta_i)
+        - \beta_i \beta_i^\top)X$, $|A_i|_F \le |X|_F^2 / 2$, since the norm
         of $\mathrm{diag}(\beta) - \beta \beta^\top$ is at most 1/2. Given $W_Q$ and $W_K$, $g_i = W_V^\top (w_O \circ
         \mathrm{relu}')$ has mean 0 and, by the symmetry of $w$, covariance $d_m I / 2$ (or 0 where $X^\top \beta_i =
         0$). Take $E|A_i g_i|^2 = d_m |A_i|_F^2 / 2$, $E|W_K|_F^2 = d d_m$ and $E|W_Q x_i|^2 = d_m |x_i|^2$ and add by

@@ -419,8 +419,8 @@ EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> ortho
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
     statement=r"""
-        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the
-        change when the step is halved}""",
+        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{
+        the change when the step is halved, for a time }\tau>0""",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
     name="multi-head energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, of_project=True, uses=("dynamics.prop-4.2-symmetric",))  # fmt: skip

@@ -478,7 +478,9 @@ KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at 
     assumptions=[
         ORTHOGONAL,
         Assumption("D >= 3, without which the kernel of a rotation is 0", sizes=lambda sizes: sizes["D"] >= 3),
-        Definition(r"\Omega = Q blockdiag(\omega K, O) Q^\top; x is the third column of Q", by=rotations),
+        Definition(
+            r"\Omega = Q blockdiag(\omega K, O) Q^\top with K = [[0, -1], [1, 0]]; x is the third column of Q", by=rotations
+        ),
     ],
     name="normalised oscillation at a rest point", relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
     note=r"""The same as without normalisation: unequal frequencies, here $\omega$ and 0, leave the instability of (17)

@@ -206,13 +206,15 @@ EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spect
             positive=lambda W: squared_norm(W) * squared_norm(W) - determinant(W @ W.T) * 4,
         ),
         Assumption(
-            r"W = U diag(\sigma, s) V^\top with orthonormal columns of U and V", zero=_distance_from_singular_vectors
+            r"W = U diag(\sigma, s) V^\top for numbers \sigma, s and any U, V with orthonormal columns",
+            zero=_distance_from_singular_vectors,
         ),
         Assumption(r"\sigma > s \ge 0", positive=lambda sigma, small: sigma - small, nonnegative=lambda small: small),
     ],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
     reading=Reading("encourages the singular values to be close to", r"""those just named, the largest of each $W$:
-            descent on $R_{\text{Spec}}$ moves it alone, towards 1, along $-4\sigma(\sigma^2-1)uv^\top$, and the biases
+            descent on $R_{\text{Spec}}$ moves it alone, towards 1, along $-4\sigma(\sigma^2-1)uv^\top$ with its
+            singular vectors $u$ and $v$, and the biases
             along $-4\|b\|^2b$"""),
     note=r"""It is false of all singular values of one matrix: the other ones receive no gradient, and $R_{\text{Spec}}
         = 0$ whatever they are below 1 (dynamics.eq-20-zero-set). At $W = O$ the gradient vanishes too, although the
@@ -270,8 +272,8 @@ def _(U: Any, V: Any, sigma: Any, small: Any, b: Any) -> Any:
 
 
 EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), where it vanishes",
-    statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\
-        b=0,\text{ for every }0\le s<1""",
+    statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at
+        }W=U\operatorname{diag}(1,s)V^\top\text{ with orthonormal columns of any }U, V\text{ and }b=0,\text{ for every }0\le s<1""",
     name="zero set of the spectral regulariser", relation=HasStructure(), sizes={"n": (2, 3)}, exact=True,
     assumptions=[
         Assumption("W has the singular value 1", zero=lambda W: determinant(W @ W.T - eye(2))),

@@ -119,7 +119,8 @@ USUAL.mutant("beta doubled", "beta -> 2 * beta")
 
 USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
     label="Margin of dominance of the initial query-key product", name="margin of the query-key product",
-    statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
+    statement=r"\mathbf{W}=\alpha\mathbf{Z}+\beta\mathbf{I}:\ |\mathbf{W}_{ii}|-\sum_{j\ne "
+              r"i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
     assumptions=[],
     relation=AtMost(left="beta - |alpha| sum_j |Z_ij|", signed=True), sizes={"d": (1, 5)}, of_project=True,
     corrects="skipless.sec5.2-beta-dominance-usual",

@@ -319,7 +319,8 @@ EQ_13_6 = Claim(SINGLE_HEAD, "skipless.eq-13-line-6", label="Eq. (13), line 6", 
         \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell)""",
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="slip",
     correction="skipless.eq-13-line-6-corrected",
-    note=r"""Ordinary products were meant: $(P\otimes I)(Q\otimes R) = PQ\otimes R$. As printed the line is no equation
+    note=r"""Ordinary products were meant: $(P\otimes I)(Q\otimes R) = PQ\otimes R$ for every $P$, $Q$, $R$. As
+        printed the line is no equation
         between matrices but for $d = 1$: the sizes that have to agree are compared, columns of the first factor with
         rows of $A'$, and both sides of the second term with the sides of $K$. Transposes, of which the line lacks
         three, change no size.""")  # fmt: skip

@@ -173,7 +173,8 @@ BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text 
     note=r"""Then $\|X\|_2 \le \sqrt{nd}$, which is what to use. Fig. 6 shows tokens 'after the pre-layer norm'; no
         layer normalisation is in the transformers of Section 2 or in the proof. Equal tokens attain the bound, so none
         is free of $n$ and $d$: 389 at $n = 197$, $d = 768$. For Gaussian tokens, the model of Section A.4.1, no
-        constant bounds $\|X\|_2$ with certainty, and $\sqrt n + \sqrt d + t$ does with probability $1 - e^{-t^2/2}$
+        constant bounds $\|X\|_2$ with certainty, and $\sqrt n + \sqrt d + t$ does with probability $1 -
+        e^{-t^2/2}$ for every $t > 0$
         (skipless.a4.3-x-gaussian).""")  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from verify.arithmetics.symbols.proof import Proof
 from verify.arithmetics.symbols.recorded import NotRecorded, Recorder, TakenApart
 from verify.arithmetics.symbols.uses import Search
 from verify.kernel.expressions import Language
-from verify.kernel.identities import hypothesis_of
+from verify.kernel.identities import hypothesis_of, sides_of
 from verify.kernel.normal_forms import ONE
 from verify.kernel.refusal import Refused
 
@@ -114,11 +114,13 @@ def _find_uses(certificate: dict[str, Any]) -> None:
     """Write down the uses that make both sides of every part equal."""
     try:
         language = Language(certificate)
+        language.algebra.asked.clear()
         hypotheses = [hypothesis_of(language, item) for item in certificate["hypotheses"]]
+        given = frozenset(language.algebra.asked)
         numbers = itertools.count(1)
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
-            sides = [language.form(part[side], scope) for side in ("left", "right")]
+            sides = sides_of(language, part, scope, given)
             search = Search(language, scope, hypotheses, numbers)
             left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
             if left:
