@@ -45,7 +45,9 @@ def _grouped(name: str) -> Function:
 
     def call(own: Any, used: str, X: Any, W: tuple[Any, ...], mask: Any, H: int, G: int) -> Any:
         d, e = X.shape[2], X.shape[2] // H
-        options: dict[str, Any] = {"query_pre_attn_scalar": e, "attn_logit_softcapping": None} if name == "Gemma2" else {}
+        options: dict[str, Any] = (
+            {"query_pre_attn_scalar": e, "attn_logit_softcapping": None} if name == "Gemma2" else {}
+        )
         config = _config(name, hidden_size=d, num_attention_heads=H, num_key_value_heads=G, head_dim=2 * e,
             attn_implementation=used, sliding_window=None, **options)  # fmt: skip
         config.head_dim = e  # also odd, which a configuration refuses for its rotations; these do nothing here
@@ -64,7 +66,9 @@ def _on_meta(own: Any, *args: Any) -> Any:
 
 
 def _opt(own: Any, used: str, X: Any, W: tuple[Any, ...], mask: Any, H: int, G: int) -> Any:
-    config = _config("OPT", hidden_size=X.shape[2], num_attention_heads=H, attention_dropout=0.0, attn_implementation=used)
+    config = _config(
+        "OPT", hidden_size=X.shape[2], num_attention_heads=H, attention_dropout=0.0, attn_implementation=used
+    )
     names = ("q_proj.weight", "k_proj.weight", "v_proj.weight", "out_proj.weight")
     given = {name: w.T for name, w in zip(names, _of_all_heads(W, H, G), strict=True)}
     return _called(_on_meta(own, config, 0), given, X, attention_mask=mask)
@@ -93,8 +97,6 @@ def _bloom(own: Any, used: str, X: Any, W: tuple[Any, ...], mask: Any, H: int, G
     given = {"query_key_value.weight": _head_by_head(W, H, G).T, "dense.weight": W[3].T}
     bias = X.new_zeros(B * H, 1, n)
     return _called(_on_meta(own, config, 0), given, X, X.new_zeros(X.shape), bias, mask)
-
-
 
 
 def _of_all_heads(W: tuple[Any, ...], H: int, G: int) -> tuple[Any, ...]:
@@ -188,7 +190,9 @@ def keras_attention_layer(module: Any) -> Function:
         made = module(H, e, use_bias=False, dtype=str(X.dtype).removeprefix("torch."))
         made.build(X.shape, X.shape)
         kernels = [W.reshape(d, H, e) for W in _of_all_heads((W_Q, W_K, W_V, W_O), H, G)[:3]]
-        variables = dict(zip(("query", "key", "value", "attention_output"), [*kernels, W_O.reshape(H, e, d)], strict=True))
+        variables = dict(
+            zip(("query", "key", "value", "attention_output"), [*kernels, W_O.reshape(H, e, d)], strict=True)
+        )
         trainable = [variables[variable.path.split("/")[-2]] for variable in made.trainable_variables]
         others = [variable.value for variable in made.non_trainable_variables]
         mask = M[None].expand(len(X), -1, -1)
@@ -209,7 +213,9 @@ def x_transformers_layer(grouped: bool = False, flash: bool = False) -> Callable
     def adapter(module: Any) -> Function:
         def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
             d, e = X.shape[2], X.shape[2] // H
-            made = _on_meta(lambda: module(d, dim_head=e, heads=H, kv_heads=G if grouped else H, flash=flash, project_out=True))
+            made = _on_meta(
+                lambda: module(d, dim_head=e, heads=H, kv_heads=G if grouped else H, flash=flash, project_out=True)
+            )
             W = (W_Q, W_K, W_V, W_O) if grouped else _of_all_heads((W_Q, W_K, W_V, W_O), H, G)
             names = ("to_q.weight", "to_k.weight", "to_v.weight", "to_out.weight")
             return call_module(made, {name: w.T for name, w in zip(names, W, strict=True)}, X, attn_mask=M)

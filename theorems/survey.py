@@ -17,6 +17,7 @@ LAYER, BATCHED = "transformer.attention_layer", "transformer.batched_attention"
 #: Layers without groups are given as many keys as queries.
 WITHOUT_GROUPS = "Keys and values of groups are repeated before the layer, which has no groups of heads."
 NO_TURNS = "Rotations are by the angle 0, windows are longer than the rows, biases are 0."
+IN_TURNS = "A convention of that library, no mistake: head h has the keys of group h mod G."
 BIAS_FREE = "Biases are 0, dropout is off."
 
 
@@ -77,7 +78,9 @@ def _transformers() -> None:
     }
     for model, name in known.items():
         for way in ("eager",) if model in ("gemma2", "bloom") else ("eager", "sdpa"):
-            adapter = hugging_face_attention(way) if model in ("bert", "vit", "gpt2", "llama") else hugging_face_family(way)
+            adapter = (
+                hugging_face_attention(way) if model in ("bert", "vit", "gpt2", "llama") else hugging_face_family(way)
+            )
             make = named(f"transformers.models.{model}.modeling_{model}", name)
             surveyed("transformers", f"{name}, {way}", LAYER, make, adapter=adapter, note=notes.get(model, NO_TURNS))
     surveyed("transformers", "LlamaRMSNorm", "transformer.rms_norm",
@@ -86,7 +89,8 @@ def _transformers() -> None:
 
 def _jax() -> None:
     floats = ("float64", "float32")
-    surveyed("jax", "nn.dot_product_attention", BATCHED, named("jax.nn", "dot_product_attention"), precisions=floats)
+    surveyed("jax", "nn.dot_product_attention", BATCHED, named("jax.nn", "dot_product_attention"), precisions=floats,
+        where=lambda sizes: sizes["d_K"] == sizes["d_V"], note="Values are as wide as keys, which it asks for.")  # fmt: skip
     for library, module, layer, subject, make in (
         ("flax", "nnx", "MultiHeadAttention", LAYER, named("flax.nnx", "MultiHeadAttention")),
         ("flax", "linen", "MultiHeadDotProductAttention", LAYER, named("flax.linen", "MultiHeadDotProductAttention")),
@@ -101,14 +105,22 @@ def _jax() -> None:
 
 
 def _others() -> None:
-    surveyed("keras", "MultiHeadAttention, on torch", LAYER, keras_on_torch, adapter=keras_attention_layer, note=BIAS_FREE)
+    surveyed(
+        "keras", "MultiHeadAttention, on torch", LAYER, keras_on_torch, adapter=keras_attention_layer, note=BIAS_FREE
+    )
     surveyed("timm", "Attention", LAYER, named("timm.layers", "Attention"))
     attention = named("x_transformers.x_transformers", "Attention")
     for flash in (False, True):
         surveyed("x_transformers", f"Attention, {'flash' if flash else 'eager'}", LAYER, attention,
             adapter=x_transformers_layer(flash=flash), note=WITHOUT_GROUPS)  # fmt: skip
-    surveyed("x_transformers", "Attention, kv_heads", LAYER, attention, adapter=x_transformers_layer(grouped=True),
-        note="A convention of that library, no mistake: heads take groups of keys in turns, head h has those of group h mod G.")  # fmt: skip
+    surveyed(
+        "x_transformers",
+        "Attention, kv_heads",
+        LAYER,
+        attention,
+        adapter=x_transformers_layer(grouped=True),
+        note=IN_TURNS,
+    )
     for processor in ("AttnProcessor", "AttnProcessor2_0"):
         surveyed("diffusers", f"Attention, {processor}", LAYER, named("diffusers.models.attention_processor", "Attention"),
             adapter=diffusers_layer(processor), note=BIAS_FREE)  # fmt: skip

@@ -14,7 +14,15 @@ from typing import Any
 
 from verify.gate.checking import check
 from verify.gate.findings import (
-    BROKEN, COMPARISONS, DEFINITION, FIRST, FORWARD, LEFT_OUT, SATISFIED, SECOND, SubjectReport,
+    BROKEN,
+    COMPARISONS,
+    DEFINITION,
+    FIRST,
+    FORWARD,
+    LEFT_OUT,
+    SATISFIED,
+    SECOND,
+    SubjectReport,
 )  # fmt: skip
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
@@ -22,6 +30,7 @@ from verify.vocabulary.registry import load
 #: Precisions of a survey, and how a report says that a layer computes in less than it is given.
 PRECISIONS = ("float64", "float32", "bfloat16")
 NARROWER = {"float64": "it computes in float32"}
+RAISED = "it raised "
 #: How the derivatives are called, in the order of their comparisons.
 DERIVATIVES = {FIRST: "first", SECOND: "second", FORWARD: "forward"}
 
@@ -55,7 +64,9 @@ def layers_of(package: str = "theorems", glob: str = "*") -> list[Surveyed]:
     load(package)
     found = [each for each in _layers if fnmatch.fnmatchcase(f"{each.library}: {each.layer}", glob)]
     if not found:
-        raise InputError("layers", f"a glob that matches one of {[f'{e.library}: {e.layer}' for e in _layers]}", repr(glob))
+        raise InputError(
+            "layers", f"a glob that matches one of {[f'{e.library}: {e.layer}' for e in _layers]}", repr(glob)
+        )
     return found
 
 
@@ -68,14 +79,18 @@ class Row:
     absent: str = ""
     reports: dict[str, SubjectReport] = field(default_factory=dict)
 
+    def why(self, dtype: str) -> str:
+        """Why the layer is broken in a precision, in words; empty where it is not, or is judged in float32."""
+        report = self.reports[dtype]
+        broken = report.with_status(BROKEN)
+        if not broken or self.is_narrower(dtype):
+            return ""
+        return "; ".join(report.causes) or broken[0].why or broken[0].accuracy()
+
     @property
     def deviations(self) -> list[str]:
         """What deviates, in words; a layer that computes in float32 inside is judged in float32."""
-        found = []
-        for dtype, report in self.reports.items():
-            if report.with_status(BROKEN) and not self.is_narrower(dtype):
-                found.append(f"{dtype}: {'; '.join(report.causes) or report.with_status(BROKEN)[0].accuracy()}")
-        return found
+        return [f"{dtype}: {self.why(dtype)}" for dtype in self.reports if self.why(dtype)]
 
     def is_narrower(self, dtype: str) -> bool:
         """Whether all that is wrong in `dtype` is that the layer computes in float32."""
@@ -87,6 +102,8 @@ class Row:
             return "" if dtype != PRECISIONS[0] else self.absent
         report = self.reports[dtype]
         if report.with_status(BROKEN):
+            if RAISED in self.why(dtype):
+                return "raises"
             return "computes in float32" if self.is_narrower(dtype) else "**deviates**"
         own = [f for f in report.findings if f.check == DEFINITION and f.status == SATISFIED]
         if not own:
@@ -109,7 +126,9 @@ class Row:
     def theorems(self) -> int:
         """How many theorems hold of it."""
         reports = [report for report in self.reports.values() if not report.with_status(BROKEN)]
-        return max((len([name for name in report.satisfied if name not in COMPARISONS]) for report in reports), default=0)
+        return max(
+            (len([name for name in report.satisfied if name not in COMPARISONS]) for report in reports), default=0
+        )
 
 
 def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
@@ -118,7 +137,9 @@ def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
         implementation = layer.make()
         version = importlib.metadata.version(layer.library.replace("_", "-"))
     except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
-        return Row(layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}")
+        return Row(
+            layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}"
+        )
     row = Row(layer, version)
     for dtype in layer.precisions:
         row.reports[dtype] = check(
@@ -142,8 +163,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
         "**ulps** are the largest error of the values, in eps of the precision times the largest entry, against an enclosure of "
-        "the definition at small sizes. \"computes in float32\" says that a layer rounds to float32 inside, whatever it is given: it "
-        "is judged in float32. Derivatives are those that agree with the definition's; \"no second\" says that the layer refuses "
+        'the definition at small sizes. "computes in float32" says that a layer rounds to float32 inside, whatever it is given: it '
+        'is judged in float32. Derivatives are those that agree with the definition\'s; "no second" says that the layer refuses '
         "them, which is no fault. Theorems are the claims of this project that were decided of the layer, and hold.",
         "",
         "| library | layer | as | float64 | float32 | bfloat16 | derivatives | theorems |",
@@ -158,6 +179,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
         lines[-1] += f" {row.layer.note}" if row.layer.note else ""
     lines += ["None."] if not deviating else []
     lines += ["", "## Conditions", ""]
-    notes = dict.fromkeys((row.layer.library, row.layer.note) for row in rows if row.layer.note and row not in deviating)
+    notes = dict.fromkeys(
+        (row.layer.library, row.layer.note) for row in rows if row.layer.note and row not in deviating
+    )
     lines += [f"- {library}: {note}" for library, note in notes]
     return "\n".join([*lines, ""])
