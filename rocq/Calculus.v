@@ -21,6 +21,7 @@ Lemma slope_continuous f x a : slope_at f x a -> {for x, continuous f}.
 Proof. by case=> df _; apply/differentiable_continuous/derivable1_diffP. Qed.
 Lemma slope_unique f x a b : slope_at f x a -> slope_at f x b -> a = b.
 Proof. by case=> _ <- [_ <-]. Qed.
+Lemma slope_value f x a : slope_at f x a -> a = 'D_1 f x. Proof. by case. Qed.
 Lemma slope_of_constant c x : slope_at (fun=> c : R) x 0. Proof. exact: is_derive_cst. Qed.
 Lemma slope_constant f x : (forall t, f t = f x) -> slope_at f x 0.
 Proof. by move=> E; apply: slope_same (slope_of_constant (f x) x). Qed.
