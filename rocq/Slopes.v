@@ -197,6 +197,13 @@ Qed.
 
 (* -------------------------------------------------------------------------------------------------- names of indices *)
 
+Lemma below_and_above (a m : N) : N.lt a m -> N.le m a -> False. Proof. by lia. Qed.
+Lemma names_of_one (a m : N) i : N.le m a /\ N.lt a (N.add m (N.of_nat i)) ->
+  N.le m a /\ N.lt a (N.add m (N.of_nat (i + i))).
+Proof. by rewrite -plusE Nat2N.inj_add; lia. Qed.
+Lemma names_of_two (a m : N) i : N.le (N.add m (N.of_nat i)) a /\ N.lt a (N.add (N.add m (N.of_nat i)) (N.of_nat i)) ->
+  N.le m a /\ N.lt a (N.add m (N.of_nat (i + i))).
+Proof. by rewrite -plusE Nat2N.inj_add; lia. Qed.
 Lemma below_above k vs : (forall v, v \in vs -> N.lt v.1 (above vs)) -> N.le (above vs) k -> forall v, v \in vs -> N.lt v.1 k.
 Proof. by move=> H le v /H lt; apply: N.lt_le_trans le. Qed.
 Lemma fixed_spaced k : spaced k (fixed k).
@@ -279,6 +286,12 @@ Lemma diff_right e r : ok r -> map r at_ = ats -> bound_apart at_ e -> typed T b
   slope_at (fun t => val (E t) r e) 0 (val en r (diff slope_of_entry e)).
 Proof. exact (@diff_real R size_of scalar (fun t => E t) en E0 T by_ at_ ats slope_of_entry e r). Qed.
 
+Lemma neg_val r e : val en r (Neg e) = - val en r e. Proof. exact: neg_value. Qed.
+Lemma variable_tame : tame by_.
+Proof.
+move=> vs r rV rA; rewrite /fits eqxx => /eqP sz; rewrite slope_variable deltas_value // rA.
+by apply: (slope_same (f := fun t => en by_ (map r vs) + t * (map r vs == ats)%:R)) (slope_line _ _ _) => t; rewrite variedE.
+Qed.
 Section Node.
 Variables (k : nat) (n : node).
 Hypotheses (F : find T k = Some n) (kb : k != by_).
@@ -328,5 +341,271 @@ rewrite -/(meaning _ _ _ _ _) argument_moves ?look_map //; first exact: look_val
 rewrite -rA; apply/eq_in_map => v va /=; rewrite look_other //; last exact: am.
 by move/allP: apart_; exact.
 Qed.
+Lemma not_given j : j \notin outer -> over j = None.
+Proof. by move=> jo; case O: (over j) => [X|] //; case/negP: jo; apply: over_outer; rewrite O. Qed.
+Lemma beside_value h j xs : beside T h n = Some j -> j \notin outer ->
+  en j xs = apply arbitrary h (bounds n) (cut (bounds n) (at_slots en n)) xs.
+Proof.
+move=> /(beside_find T_formed) [p [Fj fh sl ar]] jo.
+by rewrite (entries_at_find Fj (not_given jo)) /node_value fh sl /at_slots ar.
+Qed.
+Lemma moving_value t xs : k \notin outer ->
+  E t k xs = apply arbitrary (function n) (bounds n) (cut (bounds n) (at_slots (E t) n)) xs.
+Proof. by move=> ko; rewrite (E_find t xs kb F (not_given ko)). Qed.
+Lemma still_value xs : k \notin outer ->
+  en k xs = apply arbitrary (function n) (bounds n) (cut (bounds n) (at_slots en n)) xs.
+Proof. by move=> ko; rewrite (entries_at_find F (not_given ko)). Qed.
+Lemma at_slots0 : at_slots (E 0) n = at_slots en n.
+Proof. by apply/funext => ys; apply: meaning_entries => t _; exact: E0. Qed.
+Lemma moves_not ys : depends T by_ k = false -> moves_by ys = 0.
+Proof.
+move=> D; apply: (esym (slope_value _)); apply: slope_constant => t.
+have st u : at_slots (E u) n ys = at_slots en n ys.
+  apply: meaning_entries => j jn; apply: E_still; move: D; rewrite (depends_eq T_formed F kb).
+  by move/negbT/hasPn/(_ _ jn)/negPf.
+by rewrite (st t) (st 0).
+Qed.
+
+Section At.
+Variables (vs : seq index) (r : environment).
+Hypotheses (rV : ok r) (rA : map r at_ = ats) (fit : sizes vs = sizes (slots n)).
+Let d := argument_slope T by_ at_ n vs.
+Variable m : N.
+Hypotheses (am : forall v, v \in at_ -> N.lt v.1 m) (vm : forall v, v \in vs -> N.lt v.1 m).
+Let wx : within (bounds n) (map r vs). Proof. exact: sizes_within. Qed.
+
+Lemma here_value : val en r (relocated n vs m d) = moves_by (map r vs).
+Proof. exact: relocated_value. Qed.
+Lemma here_moves : slope_at (fun t => cut (bounds n) (at_slots (E t) n) (map r vs)) 0 (moves_by (map r vs)).
+Proof. by apply: slope_same (slots_move wx) => t; rewrite /cut wx. Qed.
+(* indices of the sizes of the last ones of vs, summed over *)
+Lemma last_moves i :
+  let front := take (size vs - i) vs in let ls := named_from m (drop (size vs - i) vs) in
+  val en r (Sums ls (Mul (Entry k (front ++ ls)) (relocated n (front ++ ls) (N.add m (N.of_nat (size ls))) d)))
+  = total (drop (size (bounds n) - i) (bounds n))
+      (fun ys => en k (take (size (bounds n) - i) (map r vs) ++ ys) * moves_by (take (size (bounds n) - i) (map r vs) ++ ys)).
+Proof.
+move=> front ls; have [ls_sizes ls_size ls_uniq ls_names] := fresh_from m (drop (size vs - i) vs).
+have sz : size vs = size (slots n) by have := congr1 size fit; rewrite /sizes !size_map.
+have sb : (size (bounds n) = size vs)%N by rewrite size_lengths sz.
+rewrite sums_total (_ : lengths size_of ls = drop (size (bounds n) - i) (bounds n)); last first.
+  rewrite (lengths_sizes size_of ls_sizes) sb lengths_drop; apply: lengths_sizes.
+  by rewrite /sizes !map_drop -/(sizes vs) fit.
+apply: total_eq => ys wy.
+have sy : size ys = size ls.
+  by rewrite (within_size wy) ls_size !size_drop sb.
+pose r1 := assigned ls ys r.
+have outside v : N.lt v.1 m -> r1 v = r v.
+  by move=> lt; apply: assigned_notin; apply/negP => /ls_names [le _]; exact: (below_and_above lt le).
+have r1V : ok r1.
+  apply: assigned_valid => //; rewrite (lengths_sizes size_of ls_sizes).
+  have -> : lengths size_of (drop (size vs - i) vs) = drop (size (bounds n) - i) (bounds n); last exact: wy.
+  rewrite sb lengths_drop; apply: lengths_sizes.
+  by rewrite /sizes !map_drop -/(sizes vs) fit.
+have r1A : map r1 at_ = ats by rewrite -rA; apply/eq_in_map => v /am/outside.
+have r1L : map r1 (front ++ ls) = take (size (bounds n) - i) (map r vs) ++ ys.
+  rewrite map_cat sb -map_take; congr (_ ++ _); last exact: assigned_map.
+  by apply/eq_in_map => v /mem_take/vm/outside.
+rewrite -[LHS]/(en k (map r1 (front ++ ls)) * val en r1 (relocated n (front ++ ls) (N.add m (N.of_nat (size ls))) d)).
+rewrite relocated_value // ?r1L //.
+- by rewrite /sizes map_cat -/(sizes ls) ls_sizes -map_cat cat_take_drop -/(sizes vs) fit.
+- by move=> v /am; exact: N.lt_lt_add_r.
+move=> v; rewrite mem_cat => /orP[/mem_take/vm|/ls_names [_]]; first exact: N.lt_lt_add_r.
+by rewrite ls_size.
+Qed.
+Lemma inverse_moves i : size (slots n) = (i + i)%N ->
+  let one := named_from m (take i vs) in let two := named_from (N.add m (N.of_nat i)) (drop i vs) in
+  val en r (Sums (one ++ two) (Mul (Entry k (take i vs ++ one))
+    (Mul (relocated n (one ++ two) (N.add m (N.of_nat (i + i))) d) (Entry k (two ++ drop i vs)))))
+  = total (bounds n) (fun us => en k (take i (map r vs) ++ take i us) * (moves_by us * en k (drop i us ++ drop i (map r vs)))).
+Proof.
+move=> si one two; have [one_sizes one_size one_uniq one_names] := fresh_from m (take i vs).
+have [two_sizes two_size two_uniq two_names] := fresh_from (N.add m (N.of_nat i)) (drop i vs).
+have sz : size vs = (i + i)%N by have := congr1 size fit; rewrite /sizes !size_map si.
+have s1 : size (take i vs) = i by rewrite size_takel // sz leq_addr.
+have s2 : size (drop i vs) = i by rewrite size_drop sz addnK.
+have both : sizes (one ++ two) = sizes (slots n).
+  by rewrite /sizes map_cat -/(sizes one) -/(sizes two) one_sizes two_sizes -map_cat cat_take_drop -/(sizes vs) fit.
+have both_uniq : uniq (one ++ two).
+  rewrite cat_uniq one_uniq two_uniq andbT; apply/hasPn => v /two_names [le _]; apply/negP => /one_names [_ lt].
+  by rewrite s1 in lt; exact: (below_and_above lt le).
+have both_names v : v \in one ++ two -> N.le m v.1 /\ N.lt v.1 (N.add m (N.of_nat (i + i))).
+  rewrite mem_cat => /orP[/one_names|/two_names]; rewrite ?s1 ?s2; [exact: names_of_one | exact: names_of_two].
+rewrite sums_total (lengths_sizes size_of both); apply: total_eq => us wu.
+have su : size us = size (one ++ two) by rewrite (within_size wu) size_lengths size_cat one_size two_size s1 s2 si.
+pose r1 := assigned (one ++ two) us r.
+have outside v : N.lt v.1 m -> r1 v = r v.
+  by move=> lt; apply: assigned_notin; apply/negP => /both_names [le _]; exact: (below_and_above lt le).
+have r1V : ok r1 by apply: assigned_valid => //; rewrite (lengths_sizes size_of both).
+have r1A : map r1 at_ = ats by rewrite -rA; apply/eq_in_map => v /am/outside.
+have r1L : map r1 (one ++ two) = us by exact: assigned_map.
+have r1o : map r1 one = take i us by rewrite -r1L map_cat take_size_cat // size_map one_size.
+have r1t : map r1 two = drop i us by rewrite -r1L map_cat drop_size_cat // size_map one_size.
+have r1r : map r1 (take i vs) = take i (map r vs) by rewrite -map_take; apply/eq_in_map => v /mem_take/vm/outside.
+have r1c : map r1 (drop i vs) = drop i (map r vs) by rewrite -map_drop; apply/eq_in_map => v /mem_drop/vm/outside.
+rewrite -[LHS]/(en k (map r1 (take i vs ++ one)) * (val en r1 (relocated n (one ++ two) (N.add m (N.of_nat (i + i))) d)
+  * en k (map r1 (two ++ drop i vs)))).
+rewrite !map_cat r1o r1t r1r r1c relocated_value // ?r1L //; first by move=> v /am; exact: N.lt_lt_add_r.
+by move=> v /both_names [].
+Qed.
+End At.
+
+Lemma node_tame : one_matrix n -> ~~ depends T by_ k || (k \notin outer) && smooth_head T given outer k n -> tame k.
+Proof.
+move=> square smooth vs r rV rA; rewrite /fits (negPf kb) F => /eqP fit.
+have wx := sizes_within rV fit.
+rewrite (slope_eq T_formed at_ vs F kb).
+set d := argument_slope T by_ at_ n vs; set m := above (at_ ++ vs ++ slots n ++ every_index d).
+have am v : v \in at_ -> N.lt v.1 m by move=> va; apply: above_in; rewrite mem_cat va.
+have vm v : v \in vs -> N.lt v.1 m by move=> va; apply: above_in; rewrite !mem_cat va orbT.
+have here := here_value rV rA fit am vm; have go := here_moves rV fit.
+have last := last_moves rV rA fit am vm; have inv := inverse_moves rV rA fit am vm.
+rewrite -/d in here last inv.
+have zero : val en r (Int 0) = 0 by rewrite /meaning /= rational0.
+have here' p : val en r (relocated n vs (N.add m p) d) = moves_by (map r vs).
+  by apply: (here_value rV rA fit) => v vin; apply: N.lt_lt_add_r; [exact: am | exact: vm].
+have softmax_slope mv i : function n = Softmax i -> val en r (slope_of T at_ k n mv d vs) = en k (map r vs) *
+    (moves_by (map r vs) - total (drop (size (bounds n) - i) (bounds n))
+      (fun ys => en k (take (size (bounds n) - i) (map r vs) ++ ys) * moves_by (take (size (bounds n) - i) (map r vs) ++ ys))).
+  by move=> S; rewrite /slope_of S -last -(here' (N.of_nat (size (named_from m (drop (size vs - i) vs))))) -neg_val.
+case D: (depends T by_ k) smooth; last first.
+  move=> _; have z ys : moves_by ys = 0 by exact: moves_not.
+  have tz ns (g : seq nat -> R) : (forall ys, g ys = 0) -> total ns g = 0.
+    by move=> g0; elim: ns g g0 => [|j ns IH] g g0 //=; rewrite big1 // => x _; exact: IH.
+  suff -> : val en r (slope_of T at_ k n false d vs) = 0.
+    by apply: slope_constant => t; rewrite !E_still.
+  case S: (function n) => [|||q|i|i|i||i].
+  - by rewrite /slope_of S -/m -[LHS]/(en k (map r vs) * val en r (relocated n vs m d)) here z mulr0.
+  - by rewrite /slope_of S.
+  - by rewrite /slope_of S.
+  - by rewrite /slope_of S -/m; case: ifP => _; rewrite ?zero // here z.
+  - by rewrite (softmax_slope false i S) z tz ?subrr ?mulr0 // => ys; rewrite z mulr0.
+  - have si : size (slots n) = (i + i)%N by move: square; rewrite /one_matrix S => /eqP.
+    rewrite /slope_of S -/m neg_val; rewrite (inv i si) tz ?oppr0 // => ys.
+    by rewrite z mul0r mulr0.
+  - by rewrite /slope_of S.
+  - by rewrite /slope_of S.
+  by rewrite /slope_of S.
+case/andP => ko; rewrite /smooth_head.
+have moving t : E t k (map r vs) = apply arbitrary (function n) (bounds n) (cut (bounds n) (at_slots (E t) n)) (map r vs).
+  exact: moving_value.
+have still ys : en k ys = apply arbitrary (function n) (bounds n) (cut (bounds n) (at_slots en n)) ys by exact: still_value.
+have e0 := at_slots0.
+pose r1 := assigned (slots n) (map r vs) nowhere.
+have r1V : ok r1 by apply: assigned_valid => //; exact: nowhere_valid.
+have arg0 : cut (bounds n) (at_slots en n) (map r vs) = val en r1 (argument n) by rewrite /cut wx.
+have arg0' : cut (bounds n) (at_slots (E 0) n) (map r vs) = val en r1 (argument n) by rewrite e0.
+case S: (function n) moving still => [|||q|i|i|i||i] moving still.
+- move=> _; rewrite /slope_of S -/m -[val en r _]/(en k (map r vs) * val en r (relocated n vs m d)) here still.
+  apply: (slope_same (fun t => esym (moving t))); have := slope_exp go; rewrite arg0' /= arg0; exact.
+- rewrite /has_beside; case B: (beside _ _ _) => [j|//] /andP[jo P].
+  rewrite /slope_of S -/m B -[val en r _]/(en j (map r vs) * val en r (relocated n vs m d)) here (beside_value _ B jo).
+  apply: (slope_same (fun t => esym (moving t))).
+  have p0 : 0 < cut (bounds n) (at_slots (E 0) n) (map r vs) by rewrite arg0'; exact: positive_in P F r1V.
+  have := slope_log p0 go; rewrite arg0' /= arg0 /raised /= expr1; exact.
+- move=> P; rewrite /slope_of S zero; apply: (slope_same (fun t => esym (moving t))).
+  have n0 : cut (bounds n) (at_slots (E 0) n) (map r vs) != 0 by rewrite arg0'; exact: nonzero_in P F r1V.
+  exact: slope_step n0 go.
+- case Q: (q == one_power) => /=.
+    move=> _; rewrite /slope_of S -/m -[(1%Z, xH)]/one_power Q here.
+    apply: slope_same go => t; rewrite moving /= (eqP Q).
+    by rewrite raised_one.
+  rewrite /has_beside; case B: (beside _ _ _) => [j|//] /andP[jo P].
+  rewrite /slope_of S -/m -[(1%Z, xH)]/one_power Q B.
+  rewrite -[val en r _]/(rational R q * (en j (map r vs) * val en r (relocated n vs m d))) here (beside_value _ B jo).
+  apply: (slope_same (fun t => esym (moving t))).
+  have W : raised_where q (cut (bounds n) (at_slots (E 0) n) (map r vs)).
+    rewrite arg0' /raised_where; case: ifP P => _; last by move=> P; exact: positive_in P F r1V.
+    by case: ifP => //= _ P; exact: nonzero_in P F r1V.
+  have := slope_raised W go; rewrite arg0' /= arg0; exact.
+- move=> li; rewrite (softmax_slope true i S).
+  have lb : (i <= size (bounds n))%N by rewrite size_lengths.
+  have := slope_softmax lb (lengths_positive sizes_positive _) wx (fun ys wy => slots_move wy).
+  rewrite e0 still; move=> H; apply: (slope_same (fun t => esym (moving t))); apply: (slope_as H).
+  by congr (_ * (_ - _)); apply: total_ext => ys; rewrite still.
+- by [].
+- by move=> _; rewrite /slope_of S zero; apply: slope_constant => t; rewrite !moving.
+- by move=> _; rewrite /slope_of S zero; apply: slope_constant => t; rewrite !moving.
+by [].
+Qed.
 End Node.
+(* ------------------------------------------------------------------------------------------------------ the theorem *)
+
+Lemma all_tame k : k \notin rough T given outer by_ at_ T -> tame k.
+Proof.
+elim/(table_ind T_formed): k => [k F|k n F IH] good vs r rV rA fit; have [kE|/eqP kb] := k =P by_.
+- by move: fit; rewrite kE; exact: variable_tame.
+- have zero : val en r (Int 0) = 0 by rewrite /meaning /= rational0.
+  by rewrite (slope_input at_ vs F kb) zero; apply: slope_constant => t; rewrite !E_input.
+- by move: fit; rewrite kE; exact: variable_tame.
+have [/and4P[Y A O S] G] := rough_eq T_formed F kb good.
+apply: (node_tame F kb Y A _ O S) => // t tn; exact: IH (G t tn).
+Qed.
+
+Theorem derivative_right e r : differentiable T given outer by_ at_ e -> ok r -> map r at_ = ats ->
+  slope_at (fun t => val (E t) r e) 0 (val en r (derivative T by_ at_ e)).
+Proof.
+case/andP => Y /allP good rV rA; rewrite /derivative; set k := above _.
+have lt v : v \in at_ ++ every_index e -> N.lt v.1 k by exact: above_in.
+apply: (slope_same (f := fun t => val (E t) r (place (fixed k) k e))) => [t|].
+  by apply: place_fixed => v vf; apply: lt; rewrite mem_cat (free_every vf) orbT.
+apply: diff_right => //.
+- by apply: place_apart => v va; apply: lt; rewrite mem_cat va.
+- by rewrite place_typed // => v; exact: fixed_size.
+by move=> t; rewrite numbers_place => /good; exact: all_tame.
+Qed.
+
+(* conditions stay true near the point *)
+Lemma near_within ns (P : seq nat -> R -> Prop) : (forall xs, within ns xs -> \forall t \near (0 : R), P xs t) ->
+  \forall t \near (0 : R), forall xs, within ns xs -> P xs t.
+Proof.
+elim: ns P => [|n ns IH] P H.
+  by have := H [::] isT; apply: filterS => t Pt [|? ?].
+suff aux m : (m <= n)%N -> \forall t \near (0 : R), forall x xs, (x < m)%N -> within ns xs -> P (x :: xs) t.
+  have := aux n (leqnn n); apply: filterS => t A [|x xs] //= /andP[xn wx]; exact: A.
+elim: m => [|m IHm] mn; first by apply: filterE => t x xs.
+have A := IHm (ltnW mn).
+have B : \forall t \near (0 : R), forall xs, within ns xs -> P (m :: xs) t.
+  by apply: IH => xs wx; apply: H; rewrite /= mn.
+apply: filterS2 A B => t At Bt x xs; rewrite ltnS leq_eqVlt => /orP[/eqP -> wx|xm wx]; [exact: Bt|exact: At].
+Qed.
+Lemma still_argument t r n : (forall j, j \in numbers (argument n) -> ~~ depends T by_ j) ->
+  val (E t) r (argument n) = val en r (argument n).
+Proof. by move=> H; apply: meaning_entries => j jn; apply: (@E_still t j); apply/negbTE; exact: H. Qed.
+Lemma condition_near c : carried T given outer by_ at_ c -> condition_in en c ->
+  \forall t \near (0 : R), condition_in (E t) c.
+Proof.
+have still n t : all (fun j => ~~ depends T by_ j) (numbers (argument n)) -> forall r, val (E t) r (argument n) = val en r (argument n).
+  by move/allP => H r; exact: still_argument.
+have moving k n : find T k = Some n -> disjoint at_ (slots n) && differentiable T given outer by_ at_ (argument n) ->
+    forall ys, within (bounds n) ys -> exists a, slope_at (fun t => at_slots (E t) n ys) 0 a.
+  move=> F /andP[A /andP[Y /allP G]] ys wy; exists (moves_by n ys).
+  by apply: (slots_move F) => // t tn; exact/all_tame/G.
+have start n : at_slots (E 0) n = at_slots en n by apply/funext => ys; apply: meaning_entries => t _; exact: E0.
+case: c => k; rewrite /carried /=; case F: (find T k) => [n|]; try (by move=> _ _; apply: filterE);
+  case S: (all _ _) => /=.
+- by move=> _ H; apply: filterE => t r rV; rewrite still //; exact: H.
+- move=> /(moving _ _ F) M H; have : \forall t \near (0 : R), forall ys, within (bounds n) ys -> 0 < at_slots (E t) n ys.
+    apply: near_within => ys wy; have [a D] := M ys wy; apply: (near_positive D).
+    by rewrite start; apply: H; apply: assigned_valid => //; exact: nowhere_valid.
+  apply: filterS => t P r rV; rewrite -(at_slotsE (E t) r (closed_find F)); apply: P; exact: valid_within.
+- by move=> _ H; apply: filterE => t r rV; rewrite still //; exact: H.
+- move=> /(moving _ _ F) M H; have : \forall t \near (0 : R), forall ys, within (bounds n) ys -> at_slots (E t) n ys != 0.
+    apply: near_within => ys wy; have [a D] := M ys wy; apply: (near_nonzero D).
+    by rewrite start; apply: H; apply: assigned_valid => //; exact: nowhere_valid.
+  apply: filterS => t P r rV; rewrite -(at_slotsE (E t) r (closed_find F)); apply: P; exact: valid_within.
+- move=> _ H; apply: filterE => t; rewrite (_ : at_slots (E t) n = at_slots en n) //.
+  by apply/funext => ys; exact: still.
+by [].
+Qed.
+Lemma conditions_near : all (carried T given outer by_ at_) given ->
+  \forall t \near (0 : R), forall c, List.In c given -> condition_in (E t) c.
+Proof.
+have aux cs : (forall c, List.In c cs -> condition_in en c) -> all (carried T given outer by_ at_) cs ->
+    \forall t \near (0 : R), forall c, List.In c cs -> condition_in (E t) c; last exact: aux.
+  elim: cs => [|c cs IH] H; first by move=> _; apply: filterE => t c [].
+  case/andP => C Cs; have A := condition_near C (H c (or_introl erefl)).
+  have B := IH (fun d I => H d (or_intror I)) Cs; apply: filterS2 A B => t At Bt d /= [<- //|].
+  exact: Bt.
+Qed.
 End Worlds.

@@ -38,16 +38,23 @@ Definition smooth_head (k : nat) (n : node) : bool := match function n with
       (if q.2 == xH then Z.leb 0 q.1 || nonzero T given k else positive T given k)
   | Log => has_beside (Raised ((-1)%Z, xH)) n && positive T given k
   | Step => nonzero T given k
-  | Inverse i => false
-  | Arbitrary _ => false end.
+  | Inverse _ | Arbitrary _ => false end.
+(* the inverse of a matrix, not of a family of matrices *)
+Definition one_matrix (n : node) : bool := if function n is Inverse i then size (slots n) == (i + i)%N else true.
 Definition smooth_node (k : nat) (n : node) : bool :=
-  [&& typed (argument n), disjoint at_ (slots n) & ~~ depends T by_ k || (k \notin outer) && smooth_head k n].
+  [&& typed (argument n), disjoint at_ (slots n), one_matrix n & ~~ depends T by_ k || (k \notin outer) && smooth_head k n].
 (* the functions of which it is not known that they have derivatives *)
 Fixpoint rough (T' : table) : seq nat := match T' with
   | [::] => [::]
   | (k, n) :: T'' => let others := rough T'' in
     if (k == by_) || smooth_node k n && all (fun t => t \notin others) (numbers (argument n)) then others else k :: others end.
 Definition differentiable (e : expr) : bool := let bad := rough T in typed e && all (fun t => t \notin bad) (numbers e).
+(* a condition that stays true near the point *)
+Definition carried (c : condition) : bool :=
+  let: (k, open) := match c with IsPositive k | IsNonzero k => (k, true) | IsInvertible k => (k, false) end in
+  if find T k is Some n then
+    all (fun t => ~~ depends T by_ t) (numbers (argument n))
+    || open && (disjoint at_ (slots n) && differentiable (argument n)) else true.
 (* a variable is an input, or a matrix that stands for a point *)
 Definition is_variable (k : nat) : bool := if find T k is Some n then head_eq (function n) (Raised one_power) else true.
 End Syntax.
