@@ -80,6 +80,31 @@ def test_corrections_linked_both_ways_are_accepted():
     assert len(Registry([wrong, claim("a-corrected", corrects="toy.a", of_project=True)])) == 2
 
 
+def slip(name: str, **options: Any) -> Claim:
+    return claim(name, expects="refuted", severity="slip", **options)
+
+
+def test_a_repeated_misprint_names_the_first_claim_that_has_it() -> None:
+    assert len(Registry([slip("a"), slip("b", repeats="toy.a"), slip("c", repeats="toy.a")])) == 3
+    wrong = claim("d", expects="refuted", severity="error", repeats="toy.a")
+    elsewhere = Claim(Paper("other", "Other", "nobody", "row-major"), "other.a", "a", "x", Equal(), name="a",
+                      expects="refuted", severity="slip")  # fmt: skip
+    for others, message in (
+        ([slip("b", repeats="toy.absent")], r"toy\.b: repeats names 'toy\.absent', which is no claim"),
+        ([slip("b", repeats="toy.b")], r"toy\.b: repeats names 'toy\.b', not the first claim"),
+        (
+            [slip("b", repeats="toy.a"), slip("c", repeats="toy.b")],
+            r"toy\.c: repeats names 'toy\.b', not the first claim",
+        ),
+        ([elsewhere, slip("b", repeats="other.a")], r"toy\.b: repeats names 'other\.a', not the first claim"),
+        ([wrong], r"toy\.d: repeats links printed slips; toy\.d is none"),
+        ([claim("e"), slip("b", repeats="toy.e")], r"toy\.b: repeats links printed slips; toy\.e is none"),
+        ([slip("b", repeats="toy.a", of_project=True)], r"toy\.b: repeats links printed slips; toy\.b is none"),
+    ):
+        with pytest.raises(RegistryError, match=message):
+            Registry([slip("a"), *others])
+
+
 def test_unknown_ids_and_patterns_say_what_was_expected():
     registry = Registry([claim("a")])
     with pytest.raises(InputError, match=r"claim id: expected .*verify list.*; got 'toy\.b'"):

@@ -104,6 +104,13 @@ def test_pages_have_the_basics_of_accessibility(pages: dict[str, Page]) -> None:
         assert page.all("a")[0]["class"] == "skip"
 
 
+def test_symbols_stand_on_the_pages_of_claims_and_papers(site: Path) -> None:
+    page = (site / "claims/dynamics.prop-4.1.html").read_text()
+    table = page.split('<details class="symbols">')[1].split("</details>")[0]
+    assert "query, key and value weights" in table and "Section 3" in table and "<math" in table
+    assert "the imaginary unit" in (site / "papers/dynamics.html").read_text()
+
+
 def test_a_refuted_claim_shows_statement_counterexample_snippet_and_links(site: Path) -> None:
     page = (site / "claims/dynamics.prop-4.1.html").read_text()
     assert "<math" in page and "refuted (error)" in page and "<mtable>" in page

@@ -21,6 +21,8 @@ STEPS, MET = 12, 1e-13
 MOVED = 2.0**-4
 #: Which slopes count as none there, relative to the largest.
 SMALL = 0.2
+#: How large inputs may become: beyond, double precision says nothing of a condition.
+FAR = 1e4
 #: Added to the size of both sides: what lies below is no matter.
 FLOOR = 1e-3
 #: By how much inputs have to meet a strict condition.
@@ -122,7 +124,7 @@ def met(claim: Claim, start: dict[str, Any], fixed: set[str], small: float | Non
             if not left.isfinite().all():
                 return None
             if left.numel() == 0 or float(left.abs().max()) <= MET * (1 + float(point.abs().max())):
-                return at(point.detach())
+                return at(point.detach()) if float(point.abs().max()) <= FAR else None
             slope = torch.func.jacrev(missed)(point)
             if not slope.isfinite().all():
                 return None

@@ -45,7 +45,7 @@ def problems_of_assumptions(claim: Claim) -> list[str]:
             if not item.tested:
                 found.append(f"{item.text!r} is a condition without a test")
         elif isinstance(item, (Definition, Convention)):
-            absent = [_name(each) for each in objects_of(item) if id(_bare(each)) not in reached]
+            absent = [_name(each) for each in objects_of(item) if id(bare(each)) not in reached]
             if absent:
                 found.append(f"{item.text!r} names {', '.join(absent)}, which no function of the claim reaches")
         elif isinstance(item, Construction):
@@ -62,7 +62,8 @@ def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
             yield f"{name} has the shape {known[name]}"
 
 
-def _bare(value: Any) -> Any:
+def bare(value: Any) -> Any:
+    """A function without what decorates it."""
     return inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
 
 
@@ -75,7 +76,7 @@ def _reached(claim: Claim) -> set[int]:
     seen: set[int] = set()
     stack = list(claim.named_functions().values())
     while stack:
-        current = _bare(stack.pop())
+        current = bare(stack.pop())
         if id(current) in seen:
             continue
         seen.add(id(current))
@@ -95,7 +96,7 @@ def _reached(claim: Claim) -> set[int]:
 def _referred_to(function: types.FunctionType) -> Iterator[Any]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
     closure = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
-    names = set(_names_in(function.__code__))
+    names = set(names_in(function.__code__))
     for name in names:
         value = closure.get(name, function.__globals__.get(name))
         yield value
@@ -116,12 +117,13 @@ def _filled(cell: types.CellType) -> bool:
     return True
 
 
-def _names_in(code: types.CodeType) -> Iterator[str]:
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """The names that a function and those within it refer to."""
     yield from code.co_names
     yield from code.co_freevars
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names_in(constant)
+            yield from names_in(constant)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

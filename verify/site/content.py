@@ -18,7 +18,8 @@ from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
 from verify.report.errata import Erratum, Witness, witnesses_of
-from verify.report.model import KINDS_OF_VERDICT, Report, status_of
+from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, status_of
+from verify.report.notation import Row, rows, symbols_of
 from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
@@ -28,7 +29,7 @@ from verify.site.byhand import by_hand
 from verify.site.comparison import compared
 from verify.site.lines import picture
 from verify.site.plots import Plot
-from verify.vocabulary.claims import Claim
+from verify.vocabulary.claims import Claim, Paper
 
 #: Violations shown on a claim's first screen; the others stand with their counterexamples.
 MOST_VIOLATIONS = 1
@@ -54,6 +55,18 @@ class Content:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.typesetter = mathematics.Typesetter()
+
+    # -- symbols -------------------------------------------------------------------------------------------------------
+
+    def symbols(self, claim: Claim) -> list[tuple[Markup, Row]]:
+        """What the symbols of a claim's statement and assumptions stand for, each typeset."""
+        return [(_typeset(row), row) for row in symbols_of(claim)]
+
+    def notation(self, paper: Paper) -> list[tuple[Markup, Row]]:
+        """A paper's own table of symbols, then what is common to all papers."""
+        packages = dict.fromkeys(claim.package for claim in self.report.chosen(paper.key))
+        found = [row for package in packages for key in (paper.key, "") for row in rows(package, key)]
+        return [(_typeset(row), row) for row in found]
 
     # -- statements and errata -----------------------------------------------------------------------------------------
 
@@ -188,6 +201,11 @@ class Content:
         links = [
             ("Correction", [claim.correction] if claim.correction else []),
             ("Corrects", [claim.corrects] if claim.corrects else []),
+            ("Repeats the misprint of", [claim.repeats] if claim.repeats else []),
+            (
+                "Its misprint is repeated in",
+                [other.id for other in self.report.claims.values() if other.repeats == claim.id],
+            ),
             ("Presupposes", list(claim.presumes)),
             ("Step in the proof of", proves),
             ("Facts of its derivation", self.report.facts_of[claim.id]),
@@ -243,10 +261,11 @@ class Content:
             f"{core['open']} {verb('open', 'is', 'are')} undecided" if core["open"] else "",
         ]
         text = f"Of {counted(sum(core.values()), 'core statement')}, {listed(part for part in parts if part)}"
+        again = f" ({every[REPEATED]} more repeat one of them)" if every[REPEATED] else ""
         reading = f", {every['reading']} more under a stated reading" if every["reading"] else ""
         return (
             f"{text}; of all {counted(sum(every.values()), 'printed claim')}, {every['holds']} hold{reading},"
-            f" {every['refuted (slip)']} are misprints and {every['refuted (error)']} are false."
+            f" {every['refuted (slip)']} are misprints{again} and {every['refuted (error)']} are false."
         )
 
     def provenance(self) -> list[tuple[str, str]]:
@@ -314,6 +333,12 @@ def _when(span: Sequence[str]) -> str:
     """The first and the last moment of a run, to the minute."""
     first, last = (moment.replace("T", " ")[:16] for moment in span)
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+
+
+def _typeset(row: Row) -> Markup:
+    """A row's symbols in one formula; names of inputs as symbols."""
+    latex = mathematics.symbol(row.symbol) if row.symbol.isidentifier() else row.symbol
+    return mathematics.prose(f"${latex}$")
 
 
 def searchable(text: str) -> str:

@@ -13,6 +13,11 @@ class InputError(ValueError):
         super().__init__(f"{argument}: expected {expected}; got {got}")
         self.argument, self.expected, self.got = argument, expected, got
 
+    def of(self, function: str) -> InputError:
+        """This error, with the name of the function that was called in front of its text."""
+        self.args = (f"{function}(): {self.args[0]}",)
+        return self
+
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:  # it crosses from workers to their parent
         return type(self), (self.argument, self.expected, self.got)
 

@@ -38,6 +38,8 @@ class Registry(Mapping[str, Claim]):
             for target in getattr(claim, link):
                 if target not in self._claims:
                     raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
+        if claim.repeats is not None:
+            self._check_repeated(claim, claim.repeats)
         for link, back in (("correction", "corrects"), ("corrects", "correction")):
             target = getattr(claim, link)
             if target is None:
@@ -46,6 +48,19 @@ class Registry(Mapping[str, Claim]):
                 raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
             if getattr(self._claims[target], back) != claim.id:
                 raise RegistryError(f"{claim.id}: {link} names {target!r}, which does not name it back as {back}")
+
+    def _check_repeated(self, claim: Claim, first: str) -> None:
+        """One misprint has one label: both are printed slips of one paper, and the first repeats nothing itself."""
+        if first not in self._claims:
+            raise RegistryError(f"{claim.id}: repeats names {first!r}, which is no claim")
+        other = self._claims[first]
+        for which in (claim, other):
+            if which.severity != "slip" or which.of_project:
+                raise RegistryError(f"{claim.id}: repeats links printed slips; {which.id} is none")
+        if other is claim or other.repeats is not None or other.paper.key != claim.paper.key:
+            raise RegistryError(
+                f"{claim.id}: repeats names {first!r}, not the first claim of the paper with that misprint"
+            )
 
     def __getitem__(self, claim_id: str) -> Claim:
         if not isinstance(claim_id, str) or claim_id not in self._claims:

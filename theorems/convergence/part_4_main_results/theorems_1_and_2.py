@@ -124,7 +124,7 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 
 
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
-    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\
+    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x)\text{ for some }a,b;\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
     assumptions=[
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
@@ -185,8 +185,9 @@ _DATA: list[Assumption | Definition] = [
     ),
 ]
 READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
-    probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) + b\,\mathrm{relu}(-x)$ at
-    every width, so two samples $x_1$, $x_2$ of one sign keep $\ell \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
+    probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) +
+    b\,\mathrm{relu}(-x)$ at every width, with some $a$ and $b$, so two samples $x_1$, $x_2$ of one sign keep $\ell
+    \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
     weights (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53
     for the samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability tends to $1 -
     \exp(-c_0 / (N - 1)) > 0$ as $d_m$ grows and $\delta$ falls, whatever $c_0 > 0$ is. In $d$ dimensions one token

@@ -94,7 +94,7 @@ def _() -> dict[str, Any]:
 
 
 RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, at d = 1",
-    statement=r"""d=1:\ F_{pre}=\tau_1p\,[\textstyle\sum_i \sigma_r(X_n^\top\beta_{i,n})]_n
+    statement=r"""d=1,\ p=1/d_s:\ F_{pre}=\tau_1p\,[\textstyle\sum_i \sigma_r(X_n^\top\beta_{i,n})]_n
         \sigma_r(w_V)^\top+\tau_1p\,[\textstyle \sum_i\sigma_r(-X_n^\top\beta_{i,n})]_n \sigma_r(-w_V)^\top,\ \text{so
         that }\mathrm{rank}\,F_{pre}\le2,\ \alpha=0\text{ for }N\ge3,\text{ and (2), (3) hold only if }\ell(\theta^0)=0
     """,

@@ -214,8 +214,8 @@ NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewe
     name="hidden layer with fewer neurons than samples", relation=Equal(),
     assumptions=[Assumption("d_m < N", sizes=lambda sizes: sizes["d_m"] < sizes["N"])],
     sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, of_project=True,
-    note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by $s$ divides
-        $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
+    note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by any $s$
+        divides $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
         data admits $d_m = 1 < N$, where Eq. (48) fails for every draw of the weights.""")  # fmt: skip
 
 

@@ -90,8 +90,9 @@ EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first disp
     ],
     name="expected Gram matrix against linear features", relation=AtMost(left="lambda_min(Phi Phi^T)"),
     sizes={"N": (1, 4), "d": (1, 4)},
-    note=r"""No Hermite series is needed, so the rows may have any norm: $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| =
-        0$ by symmetry, hence the expectation is $(\Phi \Phi^\top + E|\Phi w| |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
+    note=r"""No Hermite series is needed, so the rows may have any norm: for numbers $u$, $v$ of a symmetric law,
+        $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| = 0$, hence the expectation is $(\Phi \Phi^\top + E|\Phi w|
+        |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
         > d$ the right-hand side is 0.""")  # fmt: skip
 
 
@@ -287,7 +288,7 @@ EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singula
 EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)", name="second moment of a ReLU feature",
     statement=r"""\mathbb
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)} \|^2}2""",
-    assumptions=[Convention("E[sigma]^2 denotes the second moment", by=expected_relu_products)],
+    assumptions=[Convention("E[sigma_r]^2 denotes the second moment", by=expected_relu_products)],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-43-with-variance",
     note=r"""$\arccos(-1) = \pi$, so the second member is $\eta_V \|\Phi\|^2/2$: the last one lost $\eta_V$, and the
         next display of the paper has it again.""")  # fmt: skip
@@ -321,7 +322,8 @@ EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last m
 EQ_43_WITH_VARIANCE = Claim(ROWS, "convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
     statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)^2]=\frac{\eta_V}{2}\|\Phi^{(n,:)}\|^2",
     name="second moment of a ReLU feature, corrected", relation=Equal(), corrects="convergence.eq-43", of_project=True,
-    note="Half of $E u^2$, since $u$ and $-u$ have the same law. Checked against the arc-cosine kernel at angle 0.",
+    note=r"Half of $E u^2$ for $u = \Phi^{(n,:)}w$, since $u$ and $-u$ have the same law. Checked against the "
+         "arc-cosine kernel at angle 0.",
 )  # fmt: skip
 
 

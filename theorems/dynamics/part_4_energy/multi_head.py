@@ -282,7 +282,7 @@ EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condi
     statement=r"W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2\ \text{with the shapes needed by}\ dX/dt=\sum_hSA_h(X)",
     assumptions=[WIDTH_OF_A_HEAD, Construction(r"W_h^Q, W_h^K \in R^{D x D_H}", shapes={"W_Q": ("D", "D_H"), "W_K": ("D", "D_H")})],
     name="shapes in the multi-head weight condition", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
-    expects="refuted", severity="slip",
+    expects="refuted", severity="slip", repeats="dynamics.sec-4-symmetric-constraint",
     correction="dynamics.eq-13-symmetrised",
     note=r"""Shapes, not values. Already for $H = 2$ the summands do not add up. With $W_h^K W_h^{Q\top}$ for
         $W_h^{Q\top}W_h^K$ they do, and $W_h^V$ is $D \times D$, as $\sum_h SA_h(X)$ needs, though not $D \times D_H$.
@@ -419,8 +419,8 @@ EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> ortho
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
     statement=r"""
-        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the
-        change when the step is halved}""",
+        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{
+        the change when the step is halved, for a time }\tau>0""",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
     name="multi-head energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, of_project=True, uses=("dynamics.prop-4.2-symmetric",))  # fmt: skip

@@ -220,6 +220,7 @@ QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text"
         Assumption("C neglected: C = O", zero=lambda C: C),
     ],
     name="pseudo-energy as a quadratic form", relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.sec-6.3-pseudo",
     correction="dynamics.sec-6.3-quadratic-drive", presumes=("dynamics.sec-6.3-pseudo",),
     note=r"""With $\Delta X$ of Eq. (7), that of AKOrN, $E_{\text{pseudo}}$ is 0 with or without $C$
         (dynamics.sec-6.3-pseudo-zero), the form is not. That $C$ is 'a constant term in $\Delta X$' shows that $\Delta
@@ -315,7 +316,8 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
         Assumption("x does not vanish", positive=lambda x: x.T @ x),
     ],
     name="contribution index of leading eigenvectors", relation=Equal(), at_sizes=True, sizes={"n": (1, 4)}, exact=True,
-    note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$, Parseval, and the index for every number of leading
+    note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$ with the coefficients $a_k$ of the state, Parseval,
+        and the index for every number of leading
         eigenvectors as the squared share of the projection of $x$; so it lies in $[0, 1]$. It depends on the
         eigenvalues alone, and not on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For
         $DS < 50$ the sum over $k \le 0.02DS$ is empty.""")  # fmt: skip

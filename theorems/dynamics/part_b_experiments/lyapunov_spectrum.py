@@ -177,7 +177,8 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
         $\log(T)/T$ for defective $A$; observed for $T$ from $4^8$ to $4^{40}$. For a singular Jacobian $\alpha = 0$
         and the exponent is $-\infty$, which is the case of every normalised update (dynamics.sec-5.3-mean). For a
         general system the limit need not exist, and then the definition gives nothing: in $(s, y) \to (s + 1, g(s)y)$
-        let the smooth $g$ be $e$ at the integers in $[4^k, 2\cdot4^k)$ and 1 at the others; along $(s, 0)$ the average
+        let the smooth $g$ be $e$ at the integers in $[4^k, 2\cdot4^k)$ for every $k$ and 1 at the others; along
+        $(s, 0)$ the average
         of $\ln g$ oscillates between 1/3 and 2/3.""")  # fmt: skip
 
 

@@ -174,8 +174,9 @@ SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Sec
     ],
     name="similar words and the query-key block", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "d_K": 2},
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading", uses=("hessian.sec3.2-moment-dependence",),
-    reading=Reading(("more similar words", "lower contribution"), r"""tokens $x + \varepsilon e_i$ with $A$ and the
-            residual fixed: the query-key part of $H_o$ is $\varepsilon^4$ times, its curvature in $H_f$ $\varepsilon^3$
+    reading=Reading(("more similar words", "lower contribution"), r"""tokens $x + \varepsilon e_i$ for $\varepsilon
+            \to 0$, with $A$ and the residual fixed: the query-key part of $H_o$ is $\varepsilon^4$ times, its
+            curvature in $H_f$ $\varepsilon^3$
             times and its product-rule term $\varepsilon^2$ times an expression that is affine or quadratic in the
             tokens, with the moments of the $e_i$ in it. All vanish for equal tokens. Lower in this sense of order, not
             monotonically in $\varepsilon$"""))  # fmt: skip

@@ -177,7 +177,7 @@ OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
     ],
     name="tokens for which the functional Hessian dominates", relation=Equal(), at_sizes=True, sizes={},
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
-    note=r"""The two features are uncorrelated, and the third moment $E[x_1^2(x_2 - m_2)]$ is not zero.
+    note=r"""The two features are uncorrelated, and the third moment $E[x_1^2(x_2 - E x_2)]$ is not zero.
         $\|H_f\|/\|H_o\|$ grows like $\sigma^3$, so no unconditional statement that $H_o$ dominates is true, residual
         ignored or not.""")  # fmt: skip
 

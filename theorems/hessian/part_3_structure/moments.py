@@ -141,8 +141,9 @@ REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2"
     consequence=r"""Coded as printed the product does not exist for $L \ge 2$; use $X * \operatorname{vec}_r(X) * M_3$
         with one column $X_{i,:}$ per token (hessian.rem-3.1-z2-corrected).""",
     note=r"""Judged by sizes. Definition A.2 pairs the $L$ blocks of $X$ and of $M_3$ with $L$ blocks of $X^\top$, one
-        under the other; however its $d_V$ rows are cut, the product is $d_V^3 \times Ld_V^2$ (block $i$ has $r_id_V^2$
-        rows, the $r_i$ add up to $d_V$). $Z_2$ is $Ld_V^3 \times d_V^2$, and the left factor has $Ld_V^3$ columns: for
+        under the other; however its $d_V$ rows are cut, the product is $d_V^3 \times Ld_V^2$ (with $r_i$ of the
+        rows in block $i$, that block of the product has $r_id_V^2$ rows, and the $r_i$ add up to $d_V$). $Z_2$ is
+        $Ld_V^3 \times d_V^2$, and the left factor has $Ld_V^3$ columns: for
         $L \ge 2$ the right side does not exist. The last display of Appendix C.2 shows what was meant, blocks
         $X_iX_i^\top \otimes M_{3,i}$: the columns of $X^\top$, one under the other, in the place of $X^\top$. At $L =
         1$ the two agree.""")  # fmt: skip

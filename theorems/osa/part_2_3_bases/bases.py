@@ -53,7 +53,10 @@ QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text", name="exp
         \text{ However, this can suffer from exploding gradients when } \mathbf{M} \text{ is close to being rank
         deficient}""",
     assumptions=[
-        Assumption("M = [u, u cos eta + v sin eta] with unit columns", zero=lambda M: total_of_squares(M) - 1),
+        Assumption(
+            "M = [u, u cos eta + v sin eta] for unit columns u, v, orthogonal to each other",
+            zero=lambda M: total_of_squares(M) - 1,
+        ),
         Assumption("eta <= pi/3", nonnegative=lambda M: M[:, :1].T @ M[:, 1:] - rational(1, 2)),
         Assumption("eta > 0", positive=lambda M: 1 - M[:, :1].T @ M[:, 1:]),
         Assumption("N >= 3", sizes=lambda sizes: sizes["N"] >= 3),
@@ -155,6 +158,10 @@ CONVERGENCE = Claim(OSA, "osa.ns-convergence", label="Section 2.3, Eq. (9)",
     assumptions=[
         Assumption("M in R^{N x 2 d_v} has full rank", positive=lambda M: singular_values(M)[-1]),
         Assumption("the singular values of M are below sqrt(3)", positive=lambda M: 3 - spectral_norm(M) ** 2),
+        Assumption("M = P diag(s) R^T, its singular value decomposition", zero=lambda M, P, s, R: M - P @ diag(s) @ R.T),
+        Assumption("the columns of P are orthonormal", zero=lambda P: P.T @ P - eye(P.shape[1])),
+        Assumption("the columns of R are orthonormal", zero=lambda R: R.T @ R - eye(R.shape[1])),
+        Assumption("s > 0", positive=lambda s: s),
     ],
     name="convergence of Newton-Schulz to the polar factor",
     relation=TendsTo(scales=tuple(range(49)), rate=QuadraticRate(), bits=2000),

@@ -193,7 +193,7 @@ EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     hypotheses=[skew("S", SKEW.text)],
     sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
     note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
-        \operatorname{diag}(1, b)$.""",
+        \operatorname{diag}(1, b)$ with any $b$.""",
 )  # fmt: skip
 EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
 
@@ -342,7 +342,8 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
         exceeds 4 (osa.a1-saturation).""",
     note=r"""The first half is true: $\delta$ adds at most $\delta^2 (e^{\|S\|_2} - 1)^2$ to the bound (10), and so to
         the error. The second is true of the bound alone, which grows with $S$; the error does not, and no upper bound
-        could show that one is incurred. For $N = 2$, $B = bI$ and $S = \theta J$ it is $4 b^2 (1 -
+        could show that one is incurred. For $N = 2$, $B = bI$ with a number $b$ and $S$ the angle $\theta$ times a
+        quarter turn it is $4 b^2 (1 -
         b^2)\sin^2(b^2\theta/2)$, periodic in $\theta$.""",
 )  # fmt: skip
 

@@ -179,8 +179,8 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
     note=r"""$\kappa(J) \le (1 + t)/(1 - t)$ with $t = (3 + 4\sqrt2)\|X\|_2^2\alpha/\sqrt{d_v}$, for every $K$, 0
         included: a small enough $\alpha$ brings $\kappa(J)$ as close to 1 as wanted, whether Newton-Schulz has converged
-        or not. So nothing depends on what "well enough" and "large enough" mean. $J = W^\top\otimes I + (J_1 +
-        W^\top\otimes(A - I))$, and the non-zero singular values of $W^\top\otimes I$ are 1.""",
+        or not. So nothing depends on what "well enough" and "large enough" mean. With $W = W^VW^O$, $J =
+        W^\top\otimes I + (J_1 + W^\top\otimes(A - I))$, and the non-zero singular values of $W^\top\otimes I$ are 1.""",
 )  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
 

@@ -26,7 +26,7 @@ OtherWeights = Annotated[Any, Shape("r_2", "1")]
 
 BLOCKS = [
     Assumption(
-        "J_l = U_l diag(s_l) V_l^T with orthonormal columns",
+        "J_l = U_l diag(s_l) V_l^T with orthonormal columns of U_l and V_l and a row s_l",
         zero=lambda U_2, V_2, U_1, V_1: concatenate([vec_r(gram_defect(F)) for F in (U_2, V_2, U_1, V_1)], axis=0),
     ),
     Assumption("s_l > 0", positive=lambda s_2, s_1: concatenate([s_2, s_1], axis=0)),
@@ -161,7 +161,7 @@ def tilted_planes() -> dict[str, Any]:
 
 
 FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
-    statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l,
+    statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l \text{ with } s_l > 0,
         \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad \kappa(\mathbf{J}_2\mathbf{J}_1) \le
         \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of
         the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is

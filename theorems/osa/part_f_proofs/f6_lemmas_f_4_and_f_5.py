@@ -35,8 +35,9 @@ LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name=
     assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
     note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
-        $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
-        and $g(s)/s$, $g$ the $K$-fold scalar map: concave on $[0, 1]$, so all are at most $g'(0) = (3/2)^K$, reached as
+        $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp
+        t)$ and $g(s)/s$ for singular values $s$, $t$ in $[0, 1]$, $g$ the $K$-fold scalar map: concave on $[0,
+        1]$, so all are at most $g'(0) = (3/2)^K$, reached as
         $M_0$ tends to 0. No constant serves all $K$.""",
 )  # fmt: skip
 

@@ -73,7 +73,8 @@ J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with 
     statement=r"""\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular
         values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
         \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
-        \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k, \quad k = 1, \dots, Nd""",
+        \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k \text{ for every } k = 1, \dots, Nd \text{ with } \mathbf{W}
+        = \mathbf{W}^V\mathbf{W}^O""",
     assumptions=[WITH_FROZEN_ATTENTION],
     name="second Jacobian term and its singular values, corrected", relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
@@ -239,7 +240,7 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
         \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]""",
     assumptions=[
         Assumption(
-            "J_2 = P diag(s) R^T with orthonormal columns in P and R",
+            "J_2 = P diag(s) R^T with a row s and orthonormal columns in P and R",
             zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
         ),
         Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
@@ -293,7 +294,7 @@ PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a pe
         [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2] \text{ and the others are } 0""",
     assumptions=[
         Assumption(
-            "J_2 = P diag(s) R^T with orthonormal columns in P and R",
+            "J_2 = P diag(s) R^T with a row s and orthonormal columns in P and R",
             zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
         ),
         Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
