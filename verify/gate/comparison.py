@@ -252,7 +252,8 @@ class Comparison:
         eps = torch.finfo(torch_dtype(dtype)).eps
         for point, order in ((p, order) for p in ordinary_points(self.profile, self.settings, 1) for order in (1, 0)):
             asked = dataclasses.replace(point, order=order)
-            truth, first = asked.reference(self.standing.definition), {}
+            truth = asked.reference(self.standing.definition)
+            first: dict[str, torch.Tensor] = {}
             if truth is None:
                 continue
             arguments = asked.in_dtype(torch_dtype(dtype), self.settings.device)
