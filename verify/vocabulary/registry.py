@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import importlib
 import pkgutil
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError, RegistryError, in_one_line, shown
+from verify.vocabulary.errors import InputError, RegistryError, in_one_line, shown, with_neighbours
 from verify.vocabulary.judgements import excludes_zero_alone, states_an_assumption
 
 
@@ -71,7 +70,7 @@ class Registry(Mapping[str, Claim]):
 
     def __getitem__(self, claim_id: str) -> Claim:
         if not isinstance(claim_id, str) or claim_id not in self._claims:
-            raise InputError("claim id", "one of the ids that `verify list` prints", self._with_neighbours(claim_id))
+            raise InputError("claim id", "one of the ids that `verify list` prints", with_neighbours(claim_id, self))
         return self._claims[claim_id]
 
     def __iter__(self) -> Iterator[str]:
@@ -89,13 +88,8 @@ class Registry(Mapping[str, Claim]):
             if not isinstance(pattern, str):
                 raise InputError("claims", "text, a glob of claim ids", shown(pattern))
             if not any(fnmatch.fnmatchcase(claim_id, pattern) for claim_id in self):
-                raise InputError("claims", "a glob that matches at least one claim id", self._with_neighbours(pattern))
+                raise InputError("claims", "a glob that matches at least one claim id", with_neighbours(pattern, self))
         return [claim for claim in self.values() if any(fnmatch.fnmatchcase(claim.id, item) for item in patterns)]
-
-    def _with_neighbours(self, mistyped: object) -> str:
-        """What came, and the ids that look most like it."""
-        near = difflib.get_close_matches(mistyped.replace("*", ""), self, n=3) if isinstance(mistyped, str) else []
-        return f"{shown(mistyped)}; close to it: {', '.join(near)}" if near else shown(mistyped)
 
 
 def claims_in(module: ModuleType) -> list[Claim]:

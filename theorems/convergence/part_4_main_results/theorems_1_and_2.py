@@ -53,6 +53,7 @@ EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equa
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
         Assumption("N = 2 samples, X_1 = X_2", zero=lambda X: X[0] - X[1]),
     ],
+    general="It holds of every network: equal samples have equal outputs.",
     relation=AtMost(left="(y_1 - y_2)^2 / 4", ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     of_project=True,
     note="$f(X_1) = f(X_2)$, and $((f - y_1)^2 + (f - y_2)^2) / 2$ is least where $f$ is the mean of both labels.",
@@ -88,7 +89,8 @@ PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
         Assumption("N = 2 samples of one token each, X_2 = c X_1", zero=lambda X, c: X[1] - X[0] * c),
         Assumption("c > 0", positive=lambda c: c),
-    ], relation=AtMost(ascent=False),
+    ], general="Of the network only $f(cX) = cf(X)$ enters.",
+    relation=AtMost(ascent=False),
     sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
     note="""A single token gets all attention, so that $f(cX) = c f(X)$, and $((f - y_1)^2 + (c f - y_2)^2) / 2$ is
         least at $f = (y_1 + c y_2) / (1 + c^2)$. Independent continuous labels keep it above 0 almost surely.""",

@@ -165,7 +165,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
         Definition("f = X w, w a scalar", by=least_squares),
         Assumption("X nonzero, the degenerate case of the note left out", positive=lambda X: total(X * X)),
     ],
-    name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True,
+    name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True,
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
         has rank one. For the zero input alone both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has
         $[X, y]$, while every $w$ is a solution (convergence.cor-1-remark-any-input). The paper does not use that case;
@@ -185,7 +185,7 @@ COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X
 
 ANY_INPUT = Claim(CONVERGENCE, "convergence.cor-1-remark-any-input", label="Remark after Corollary 1, for every X",
     statement=r"X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is a rank-one matrix}",
-    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (2, 4)}, expects="refuted",
+    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (1, 4)}, expects="refuted",
     severity="error", of_project=True,
     note=r"The rank of $X X^\top$ is the number of its positive eigenvalues, of which $|X|^2$ is the only candidate.",
 )  # fmt: skip
@@ -212,7 +212,7 @@ NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark a
     statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
         \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
     name="rank-one least squares, the least loss", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, at_sizes=True, of_project=True,
+    sizes=COR_1_REMARK.sizes, at_sizes={"N": 3}, of_project=True,
 )  # fmt: skip
 NONZERO.formula(gram_determinant)
 NONZERO.oracle(least_squares)

@@ -341,6 +341,7 @@ ALPHA_TRANSPOSED = Claim(CONVERGENCE, "convergence.remark-alpha-transposed",
     statement=r"""d_m\ge N:\ \alpha^2=\sigma_{\min}(F_{pre}^0)^2=\lambda_{\min}(F_{pre}^0(F_{pre}^0)^\top),\
         F_{pre}\in\mathbb R^{N\times d_m},\text{ the minimum eigenvalue of the empirical NTK with respect to }w_O""",
     name="hidden-layer singular value and output kernel, corrected", assumptions=[BY_SAMPLES, NOT_NARROW],
+    general="It holds of every matrix in the place of the hidden layer.",
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
     corrects="convergence.remark-alpha", of_project=True,
     note="""All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of

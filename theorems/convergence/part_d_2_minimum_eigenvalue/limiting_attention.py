@@ -175,6 +175,7 @@ EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)", name="d
         W_K-\tau_0W_Q^{\star\top}W_K^\star\|_F\ (\text{By Lemma 7});\quad \text{when
         }d_m\ge2\log\tfrac{2d^2}{\delta'},\text{ with probability at least }1-\delta':\
         \|\beta_{1,n}-\beta_{1,n}^\star\|_2\le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}""",
+    levels={"delta": "ell"},
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
     note=r"""Certified on the event of Eq. (67) for every entry, which the union bound over $d^2$ entries gives with
         probability at least $1 - \delta'$.""")  # fmt: skip
@@ -274,7 +275,8 @@ EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of 
         Assumption("d_m >= 2 log(2/delta), delta = 2^-level",
             sizes=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2)),
     ],
-    relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
+    levels={"delta": "level"},
+    relation=FollowsLaw(instances=6), sizes={"d_m": (3, 20), "level": (1, 8)},
     uses=("convergence.se-product", "convergence.lemma-4"),
     note=r"""$\delta = 2^{-k}$ for the drawn level $k$. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
         is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =

@@ -25,7 +25,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import hessian
-from verify.vocabulary import AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]
@@ -57,9 +57,9 @@ AT_START = Setting(
             by=block_norms_of_a_draw,
         ),
         Definition("f with the sum over tokens", by=mixed_factor),
-        Definition(
+        Assumption(
             "the mean of the tokens is not 0; it is scaled to 1, since d_m^{1/2} H is homogeneous in x in the limit",
-            by=tokens_of_mean_one,
+            zero=lambda x: total(x) - x.shape[0],
         ),
     ],
     sizes={"d_s": (2, 4)},

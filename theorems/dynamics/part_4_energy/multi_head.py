@@ -244,6 +244,8 @@ PROPOSITION_42_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.prop-4.2-symmetric"
     statement=r"""E_{\text{multi}}(X)=-\sum_h\sum_{i,j}\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})\text{ has
         }\frac{dE_{\text{multi}}(X)}{dt}\le0\text{ along }dX/dt=\sum_h\operatorname{softmax}(\beta
         XA_hX^\top)XW_h^V\text{ when }A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ (h\ne h')""",
+    general="""For other heads the energy falls at most states too, so that a search by chance hardly sees that the
+        condition is needed.""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.prop-4.2", proof=("dynamics.eq-56-symmetric",),
 )  # fmt: skip
 

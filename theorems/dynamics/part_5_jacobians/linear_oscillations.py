@@ -186,7 +186,8 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
     assumptions=[
         Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
     ],
-    name="instability of discretised oscillations", relation=Equal(), uses=("dynamics.eq-17",),
+    name="instability of discretised oscillations", general="The comparison is one of moduli with 1, whatever the oscillators are.",
+    relation=Equal(), uses=("dynamics.eq-17",),
     note=r"""(17) is normal, so it is unstable exactly if some $|\lambda_j| > 1$; compared are 1 and whether that is so.
         It fails where nothing turns, for $\eta\Omega = O$ alone: there the step is the identity and every state rests
         (dynamics.sec-5.2-euler-unstable-any). What grows, and how fast, is dynamics.sec-5.2-euler-growth; states in the

@@ -166,7 +166,8 @@ EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), hea
         M_h)-\operatorname{tr}(M_h^2)\big),\ M_h=W_h^VW_h^O;\ \text{so that }R=0\text{ exactly if every
         }W_h^VW_h^O\text{ is symmetric}""",
     assumptions=[HEADS_FIT, BLOCK_ROWS],
-    name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
+    name="energy regulariser head by head", general="It holds of all matrices $M_h$; nothing of attention enters.",
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
     exact=True, of_project=True, corrects="dynamics.eq-19-heads",
     note=r"""The gradient in $M_h$ is $4(M_h - M_h^\top)$, as dynamics.eq-19-gradient has it for each head, and $R
         \ge R_{\text{E-multi}}/H$ by Cauchy and Schwarz. Symmetric heads alone do not make

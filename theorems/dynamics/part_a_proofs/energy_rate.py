@@ -171,7 +171,9 @@ EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41)
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=\sum_i\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]},\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
     assumptions=[DYNAMICS_3],
-    name="chain rule for the single-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    name="chain rule for the single-head energy, corrected",
+    general="It is the chain rule, for every differentiable energy and every flow on the spheres.",
+    relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-41")  # fmt: skip
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
 

@@ -98,7 +98,9 @@ EQ_48.mutant("factor two", factor=-2)
 EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
-    name="gradient of the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    name="gradient of the multi-head energy, corrected",
+    general=r"It is the derivative of $E_{\text{multi}}$ for all matrices $A_h$.",
+    relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-48")  # fmt: skip
 
 
@@ -273,7 +275,9 @@ EQ_53_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-53-corrected", label="Eq. (53)
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)
         \text{ along }dX/dt=\sum_h\Delta_h""",
     assumptions=[CONDITION],
-    name="rate of the multi-head energy, written out, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    name="rate of the multi-head energy, written out, corrected",
+    general="It is the chain rule with dynamics.eq-48-corrected, for all matrices $A_h$.",
+    relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-53")  # fmt: skip
 
 

@@ -125,6 +125,7 @@ EQ_12_4 = Claim(SINGLE_HEAD, "skipless.eq-12-line-4", label="Eq. (12), line 4", 
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{I}_{n\times n})=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{A}_\ell""",
+    general=r"It holds of any matrix in the place of $\mathbf{A}_\ell$: the mixed product of Kronecker products.",
     relation=Equal(), all_sizes=True, proof=("skipless.eq-12-line-1", "skipless.eq-12-line-2", "skipless.eq-12-line-3"),
 )  # fmt: skip
 
