@@ -26,7 +26,7 @@ from verify.vocabulary.claims import Claim, Paper
 ORDER = ("refuted", "gap", "open", "reading", "empirical", "holds")
 
 #: Slips that repeat the misprint of another claim, which is counted there.
-REPEATED = "repeated slip"
+REPEATED = "refuted (repeated)"
 
 #: The same with refutations by severity.
 KINDS_OF_VERDICT = ("refuted (error)", "refuted (slip)", REPEATED, *ORDER[1:])
