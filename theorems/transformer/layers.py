@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems.transformer.definitions import (
-    Epsilon, Gain, Samples, Shift, batched_attention, causal_mask, layer_norm, rms_norm,
-)  # fmt: skip
-from verify.matrix import indexed
+from theorems.transformer.definitions import Epsilon, Gain, Samples, Shift, batched_attention, layer_norm, rms_norm
+from verify.matrix import causal_mask, indexed
 from verify.vocabulary import Shape, Size, subject
 
 FusedWeights = Annotated[Any, Shape("d", "t")]
