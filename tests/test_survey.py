@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify.gate.survey import Surveyed, examine_layer, layers_of, page
+from verify.gate.survey import Row, Surveyed, examine_layer, layers_of, page
 from verify.vocabulary import InputError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/survey.md"
@@ -33,7 +33,12 @@ def test_a_right_layer_satisfies_its_definition_in_every_precision():
 def test_a_wrong_layer_deviates():
     row = row_of(lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon), precisions=("float64", "float32"))
     assert row.accuracy("float64") == row.accuracy("float32") == "**deviates**"
-    assert len(row.deviations) == 2 and "1 deviate" in page([row], "quick")
+    assert len(row.deviations) == 2 and "1 deviate from it" in page([row], "quick")
+    known = Row(
+        Surveyed("torch", "planted", NORM, lambda: None, convention="epsilon counts twice."), reports=row.reports
+    )
+    assert known.accuracy("float64") == "another convention" and not known.deviations
+    assert "0 deviate from it, 1 follow" in page([known], "quick") and "epsilon counts twice." in page([known], "quick")
 
 
 def test_a_layer_that_computes_in_float32_is_judged_in_float32():
@@ -57,7 +62,7 @@ def test_an_absent_library_is_said_to_be_absent():
 
     row = row_of(absent)
     assert row.accuracy("float64") == "not installed" and not row.reports and not row.deviations
-    assert "1 layers at effort quick: 0 of installed libraries" in page([row], "quick")
+    assert "1 layers at effort quick. 0 were there" in page([row], "quick")
 
 
 @pytest.mark.parametrize("name", ["torch: RMSNorm", "torch: scaled_dot_product_attention, flash"])
@@ -66,7 +71,9 @@ def test_a_sample_of_the_survey(name):
     assert not row.deviations and row.theorems
 
 
-@pytest.mark.parametrize("name", ["T5Attention, eager", "GPTNeoXAttention, sdpa", "BloomAttention, eager", "Qwen2Attention, sdpa"])
+@pytest.mark.parametrize(
+    "name", ["T5Attention, eager", "GPTNeoXAttention, sdpa", "BloomAttention, eager", "Qwen2Attention, sdpa"]
+)
 def test_layers_of_transformers_are_made_as_they_are_used(name):
     pytest.importorskip("transformers")
     layer = layers_of("theorems", f"transformers: {name}")[0]

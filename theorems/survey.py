@@ -17,7 +17,7 @@ LAYER, BATCHED = "transformer.attention_layer", "transformer.batched_attention"
 #: Layers without groups are given as many keys as queries.
 WITHOUT_GROUPS = "Keys and values of groups are repeated before the layer, which has no groups of heads."
 NO_TURNS = "Rotations are by the angle 0, windows are longer than the rows, biases are 0."
-IN_TURNS = "A convention of that library, no mistake: head h has the keys of group h mod G."
+IN_TURNS = "heads take groups of keys in turns, head h has those of group h mod G. Weights of other libraries need a permutation."
 BIAS_FREE = "Biases are 0, dropout is off."
 
 
