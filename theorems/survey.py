@@ -119,7 +119,7 @@ def _others() -> None:
         LAYER,
         attention,
         adapter=x_transformers_layer(grouped=True),
-        note=IN_TURNS,
+        convention=IN_TURNS,
     )
     for processor in ("AttnProcessor", "AttnProcessor2_0"):
         surveyed("diffusers", f"Attention, {processor}", LAYER, named("diffusers.models.attention_processor", "Attention"),
