@@ -1,6 +1,6 @@
 """Certificates in numbers: expressions as docs/certificates.md has them, and normal forms of the checker, at given points.
 
-Both are evaluated on their own, with 50 digits; a derivative of an expression is a difference quotient, so that nothing of the
+Both are evaluated on their own, with 36 digits; a derivative of an expression is a difference quotient, so that nothing of the
 checker's rules enters. What is not defined (a root of a negative number, a power of 0, an inverse that does not exist) raises
 `Undefined`.
 """
@@ -17,8 +17,8 @@ import mpmath
 from verify.kernel.expressions import Language
 from verify.kernel.normal_forms import Form
 
-DIGITS = 50
-STEP = mpmath.mpf(10) ** -18
+DIGITS = 36
+STEP = mpmath.mpf(10) ** -12
 
 
 class Undefined(Exception):
@@ -34,27 +34,45 @@ def power(base: Any, exponent: Fraction) -> Any:
     return mpmath.power(base, mpmath.mpf(exponent.numerator) / exponent.denominator) if base else mpmath.mpf(0)
 
 
-def function(head: str, values: Mapping[tuple[int, ...], Any], shape: Sequence[int]) -> dict[tuple[int, ...], Any]:
-    """A function of the numbers over some indices, at all of them."""
+def function(head: str, values: Mapping[tuple[int, ...], Any], shape: Sequence[int], at: tuple[int, ...]) -> Any:
+    """A function of the numbers over some indices, at one place."""
+    places = list(itertools.product(*map(range, shape)))
     places = list(itertools.product(*map(range, shape)))
     if head == "softmax":
-        total = sum(mpmath.exp(values[at]) for at in places)
-        return {at: mpmath.exp(values[at]) / total for at in places}
+        return mpmath.exp(values[at]) / sum(mpmath.exp(values[place]) for place in places)
+    if head == "dexpm":
+        return _slope(values, shape[0], at)
     if head in ("inverse", "expm"):
         rows = list(itertools.product(*map(range, shape[: len(shape) // 2])))
         M = mpmath.matrix([[values[(*row, *column)] for column in rows] for row in rows])
         try:
-            found = M**-1 if head == "inverse" else mpmath.expm(M)
+            found = M**-1 if head == "inverse" else mpmath.expm(M, method="taylor")
         except ZeroDivisionError:
             raise Undefined from None
-        return {(*row, *column): found[a, b] for a, row in enumerate(rows) for b, column in enumerate(rows)}
+        return found[rows.index(at[: len(at) // 2]), rows.index(at[len(at) // 2 :])]
     x = values[()]
     if head == "log" and x <= 0:
         raise Undefined
     made = {
         "exp": mpmath.exp, "log": mpmath.log, "step": lambda x: mpmath.mpf(x > 0), "relu": lambda x: max(x, 0), "abs": abs,
     }  # fmt: skip
-    return {(): made[head](x)}
+    return made[head](x)
+
+
+def _slope(values: Any, n: int, at: tuple[int, ...]) -> Any:
+    """The slope of exp at M along e_k e_l^T, as a corner of the exponential of blocks; M is a matrix of one row index."""
+    i, k, m, j = at
+    blocks = mpmath.zeros(2 * n)
+    for a, b in itertools.product(range(n), repeat=2):
+        blocks[a, b] = blocks[n + a, n + b] = values[(a, k, m, b)]
+    blocks[k, n + m] = 1
+    return mpmath.expm(blocks, method="taylor")[i, n + j]
+
+
+def nodes() -> list[tuple[Any, Any]]:
+    """Nodes and weights with which polynomials of degree 7 have their mean over a standard normal variable."""
+    squares = [3 + side * mpmath.sqrt(6) for side in (1, -1)]
+    return [(sign * mpmath.sqrt(square), 1 / (4 * square)) for square in squares for sign in (1, -1)]
 
 
 class Point:
@@ -106,7 +124,7 @@ class Point:
     def _f(self, at: Any, head: str, arguments: Any, indices: list[str]) -> Any:
         ((own, e),) = arguments
         values = {tuple(places.values()): self.value(e, {**at, **places}) for places in self.each(own)}
-        return function(head, values, [self.sizes[size] for _, size in own])[tuple(at[i] for i in indices)]
+        return function(head, values, [self.sizes[size] for _, size in own], tuple(at[i] for i in indices))
 
     def _diff(self, at: Any, name: str, indices: list[str], e: Any) -> Any:
         place = tuple(at[i] for i in indices)
@@ -117,6 +135,14 @@ class Point:
     def _at(self, at: Any, name: str, indices: Any, point: Any, e: Any) -> Any:
         entries = {tuple(own.values()): self.value(point, {**at, **own}) for own in self.each(indices)}
         return self.changed(name, entries).value(e, at)
+
+    def _mean(self, at: Any, name: str, variance: Any, e: Any) -> Any:
+        root = mpmath.sqrt(self.value(variance, at))
+        total = mpmath.mpf(0)
+        for chosen in itertools.product(nodes(), repeat=len(self.tensors[name])):
+            entries = {place: root * node for place, (node, _) in zip(self.tensors[name], chosen, strict=True)}
+            total += mpmath.fprod(weight for _, weight in chosen) * self.changed(name, entries).value(e, at)
+        return total
 
     def worth(self, language: Language, form: Form, at: Mapping[Any, int]) -> Any:
         """A normal form at values of its open indices."""
@@ -149,4 +175,4 @@ class Point:
             values[mine] = self.worth(language, payload, {(k, sizes[k]): place for k, place in enumerate(places)})
         if kind == "base":
             return values[()]
-        return function(kind, values, [self.sizes[size] for size in sizes[:own]])[at[:own]]
+        return function(kind, values, [self.sizes[size] for size in sizes[:own]], at[:own])

@@ -188,3 +188,10 @@ def identity_of(A: Square) -> Any:
 # -- the registry ------------------------------------------------------------------------------------------------------
 
 CLAIMS = load()
+#: Of every package, every so many; all of them in a search of effort deep.
+SAMPLE = [item for item in CLAIMS.values() if item.expects in ("holds", "reading", "gap")][::9]
+
+
+@pytest.mark.parametrize("item", SAMPLE, ids=lambda item: item.id)
+def test_hypotheses_of_a_sample_of_claims_are_stated(item: Claim) -> None:
+    assert problems_of_invariants(item, QUICK) == []

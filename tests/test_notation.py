@@ -11,6 +11,7 @@ from verify.report.introduced import introduced
 from verify.report.notation import row_of, rows, symbols_of, undefined
 from verify.report.symbols_in_latex import symbols
 from verify.report.typed_formulas import as_latex
+from verify.site.mathematics import mathml
 from verify.vocabulary import Assumption, Claim, Definition, Equal, InputError, Paper, Shape, load
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
@@ -202,3 +203,10 @@ def test_a_symbol_stands_once_in_a_table(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(InputError, match=r"each symbol once.*x"):
         rows("twice")
+
+
+def test_every_row_can_be_shown() -> None:
+    for key in ("", *{claim.paper.key for claim in load("theorems").values()}):
+        for row in rows("theorems", key):
+            assert mathml(row.symbol, inline=True) is not None, row.symbol
+            assert "\\" not in row.meaning + row.shape + row.where, f"{key}: {row.symbol}"

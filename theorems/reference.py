@@ -161,11 +161,20 @@ def _example(formula: Callable[..., Any], topic: str, gives: tuple[int, ...], pr
     """A call that runs, as a section of a docstring."""
     specs = parameter_specs(formula)
     made = [
-        f">>> {name} = torch.randn({', '.join(map(str, spec.resolve(SHOWN)))})" if isinstance(spec, Shape) else f">>> {name} = 0.5"
+        f">>> {name} = torch.randn({', '.join(map(str, spec.resolve(SHOWN)))})"
+        if isinstance(spec, Shape)
+        else f">>> {name} = 0.5"
         for name, spec in specs.items()
     ]
     call = f">>> theorems.{topic}.{formula.__name__}({', '.join(specs)}).shape"
-    lines = ["Example", "-------", ">>> import torch, theorems", *made, *([f">>> {prepared}"] if prepared else []), call]
+    lines = [
+        "Example",
+        "-------",
+        ">>> import torch, theorems",
+        *made,
+        *([f">>> {prepared}"] if prepared else []),
+        call,
+    ]
     return "\n".join([*lines, f"torch.Size({list(gives)})"])
 
 

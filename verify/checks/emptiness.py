@@ -3,7 +3,7 @@
 `empty` gives the reason, of one of three kinds, or None:
 
 * the statement *repeats a hypothesis*: at free inputs, what it is off by are the entries of what an assumption tests;
-* it *compares a thing with itself*: both sides give the same floats, bit by bit, at inputs where roundings tell ways apart;
+* it *compares a thing with itself*: both sides do the same operations at the same shapes, one after the other;
 * it holds of *any object* in the place of the definitions that it is about: they are replaced by unrelated functions of
   values of the same shapes, and it still holds.
 
@@ -29,6 +29,7 @@ from verify.checks.stated import CLEAR, bare, names_in
 from verify.inputs.generators import systematic, telling_sizes
 from verify.vocabulary.assumptions import Definition, objects_of
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.relations import AtMost, Equal, HasStructure
 from verify.vocabulary.subjects import is_dispatcher
 
@@ -148,28 +149,43 @@ def _difference(claim: Claim, inputs: Mapping[str, Any]) -> np.ndarray | None:
 
 
 def _same(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
-    derived = any(getattr(value, "__module__", "").startswith("verify.oracles") for _, _, value in _places(claim))
-    if not isinstance(claim.relation, Equal) or derived:  # a derivative may be as short as its closed form
+    if not isinstance(claim.relation, Equal):
         return None
-    decided, seen = 0, []
+    decided = 0
     for pair in points:
         for inputs in pair:
-            left, right = (_values(claim, side, inputs) for side in _sides(claim))
+            (left, one), (right, other) = (_run(claim, side, inputs) for side in _sides(claim))
             if left is None or right is None:
                 continue
-            if left.size != right.size or not np.array_equal(left, right):
+            if one != other or not one or left.size != right.size or not np.array_equal(left, right):
                 return None
-            if not np.array_equal(left * 2**20, np.round(left * 2**20)):  # of numbers so short nothing follows
-                decided += 1
-                seen.append(left.sum())
-    return "both sides are computed alike, to the last bit" if decided >= DECIDED and len(set(seen)) > 1 else None
+            decided += 1
+    return "both sides do the same" if decided >= DECIDED else None
+
+
+def _run(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[np.ndarray | None, list[Any]]:
+    """A side's value, and the operations that compute entries from entries, with the shapes that they meet."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    done: list[Any] = []
+
+    class Noted(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            shapes = tuple(tuple(value.shape) for value in args if hasattr(value, "shape"))
+            if not function.is_view and shapes:
+                done.append((str(function), shapes))
+            return function(*args, **(kwargs or {}))
+
+    with Noted():
+        value = _values(claim, side, inputs)
+    return value, done
 
 
 # -- any object --------------------------------------------------------------------------------------------------------
 
 
 def objects(claim: Claim) -> list[Callable[..., Any]]:
-    """The definitions that a claim is about: what its assumptions name, and registered subjects, that its sides reach."""
+    """The definitions that a claim is about: registered subjects that its sides reach, else what its assumptions name."""
     own = {id(bare(function)) for function in claim.named_functions().values()}
     named = [each for item in claim.assumptions if isinstance(item, Definition) for each in objects_of(item)]
     reached = {id(bare(value)): value for _, _, value in _places(claim)}
@@ -192,12 +208,13 @@ def _of_anything(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]
     decided = 0
     for k, (inputs, _) in enumerate(points):
         for positive in (False, True):
-            with _replaced(claim, about, *SIZES[k % len(SIZES)], positive):
+            calls: list[str] = []
+            with _replaced(claim, about, *SIZES[k % len(SIZES)], positive, calls):
                 try:
-                    off = excess(claim, inputs)
-                except Exception:  # an unrelated value may be of no use to what is computed from it
+                    off = excess(claim, inputs) if _something(claim, inputs) else None
+                except Exception:  # what is no tensor is not replaced, and of a value nothing may be computable
                     continue
-            if off is None:
+            if off is None or not calls:
                 continue
             if off > CLEAR:
                 return None
@@ -206,12 +223,18 @@ def _of_anything(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]
     return f"it holds of any function in the place of {names}" if decided >= DECIDED else None
 
 
+def _something(claim: Claim, inputs: Mapping[str, Any]) -> bool:
+    """Whether a side is different from zero: what vanishes with its objects tells nothing."""
+    sides = (claim.the_formula,) if isinstance(claim.relation, HasStructure) else _sides(claim)
+    return any(value is not None and value.any() for value in (_values(claim, side, inputs) for side in sides))
+
+
 @contextlib.contextmanager
 def _replaced(
-    claim: Claim, about: list[Callable[..., Any]], magnitude: float, slope: float, positive: bool
+    claim: Claim, about: list[Callable[..., Any]], magnitude: float, slope: float, positive: bool, calls: list[str]
 ) -> Iterator[None]:
-    """Let unrelated functions stand wherever the claim's sides name one of these."""
-    stand_ins = {id(bare(each)): _unrelated(each, magnitude, slope, positive) for each in about}
+    """Let unrelated functions stand wherever the claim's sides name one of these; `calls` notes which were called."""
+    stand_ins = {id(bare(each)): _unrelated(each, magnitude, slope, positive, calls) for each in about}
     places = [(where, key, value) for where, key, value in _places(claim) if id(bare(value)) in stand_ins]
     for where, key, value in places:
         _put(where, key, stand_ins[id(bare(value))])
@@ -264,7 +287,18 @@ def _places(claim: Claim) -> list[tuple[Any, str, Any]]:
     return [item for item in found if callable(item[2])]
 
 
-def _unrelated(function: Callable[..., Any], magnitude: float, slope: float, positive: bool) -> Callable[..., Any]:
+def _tensors(value: Any) -> Iterator[Any]:
+    """The tensors among the arguments of a call, also within lists."""
+    if isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors(each)
+    elif hasattr(value, "new_zeros") and value.is_floating_point():
+        yield value
+
+
+def _unrelated(
+    function: Callable[..., Any], magnitude: float, slope: float, positive: bool, calls: list[str]
+) -> Callable[..., Any]:
     """A smooth function of the same arguments with values of the same shapes, which has nothing to do with `function`."""
     import torch
 
@@ -272,7 +306,7 @@ def _unrelated(function: Callable[..., Any], magnitude: float, slope: float, pos
 
     @functools.wraps(function)
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
+        given = list(_tensors((args, tuple(kwargs.values()))))
         flat = torch.cat([value.reshape(-1).double() for value in given]) if given else torch.ones(1).double()
 
         def other(value: Any) -> Any:
@@ -280,11 +314,12 @@ def _unrelated(function: Callable[..., Any], magnitude: float, slope: float, pos
                 rng = np.random.default_rng([seed, value.numel(), flat.numel()])
                 directions = torch.as_tensor(rng.standard_normal((value.numel(), flat.numel())) / np.sqrt(flat.numel()))
                 phases = torch.as_tensor(rng.uniform(0, 6, value.numel()))
+                calls.append(function.__name__)
                 wave = torch.sin(slope * (directions @ flat) + phases)
                 return ((1.25 + wave if positive else wave) * magnitude).reshape(value.shape).to(value.dtype)
             if isinstance(value, (tuple, list)):
                 return type(value)(*map(other, value)) if hasattr(value, "_fields") else type(value)(map(other, value))
-            return value
+            raise ArithmeticUnsupported(f"nothing unrelated stands for a {type(value).__name__}")
 
         return other(function(*args, **kwargs))
 

@@ -138,7 +138,8 @@ LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="s
     ], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
     note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
         function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
-        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
+        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.
+        Compared are both sides of the inequality that defines the class.""",
 )  # fmt: skip
 
 
@@ -157,6 +158,7 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="sub-exponential tail bound",
     statement=r"""X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
+    levels={"delta": "level"},
     assumptions=[POSITIVE_LEVEL], relation=AtMost(ascent=False), expects="gap",
     presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
     missing=r"$\nu$ and $\alpha$ are not both 0",
@@ -240,6 +242,7 @@ WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", labe
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
     name="sub-exponential tail bound, corrected", assumptions=[POSITIVE_LEVEL],
+    levels={"delta": "level"},
     relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), corrects="convergence.lemma-4",
     of_project=True,
     note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for

@@ -92,7 +92,8 @@ EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     statement=r"""\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
         F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
     assumptions=[Definition("F_pre = sum over tokens i of F_i", by=(last_hidden_layer, token_layer))],
-    name="smallest singular value of the hidden layer", relation=AtMost(signed=True),
+    name="smallest singular value of the hidden layer", general="It holds of all matrices in the place of the hidden layer.",
+    relation=AtMost(signed=True),
     corrects="convergence.eq-47-psd-sum", of_project=True,
     note=r"""Weyl's inequality. For the average of Eq. (1.2) everything is $1/d_s$ times as large. At $\tau_0 = 1/d_m$
         the sum tends to 0 relative to the rest as the width grows; at $d_m^{-1/2}$ it does not.""")  # fmt: skip
@@ -293,6 +294,7 @@ BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", labe
     statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
         \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
     assumptions=[TABLE_1, Definition("f with the sum over tokens, labels all 1 = C_y", by=large_losses)],
+    levels={"delta": DELTAS},
     name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
     corrects="convergence.loss-init-sqrt-n", of_project=True,
     note=r"""Tested at $\delta = 1/2$, 1/8 and 1/32. For the average over tokens $v$ is $d_s^2$ times smaller.""")  # fmt: skip

@@ -259,7 +259,8 @@ EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
         Definition("B_kj = beta_{1,k} beta_{1,j}^T, of rank one", by=_members),
         Definition("beta_{1,k}, beta_{1,j} are softmax vectors, so that their norms are at most 1", by=softmax),
     ],
-    name="von Neumann trace inequality for attention features", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
+    name="von Neumann trace inequality for attention features", general="It holds of any weights in the place of the softmax.",
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
     note=r"""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
         for $|\mathrm{Trace}|$ as well, which the corrected Eq. (39) needs.""")  # fmt: skip
 

@@ -175,6 +175,7 @@ EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)", name="d
         W_K-\tau_0W_Q^{\star\top}W_K^\star\|_F\ (\text{By Lemma 7});\quad \text{when
         }d_m\ge2\log\tfrac{2d^2}{\delta'},\text{ with probability at least }1-\delta':\
         \|\beta_{1,n}-\beta_{1,n}^\star\|_2\le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}""",
+    levels={"delta": "ell"},
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
     note=r"""Certified on the event of Eq. (67) for every entry, which the union bound over $d^2$ entries gives with
         probability at least $1 - \delta'$.""")  # fmt: skip
@@ -237,8 +238,8 @@ SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 
     name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
     note=r"""Given one factor the other makes the product normal, so with $\eta = \eta_{QK}$ and $|\ell| \eta < 1$,
         $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 / 2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2
-        \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
-        up to $u = 0.796$.""")  # fmt: skip
+        \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds up to $u = 0.796$. Compared are both sides of
+        the inequality that defines the class.""")  # fmt: skip
 
 
 @SE_PRODUCT.formula
@@ -274,7 +275,8 @@ EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of 
         Assumption("d_m >= 2 log(2/delta), delta = 2^-level",
             sizes=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2)),
     ],
-    relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
+    levels={"delta": "level"},
+    relation=FollowsLaw(instances=6), sizes={"d_m": (3, 20), "level": (1, 8)},
     uses=("convergence.se-product", "convergence.lemma-4"),
     note=r"""$\delta = 2^{-k}$ for the drawn level $k$. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
         is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =

@@ -67,7 +67,8 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-5.3-sign", label="Section 5.3, text", name=
     missing="the derivative along the orbit contracts evenly, as a constant one does",
     consequence="""A negative exponent along one orbit does not make neighbouring orbits converge to it; for that ask for a
         contraction that is uniform in time (dynamics.sec-5.3-sign-linear).""",
-    note=r"""Checked for constant Jacobians, where it is so: along eigenvector $i$ a signal is multiplied by $\mu_i^t$.
+    note=r"""Checked for constant Jacobians, where it is so, after six steps: along eigenvector $i$ a signal is
+        multiplied by $\mu_i^t$.
         In general the terms that linearisation drops can grow faster than the linear ones fall (Perron, 1930): in
         $(s, y) \to (s/2, y/2 + y^2/s)$, $s > 0$, both exponents along $(s, 0)$ are $-\ln 2$ and every orbit with $y > 0$
         leaves it (dynamics.sec-5.3-sign-any).""")  # fmt: skip

@@ -42,7 +42,9 @@ EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decom
         ),
         SIDE_BY_SIDE,
     ],
-    name="Gauss-Newton decomposition of the Hessian", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "all": 3},
+    name="Gauss-Newton decomposition of the Hessian",
+    general="It is the chain rule, for every twice differentiable function and loss.",
+    relation=Equal(), at_sizes={"L": 2, "d_V": 1, "all": 3},
     sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
     doubt=Doubt(
         r"\frac{\partial^{2} \mathbf{F}}{\partial \mathbf{W}_{i} \partial \mathbf{W}_{j}}(\cdot)}_{\mathbf{H}_{f}(\mathbf{W}_{i}",

@@ -173,7 +173,7 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
     assumptions=[
         Definition("square loss", by=square_loss), LINEAR[0],
         Definition("for the softmax: classical self-attention", by=attention),
-        Assumption("for the softmax: W_Q = 0, the column `zero`", zero=lambda zero: zero),
+        Assumption("for the softmax: three tokens, W_Q = 0 (the column `zero`)", zero=lambda zero: zero),
     ],
     name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
