@@ -33,12 +33,14 @@ def test_a_right_layer_satisfies_its_definition_in_every_precision():
 def test_a_wrong_layer_deviates():
     row = row_of(lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon), precisions=("float64", "float32"))
     assert row.accuracy("float64") == row.accuracy("float32") == "**deviates**"
-    assert len(row.deviations) == 2 and "1 deviate from it" in page([row], "quick")
+    assert len(row.deviations) == 2 and "deviating from it: 1;" in page([row], "quick")
     known = Row(
         Surveyed("torch", "planted", NORM, lambda: None, convention="epsilon counts twice."), reports=row.reports
     )
     assert known.accuracy("float64") == "another convention" and not known.deviations
-    assert "0 deviate from it, 1 follow" in page([known], "quick") and "epsilon counts twice." in page([known], "quick")
+    assert "deviating from it: 0; following another convention: 1." in page(
+        [known], "quick"
+    ) and "epsilon counts twice." in page([known], "quick")
 
 
 def test_a_layer_that_computes_in_float32_is_judged_in_float32():
@@ -62,7 +64,7 @@ def test_an_absent_library_is_said_to_be_absent():
 
     row = row_of(absent)
     assert row.accuracy("float64") == "not installed" and not row.reports and not row.deviations
-    assert "1 layers at effort quick. 0 were there" in page([row], "quick")
+    assert "1 layers at effort quick. Installed: 0." in page([row], "quick")
 
 
 @pytest.mark.parametrize("name", ["torch: RMSNorm", "torch: scaled_dot_product_attention, flash"])

@@ -166,9 +166,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
     lines = [
         "# What attention layers of libraries satisfy",
         "",
-        f"`verify survey` checks {len(rows)} layers at effort {effort}. {len(present)} were there: "
-        f"{len(present) - len(deviating) - len(other)} satisfy their definition, {len(deviating)} deviate from it, {len(other)} "
-        "follow another convention.",
+        f"`verify survey` checks {len(rows)} layers at effort {effort}. Installed: {len(present)}. Satisfying their definition: "
+        f"{len(present) - len(deviating) - len(other)}; deviating from it: {len(deviating)}; following another convention: {len(other)}.",
         f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
@@ -188,7 +187,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
         lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {'; '.join(row.deviations)}."]
         lines[-1] += f" {row.layer.note}" if row.layer.note else ""
     lines += ["None."] if not deviating else []
-    lines += ["", "## Conditions", ""]
+    lines += ["", "## Conventions and conditions", ""]
+    lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {row.layer.convention}" for row in other]
     notes = dict.fromkeys(
         (row.layer.library, row.layer.note) for row in rows if row.layer.note and row not in deviating
     )
