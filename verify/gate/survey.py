@@ -167,7 +167,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
         "# What attention layers of libraries satisfy",
         "",
         f"`verify survey` checks {len(rows)} layers at effort {effort}. Installed: {len(present)}. Satisfying their definition: "
-        f"{len(present) - len(deviating) - len(other)}; deviating from it: {len(deviating)}; following another convention: {len(other)}.",
+        f"{len(present) - len(deviating) - len(other)}; deviating from it: {len(deviating)}; "
+        f"following another convention: {len(other)}.",
         f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
