@@ -105,10 +105,30 @@ def _expr(e: Expr) -> str:
     if kind == "e":
         return f"(Entry {e[1]} {_indices(e[2])})"
     if kind == "D":
-        return e[1]
+        return f"(derivative T{e[5]} {e[1]} {_indices(e[2])} {_expr(e[3])})"
     if kind == "s":
         return f"(Sum {_index(e[1])} {_expr(e[2])})"
     return f"({'Add' if kind == '+' else 'Mul'} {_expr(e[1])} {_expr(e[2])})"
+
+
+def has_derivative(e: Expr) -> bool:
+    """Whether a derivative is yet to be carried out in it."""
+    kind = e[0]
+    if kind in "+*":
+        return has_derivative(e[1]) or has_derivative(e[2])
+    return kind == "D" or (kind == "s" and has_derivative(e[2]))
+
+
+def _formula(e: Expr) -> str:
+    """A statement's side, in which derivatives are real ones."""
+    if not has_derivative(e):
+        return f"(Plain {_expr(e)})"
+    kind = e[0]
+    if kind == "D":
+        return f"(Partial {e[1]} {_indices(e[2])} {_formula(e[3])})"
+    if kind == "s":
+        return f"(Total {_index(e[1])} {_formula(e[2])})"
+    return f"({'Plus' if kind == '+' else 'Product'} {_formula(e[1])} {_formula(e[2])})"
 
 
 def _head(head: tuple[Any, ...]) -> str:
@@ -121,7 +141,7 @@ def expanded(e: Expr) -> Expr:
     """The expression with derivatives written out."""
     kind = e[0]
     if kind == "D":
-        return expanded(e[2])
+        return expanded(e[4])
     if kind in "+*":
         return (kind, expanded(e[1]), expanded(e[2]))
     return ("s", e[1], expanded(e[2])) if kind == "s" else e
@@ -163,7 +183,6 @@ class Claim:
         self.known_steps: dict[str, int] = {}
         self.conditions: list[tuple[str, int]] = []
         self.symmetries: dict[int, list[tuple[int, ...]]] = {}
-        self.tables: list[int] = []
         self.definitions = {name: (own, e) for name, own, e in certificate["definitions"]}
         self.checked = Checked()
         self._names = itertools.count(FIRST_NAME)
@@ -331,7 +350,7 @@ class Claim:
 
     def rule(self, entry: int, step: str, proof: Proof | None, body: Expr) -> None:
         """The entry is what a step says it is."""
-        node = self.by_number[entry]
+        node, body = self.by_number[entry], expanded(body)
         place_ = self.step(
             step + (f" {self.shown(proof)}" if proof is not None else ""), ("e", entry, node.slots), body
         )
@@ -573,9 +592,7 @@ class Claim:
         self._slopes_exist(entries_in(inside), entry)
         found = self.derivative(entry, tuple(at), inside)
         self.checked.derivatives += 1
-        text = f"(derivative T{len(self.nodes)} {entry} {_indices(at)} {_expr(e)})"
-        self.tables.append(len(self.nodes))
-        return ("D", text, found)
+        return ("D", entry, tuple(at), e, found, len(self.nodes))
 
     def _slopes_exist(self, entries: set[int], by: int) -> None:
         """The functions that slopes are made of get numbers."""
@@ -585,9 +602,22 @@ class Claim:
                 continue
             inner = entries_in(expanded(node.argument))
             self._slopes_exist(inner, by)
-            if node.head[0] in ("Log", "Raised") and node.head != ("Raised", ONE) and self.depends(k, by):
+            if node.head == ("Raised", ONE) or not self.depends(k, by):
+                continue
+            if node.head[0] in ("Log", "Raised"):
                 q = Fraction(0) if node.head[0] == "Log" else node.head[1]
                 self._beside(node, ("Raised", q - 1))
+            self._smooth(k, node)
+
+    def _smooth(self, k: int, node: Node) -> None:
+        """The condition under which a function has a derivative, assumed where its argument does not show it."""
+        head = node.head
+        if self._is_positive(expanded(node.argument)):
+            return
+        if head[0] == "Log" or (head[0] == "Raised" and head[1].denominator != 1):
+            self._assume("IsPositive", k)
+        elif head[0] == "Step" or (head[0] == "Raised" and head[1] < 0):
+            self._assume("IsNonzero", k)
 
     def _beside(self, node: Node, head: Any) -> int:
         """The function `head` of the same argument over the same slots."""
@@ -1014,7 +1044,7 @@ class Claim:
             else "Definition steps : seq step := [::]."
         )
         for n, (sides, proof) in enumerate(parts):
-            lines.append(f"Definition left{n} := {_expr(sides[0])}.\nDefinition right{n} := {_expr(sides[1])}.")
+            lines.append(f"Definition left{n} := {_formula(sides[0])}.\nDefinition right{n} := {_formula(sides[1])}.")
             lines.append(f"Definition proof{n} := {self.shown(proof)}.")
             lines.append(
                 f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."  # noqa: E501
@@ -1047,10 +1077,8 @@ def place_at(names: dict[Index, Index], e: Expr) -> Expr:
     """Free indices by other names that no bound one has."""
     kind = e[0]
     if kind == "D":
-        text = re.sub(
-            r"\(i (\d+) (\d+)\)", lambda found: _index(names.get((w := (int(found[1]), int(found[2]))), w)), e[1]
-        )
-        return ("D", text, place_at(names, e[2]))
+        at = tuple(names.get(w, w) for w in e[2])
+        return ("D", e[1], at, place_at(names, e[3]), place_at(names, e[4]), e[5])
     if kind == "d":
         return ("d", names.get(e[1], e[1]), names.get(e[2], e[2]))
     if kind == "e":
@@ -1085,7 +1113,7 @@ def alpha(e: Expr) -> Any:
 HEADER = """(* Written by rocq/export.py from certificates. *)
 From Coq Require Import ZArith NArith.
 From mathcomp Require Import all_ssreflect.
-From Attention Require Import Rationals Expressions Functions Rules Derivatives Claims.
+From Attention Require Import Rationals Expressions Functions Rules Derivatives Tables Slopes Statements Claims.
 Set Warnings "-abstract-large-number".
 Local Notation i := index_of.
 """
