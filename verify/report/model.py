@@ -18,7 +18,8 @@ from verify.evidence.store import Rejected, current, read, standing
 from verify.evidence.verdicts import Verdict, disagreements, facts_in, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
-from verify.report.weights import data_file, stated, weights_of
+from verify.evidence.data_files import data_file
+from verify.report.weights import stated, weights_of
 from verify.report.wording import counted
 from verify.vocabulary.claims import Claim, Paper
 
