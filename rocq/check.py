@@ -23,7 +23,18 @@ from export import HEADER, Written, assumptions, in_files, read_certificates, wr
 
 HERE = Path(__file__).parent
 #: In the order in which they need each other.
-THEORY = ("Rationals", "Expressions", "Functions", "Rules", "Derivatives", "Calculus", "Tables", "Slopes", "Statements", "Claims")
+THEORY = (
+    "Rationals",
+    "Expressions",
+    "Functions",
+    "Rules",
+    "Derivatives",
+    "Calculus",
+    "Tables",
+    "Slopes",
+    "Statements",
+    "Claims",
+)
 CLAIMS = HERE / "claims"
 RESULT = HERE.parent / "theorems" / "kernel.json"
 

@@ -28,9 +28,7 @@ def test_the_certificate_that_the_kernel_accepted_has_the_grade(monkeypatch: pyt
     assert GRADES.index("kernel") > GRADES.index("all sizes")
 
 
-@pytest.mark.parametrize(
-    "entry", [None, {"certificate": "stale", "real": True}, {"certificate": "abc", "real": False}]
-)
+@pytest.mark.parametrize("entry", [None, {"certificate": "stale", "real": True}, {"certificate": "abc", "real": False}])
 def test_no_other_has_it(monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any] | None) -> None:
     """Nothing checked; another certificate than that of the evidence; a derivative that is not a real one."""
     assert judged(monkeypatch, entry) == "all sizes"
