@@ -91,7 +91,7 @@ class Values:
 
     def _plain(self, kind: str, shape: tuple[int, int], data: list[Any], at: Mapping[Index, int]) -> np.ndarray:
         if kind == "input":
-            return self.arrays[data[0]][tuple(at[place] for place in data[1:] if isinstance(place, Index))]
+            return self.arrays[data[0]][tuple(at[place] for place in data[1])]
         if kind == "embedding":
             start = at[data[0]] if isinstance(data[0], Index) else self.size(data[0])
             return np.eye(shape[0])[:, start : start + shape[1]]

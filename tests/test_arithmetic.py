@@ -45,7 +45,7 @@ from verify.arithmetics import (
     to_symbols,
     to_tensor,
 )
-from verify.matrix import absolute, exp, eye, maximum, ones, rational, relu, softmax, sqrt, step, total
+from verify.matrix import absolute, cos, exp, eye, maximum, ones, rational, relu, sin, softmax, sqrt, step, total
 from verify.vocabulary import ArithmeticUnsupported
 
 small = st.integers(-4, 4)
@@ -249,6 +249,23 @@ def test_exponentials_multiply(arithmetic, data, m, n):
     A, B = (arithmetic.lift(data.draw(integer_matrices(m, n))) for _ in range(2))
     assert_same(exp(A) * exp(B), exp(A + B), arithmetic)
     assert_same(sqrt(exp(A)) * sqrt(exp(A)), exp(A), arithmetic)
+
+
+@over(*FLOATS, BALL, *BALL_JETS)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_angles_add(arithmetic, data, m, n):
+    A, B = (arithmetic.lift(data.draw(integer_matrices(m, n))) for _ in range(2))
+    assert_same(cos(A) * cos(B) - sin(A) * sin(B), cos(A + B), arithmetic)
+    assert_same(sin(A) * cos(B) + cos(A) * sin(B), sin(A + B), arithmetic)
+
+
+def test_cosines_of_fractions_are_refused_and_symbols_keep_them():
+    assert cos(to_rationals([[0]]))[0, 0] == 1 and sin(to_rationals([[0]]))[0, 0] == 0
+    with pytest.raises(ArithmeticUnsupported, match="cos of a nonzero rational is irrational"):
+        cos(to_rationals([[1]]))
+    x = sympy.Symbol("x")
+    assert sin(np.array([[x]], dtype=object))[0, 0] == sympy.sin(x)
 
 
 @over(*FLOATS, EXACT, BALL, *JETS)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from verify import kernel
-from verify.arithmetics.symbols.certificates import statement_of
+from verify.arithmetics.symbols.certificates import NotRecorded, statement_of
 from verify.arithmetics.symbols.proof import prove
-from verify.checks.certified import accepted, certified, kept, path_of
+from verify.checks.certified import accepted, certified, kept, kept_of, path_of
 from verify.checks.operands import inputs_of, sides_of
 from verify.checks.proofs import prove_claim, proved
 from verify.checks.record import VIOLATED
@@ -175,7 +175,53 @@ TRUE = {
         [I],
     ),
 }
+K, M_ENTRY = ["k", "n"], [[["r", "n"], ["c", "n"]], t("M", "r", "c")]
+EXPONENTIAL = ["f", "expm", [M_ENTRY], ["i", "j"]]
+TRUE |= {
+    "slope of the exponential": (
+        ["diff", "M", ["k", "l"], EXPONENTIAL],
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "r", "c")]], ["i", "k", "l", "j"]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "slope of the exponential of a transpose": (
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "c", "r")]], ["i", "k", "l", "j"]],
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "r", "c")]], ["j", "l", "k", "i"]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "mean of a square": (
+        ["mean", "v", t("p"), ["*", t("v", "i"), t("v", "j")]],
+        ["*", t("p"), ["delta", "i", "j"]],
+        [I, J],
+    ),
+    "mean of what is fixed": (["mean", "v", t("p"), t("x", "i")], t("x", "i"), [I]),
+    "mean of a fourth power": (
+        ["mean", "v", t("p"), ["power", 4, 1, t("v", "i")]],
+        ["*", ["q", 3, 1], t("p"), t("p")],
+        [I],
+    ),
+    "mean of a sum of squares, squared": (
+        ["mean", "v", ONE, ["power", 2, 1, ["sum", I, ["*", t("v", "i"), t("v", "i")]]]],
+        ["+", ["*", ["size", "n"], ["size", "n"]], ["*", ["q", 2, 1], ["size", "n"]]],
+        [],
+    ),
+}
 FALSE = {
+    "slope of the exponential as of commuting matrices": (
+        ["diff", "M", ["k", "l"], EXPONENTIAL],
+        ["*", ["delta", "i", "k"], ["f", "expm", [M_ENTRY], ["l", "j"]]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "slope of the exponential turned": (
+        ["diff", "M", ["k", "l"], EXPONENTIAL],
+        ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "r", "c")]], ["i", "l", "k", "j"]],
+        [I, J, K, ["l", "n"]],
+    ),
+    "mean of a product as a product": (["mean", "v", t("p"), ["*", t("v", "i"), t("v", "j")]], ZERO, [I, J]),
+    "mean of a fourth power as that of a square": (
+        ["mean", "v", t("p"), ["power", 4, 1, t("v", "i")]],
+        ["*", t("p"), t("p")],
+        [I],
+    ),
     "delta at another index": (["sum", J, ["*", ["delta", "i", "j"], t("x", "j")]], ["sum", J, t("x", "j")], [I]),
     "size of another index": (["sum", ["j", "m"], t("x", "i")], ["*", ["size", "n"], t("x", "i")], [I]),
     "transposed": (
@@ -286,7 +332,17 @@ def _expm(entry: Expression, a: str, b: str) -> Expression:
     return ["f", "expm", [[[["r", "n"], ["c", "n"]], entry]], [a, b]]
 
 
-_OVER = [[["s", "n"]], ["sum", ["d", "n"], ["*", t("M", "s", "d"), t("N", "d", "c")]]]
+_MN = ["sum", ["d", "n"], ["*", t("M", "r", "d"), t("N", "d", "c")]]
+_NM = ["sum", ["d", "n"], ["*", t("N", "r", "d"), t("M", "d", "c")]]
+_TOTAL = ["sum", ["h", "n"], ["*", t("a"), softmax(t("x", "w"), "w", "h")]]
+
+
+def _across(at: str) -> Expression:
+    """An entry of (z^T z) x - (z^T x) z, which z^T takes to 0."""
+    square, product = (["sum", ["d", "n"], ["*", t("z", "d"), t(name, "d")]] for name in "zx")
+    return ["+", ["*", square, t("x", at)], minus(["*", product, t("z", at)])]
+
+
 RULES: dict[str, tuple[Expression, Expression, dict[str, Any], Any]] = {
     "softmax rows": (
         ["sum", I, softmax(t("x", "j"), "j", "i")],
@@ -324,11 +380,54 @@ RULES: dict[str, tuple[Expression, Expression, dict[str, Any], Any]] = {
         {"arguments": [_matrix("M")], "at": ["i", "j"]},
         [I, J],
     ),
-    "push-through": (
-        _product(_expm(["sum", ["d", "n"], ["*", t("M", "r", "d"), t("N", "d", "c")]], "i", "k"), t("M", "k", "j")),
-        _product(t("M", "i", "k"), _expm(["sum", ["d", "n"], ["*", t("N", "r", "d"), t("M", "d", "c")]], "k", "j")),
-        {"arguments": [_matrix("M"), [[["e", "n"], ["g", "n"]], t("N", "e", "g")]], "at": ["i", "j"]},
+    "intertwined exponentials": (
+        _product(_expm(_MN, "i", "k"), t("M", "k", "j")),
+        _product(t("M", "i", "k"), _expm(_NM, "k", "j")),
+        {
+            "arguments": [
+                [[["r", "n"], ["c", "n"]], _MN],
+                [[["r", "n"], ["c", "n"]], _NM],
+                [[["e", "n"], ["g", "n"]], t("M", "e", "g")],
+                [],
+            ],
+            "at": ["i", "j"],
+        },
         [I, J],
+    ),
+    "exponential of what annihilates": (
+        _product(_expm(["*", t("y", "r"), t("z", "c")], "i", "k"), _across("k")),
+        _across("i"),
+        {
+            "arguments": [
+                [[["r", "n"], ["c", "n"]], ["*", t("y", "r"), t("z", "c")]],
+                [[["e", "n"]], _across("e")],
+                [],
+            ],
+            "at": ["i"],
+        },
+        [I],
+    ),
+    "equal arguments": (
+        f("exp", _TOTAL),
+        f("exp", t("a")),
+        {
+            "arguments": [
+                "exp",
+                [[], _TOTAL],
+                t("a"),
+                [
+                    {
+                        "rule": "softmax rows",
+                        "arguments": [[[["w", "n"]], t("x", "w")]],
+                        "at": [],
+                        "over": [],
+                        "times": t("a"),
+                    }
+                ],
+            ],
+            "at": [],
+        },
+        [],
     ),
 }
 
@@ -340,7 +439,7 @@ def test_a_rule_is_used_where_it_is_named_and_nowhere_else(rule: str) -> None:
     assert identities.RULES.keys() == RULES.keys()
     left, right, use, indices = RULES[rule]
     use = {"rule": rule, **use, "over": [], "times": ONE}
-    assert check(certificate(left, right, [use], indices)).rules == (rule,)
+    assert check(certificate(left, right, [use], indices)).rules[0] == rule
     is_refused(certificate(left, right, [], indices))
     is_refused(certificate(left, right, [use, use], indices))
     is_refused(certificate(left, right, [{**use, "times": minus(ONE)}], indices))
@@ -351,6 +450,47 @@ def test_a_rule_is_used_where_it_is_named_and_nowhere_else(rule: str) -> None:
         assert other in ("inverse left", "inverse right") or is_refused(
             certificate(left, right, [{**use, "rule": other}], indices)
         )
+
+
+def test_rules_with_reasons_need_them() -> None:
+    """exp(M) A = A exp(N), exp(M) v = v and f(e) = f(g) are refused where M A = A N, M v = 0 and e = g do not follow."""
+    for rule, wrong in (
+        ("intertwined exponentials", {0: [[["r", "n"], ["c", "n"]], t("M", "r", "c")]}),
+        ("intertwined exponentials", {2: [[["e", "n"], ["g", "n"]], t("M", "g", "e")]}),
+        ("intertwined exponentials", {2: [[["e", "n"], ["g", "m"]], ONE]}),
+        ("exponential of what annihilates", {1: [[["e", "n"]], t("x", "e")]}),
+        ("exponential of what annihilates", {1: [[["e", "m"]], ZERO]}),
+        ("equal arguments", {3: []}),
+        ("equal arguments", {2: t("b")}),
+        ("equal arguments", {0: "sin"}),
+        ("equal arguments", {0: ["power", 1, 0]}),
+    ):
+        left, right, use, indices = RULES[rule]
+        arguments = [wrong.get(k, argument) for k, argument in enumerate(use["arguments"])]
+        made = {"rule": rule, **use, "arguments": arguments, "over": [], "times": ONE}
+        is_refused(certificate(left, right, [made], indices))
+
+
+def test_reasons_rest_on_hypotheses_and_say_so() -> None:
+    """exp(a) = exp(b) of a hypothesis a = b, whose name is among those of what was used."""
+    equal = {"name": "a is b", "indices": [], "left": t("a"), "right": t("b")}
+    reason = {"hypothesis": 0, "at": [], "over": [], "times": ONE}
+    for head, left, right in (
+        ("exp", f("exp", t("a")), f("exp", t("b"))),
+        (["power", 1, 2], ["power", 1, 2, t("a")], ["power", 1, 2, t("b")]),
+    ):
+        use = {
+            "rule": "equal arguments",
+            "arguments": [head, [[], t("a")], t("b"), [reason]],
+            "at": [],
+            "over": [],
+            "times": ONE,
+        }
+        found = check(certificate(left, right, [use], hypotheses=[equal]))
+        assert (found.rules, found.hypotheses) == (("equal arguments",), ("a is b",))
+        is_refused(certificate(left, right, [use]))
+        use["arguments"][3] = [{**reason, "times": ["q", 2, 1]}]
+        assert "are left of the difference" in is_refused(certificate(left, right, [use], hypotheses=[equal]))
 
 
 def test_hypotheses_are_used_only_as_they_are_declared() -> None:
@@ -442,6 +582,13 @@ WRONG = [
     ["power", -1, 1, ZERO],
     ["at", "x", [["j", "n"]], ONE, ONE],
     ["diff", "w", [], ONE],
+    ["mean", "x", ONE, ONE],
+    ["mean", "v", t("v", "i"), t("v", "i")],
+    ["mean", "v", ONE, ["f", "exp", [[[], t("v", "i")]], []]],
+    ["mean", "v", ONE, ["power", -1, 1, t("v", "i")]],
+    ["mean", "v", ONE, ["*", ["power", 1, 2, t("v", "i")], ["power", 1, 2, t("v", "i")]]],
+    ["f", "dexpm", [[[["r", "n"], ["c", "n"]], t("M", "r", "c")]], ["i", "i"]],
+    ["f", "dexpm", [[[["r", "n"], ["d", "n"], ["e", "n"], ["c", "n"]], t("M", "d", "c")]], ["i", "i", "i", "i"]],
     ["unit", -1, "i"],
     ["unit", 1, "i"],
     ["sum", ["j", "3"], ["unit", 3, "j"]],
@@ -533,10 +680,60 @@ def test_a_claim_whose_certificate_is_refused_is_not_proved(registry: Any, monke
     assert proved(claim, settings).details["certificate"]["rules"] == ["softmax rows"]
     import verify.checks.certified as module
 
-    monkeypatch.setattr(module, "certificate_of", lambda name, proof: certificate(ONE, ZERO))
+    false = certificate(ONE, ZERO)
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: json.dumps(false))
     record = proved(claim, settings)
-    assert record.outcome == VIOLATED
-    assert "the checker refuses the certificate" in record.message
+    assert (
+        record.outcome == VIOLATED and "`verify prove hessian.def-3.1 --certificate` writes it again" in record.message
+    )
+    monkeypatch.setattr(module, "statement_of", lambda name, proof: false)
+    record = proved(claim, settings)
+    assert record.outcome == VIOLATED and "the checker refuses the certificate" in record.message
+
+
+def test_a_certificate_that_is_kept_states_what_the_functions_give_now(registry: Any) -> None:
+    claim = registry["hessian.def-3.1"]
+    proof, line = prove_claim(claim), kept_of(claim)
+    assert line is not None and certified(claim, proof, line).problem is None
+    for change in (
+        lambda made: made["parts"][0].update(left=["*", ["q", 2, 1], made["parts"][0]["left"]]),
+        lambda made: made["parts"][0].update(right=["+", made["parts"][0]["right"], ZERO]),
+        lambda made: made["hypotheses"].append({"name": "so it is", "indices": [], "left": ONE, "right": ONE}),
+        lambda made: made["sizes"].update({"L": ["q", 1, 1]}),
+        lambda made: next(iter(made["inputs"].values())).update(positive=True),
+    ):
+        other = json.loads(line)
+        change(other)
+        problem = certified(claim, proof, json.dumps(other)).problem
+        assert (
+            problem is not None and "states something else" in problem and "--certificate` writes it again" in problem
+        )
+    without_uses = json.loads(line)
+    for part in without_uses["parts"]:
+        part["uses"] = []
+    problem = certified(claim, proof, json.dumps(without_uses)).problem
+    assert problem is not None and "the checker refuses" in problem
+
+
+def test_a_kept_certificate_that_none_can_be_written_for_is_a_problem(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str, proof: Any) -> Any:
+        raise NotRecorded("no expression")
+
+    monkeypatch.setattr("verify.checks.certified.statement_of", fail)
+    claim = registry["hessian.def-3.1"]
+    found = certified(claim, prove_claim(claim), kept_of(claim))
+    assert found.problem is not None and "drops it" in found.problem
+
+
+def test_without_a_kept_certificate_one_is_sought_at_effort_deep_alone(
+    registry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = registry["hessian.def-3.1"]
+    monkeypatch.setattr("verify.checks.proofs.kept_of", lambda claim: None)
+    assert "none is kept" in proved(claim, Settings(EFFORTS["ci"])).details["certificate"]["missing"]
+    assert proved(claim, Settings(EFFORTS["deep"])).details["certificate"]["rules"] == ["softmax rows"]
 
 
 def test_a_certificate_without_its_uses_is_refused(registry: Any) -> None:

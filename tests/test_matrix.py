@@ -40,6 +40,8 @@ from verify.matrix import (
     basis_matrix,
     basis_vector,
     block_diag,
+    causal_mask,
+    centred,
     commutation_matrix,
     concatenate,
     diag,
@@ -52,6 +54,8 @@ from verify.matrix import (
     khatri_rao,
     kron,
     kron_matmul,
+    layer_norm,
+    masked_softmax,
     normalize_rows,
     ones,
     rational,
@@ -534,3 +538,28 @@ def test_balls_of_an_exponential_of_a_skew_matrix_hold_a_few_roundings_of_it() -
     A = np.array([[0.0, 40.0, -7.0], [-40.0, 0.0, 11.0], [7.0, -11.0, 0.0]])
     assert radius_of_expm(A, 24) <= 20 * np.linalg.norm(A) * 2.0**-24
     assert radius_of_expm(A, 53) <= 10 * np.linalg.norm(A) * 2.0**-53
+
+
+@over(*FLOATS, EXACT, BALL, *JETS)
+@quietly
+@given(data=st.data(), m=sizes, n=sizes)
+def test_centred_rows_have_mean_zero_and_forget_a_constant(arithmetic, data, m, n):
+    A = arithmetic.lift(data.draw(integer_matrices(m, n)))
+    assert_same(row_sums(centred(A)), 0 * row_sums(A), arithmetic)
+    assert_same(centred(A + 3), centred(A), arithmetic)
+
+
+@over(*FLOATS, BALL)
+def test_layer_norm_is_that_of_torch_without_gain_and_constant(arithmetic):
+    A = np.array([[1, 2, 4], [-3, 0, 5]])
+    expected = torch.nn.functional.layer_norm(torch.tensor(A, dtype=torch.float64), (3,), eps=0.0)
+    found = np.array(layer_norm(arithmetic.lift(A)).tolist(), dtype=float)
+    assert np.allclose(found, expected.numpy(), rtol=1e-5)
+
+
+@over(*FLOATS, BALL)
+def test_a_causal_mask_hides_later_keys(arithmetic):
+    T = arithmetic.lift(np.array([[1, 2, 3], [3, 2, 1], [0, 1, 0]]))
+    P = masked_softmax(T, causal_mask(3))
+    assert all(P[i, j] == 0 for i in range(3) for j in range(i + 1, 3)) and P[0, 0] == 1
+    assert_same(P[2:], softmax(T[2:]), arithmetic)

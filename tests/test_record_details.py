@@ -15,9 +15,9 @@ from verify.checks.laws import KEPT
 from verify.checks.record import Record
 from verify.checks.settings import settings_for
 from verify.evidence.runner import run_check
-from verify.oracles import kolmogorov_smirnov, moment_test, proportion_test, same_law
+from verify.oracles import NormalLaw, kolmogorov_smirnov, moment_test, proportion_test, same_law
 from verify.oracles.statistics import CURVE
-from verify.vocabulary import load
+from verify.vocabulary import InputError, load
 
 SETTINGS = settings_for("quick")
 
@@ -76,3 +76,15 @@ def test_averages_are_kept_with_their_error() -> None:
         assert test.observed is not None and abs(test.observed["mean"]) < 6 * test.observed["error"]
     fair = proportion_test("sign", next(draws) > 0, 0.5).observed
     assert fair is not None and fair["stated"] == 0.5 and abs(fair["mean"] - 0.5) < 6 * fair["error"]
+
+
+def test_a_normal_law_is_accepted_and_its_neighbours_are_not() -> None:
+    samples = np.random.default_rng(0).normal(1.0, 2.0, 20_000)
+    assert all(test.p > 1e-3 for test in NormalLaw(1.0, 4.0).tests("x", samples))
+    for wrong in (NormalLaw(1.2, 4.0), NormalLaw(1.0, 5.0)):
+        assert min(test.p for test in wrong.tests("x", samples)) < 1e-9
+    uniform = np.random.default_rng(0).uniform(-(3**0.5), 3**0.5, 20_000)  # the same two moments
+    whole, *moments = NormalLaw().tests("x", uniform)
+    assert whole.p < 1e-9 and all(test.p > 1e-3 for test in moments)
+    with pytest.raises(InputError, match="variance"):
+        NormalLaw(0.0, 0.0)

@@ -13,7 +13,7 @@ from theorems.transformer.settings import (
 )  # fmt: skip
 from verify.arithmetics import is_tensor
 from verify.gate.profiles import Large, Profile
-from verify.matrix import concatenate, indexed, masked_softmax, ones, row_sums, softmax, sqrt
+from verify.matrix import causal_mask, centred, concatenate, indexed, masked_softmax, ones, row_sums, softmax, sqrt
 from verify.vocabulary import Shape, Size
 
 MASK = "M is a boolean mask, true where a query may attend to a key; each may attend to some key"
@@ -52,7 +52,7 @@ def nothing_masked(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -
     arrays["S"] = np.abs(arrays["S"]) + 1
 
 
-def causal_mask(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+def made_causal(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     arrays["S"] = np.where(np.tri(*arrays["S"].shape[-2:]) > 0, 1.0, -1.0) * np.ones_like(arrays["S"])
 
 
@@ -119,7 +119,7 @@ ATTENTION = Profile(
 
 extreme_domains(ATTENTION)
 ATTENTION.domain("no key masked", nothing_masked)
-ATTENTION.domain("a causal mask", causal_mask)
+ATTENTION.domain("a causal mask", made_causal)
 
 
 @ATTENTION.rows("m", "n")
@@ -171,7 +171,7 @@ extreme_domains(CAUSAL)
 
 @CAUSAL.rows()
 def causal_rows(rows: Sequence[int], Q: Any, K: Any, V: Any) -> Any:
-    allowed = layers.causal_mask(Q.shape[0])[list(rows)]
+    allowed = causal_mask(Q.shape[0])[list(rows)]
     return layers.masked_attention(Q[list(rows)], K, V, allowed)
 
 
@@ -182,18 +182,18 @@ def _(Q: Any, K: Any, V: Any) -> Any:
 
 @CAUSAL.variant("the causal mask is transposed: tokens attend to themselves and later ones")
 def _(Q: Any, K: Any, V: Any) -> Any:
-    return layers.masked_attention(Q, K, V, layers.causal_mask(Q.shape[0]).T)
+    return layers.masked_attention(Q, K, V, causal_mask(Q.shape[0]).T)
 
 
 @CAUSAL.variant("masked weights are dropped after the softmax and the rest not normalised")
 def _(Q: Any, K: Any, V: Any) -> Any:
-    return (softmax(Q @ K.T / sqrt(Q.shape[1])) * layers.causal_mask(Q.shape[0])) @ V
+    return (softmax(Q @ K.T / sqrt(Q.shape[1])) * causal_mask(Q.shape[0])) @ V
 
 
 @CAUSAL.variant("token i attends to token i + 1 too")
 def _(Q: Any, K: Any, V: Any) -> Any:
     n = Q.shape[0]
-    wider = concatenate([layers.causal_mask(n)[1:], ones(1, n)], axis=0)
+    wider = concatenate([causal_mask(n)[1:], ones(1, n)], axis=0)
     return layers.masked_attention(Q, K, V, wider)
 
 
@@ -213,7 +213,7 @@ BATCHED = Profile(
 
 extreme_domains(BATCHED)
 BATCHED.domain("no key masked", nothing_masked)
-BATCHED.domain("a causal mask", causal_mask)
+BATCHED.domain("a causal mask", made_causal)
 
 
 @BATCHED.rows("m", "n", axis=2)
@@ -277,7 +277,7 @@ LAYER = Profile(
 
 
 LAYER.domain("no key masked", nothing_masked)
-LAYER.domain("a causal mask", causal_mask)
+LAYER.domain("a causal mask", made_causal)
 
 
 @LAYER.inputs
@@ -380,13 +380,13 @@ def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
 
 @LAYER_NORM.variant("the variance is divided by d - 1")
 def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    C, d = layers.centred(X), X.shape[1]
+    C, d = centred(X), X.shape[1]
     return C / sqrt(row_sums(C * C) / (d - 1) + epsilon) * gamma.reshape(1, -1) + beta.reshape(1, -1)
 
 
 @LAYER_NORM.variant("epsilon is added to the standard deviation, not under the root")
 def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    C = layers.centred(X)
+    C = centred(X)
     return C / (sqrt(row_sums(C * C) / X.shape[1]) + epsilon) * gamma.reshape(1, -1) + beta.reshape(1, -1)
 
 

@@ -7,6 +7,11 @@ from theorems.osa.part_d_sampling import algorithm_1 as initialisation
 from theorems.reference import certified, over_batches
 from theorems.transformer.fast import attention as with_derivatives
 
+THROUGH_BASIS = """
+OSA(X) = exp(S) X W_V W_O with S = alpha / sqrt(d_v) (Q K^T - K Q^T), Q = X W_Q and K = X W_K.  The columns of B are not
+checked: if they are not orthonormal, or do not span Q and K, the result is another matrix.
+"""
+
 attention = certified(
     with_derivatives.attention,
     "layers", "Attention layers, part 5",
@@ -20,7 +25,8 @@ orthogonal_self_attention = certified(
     ["osa.push-through-layer", "osa.push-through-low-rank", "osa.multi-head-push-through"], 3_034, (32, 128),
 )  # fmt: skip
 attention_through_basis = certified(
-    over_batches(osa.attention_through_basis, ["osa.low-rank-layer"]),
+    over_batches(osa.attention_through_basis, ["osa.low-rank-layer"], "layers", (3, 2), THROUGH_BASIS,
+                 "B = torch.linalg.qr(torch.cat([X @ W_Q, X @ W_K], 1)).Q"),
     "layers", "Section 2.4", ["osa.low-rank-layer"], 3_319, (8, 8),
 )  # fmt: skip
 newton_schulz = certified(

@@ -26,6 +26,8 @@ class Layer:
 
 WRONG: list[Layer] = []
 RIGHT: list[Layer] = []
+#: Layers after reports of other projects, by name, each with a right one of its kind.
+HISTORY: dict[str, tuple[Layer, Layer]] = {}
 
 
 def add(to: list[Layer], name: str, function: Function, **options: Any) -> None:
@@ -33,11 +35,26 @@ def add(to: list[Layer], name: str, function: Function, **options: Any) -> None:
     to.append(Layer(name, lambda: function, **options))
 
 
+def beside(name: str, wrong: Function, right: Function, **options: Any) -> None:
+    """Add a layer with a mistake of history, and a right one that is as like it as can be."""
+    HISTORY[name] = (Layer(name, lambda: wrong, **options), Layer(f"{name}, mended", lambda: right, **options))
+
+
 @functools.cache
 def layers() -> tuple[list[Layer], list[Layer]]:
     """All wrong and all right layers."""
-    from tests.wrong_layers import backward, batches, blocks, in_use, rights, states, values
+    from tests.wrong_layers import backward, batches, blocks, cases, in_use, kernels, modules, rights, states, values
 
-    for module in (values, backward, blocks, batches, states, in_use, rights):
+    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, cases, rights):
         module.collect()
     return WRONG, RIGHT
+
+
+@functools.cache
+def history() -> dict[str, tuple[Layer, Layer]]:
+    """All layers after reports of other projects, by name."""
+    from tests.wrong_layers import history, history_backward
+
+    for module in (history, history_backward):
+        module.collect()
+    return HISTORY

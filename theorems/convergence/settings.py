@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from verify.vocabulary import Real, Shape, Size
+from verify.vocabulary import Definition, Real, Shape, Size
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
 Features = Annotated[Any, Shape("N", "d")]
@@ -30,10 +30,19 @@ WIDTHS = (64, 256, 1024, 4096, 16384)
 
 
 def standard_normal(generator: Any, like: Any, *shape: int) -> Any:
-    """A tensor of independent N(0, 1) entries, of the type and on the device of `like`."""
+    """A tensor of independent N(0, 1) entries, of the type and on the device of `like`; in float64 where that is None."""
     import torch
 
-    return torch.randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
+    kind = (
+        {"dtype": torch.float64, "device": generator.device}
+        if like is None
+        else {"dtype": like.dtype, "device": like.device}
+    )
+    return torch.randn(*shape, generator=generator, **kind)
+
+
+#: What the paper calls standard Gaussian.
+GAUSSIAN = Definition("entries independent standard normal", by=standard_normal)
 
 
 def drawn(**kinds: Any) -> Callable[..., dict[str, Any]]:

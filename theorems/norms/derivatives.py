@@ -66,7 +66,7 @@ CONSTANTS.mutant(
 )
 
 NORMALISED = Claim(SMALL, "norms.normalisation-jacobian", label="Derivative of normalised rows",
-    statement=r"\partial\frac{y}{\|y\|} = \frac{1}{\|y\|}\Big(I - \frac{y^\top y}{\|y\|^2}\Big)\text{ for every row}",
+    statement=r"\partial\frac{y}{\|y\|} = \frac{1}{\|y\|}\Big(I - \frac{y^\top y}{\|y\|^2}\Big)\text{ for every row }y",
     assumptions=[Assumption("no row vanishes", positive=lambda Y: row_norms(Y))], name="derivative of the normalisation of rows",
     relation=Equal(), sizes=("m", "n"), all_sizes=True)  # fmt: skip
 
@@ -254,8 +254,8 @@ SYMMETRIC.mutant("the start alone", "iterate(M, u, K).T @ M -> M.T @ M")
 SYMMETRIC.mutant("a power more", "iterate(M, u, K).T @ M -> iterate(M, u, K).T @ M @ M.T @ M")
 
 CONTRACTION = Claim(ITERATIONS, "norms.iterated-polynomial", label="Iterated polynomial",
-    statement=r"""\|M_K\|_2 \le 1\text{ from }\|M\|_2 \le 1\text{ for } M_{k+1} = M_kp(M_k^\top M_k),\ |sp(s^2)| \le 1\text{ on
-        }[0, 1]""",
+    statement=r"""\|M_K\|_2 \le 1\text{ from }\|M\|_2 \le 1\text{ for } M_{k+1} = M_kp(M_k^\top M_k),\ |sp(s^2)|
+        \le 1\text{ for every }s\text{ in }[0, 1]""",
     name="an iteration that keeps contractions",
     relation=AtMost(left="||M_K||_2", ascent=False), sizes=("m", "n", "r", "K"))  # fmt: skip
 

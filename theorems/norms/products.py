@@ -67,7 +67,7 @@ LARGEST.mutant("nine tenths of the spectral norm", "spectral_norm(A) -> spectral
 LARGEST.mutant("one size", "sqrt(A.shape[0] * A.shape[1]) -> sqrt(A.shape[0])")
 
 DIAGONAL = Claim(RULES, "norms.diagonal", label="Diagonal matrices and matrices of ones",
-    statement=r"""\|\operatorname{diag}v\|_2 = \max|v|,\quad \|\operatorname{diag}v\|_F = \|v\|,\quad
+    statement=r"""\|\operatorname{diag}v\|_2 = \max|v|,\quad \|\operatorname{diag}v\|_F = \|v\|\text{ for every row }v,\quad
         \|\mathbf 1_n\mathbf 1_m^\top\|_2 = \sqrt{mn}""",
     name="norms of diagonal matrices and of ones", relation=Equal(), sizes=("m", "n"))  # fmt: skip
 
@@ -98,7 +98,8 @@ RADIUS.mutant("nine tenths", "spectral_norm(A) -> spectral_norm(A) * rational(9,
 RADIUS.mutant("largest entry", "spectral_norm(A) -> largest(A)")
 
 ROW_NORMS = Claim(RULES, "norms.rows", label="Norms of rows", name="norms of rows and of normalised rows",
-    statement=r"\big\|(\|a_1\|, \dots, \|a_m\|)\big\| = \|A\|_F,\qquad \|A\|_F = \sqrt m \text{ for unit rows}",
+    statement=r"\big\|(\|a_1\|, \dots, \|a_m\|)\big\| = \|A\|_F,\qquad \|A\|_F = \sqrt m \text{ for unit rows }a_1, "
+              r"\dots, a_m\text{ of } A",
     assumptions=[NONZERO], relation=Equal(), sizes=("m", "n"), all_sizes=True)  # fmt: skip
 
 

@@ -114,8 +114,3 @@ def near_law(name: str, samples: np.ndarray, cdf: Callable[[np.ndarray], np.ndar
     n, f = len(x), cdf(x)
     distance = max(np.max(np.arange(1, n + 1) / n - f), np.max(f - np.arange(n) / n))
     return LawTest(name, _limited(2 * math.exp(-2 * n * max(distance - allowance, 0.0) ** 2)), n)
-
-
-def standard_normal(x: np.ndarray) -> np.ndarray:
-    """The standard normal distribution function."""
-    return np.array([(1 + math.erf(t / math.sqrt(2))) / 2 for t in x])

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
-
 from theorems.transformer.settings import Keys, Logits, Mask, Queries, Values
-from verify.arithmetics import Constant
-from verify.matrix import concatenate, eye, indexed, kron, masked_softmax, ones, rational, row_sums, sqrt
+from verify.matrix import (
+    causal_mask,
+    centred,
+    concatenate,
+    eye,
+    indexed,
+    kron,
+    masked_softmax,
+    ones,
+    rational,
+    row_sums,
+    sqrt,
+)
 from verify.vocabulary import Real, Shape, Size, subject
 
 HeadQueries = Annotated[Any, Shape("B", "H", "m", "d_K", role="query")]
@@ -42,11 +51,6 @@ def masked_weights(Q: Queries, K: Keys, M: Mask) -> Any:
 def masked_attention(Q: Queries, K: Keys, V: Values, M: Mask) -> Any:
     """F = P V, where P is the softmax of Q K^T / sqrt(d_K) under the mask M, shape (m, d_V)."""
     return masked_weights(Q, K, M) @ V
-
-
-def causal_mask(n: int) -> Any:
-    """1 where the key is not later than the query, 0 elsewhere, shape (n, n)."""
-    return Constant(np.tri(n, dtype=int).astype(object))
 
 
 @subject("transformer.causal_attention")
@@ -99,11 +103,6 @@ def layer_norm(X: Rows, gamma: Gain, beta: Shift, epsilon: Epsilon) -> Any:
 def rms_norm(X: Rows, gamma: Gain, epsilon: Epsilon) -> Any:
     """X_i / sqrt(mean square + epsilon), times gamma, for every row, shape (n, d)."""
     return X / root_mean_squares(X, epsilon) * gamma.reshape(1, -1)
-
-
-def centred(X: Rows) -> Any:
-    """Every row minus its mean, shape (n, d)."""
-    return X - row_sums(X) * rational(1, X.shape[1])
 
 
 def root_mean_squares(X: Rows, epsilon: Epsilon) -> Any:

@@ -33,7 +33,20 @@ from verify.arithmetics.exponentials import (
     series_coefficients,
 )
 from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
-from verify.arithmetics.functions import absolute, exp, log, maximum, relu, sign_of, sqrt, step, total, vanishes
+from verify.arithmetics.functions import (
+    absolute,
+    cos,
+    exp,
+    log,
+    maximum,
+    relu,
+    sign_of,
+    sin,
+    sqrt,
+    step,
+    total,
+    vanishes,
+)
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.vocabulary.shapes import is_tensor
@@ -46,6 +59,7 @@ __all__ = [
     "Kind",
     "Surd",
     "absolute",
+    "cos",
     "exact_scalar",
     "exp",
     "exponentials_are_free",
@@ -72,6 +86,7 @@ __all__ = [
     "series_coefficients",
     "sign_of",
     "simplified",
+    "sin",
     "sqrt",
     "step",
     "to_balls",

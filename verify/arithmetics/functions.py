@@ -36,6 +36,18 @@ def log(x: Any) -> Any:
 
 
 @primitive
+def cos(x: Any) -> Any:
+    """Entrywise cosine of floats, balls or sympy expressions, any shape."""
+    return x.cos() if is_tensor(x) else elementwise(_cos_scalar, _promoted(x))
+
+
+@primitive
+def sin(x: Any) -> Any:
+    """Entrywise sine of floats, balls or sympy expressions, any shape."""
+    return x.sin() if is_tensor(x) else elementwise(_sin_scalar, _promoted(x))
+
+
+@primitive
 def sqrt(x: Any) -> Any:
     """Entrywise square root, any shape; of a Python integer, the exact scalar that adapts to its partner."""
     if isinstance(x, int):
@@ -148,6 +160,37 @@ def _log_scalar(x: Any) -> Any:
     if not isinstance(x, flint.arb):
         raise ArithmeticUnsupported("logarithms are irrational: evaluate in balls")
     return x.log()
+
+
+def _cos_scalar(x: Any) -> Any:
+    if isinstance(x, Jet):
+        value = _cos_scalar(x.value)
+        return x.chain(value, -_sin_scalar(x.value), -value)
+    return _trigonometric("cos", x)
+
+
+def _sin_scalar(x: Any) -> Any:
+    if isinstance(x, Jet):
+        value = _sin_scalar(x.value)
+        return x.chain(value, _cos_scalar(x.value), -value)
+    return _trigonometric("sin", x)
+
+
+def _trigonometric(name: str, x: Any) -> Any:
+    if isinstance(x, float):
+        return getattr(math, name)(x)
+    if isinstance(x, flint.arb):
+        return getattr(x, name)()
+    if is_symbolic(x):
+        import sympy
+
+        return getattr(sympy, name)(x)
+    if not isinstance(x, Quotient) and x == 0:
+        return flint.fmpq(1 if name == "cos" else 0)
+    raise ArithmeticUnsupported(
+        f"{name} of a nonzero rational is irrational: evaluate in balls, or make the rotation from a rational t, with the"
+        " cosine (1 - t^2) / (1 + t^2) and the sine 2 t / (1 + t^2)"
+    )
 
 
 def _rational_sqrt(x: Any) -> flint.fmpq:

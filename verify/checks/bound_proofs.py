@@ -26,8 +26,8 @@ from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.assumptions import float_satisfies
-from verify.checks.certified import Certified
-from verify.checks.certified_bounds import certified_bound, kept_of
+from verify.checks.certified import kept_of
+from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
@@ -320,7 +320,7 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
     spots = spots_of(claim, proof, settings) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest
-    certificate = _certificate(claim, proof, settings) if proof.proved else None
+    certificate = certified_bound(claim, proof, kept_of(claim), settings.effort.anew) if proof.proved else None
     problem = proof.reason if not proof.proved else _problem(spots)
     far = far_spots(claim, proof, settings) if problem is None else []
     problem = problem or _far_problem(far) or (certificate.problem if certificate is not None else None)
@@ -338,14 +338,6 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         | {"spots at the tightest inputs": len(tightest), "large sizes": [spot.sizes for spot in far]}
         | ({"certificate": certificate.details} if certificate is not None else {}),
     )
-
-
-def _certificate(claim: Claim, proof: BoundProof, settings: Settings) -> Certified:
-    """The certificate of a derivation; where none is kept one is sought at effort deep alone, since that may take long."""
-    before = kept_of(claim)
-    if before is None and not settings.effort.anew:
-        return Certified(None, {"missing": "none is kept; `verify prove --certificate` looks for one"})
-    return certified_bound(claim, proof, before)
 
 
 def _problem(spots: list[Spot]) -> str | None:

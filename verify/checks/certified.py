@@ -6,17 +6,20 @@ import json
 import lzma
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from verify.arithmetics.symbols.certificates import NotRecorded, certificate_of
+from verify.arithmetics.symbols.certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.proof import Proof
 from verify.inputs.witnesses import file_of
 from verify.kernel import Refused, check_identity
 from verify.vocabulary.claims import Claim
 
 FILE = "certificates.jsonl.xz"
+#: Why there is no certificate, where the search for one is left to effort deep.
+NONE_KEPT = "none is kept; `verify prove --certificate` looks for one"
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,48 @@ class Certified:
     problem: str | None = None
 
 
-def certified(claim: Claim, proof: Proof) -> Certified:
-    """Write the certificate of a proof and check it, or say why there is none yet."""
+def certified(claim: Claim, proof: Proof, before: str | None = None, anew: bool = True) -> Certified:
+    """Write the certificate of a proof and check it, or say why there is none yet.
+
+    `before` is the line that is kept of the claim: where there is one it is checked, and has to state what the functions give
+    now.  Its uses of rules are not sought again; not `anew`, none are sought where no line is kept.
+    """
     try:
+        if before is not None or not anew:
+            stated = statement_of(claim.id, proof)
+            if before is None:
+                return without(claim, NONE_KEPT, None)
+            return accepted(before) if states(before, stated) else stale(claim, before)
         line = json.dumps(certificate_of(claim.id, proof), separators=(",", ":"), ensure_ascii=False)
     except NotRecorded as reason:
-        return Certified(None, {"missing": str(reason)})
+        return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
-        return Certified(None, {"missing": f"{type(error).__name__} while it was written"})
+        return without(claim, f"{type(error).__name__} while it was written", before)
     return accepted(line)
+
+
+def states(line: str, statement: Mapping[str, Any]) -> bool:
+    """Whether a line says the same as a certificate without uses: declarations, hypotheses and sides, to the letter."""
+    found = json.loads(line)
+    for part in found["parts"]:
+        part["uses"] = []
+    return bool(found == json.loads(json.dumps(statement)))
+
+
+def stale(claim: Claim, before: str) -> Certified:
+    """The certificate that is kept is not one of what the functions give now."""
+    problem = "the certificate that is kept states something else than the functions give now"
+    return Certified(
+        before, {"refused": problem}, f"{problem}; `verify prove {claim.id} --certificate` writes it again"
+    )
+
+
+def without(claim: Claim, reason: str, before: str | None) -> Certified:
+    """There is no certificate; a problem where one is kept."""
+    if before is None:
+        return Certified(None, {"missing": reason})
+    problem = f"a certificate is kept, and none can be written now ({reason})"
+    return Certified(None, {"missing": reason}, f"{problem}; `verify prove {claim.id} --certificate` drops it")
 
 
 def accepted(line: str) -> Certified:
@@ -67,6 +103,17 @@ def kept(path: Path) -> dict[str, str]:
     return {json.loads(line)["claim"]: line for line in lines}
 
 
+def kept_of(claim: Claim) -> str | None:
+    """The line that is kept of a claim, where there is one."""
+    path = path_of(claim)
+    return _lines(path, path.stat().st_mtime_ns).get(claim.id) if path.is_file() else None
+
+
+@cache
+def _lines(path: Path, written: int) -> dict[str, str]:
+    return kept(path)
+
+
 def keep(claims: Mapping[str, Claim], lines: Mapping[str, str | None]) -> dict[Path, int]:
     """Write lines in the place of those that were kept (None: none is), and leave out claims that do not exist any more."""
     counts = {}
@@ -80,4 +127,4 @@ def keep(claims: Mapping[str, Claim], lines: Mapping[str, str | None]) -> dict[P
     return counts
 
 
-__all__ = ["Certified", "accepted", "certified", "keep", "kept", "path_of"]
+__all__ = ["Certified", "accepted", "certified", "keep", "kept", "kept_of", "path_of", "stale", "without"]

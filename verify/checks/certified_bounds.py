@@ -3,52 +3,46 @@
 from __future__ import annotations
 
 import json
-import lzma
 from hashlib import sha256
-from pathlib import Path
 
 from verify.arithmetics.norms.certificates import certificate_of
 from verify.arithmetics.norms.proof import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
-from verify.checks.certified import Certified, path_of
+from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.kernel.bounds import check, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
 
 
-def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None) -> Certified:
+def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, anew: bool = True) -> Certified:
     """Write the certificate of a derivation and check it, or say why there is none yet.
 
     `before` is the line that is kept of the claim: it has to be accepted too, and to state what the functions give now.
+    Not `anew`, it is the certificate, and its steps are not sought again; without it none are sought.
     """
+    if before is None and not anew:
+        return without(claim, NONE_KEPT, None)
     try:
-        certificate = certificate_of(claim.id, proof)
-        line = json.dumps(certificate, separators=(",", ":"), ensure_ascii=False)
+        fresh = json.dumps(certificate_of(claim.id, proof, steps=anew), separators=(",", ":"), ensure_ascii=False)
     except NotCertified as reason:
-        return Certified(None, {"missing": str(reason)})
+        return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
-        return Certified(None, {"missing": f"{type(error).__name__} while it was written"})
+        return without(claim, f"{type(error).__name__} while it was written", before)
+    line = fresh if anew or before is None else before
+    written = json.loads(line)
     try:
-        found = check(json.loads(line))
+        found = check(written)
         if before is not None:
-            check(json.loads(before))
-            if statement(json.loads(before)) != statement(json.loads(line)):
-                raise Refused("the certificate that is kept states something else")
+            if anew:
+                check(json.loads(before))
+            if statement(json.loads(before)) != statement(json.loads(fresh)):
+                return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
     details = {
-        "inequalities": len(certificate["parts"]),
-        "steps": sum(len(part["steps"]) for part in certificate["parts"]),
+        "inequalities": len(written["parts"]),
+        "steps": sum(len(part["steps"]) for part in written["parts"]),
         "rules": list(found.rules),
         "sha256": sha256(line.encode()).hexdigest(),
     }
     return Certified(line, details)
-
-
-def kept_of(claim: Claim) -> str | None:
-    """The line that is kept of a claim, where there is one."""
-    path: Path = path_of(claim)
-    if not path.is_file():
-        return None
-    lines = lzma.decompress(path.read_bytes()).decode().splitlines()
-    return next((line for line in lines if f'"kind":"bound","claim":"{claim.id}"' in line[:300]), None)

@@ -51,11 +51,12 @@ def foreseen(claim: Claim, settings: Settings, examples: int) -> tuple[Draw, ...
 def in_float32(claim: Claim, settings: Settings, draws: tuple[Draw, ...]) -> tuple[Draw, ...]:
     """The draws that are examined in float32 beside float64: one of every domain and a quarter of the others.
 
-    Both precisions run the same functions; at effort deep all are examined in both.
+    Of a claim that is proved for all sizes, a quarter of all.  Both precisions run the same functions; at effort deep all
+    draws are examined in both.
     """
     if settings.effort.anew or "float64" not in settings.dtypes:
         return draws
-    first = len(one_of_each_domain(claim, settings))
+    first = 0 if claim.all_sizes else len(one_of_each_domain(claim, settings))
     return draws[: first + settings.effort.tying(len(draws) - first, proved=True)]
 
 

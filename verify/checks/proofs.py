@@ -22,7 +22,7 @@ from verify.arithmetics.symbols.latex import normal_form_latex, read_back
 from verify.arithmetics.symbols.operand import Indexed
 from verify.arithmetics.symbols.proof import Proof, parts_of, prove
 from verify.arithmetics.symbols.sums import extra_rules
-from verify.checks.certified import certified
+from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (
     admitted_sizes,
     free_parameters,
@@ -145,7 +145,7 @@ def proved(claim: Claim, settings: Settings) -> Record:
         spots.append(spot_check(claim, proof, sizes, settings.seed + round_ * BETWEEN_ROUNDS))
     far = [far_spot(claim, sizes, settings.seed) for sizes in (far_sizes(claim, proof) if proof.proved else [])]
     in_balls = agree_in_balls(claim, chosen[0], settings.seed) if chosen else None
-    certificate = certified(claim, proof) if proof.proved else None
+    certificate = certified(claim, proof, kept_of(claim), settings.effort.anew) if proof.proved else None
     problem = proof.reason if not proof.proved else _problem(proof, spots, far, in_balls)
     problem = problem or (certificate.problem if certificate is not None else None)
     worst = max((spot.worst for spot in spots), default=np.inf) / AGREEMENT

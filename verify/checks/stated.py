@@ -11,31 +11,36 @@ from __future__ import annotations
 import inspect
 import itertools
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verify.checks.evaluation import defect_of, flat_tensor, raw_tensors
+from verify.checks.evaluation import raw_tensors
+from verify.checks.free_inputs import (
+    SMALL,
+    annotated_shapes,
+    certainly_broken,
+    excess,
+    free,
+    hints_of,
+    masks_of,
+    met,
+    moved,
+)  # fmt: skip
 from verify.checks.record import UNCERTIFIED, UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition, objects_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost, Equal, HasStructure
-from verify.vocabulary.shapes import Shape, sizes_in
+from verify.vocabulary.shapes import Shape, Size, parameter_names, sizes_in
 
-#: Steps of the search for inputs that meet the conditions, and how well they are met at the end, relative to the inputs.
-STEPS, MET = 12, 1e-13
-#: By how much prepared inputs are moved where free ones lead nowhere, relative to their largest entry.
-MOVED = 2.0**-4
-#: Which slopes count as none there, relative to the largest.
-SMALL = 0.2
 #: Above so many free entries one point is tried: there the search for it is what takes the time.
 MANY = 48
 #: What lies above this, relative to both sides and the floor, is no rounding of double precision at inputs of order one.
-CLEAR, FLOOR = 1e-5, 1e-3
-#: By how much inputs have to meet a strict condition.
-MARGIN = 1e-3
+CLEAR = 1e-5
+#: How often inputs are sought at sizes that are not drawn.
+ATTEMPTS = 4
 
 
 # -- kinds of assumptions ----------------------------------------------------------------------------------------------
@@ -52,7 +57,7 @@ def problems_of_assumptions(claim: Claim) -> list[str]:
             if not item.tested:
                 found.append(f"{item.text!r} is a condition without a test")
         elif isinstance(item, (Definition, Convention)):
-            absent = [_name(each) for each in objects_of(item) if id(_bare(each)) not in reached]
+            absent = [_name(each) for each in objects_of(item) if id(bare(each)) not in reached]
             if absent:
                 found.append(f"{item.text!r} names {', '.join(absent)}, which no function of the claim reaches")
         elif isinstance(item, Construction):
@@ -61,7 +66,7 @@ def problems_of_assumptions(claim: Claim) -> list[str]:
 
 
 def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
-    known = {name: spec.dims for name, spec in _annotated(claim).items()}
+    known = {name: spec.dims for name, spec in annotated_shapes(claim).items()}
     if not any(name in known for name in item.shapes):
         yield f"none of {', '.join(item.shapes)} is an input with a shape"
     for name, dims in item.shapes.items():
@@ -69,25 +74,8 @@ def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
             yield f"{name} has the shape {known[name]}"
 
 
-def _annotated(claim: Claim) -> dict[str, Shape]:
-    """The shapes that the claim's functions give their matrices."""
-    shapes: dict[str, Shape] = {}
-    for function in claim.named_functions().values():
-        for name, hint in _hints(function).items():
-            for spec in getattr(hint, "__metadata__", ()):
-                if isinstance(spec, Shape):
-                    shapes.setdefault(name, spec)
-    return shapes
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return inspect.get_annotations(function, eval_str=True)
-    except (NameError, TypeError):  # of a callable object, or of names known to a type checker alone
-        return {}
-
-
-def _bare(value: Any) -> Any:
+def bare(value: Any) -> Any:
+    """A function without what decorates it."""
     return inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
 
 
@@ -100,7 +88,7 @@ def _reached(claim: Claim) -> set[int]:
     seen: set[int] = set()
     stack = list(claim.named_functions().values())
     while stack:
-        current = _bare(stack.pop())
+        current = bare(stack.pop())
         if id(current) in seen:
             continue
         seen.add(id(current))
@@ -108,6 +96,7 @@ def _reached(claim: Claim) -> set[int]:
             stack.extend(_referred_to(current))
         elif isinstance(current, type):
             stack.extend(value for value in vars(current).values() if isinstance(value, types.FunctionType))
+            stack.extend(current.__bases__)
         elif isinstance(current, (tuple, list)):
             stack.extend(current)
         elif callable(current) and hasattr(current, "__dict__"):  # a callable object, such as a derivative
@@ -119,11 +108,12 @@ def _reached(claim: Claim) -> set[int]:
 def _referred_to(function: types.FunctionType) -> Iterator[Any]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
     closure = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
-    for name in _names_in(function.__code__):
-        if name in closure:
-            yield closure[name]
-        elif name in function.__globals__:
-            yield function.__globals__[name]
+    names = set(names_in(function.__code__))
+    for name in names:
+        value = closure.get(name, function.__globals__.get(name))
+        yield value
+        if isinstance(value, types.ModuleType):  # `definitions.outputs`: the attribute is a name of its own
+            yield from (vars(value)[attribute] for attribute in names if attribute in vars(value))
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     outer = function.__qualname__.split(".")[0]  # what made it: `jacobian(...)` returns a function of its own
@@ -139,12 +129,13 @@ def _filled(cell: types.CellType) -> bool:
     return True
 
 
-def _names_in(code: types.CodeType) -> Iterator[str]:
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """The names that a function and those within it refer to."""
     yield from code.co_names
     yield from code.co_freevars
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names_in(constant)
+            yield from names_in(constant)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -173,12 +164,60 @@ def undrawn_sizes(claim: Claim) -> list[dict[str, int]]:
     return [dict(zip(names, values, strict=True)) for values in others if exceeded(values)]
 
 
+@dataclass(frozen=True)
+class Undrawn:
+    """What a claim does at sizes that are never drawn and that no stated condition excludes."""
+
+    sizes: Mapping[str, int]
+    outcome: str  #: "holds", "fails", "no inputs" that meet the conditions were found, or "unknown"
+
+
+def at_undrawn_sizes(claim: Claim, settings: Settings, count: int = 6) -> list[Undrawn]:
+    """The statement at the first of the undrawn sizes, at free inputs that meet the tested assumptions there."""
+    return [Undrawn(sizes, _at_sizes(claim, sizes, settings)) for sizes in undrawn_sizes(claim)[:count]]
+
+
+def _at_sizes(claim: Claim, sizes: Mapping[str, int], settings: Settings) -> str:
+    import torch
+
+    sides = [function for name, function in claim.named_functions().items() if name != "inputs"]
+    tests = [test for item in claim.tested_assumptions for test in item.tests]
+    specs = {
+        name: spec
+        for function in (*tests, *sides)
+        for name, hint in hints_of(function).items()
+        for spec in getattr(hint, "__metadata__", ())
+    }
+    if not claim.prepares_inputs:
+        specs |= claim.parameters
+    wanted = {name for function in (*sides, *tests) for name in parameter_names(function)} - {"value"}
+    if wanted - set(specs) or {dim for spec in specs.values() for dim in sizes_in(spec)} - set(sizes):
+        return "unknown"
+    outcome = "no inputs"
+    for seed in range(ATTEMPTS):
+        generator, drawn = torch.Generator().manual_seed(settings.seed + seed), {}
+        for name, spec in specs.items():
+            shape = spec.resolve(sizes) if isinstance(spec, Shape) else ()
+            drawn[name] = (
+                sizes[spec.name]
+                if isinstance(spec, Size)
+                else torch.randn(shape, generator=generator, dtype=torch.float64)
+            )
+        found = met(claim, drawn, masks_of(claim))
+        off = None if found is None else excess(claim, found)
+        if off is not None:
+            if off > CLEAR:
+                return "fails"
+            outcome = "holds"
+    return outcome
+
+
 def _sizes_of_inputs(claim: Claim) -> set[str]:
     """The sizes of the inputs themselves; others are of what the preparation draws to make them."""
     found: set[str] = set()
     for role, function in claim.named_functions().items():
         if role != "inputs":
-            for hint in _hints(function).values():
+            for hint in hints_of(function).values():
                 found.update(dim for spec in getattr(hint, "__metadata__", ()) for dim in sizes_in(spec))
     return found
 
@@ -221,7 +260,7 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
     import torch
 
     compared, worst = 0, None
-    masks = {name for name, spec in _annotated(claim).items() if spec.role == "mask"}
+    masks = masks_of(claim)
     for draw in systematic(claim, count, settings.seed):
         raw = {
             name: value if isinstance(value, int) else value[0]
@@ -231,116 +270,16 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
             continue
         generator = torch.Generator().manual_seed(draw.seed % 2**31)
         prepared = claim.prepare(raw)
-        found = _met(claim, _free(prepared, masks, generator), masks)
+        found = met(claim, free(prepared, masks, generator), masks)
         if found is None and not compared:
-            found = _met(claim, _moved(prepared, masks, generator), masks, SMALL)
-        excess = None if found is None else _excess(claim, found)
-        if found is None or excess is None:
+            found = met(claim, moved(prepared, masks, generator), masks, SMALL)
+        off = None if found is None else excess(claim, found)
+        if found is None or off is None or (off > CLEAR and not certainly_broken(claim, found)):
             continue
         compared += 1
-        if excess > CLEAR and (worst is None or excess > worst.excess):
-            worst = Broken(claim.id, found, excess)
+        if off > CLEAR and (worst is None or off > worst.excess):
+            worst = Broken(claim.id, found, off)
     return Freed(compared, worst)
-
-
-def _free(prepared: Mapping[str, Any], masks: set[str], generator: Any) -> dict[str, Any]:
-    """Inputs of the same shapes with free values of order one; integers and masks stay."""
-    import torch
-
-    free = {}
-    for name, value in prepared.items():
-        if name in masks:
-            free[name] = value
-        elif isinstance(value, torch.Tensor) and value.is_floating_point():
-            free[name] = torch.randn(value.shape, generator=generator, dtype=torch.float64)
-        elif isinstance(value, float):
-            free[name] = torch.randn((), generator=generator, dtype=torch.float64)
-        else:
-            free[name] = value
-    return free
-
-
-def _moved(prepared: Mapping[str, Any], masks: set[str], generator: Any) -> dict[str, Any]:
-    """Prepared inputs, moved by a part of their size."""
-    import torch
-
-    free = _free(prepared, masks, generator)
-    return {
-        name: value
-        if value is prepared[name]
-        else torch.as_tensor(prepared[name]) + MOVED * value * torch.as_tensor(prepared[name]).abs().max()
-        for name, value in free.items()
-    }
-
-
-def _met(claim: Claim, start: dict[str, Any], fixed: set[str], small: float | None = None) -> dict[str, Any] | None:
-    """Inputs near `start` that meet the tested conditions, or None where the search finds none.
-
-    Slopes below `small`, relative to the largest, count as none: where equations have more roots than one in a direction
-    (N^2 = 0 at N != 0), they lead away from the nearest.
-    """
-    import torch
-
-    moving = [
-        name
-        for name, value in start.items()
-        if name not in fixed and isinstance(value, torch.Tensor) and value.is_floating_point()
-    ]
-    tests = claim.tested_assumptions
-    if not moving:
-        return start if not tests else None
-    shapes = [start[name].shape for name in moving]
-    lengths = [shape.numel() for shape in shapes]
-
-    def at(point: Any) -> dict[str, Any]:
-        parts = torch.split(point, lengths)
-        return {**start, **{n: part.reshape(s) for n, part, s in zip(moving, parts, shapes, strict=True)}}
-
-    def missed(point: Any) -> Any:
-        """What is left of the equations, and by how much inequalities are missed."""
-        inputs, parts = at(point), [point[:0]]
-        for item in tests:
-            if item.zero is not None:
-                parts.append(flat_tensor(claim.evaluate(item.zero, inputs), point))
-            for test, margin in ((item.positive, MARGIN), (item.nonnegative, 0.0)):
-                if test is not None:
-                    parts.append((margin - flat_tensor(claim.evaluate(test, inputs), point)).clamp(min=0))
-        return torch.cat(parts)
-
-    point = torch.cat([start[name].reshape(-1) for name in moving])
-    try:
-        for _ in range(STEPS):
-            left = missed(point)
-            if not left.isfinite().all():
-                return None
-            if left.numel() == 0 or float(left.abs().max()) <= MET * (1 + float(point.abs().max())):
-                return at(point.detach())
-            slope = torch.func.jacrev(missed)(point)
-            point = point - torch.linalg.lstsq(slope, left, rcond=small, driver="gelsd").solution
-    except (RuntimeError, ZeroDivisionError, ValueError):  # undefined there, or no tensor: nothing to compare
-        return None
-    return None
-
-
-def _excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
-    """By how much the statement fails, relative to both sides; None where that cannot be said."""
-    like = next(value for value in inputs.values() if hasattr(value, "new_zeros"))
-    try:
-        if isinstance(claim.relation, HasStructure):
-            value = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
-            left, right = flat_tensor(claim.evaluate(defect_of(claim, claim.the_formula), inputs), like), value[:0]
-            size = 1 + float(value.abs().max())
-            difference = left.abs()
-        else:
-            right = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
-            left = flat_tensor(claim.evaluate(claim.the_oracle, inputs), like)
-            size = float(left.abs().max()) + float(right.abs().max())
-            difference = (left - right).abs() if isinstance(claim.relation, Equal) else left - right
-    except (RuntimeError, ZeroDivisionError, ValueError, TypeError, IndexError):
-        return None
-    if not bool(difference.isfinite().all()) or difference.numel() == 0:
-        return None
-    return float(difference.max()) / (size + FLOOR)
 
 
 def comparable(claim: Claim) -> bool:

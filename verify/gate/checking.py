@@ -208,7 +208,7 @@ def gate(
         if any(fnmatch.fnmatchcase(claim.id, glob) for glob in globs)
         and not (globs == ("*",) and profile.is_drawn and isinstance(claim.relation, FollowsLaw))
     ]
-    standing = Standing(subject, contained(function))
+    standing = Standing(subject, contained(profile.as_read(function)))
     narrowed = {claim.id: choice.narrowed(claim) for claim in chosen}
     made = Gate(subject, standing, title, profile, chosen, settings, required, accepted, narrowed)
     checks = list(dict.fromkeys(check for check, _ in made.checks))

@@ -92,6 +92,7 @@ class Profile:
         self.tokens: tuple[str, ...] = ()
         self.row_axis = 0
         self.law: LawTests | None = None
+        self._read: Callable[..., Any] | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
         self.variants: list[Mutant] = []
         self._domains: dict[str, Callable[..., None]] = {}
@@ -119,6 +120,26 @@ class Profile:
             return function
 
         return declare
+
+    def reads(self, function: F) -> F:
+        """Declare which part of a value is compared: ``function(value, *arguments)`` gives it with zeros elsewhere."""
+        self._read = function
+        return function
+
+    def as_read(self, implementation: Callable[..., Any]) -> Callable[..., Any]:
+        """The implementation, with zeros in the place of what of its values is not compared."""
+        if self._read is None:
+            return implementation
+        read = self._read
+
+        def called(*arguments: Any) -> Any:
+            value = implementation(*arguments)
+            try:
+                return read(value, *arguments)
+            except (AttributeError, RuntimeError, TypeError):  # a value of another type or shape is refused as it is
+                return value
+
+        return called
 
     def laws(self, function: F) -> F:
         """Declare how samples are compared with those of the definition: ``function(implementation, definition, settings)``."""

@@ -47,7 +47,7 @@ def concatenated(*blocks: Matrix) -> Matrix:
 
 def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
     """A matrix of which only rules say something."""
-    if kind not in OPAQUE:
+    if kind not in OPAQUE or (kind in q.SYMMETRIC and rows != columns):
         raise Refused(f"no matrix {kind!r}")
     return q.atom(kind, rows, columns, *data)
 
@@ -57,6 +57,24 @@ OPAQUE = (
     "derivative", "mean of rotations", "variances", "without column", "numbers", "exponential differential", "softmax differential",
     "iterate differential", "normalised differential",
 )  # fmt: skip
+
+
+def shaped(A: Matrix, rows: Scalar, columns: Scalar) -> Matrix:
+    if (A.rows, A.columns) != (rows, columns):
+        raise Refused("a matrix of another shape")
+    return A
+
+
+def reshaped(A: Matrix, rows: Scalar, columns: Scalar) -> Matrix:
+    if rows * columns != A.rows * A.columns:
+        raise Refused("a shape for another number of entries")
+    return q.linear("reshape", A, rows, columns)
+
+
+def scalar(x: Scalar) -> Scalar:
+    if not isinstance(x, Scalar):
+        raise Refused("no scalar")
+    return x
 
 
 def multiplied(first: Any, *rest: Any) -> Any:
@@ -78,11 +96,11 @@ HEADS: dict[str, Callable[..., Any]] = {
     # scalars
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
-    "exp": lambda x: q.generator("exp", x) if x.terms else number(1),
-    "abs": q.absolute,
+    "exp": lambda x: q.generator("exp", scalar(x)) if x.terms else number(1),
+    "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,
-    "entry": lambda A: q.generator("entry", A),
+    "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
     "measure": lambda name, *of: q.generator("measure", name, *of) if name in MEASURES else None,
     "value": lambda name, *of: q.generator("value", name, *of),
     "max": lambda *values: q.largest(values),
@@ -98,8 +116,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "transpose": lambda A: A.T,
     "entrywise": lambda A, B: q.bilinear("entrywise", A, B),
     "kronecker": lambda A, B: q.bilinear("kronecker", A, B),
-    "diagonal": lambda v: q.linear("diagonal", v, v.rows, v.rows),
-    "reshape": lambda A, rows, columns: q.linear("reshape", A, rows, columns),
+    "diagonal": lambda v: q.linear("diagonal", shaped(v, v.rows, number(1)), v.rows, v.rows),
+    "reshape": reshaped,
     "rows": q.selected,
     "part": lambda index: ("part", index),  # where the part of rows that has this number begins
     "embedding": q.embedding,
@@ -125,8 +143,7 @@ def is_skew(S: Matrix) -> bool:
 
 def has(A: Matrix, property: str) -> bool:
     """Whether a matrix is an input that is declared to have a property."""
-    item = q.single_atom(A, "input")
-    return item is not None and property in item
+    return q.is_input(q.single_atom(A, "input"), property)
 
 
 def covariance(t: Matrix) -> Matrix:
@@ -248,7 +265,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda W: (two(W), number(1), any(has(W, p) for p in PROPERTIES[2:5])),
     ),
     "unit direction": ("||D||_F <= 1 for a unit direction D", lambda D: (fro(D), number(1), has(D, PROPERTIES[5]))),
-    "unit rows": ("||U||_F <= sqrt(m) for U with unit rows", lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]))),
+    "unit rows": (
+        "||U||_F <= sqrt(m) for U with unit rows",
+        lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]) and not q.single_atom(U, "input")[1]),
+    ),
     "normalised rows": ("m rows of length 1", lambda A: (fro(q.applied("normalised rows", A)), A.rows**HALF)),
     "projection": (
         "||I - a^T a / ||a||^2||_2 <= 1",

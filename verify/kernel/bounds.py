@@ -27,7 +27,7 @@ def without_denominators(gap: Scalar) -> Scalar:
     return gap
 
 
-def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table: list[Any]) -> None:
+def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table: Any) -> None:
     """Accept a <= b for the reason given, or refuse."""
     name, *rest = reason
     if name == "terms":
@@ -53,6 +53,8 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table:
         compare(x, y, rest[0], facts, table)
     elif name == "cases":
         _, largest = q.only_generator(table[rest[0]])
+        if q.free_in(largest):
+            raise Refused("cases that differ with an index")
         holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and q.rises(a, largest)
         for member, why in rest[1]:
             compare(q.replaced(a, largest, table[member]), b, why, facts, table)
@@ -116,8 +118,10 @@ class Reader:
     def __init__(self, sizes: list[str], scalars: dict[str, str], inputs: dict[str, list[str]]) -> None:
         self.sizes, self.scalars, self.inputs = set(sizes), scalars, inputs
         self.table: list[Any] = []
+        self.asked: list[frozenset[Any]] = []  # for each place, what has to be so where it is defined
         self.nonzero: set[Scalar] = set()  # what the claim divides by
-        if len(self.sizes) < len(sizes) or self.sizes & scalars.keys():
+        self.shapes: dict[str, Any] = {}
+        if len({*sizes, *scalars, *inputs}) < len(sizes) + len(scalars) + len(inputs):
             raise Refused("a name is declared twice")
         if not set(scalars.values()) <= {"real", "nonnegative", "positive"}:
             raise Refused("a scalar is real, nonnegative or positive")
@@ -126,6 +130,20 @@ class Reader:
 
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
+        value = self._read(entry)
+        asked = frozenset().union(*(self.asked[item] for item in entry[1:] if self._is_place(item)))
+        if entry[0] == "^":
+            base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
+            wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]
+            wanted.append((exponent.denominator > 1 and not q.is_nonnegative(base), "not negative"))
+            asked |= {(base, what) for needed, what in wanted if needed}
+        self.asked.append(asked)
+        return value
+
+    def _is_place(self, item: Any) -> bool:
+        return isinstance(item, int) and 0 <= item < len(self.table)
+
+    def _read(self, entry: list[Any]) -> Any:
         head, *data = entry
         if head == "q":
             return number(Fraction(*data))
@@ -140,18 +158,39 @@ class Reader:
             return base**exponent
         values = [self.value(item) for item in data]
         if head == "index":
-            return Index(*values)
+            name, size = values
+            if not q.is_whole(size, 1):
+                raise Refused("an index that may run over nothing")
+            return Index(name, size)
+        for size in values[:2] if head in ("zeros", "identity") else values[1:3]:
+            if head in ("zeros", "identity", "input", "opaque", "reshape") and not q.is_whole(size, 1):
+                raise Refused("a shape that may be no whole number of at least 1")
         if head == "input" and data[0] in self.inputs:
             name, rows, columns, *at = values
             if {"is symmetric", "is skew"} & set(self.inputs[name]) and rows != columns:
                 raise Refused(f"{name} is not square")
-            return q.atom("input", rows, columns, name, *at, *self.inputs[name])
+            if self.shapes.setdefault(name, (rows, columns, len(at))) != (rows, columns, len(at)):
+                raise Refused(f"{name} has two shapes")
+            return q.atom("input", rows, columns, name, tuple(map(_place, at)), frozenset(self.inputs[name]))
         if head not in HEADS:
             raise Refused(f"no expression {head!r}, or what it names is not declared")
         return HEADS[head](*values)
 
     def value(self, item: Any) -> Any:
-        return self.table[item] if isinstance(item, int) and 0 <= item < len(self.table) else item
+        return self.table[item] if self._is_place(item) else item
+
+
+def _place(item: Any) -> Any:
+    if not isinstance(item, (Index, Scalar)):
+        raise Refused("an input is one of a stack by an index or a number")
+    return item
+
+
+class Stated(dict[int, Any]):
+    """The places of a table that divide by, and take roots of, nothing but what a statement does."""
+
+    def __missing__(self, place: int) -> Any:
+        raise Refused(f"place {place} is none, or divides by or takes a root of what the statement does not")
 
 
 def check(certificate: dict[str, Any]) -> Accepted:
@@ -159,7 +198,10 @@ def check(certificate: dict[str, Any]) -> Accepted:
     try:
         reader, assumed = _read(certificate)
         for part in certificate["parts"]:
-            _check_part(part, assumed, reader.table)
+            sides = [part["left"], part["right"], *certificate["assumptions"], *certificate["orthonormal"]]
+            stated = frozenset().union(*(reader.asked[place] for place in sides))
+            seen = {k: value for k, value in enumerate(reader.table) if reader.asked[k] <= stated}
+            _check_part(part, assumed, Stated(seen))
         sides = [reader.table[part[side]] for side in ("left", "right") for part in certificate["parts"]]
         rules = sorted({step["rule"] for part in certificate["parts"] for step in part["steps"]})
     except ERRORS as error:
@@ -196,7 +238,7 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
     )
 
 
-def _check_part(part: dict[str, Any], assumed: Assumed, table: list[Any]) -> None:
+def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:
     if part.keys() != {"index", "left", "right", "steps", "comparison"}:
         raise Refused("a part has an index, a left and a right side, steps and a comparison")
     value, right = table[part["left"]], table[part["right"]]
@@ -211,7 +253,7 @@ def _check_part(part: dict[str, Any], assumed: Assumed, table: list[Any]) -> Non
     compare(value, right, part["comparison"], assumed.facts, table)
 
 
-def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: list[Any]) -> Scalar:
+def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -> Scalar:
     """The value with a quantity replaced by what a rule says that it is at most."""
     if not {"rule", "arguments"} <= step.keys() <= {"rule", "arguments", "reasons", "outside"}:
         raise Refused("a step has a rule, arguments and perhaps reasons and what it stands outside of")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from verify.kernel.normal_forms import ONE, Algebra, Form, Index, Number, plain
+from verify.kernel.functions import Algebra
+from verify.kernel.normal_forms import ONE, Asked, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
 
 #: The indices that may be named at a place, with their numbers and sizes.
@@ -46,6 +47,14 @@ def rational(p: Any, q: Any) -> Number:
     return plain(Fraction(p, q))
 
 
+class Hypothesis(NamedTuple):
+    """left - right of an equation over indices."""
+
+    name: str
+    indices: list[Index]
+    difference: Form
+
+
 class Language:
     """What a certificate declares, and its expressions as forms."""
 
@@ -56,9 +65,12 @@ class Language:
         self.variables: set[str] = set()
         self.definitions: dict[str, tuple[list[Index], Form]] = {}
         self._values: dict[str, Form] = {}
+        self.hypotheses: list[Hypothesis] = []
+        self.used: dict[str, set[str]] = {"rule": set(), "hypothesis": set()}
+        self.stated: frozenset[Asked] = frozenset()
         for name, value in _items(certificate["sizes"], "sizes"):
             if value is not None:
-                self._values[name] = self.form(value, {})
+                self._values[name] = self._whole(self.form(value, {}))
             self.sizes[name] = value
         for kind in ("inputs", "variables"):
             for name, item in _items(certificate[kind], kind):
@@ -93,6 +105,18 @@ class Language:
         """A size as a number: a symbol, or the value that is declared."""
         return self._values[size] if size in self._values else self.algebra.tensor("size", size, ())
 
+    def _whole(self, value: Form) -> Form:
+        """The value of a size, which is certainly whole and at least 1, or is so where one product of sizes divides another."""
+        powers = [p for key in value for _, _, p in key]
+        sizes = all(self.algebra.kinds[atom] == "size" for key in value for atom, _, _ in key)
+        quotient = len(value) == 1 and bool(powers)
+        numbers = [*powers, *([] if quotient else value.values())]
+        if not (value and sizes and all(c > 0 for c in value.values()) and all(n.denominator == 1 for n in numbers)):
+            raise Refused("the value of a size may be no whole number of at least 1")
+        if not quotient and any(p < 0 for p in powers):
+            raise Refused("the value of a size may be no whole number of at least 1")
+        return value
+
     def bound(self, indices: Any, scope: Scope) -> dict[str, Index]:
         """New indices, none of which is in scope."""
         found: dict[str, Index] = {}
@@ -116,9 +140,14 @@ class Language:
 
     def argument(self, value: Any, scope: Scope) -> tuple[list[Index], Form]:
         """The argument of a function: the indices that it binds, and its form."""
+        own, form = self.within(value, scope)
+        return list(own.values()), form
+
+    def within(self, value: Any, scope: Scope) -> tuple[dict[str, Index], Form]:
+        """The same, with the names of the indices."""
         indices, expression = listed(value, "an argument", 2)
         own = self.bound(indices, scope)
-        return list(own.values()), self.form(expression, {**scope, **own})
+        return own, self.form(expression, {**scope, **own})
 
     def form(self, expression: Any, scope: Scope) -> Form:
         """The normal form of an expression."""
@@ -133,6 +162,7 @@ class Language:
         readers: dict[str, Callable[..., Form]] = {
             "q": self._q, "size": self._size_value, "delta": self._delta, "unit": self._unit, "t": self._t, "sum": self._sum,
             "power": self._power, "f": self._f, "diff": self._diff, "at": self._at,
+            "mean": self._mean,
         }  # fmt: skip
         return readers[kind](scope, *rest)
 
@@ -191,11 +221,25 @@ class Language:
         if [index[1] for index in own.values()] != sizes:
             raise Refused(f"a value of {name!r} with other sizes")
         value = self.form(point, {**scope, **own})
-        return self.algebra.substituted(self.form(expression, scope), atom, list(own.values()), value)
+        asked = set(self.algebra.asked)
+        form = self.form(expression, scope)
+        self.algebra.asked = asked  # what is asked of the variable is asked of its value instead
+        return self.algebra.substituted(form, atom, list(own.values()), value)
+
+    def _mean(self, scope: Scope, name: Any, variance: Any, expression: Any) -> Form:
+        atom, _ = self.tensor(name)
+        if name not in self.variables:
+            raise Refused(f"{name!r} is no variable")
+        forms = [self.form(e, scope) for e in (variance, expression)]
+        if any(self.algebra.mentions(other, atom) for key in forms[0] for other, _, _ in key) or any(
+            self.algebra.mentions(other, atom) for other, _, _ in self.algebra.asked
+        ):
+            raise Refused("a mean of what is no polynomial")
+        return self.algebra.mean(forms[1], atom, forms[0])
 
 
 #: What each kind of expression is followed by, in numbers.
-ARITY = {"q": 2, "size": 1, "delta": 2, "unit": 2, "t": 2, "sum": 2, "power": 3, "f": 3, "diff": 3, "at": 4}
+ARITY = {"q": 2, "size": 1, "delta": 2, "unit": 2, "t": 2, "sum": 2, "power": 3, "f": 3, "diff": 3, "at": 4, "mean": 3}
 
 
 def _items(value: Any, what: str) -> list[tuple[str, Any]]:

@@ -87,12 +87,17 @@ class Scalar:
                 found = found * self
             return found
         if len(self.terms) != 1:
-            return generator("sum", self, exponent=e)
+            if not self.terms and e < 0:
+                raise Refused("a division by zero")
+            return generator("sum", self, exponent=e) if self.terms else self
         ((monomial, c),) = self.terms.items()
         if e.denominator != 1 and (c < 0 or not all(nonnegative_power(g, d) for g, d in monomial)):
             raise Refused("a fractional power of what may be negative")
-        root = number(c**e) if e.denominator == 1 else _root_of_number(c, e)
-        return root * Scalar({frozenset((g, d * e) for g, d in monomial): Fraction(1)})
+        found = number(c**e) if e.denominator == 1 else _root_of_number(c, e)
+        for g, d in monomial:  # the root of x^2 is |x|
+            is_even = e.denominator > 1 and d % 2 == 0
+            found = found * (absolute(generator_of(g)) ** (d * e) if is_even else generator_of(g, d * e))
+        return found
 
     def over(self, divisor: Scalar) -> Scalar:
         """The quotient by a monomial, generator by generator."""
@@ -141,6 +146,14 @@ def _root_of_number(c: Fraction, e: Fraction) -> Scalar:
     return left * number(Fraction(square, c.denominator) * c ** (e - Fraction(1, 2)).numerator)
 
 
+def is_whole(value: Scalar, least: int = 0) -> bool:
+    """Whether a scalar is made of whole numbers and sizes, and at least 0 or 1."""
+    powers = [(g, e) for monomial in value.terms for g, e in monomial]
+    whole = all(g[0] == "size" and e > 0 and e.denominator == 1 for g, e in powers)
+    whole = whole and all(c.denominator == 1 for c in value.terms.values())
+    return whole and is_nonnegative(value - number(least))
+
+
 def number(value: Any) -> Scalar:
     return Scalar({frozenset(): Fraction(value)})
 
@@ -149,11 +162,20 @@ def generator(*data: Any, exponent: Any = 1) -> Scalar:
     return Scalar({frozenset({(data, Fraction(exponent))}): Fraction(1)}) * number(1)
 
 
+def generator_of(g: Any, exponent: Any = 1) -> Scalar:
+    """A power of a generator as a scalar."""
+    return generator(*g, exponent=exponent)
+
+
+def is_positive_generator(g: Any) -> bool:
+    return g[0] in ("size", "exp", "power") or (g[0] == "scalar" and g[2] == "positive")
+
+
 def only_generator(value: Scalar) -> tuple[Scalar, Any]:
     """c and q of a scalar c q with a generator q and a positive number or product of sizes c; anything else is refused."""
     if len(value.terms) == 1:
         ((monomial, c),) = value.terms.items()
-        rest = {(g, e) for g, e in monomial if g[0] == "size" or g[2:] == ("positive",) or _is_number(g)}
+        rest = {(g, e) for g, e in monomial if g[0] != "exp" and (is_positive_generator(g) or _is_number(g))}
         moving = [g for g, e in monomial - rest if e == 1]
         if c > 0 and len(monomial) - len(rest) == len(moving) == 1:
             return Scalar({frozenset(rest): c}), moving[0]
@@ -182,7 +204,7 @@ def is_nonnegative(value: Scalar) -> bool:
 
 def is_positive(value: Scalar) -> bool:
     """Whether a scalar is certainly above 0: no term is negative, and one is a multiple of what is positive."""
-    positive = [m for m in value.terms if all(g[0] in ("size", "exp", "power") or g[2:] == ("positive",) for g, _ in m)]
+    positive = [m for m in value.terms if all(is_positive_generator(g) for g, _ in m)]
     return bool(positive) and _terms_are_nonnegative(value)
 
 
@@ -423,8 +445,8 @@ def bilinear(kind: str, A: Matrix, B: Matrix) -> Matrix:
             if kind == "entrywise":
                 ones = [Z for Z, W in ((X, Y), (Y, X)) if single_atom(W, "ones")]
                 made = ones[0] if ones else atom(kind, *shape, frozenset({X, Y}))
-            elif () in (one, two) and (one == two or X.rows == number(1)):
-                made = identity(shape[0]) if one == two else Y
+            elif one == () and (two == () or X.rows == number(1)):
+                made = identity(shape[0]) if two == () else Y
             else:
                 made = atom(kind, *shape, X, Y)
             found = found + made.times(c * d)
@@ -437,15 +459,20 @@ def single_atom(A: Matrix, kind: str) -> Any:
     return words[0][0] if len(words) == len(A.terms) == len(words[0]) == 1 and words[0][0][0] == kind else None
 
 
+def is_input(item: Any, property: str) -> bool:
+    """Whether an atom is an input that is declared to have a property."""
+    return item is not None and item[0] == "input" and property in item[-1]
+
+
 def embedding(total: Scalar, count: Scalar, start: Any) -> Matrix:
     """The columns start to start + count - 1 of the identity; the start is a number, an index, or that of a part of equal size."""
     if isinstance(start, Scalar):
-        within = is_nonnegative(start) and is_nonnegative(total - start - count)
+        within = is_whole(start) and is_nonnegative(total - start - count)
     elif isinstance(start, Index):
         within = (start.size, number(1)) == (total, count)
     else:
         within = start[0] == "part" and start[1].size * count == total
-    if not within:
+    if not within or not is_whole(count, 1):
         raise Refused("rows that may lie outside of a matrix")
     return atom("embedding", total, count, start)
 
@@ -463,9 +490,9 @@ def _turned(item: Any) -> Matrix:
         return bilinear(kind, *(X.T for X in (*data[0], *data[0])[:2]))
     if kind == "kronecker":
         return bilinear(kind, data[0].T, data[1].T)
-    if kind in SYMMETRIC or "is symmetric" in data:
+    if kind in SYMMETRIC or is_input(item, "is symmetric"):
         return atom(kind, rows, columns, *data)
-    if "is skew" in data:
+    if is_input(item, "is skew"):
         return atom(kind, rows, columns, *data).times(number(-1))
     return atom(kind, columns, rows, *data, turned=kind != "ones" and not turned)
 
@@ -519,13 +546,13 @@ def norm(kind: str, A: Matrix) -> Scalar:
     if (item := single_atom(core, "ones")) is not None:
         entries = A.rows * A.columns
         return size * (number(1) if kind == "max" else entries if kind == "1" else entries ** Fraction(1, 2))
-    if set(core.terms) == {()} and kind in ("2", "F"):
+    if set(core.terms) == {()} and core.terms[()].number() is not None and kind in ("2", "F"):
         return size * (number(1) if kind == "2" else A.rows ** Fraction(1, 2))
     for rearranged, other in (("reshape", kind), ("diagonal", {"2": "max", "F": "F"}.get(kind, ""))):
         if (
             (kind, rearranged) != ("2", "reshape")
             and other
-            and all(len(w) == 1 and w[0][0] == rearranged for w in core.terms)
+            and all(len(w) == 1 and w[0][:2] == (rearranged, False) for w in core.terms)
         ):
             inner = None
             for (item,), c in core.terms.items():

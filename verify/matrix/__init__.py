@@ -4,8 +4,17 @@ Formulas use these and otherwise only ``+ - * / @ .T``.  Each primitive recognis
 that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsupported` and says so.
 """
 
-from verify.arithmetics import absolute, exp, log, maximum, rational, relu, sqrt, step, total, vanishes
-from verify.matrix.functions import expm, masked_softmax, normalize_rows, row_norms, row_sums, softmax
+from verify.arithmetics import absolute, cos, exp, log, maximum, rational, relu, sin, sqrt, step, total, vanishes
+from verify.matrix.functions import (
+    centred,
+    expm,
+    layer_norm,
+    masked_softmax,
+    normalize_rows,
+    row_norms,
+    row_sums,
+    softmax,
+)
 from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed, without_column
 from verify.matrix.layout import (
     COLUMN,
@@ -13,6 +22,7 @@ from verify.matrix.layout import (
     Layout,
     basis_matrix,
     basis_vector,
+    causal_mask,
     commutation_matrix,
     eye,
     ones,
@@ -58,10 +68,13 @@ __all__ = [
     "basis_matrix",
     "basis_vector",
     "block_diag",
+    "causal_mask",
+    "centred",
     "column",
     "commutation_matrix",
     "concatenate",
     "condition_number",
+    "cos",
     "determinant",
     "diag",
     "diag_part",
@@ -79,6 +92,7 @@ __all__ = [
     "khatri_rao",
     "kron",
     "kron_matmul",
+    "layer_norm",
     "log",
     "mapped",
     "masked_softmax",
@@ -91,6 +105,7 @@ __all__ = [
     "relu",
     "row_norms",
     "row_sums",
+    "sin",
     "singular_values",
     "smallest_singular_value",
     "softmax",

@@ -8,7 +8,18 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetics import Constant, Kind, exp, has_jets, is_tensor, kind_of, primitive, series_coefficients, sqrt
+from verify.arithmetics import (
+    Constant,
+    Kind,
+    exp,
+    has_jets,
+    is_tensor,
+    kind_of,
+    primitive,
+    rational,
+    series_coefficients,
+    sqrt,
+)
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
 from verify.arithmetics.polynomials import active_field
 from verify.matrix.layout import eye, require_matrix, require_square
@@ -32,6 +43,19 @@ def row_norms(A: Any) -> Any:
 def normalize_rows(A: Any) -> Any:
     """Each row divided by its Euclidean norm, shape (m, n); a zero row divides by zero (dynamics paper, Eq. (5))."""
     return A / row_norms(A)
+
+
+def centred(A: Any) -> Any:
+    """Each row less its mean, shape (m, n)."""
+    return A - row_sums(A) * rational(1, A.shape[1])
+
+
+def layer_norm(A: Any) -> Any:
+    """Each row less its mean, then scaled to the squared norm n, shape (m, n): no gain, no shift, no constant under the root.
+
+    A row whose entries are all equal divides by zero.
+    """
+    return normalize_rows(centred(A)) * sqrt(A.shape[1])
 
 
 @primitive

@@ -65,6 +65,11 @@ def ones(m: int, n: int) -> Constant:
     return Constant(np.ones((_size("m", m), _size("n", n)), dtype=int).astype(object))
 
 
+def causal_mask(n: int) -> Constant:
+    """1 where the key is not later than the query (j <= i), 0 elsewhere, shape (n, n); a mask for `masked_softmax`."""
+    return Constant(np.tri(_size("n", n), dtype=int).astype(object))
+
+
 @primitive
 def basis_vector(n: int, i: int) -> Constant:
     """The unit vector e_i as a column, shape (n, 1), with i counted from 0."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from verify.vocabulary.errors import InputError
+
 #: Probability with which one test rejects a true law.
 FALSE_ALARM = 1e-9
 #: p-values are not resolved below this.
@@ -154,6 +156,28 @@ class Moments:
             moment_test(f"{name}: mean", x, self.mean),
             moment_test(f"{name}: variance", (x - self.mean) ** 2, self.variance),
         ]
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """The normal law of a scalar of given mean and variance."""
+
+    mean: float = 0.0
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.variance > 0:
+            raise InputError("variance", "a positive number", repr(self.variance))
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """The probability of a value of at most x, entry by entry; x of shape (n,)."""
+        scale = math.sqrt(2 * self.variance)
+        return np.array([(1 + math.erf((float(t) - self.mean) / scale)) / 2 for t in x])
+
+    def tests(self, name: str, samples: Any) -> list[LawTest]:
+        """One test of the whole distribution and one of each moment, on independent samples of any shape."""
+        whole = kolmogorov_smirnov(f"{name}: distribution", samples, self.cdf)
+        return [whole, *Moments(self.mean, self.variance).tests(name, samples)]
 
 
 def _clip(p: float) -> float:

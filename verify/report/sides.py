@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from verify.vocabulary.claims import Claim
 
@@ -23,6 +23,12 @@ _WHERE = re.compile(
 )
 _SENTENCE = re.compile(r"(?<!Eq)(?<!Eqs)(?<!Fig)(?<!cf)(?<!i\.e)(?<!e\.g)\.(?:\s|$)|\n\s*\n|[;:] ")
 _UNIT = 2.0**-53
+#: A name of nothing but zero, perhaps with a word on why; a minus sign at the start of a name.
+_ZERO = re.compile(r"0(,|$)")
+_MINUS = re.compile(r"-(?=\w)|minus ")
+_SUM = re.compile(r" (?:[+-]|plus|minus) ")
+_BRACKETS = re.compile(r"\([^()]*\)")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ class Violation:
     @property
     def sign(self) -> str:
         """What stands between the two values in truth."""
-        return ">" if self.sides.sign == "≤" else "≠"
+        return {"≤": ">", "≥": "<", "=": "≠"}[self.sides.sign]
 
     @property
     def ratio(self) -> float | None:
@@ -128,10 +134,45 @@ class Violation:
     @property
     def as_printed(self) -> Violation:
         """The same in the sign of the paper: what is encoded as 0 <= -q is printed as q <= 0."""
-        if self.sides.sign != "≤" or not self.sides.right.startswith("-") or number(self.left) != 0.0:
-            return self
-        sides = Sides(self.sides.right[1:], "the claimed bound", "≤")
-        return replace(self, sides=sides, left=negated(self.right), right="0")
+        sides, signs = in_its_own_sign(self.sides)
+        left, right = arranged(signs, self.left, self.right, negated)
+        return replace(self, sides=sides, left=left, right=right)
+
+
+#: What is done to (left, right): the factor of each, and whether they change places.
+Signs = tuple[int, int, bool]
+
+
+def in_its_own_sign(sides: Sides) -> tuple[Sides, Signs]:
+    """A bound without the minus signs and zeros that only its encoding has.
+
+    0 <= -q becomes q <= 0, 0 <= q becomes q >= 0, and -p <= -q becomes q <= p.
+    """
+    left, right = sides.left, sides.right
+    if sides.sign != "≤":
+        return sides, (1, 1, False)
+    if _ZERO.match(left):
+        if positive := _without_minus(right):
+            return Sides(positive, "the claimed bound", "≤"), (1, -1, True)
+        return Sides(right, "the claimed bound", "≥"), (1, 1, True)
+    if (greater := _without_minus(right)) and (smaller := _without_minus(left)):
+        return Sides(greater, smaller, "≤"), (-1, -1, True)
+    return sides, (1, 1, False)
+
+
+def _without_minus(name: str) -> str:
+    """What a name says after its minus sign; nothing where it has none, or where the sign is that of a first term alone."""
+    found = _MINUS.match(name)
+    if found is None or _SUM.search(_BRACKETS.sub("", name[found.end() :])):
+        return ""
+    return name[found.end() :]
+
+
+def arranged(signs: Signs, left: T, right: T, negative: Callable[[T], T]) -> tuple[T, T]:
+    """Two values with the signs, and in the places, that `in_its_own_sign` gives their names."""
+    of_left, of_right, exchanged = signs
+    left, right = left if of_left > 0 else negative(left), right if of_right > 0 else negative(right)
+    return (right, left) if exchanged else (left, right)
 
 
 def violation(claim: Claim, certificate: Mapping[str, Any]) -> Violation:

@@ -187,12 +187,13 @@ _SHAPES = {
     "diamond": "M0 -5L5 0L0 5L-5 0Z",
     "cross": "M-4.5 -4.5L4.5 4.5M4.5 -4.5L-4.5 4.5",
     "dash": "M-7 0H7",
+    "dashes": "M-8 0H-2M2 0H8",
 }
 
 
 def _mark(kind: str, colour: str, x: float, y: float, title: str = "") -> Markup:
     said = Markup("<title>{}</title>").format(title) if title else ""
-    fill = "stroke" if kind in ("cross", "dash") else "fill"
+    fill = "stroke" if kind in ("cross", "dash", "dashes") else "fill"
     shape = escape(_SHAPES[kind])
     return Markup('<path class="m-{} {}" transform="translate({:.1f} {:.1f})" d="{}">{}</path>').format(
         colour, fill, x, y, shape, said

@@ -17,8 +17,9 @@ from verify.checks.record import Record
 from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
-from verify.report.errata import Erratum, Witness
-from verify.report.model import KINDS_OF_VERDICT, Report, status_of
+from verify.report.errata import Erratum, Witness, witnesses_of
+from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, status_of
+from verify.report.notation import Row, rows, symbols_of
 from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
@@ -26,7 +27,9 @@ from verify.report.wording import counted, in_words, listed, titled
 from verify.site import code, mathematics
 from verify.site.byhand import by_hand
 from verify.site.comparison import compared
-from verify.vocabulary.claims import Claim
+from verify.site.lines import picture
+from verify.site.plots import Plot
+from verify.vocabulary.claims import Claim, Paper
 
 #: Violations shown on a claim's first screen; the others stand with their counterexamples.
 MOST_VIOLATIONS = 1
@@ -52,6 +55,18 @@ class Content:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.typesetter = mathematics.Typesetter()
+
+    # -- symbols -------------------------------------------------------------------------------------------------------
+
+    def symbols(self, claim: Claim) -> list[tuple[Markup, Row]]:
+        """What the symbols of a claim's statement and assumptions stand for, each typeset."""
+        return [(_typeset(row), row) for row in symbols_of(claim)]
+
+    def notation(self, paper: Paper) -> list[tuple[Markup, Row]]:
+        """A paper's own table of symbols, then what is common to all papers."""
+        packages = dict.fromkeys(claim.package for claim in self.report.chosen(paper.key))
+        found = [row for package in packages for key in (paper.key, "") for row in rows(package, key)]
+        return [(_typeset(row), row) for row in found]
 
     # -- statements and errata -----------------------------------------------------------------------------------------
 
@@ -99,6 +114,13 @@ class Content:
             "snippet": code.highlighted(witness.snippet),
             "by_hand": by_hand(witness.claim, witness.certificate) if in_numpy else None,
         }
+
+    def picture(self, claim: Claim) -> Plot | None:
+        """Both sides along a line through the first counterexample of which that shows something."""
+        for witness in witnesses_of(self.report, claim):
+            if (found := picture(claim, witness.certificate)) is not None:
+                return found
+        return None
 
     def violation(self, claim: Claim, record: Record) -> dict[str, Any]:
         """A violation that a search found and shrank, without a certificate."""
@@ -173,14 +195,18 @@ class Content:
         return rows
 
     def links(self, claim: Claim) -> list[tuple[str, list[str]]]:
-        """Ids of the claims linked, by kind of link."""
+        """Ids of the claims linked, by kind of link; the steps of its proof have a section of their own."""
         proves = [other for other in self.report.used_by[claim.id] if claim.id in self.report.claims[other].proof]
         users = [other for other in self.report.used_by[claim.id] if other not in proves]
         links = [
             ("Correction", [claim.correction] if claim.correction else []),
             ("Corrects", [claim.corrects] if claim.corrects else []),
+            ("Repeats the misprint of", [claim.repeats] if claim.repeats else []),
+            (
+                "Its misprint is repeated in",
+                [other.id for other in self.report.claims.values() if other.repeats == claim.id],
+            ),
             ("Presupposes", list(claim.presumes)),
-            ("Steps of its proof", list(claim.proof)),
             ("Step in the proof of", proves),
             ("Facts of its derivation", self.report.facts_of[claim.id]),
             ("Fact in the derivation of", self.report.fact_in[claim.id]),
@@ -235,10 +261,11 @@ class Content:
             f"{core['open']} {verb('open', 'is', 'are')} undecided" if core["open"] else "",
         ]
         text = f"Of {counted(sum(core.values()), 'core statement')}, {listed(part for part in parts if part)}"
+        again = f" ({every[REPEATED]} more repeat one of them)" if every[REPEATED] else ""
         reading = f", {every['reading']} more under a stated reading" if every["reading"] else ""
         return (
             f"{text}; of all {counted(sum(every.values()), 'printed claim')}, {every['holds']} hold{reading},"
-            f" {every['refuted (slip)']} are misprints and {every['refuted (error)']} are false."
+            f" {every['refuted (slip)']} are misprints{again} and {every['refuted (error)']} are false."
         )
 
     def provenance(self) -> list[tuple[str, str]]:
@@ -306,6 +333,12 @@ def _when(span: Sequence[str]) -> str:
     """The first and the last moment of a run, to the minute."""
     first, last = (moment.replace("T", " ")[:16] for moment in span)
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+
+
+def _typeset(row: Row) -> Markup:
+    """A row's symbols in one formula; names of inputs as symbols."""
+    latex = mathematics.symbol(row.symbol) if row.symbol.isidentifier() else row.symbol
+    return mathematics.prose(f"${latex}$")
 
 
 def searchable(text: str) -> str:

@@ -41,6 +41,16 @@ def log(x):
     return np.log(x)
 
 
+def cos(x):
+    """Entrywise cosine."""
+    return np.cos(x)
+
+
+def sin(x):
+    """Entrywise sine."""
+    return np.sin(x)
+
+
 def absolute(x):
     """Entrywise absolute value."""
     return np.abs(x)
@@ -129,6 +139,22 @@ def row_norms(A):
 def normalize_rows(A):
     """Rows divided by their norms."""
     return A / np.sqrt((A * A).sum(1)).reshape(-1, 1)
+
+
+def centred(A):
+    """Each row less its mean."""
+    return A - A.mean(1, keepdims=True)
+
+
+def layer_norm(A):
+    """Rows of mean 0, scaled to the squared norm of their width."""
+    C = A - A.mean(1, keepdims=True)
+    return C / np.sqrt((C * C).mean(1, keepdims=True))
+
+
+def causal_mask(n):
+    """1 where the key is not later than the query."""
+    return np.tri(n)
 
 
 def softmax(T):

@@ -190,6 +190,7 @@ class Claim:
     severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
     correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    repeats: for a slip, the id of the printed slip whose misprint it repeats; totals count a misprint once.
     reading: the meaning given to printed words that have none, if the claim needs it.
     observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
     domains: names of generator domains to draw from (default: all that apply); `without_domains` names those that
@@ -205,6 +206,12 @@ class Claim:
         smallest sizes that tell all of them apart.  A run in which that fails, or is not finished in time, fails.
     hypotheses: what assumptions say of single inputs, or those with `zero` themselves, besides those of the setting, for the
         proof for all sizes.
+    needless: properties that every drawn input has and no assumption states, ``{"P has orthonormal columns": reason}``, where
+        the statement cannot be tried without them: why it does not need them.
+    levels: of a statement about a probability, the levels at which it is tried, ``{"delta": (1/2, 1/8, 1/32)}``, which its
+        functions read here; or the drawn input that a level follows from, ``{"delta": "ell"}``.
+    general: of a statement that holds of any function in the place of the definitions that it names, a sentence that says
+        so; it is added to the note.
     """
 
     setting: Setting | Paper
@@ -222,6 +229,7 @@ class Claim:
     presumes: Sequence[str] = ()
     correction: str | None = None
     corrects: str | None = None
+    repeats: str | None = None
     reading: Reading | None = None
     observed: str | None = None
     domains: Sequence[str] | None = None
@@ -237,6 +245,9 @@ class Claim:
     all_sizes: bool = False
     at_sizes: bool | Mapping[str, int] = False
     hypotheses: Sequence[Hypothesis | Assumption] = ()
+    needless: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[float] | str] = field(default_factory=dict)
+    general: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):
@@ -247,6 +258,8 @@ class Claim:
         for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))
+        if self.general:
+            self.note = " ".join(part for part in (self.note, unwrapped(self.general)) if part)
         for name, kind in (("reading", Reading), ("doubt", Doubt)):
             if not isinstance(getattr(self, name), (kind, type(None))):
                 raise RegistryError(

@@ -14,11 +14,23 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, atte
 from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
 from verify.matrix import concatenate, eye, ones, rational, softmax
 from verify.oracles import LawTest, Moments
-from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import (
+    Assumption,
+    Claim,
+    Construction,
+    Definition,
+    Equal,
+    FollowsLaw,
+    PowerRate,
+    Setting,
+    Shape,
+    TendsTo,
+)
 
 ValueRows = Annotated[Any, Shape("d_v", "d")]
 
-STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=["entries of W_Q and W_K independent N(0, 1)"])
+GAUSSIAN_QUERIES_AND_KEYS = Definition("entries of W_Q and W_K independent N(0, 1)", by=standard_normal)
+STANDARD = Setting(CONVERGENCE, "Section 1", assumptions=[GAUSSIAN_QUERIES_AND_KEYS])
 
 
 # -- self-attention ----------------------------------------------------------------------------------------------------
@@ -52,7 +64,6 @@ TWO_FORMS.mutant("scale outside the softmax", "X @ W_Q.T -> X @ W_Q.T / tau_0; X
 HALF_VARIANCE = Claim(STANDARD, "convergence.tau0-half-variance", label="Section 1, first bullet",
     statement=r"""\tau_0=d_m^{-1/2}:\ \text{given }W_Q\text{ and }W_K\text{ initialized by standard Gaussian, each
         element in }\tau_0W_Q^\top W_K\text{ is a random variable with mean }0\text{ and variance }1.""",
-    assumptions=["tau_0 = d_m^{-1/2}"],
     name="mean and variance of scaled query-key products", relation=FollowsLaw(), sizes={"d_m": (1, 12), "d": (1, 3)},
     note=r"""The element $(i, j)$ is $\tau_0 \sum_q W_Q^{(q,i)} W_K^{(q,j)}$, a sum of $d_m$ independent products of
         mean 0 and variance 1, at every width.""")  # fmt: skip
@@ -69,7 +80,7 @@ def moments_of_elements(formula: Any, generator: Any, samples: int, d_m: Width, 
     """Both moments of the first diagonal element and of the last one in the first row."""
     import torch
 
-    W_Q, W_K = torch.randn(2, samples, d_m, d, generator=generator, device=generator.device, dtype=torch.float64)
+    W_Q, W_K = standard_normal(generator, None, 2, samples, d_m, d)
     elements = (torch.einsum("sqi,sqj->sij", W_Q, W_K) / math.sqrt(d_m)).cpu()
     stated = Moments(*formula(d_m, d))
     return stated.tests("first element", elements[:, 0, 0]) + stated.tests("last of the first row", elements[:, 0, -1])
@@ -82,7 +93,6 @@ HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", "0.0 -> 1.0")
 
 LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
     statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
-    assumptions=["tau_0 = d_m^{-1}"],
     name="query-key products vanish at inverse-width scaling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
     sizes={"d": (1, 3)}, uses=("convergence.tau0-half-variance",),
     note="The deviation of each element is exactly $d_m^{-1/2}$, by convergence.tau0-half-variance.")  # fmt: skip
@@ -109,10 +119,11 @@ LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> templ
 POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Remark after Lemma 1; Section 4.4; C.8",
     statement=r"""\tau_0=d_m^{-1}:\ \text{the input of softmax is zero and the softmax degenerates to a pooling layer};\
         \text{the self-attention layer degenerates as }\tfrac1{d_s}\mathbf 1_{d_s\times d_s}XW_V^\top""",
-    assumptions=["NTK initialisation; for LeCun and He the logits have a further factor 1/d or 2/d", "X fixed"],
+    assumptions=[GAUSSIAN_QUERIES_AND_KEYS, Construction("X fixed as d_m grows", shapes={"X": ("d_s", "d")})],
     name="wide attention degenerates to average pooling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
     sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)}, uses=("convergence.tau0-one-lln",),
-    note=r"""Checked for the weights themselves and for any fixed rows of $W_V$. The rate is $d_m^{-1/2}$. With $\tau_0
+    note=r"""Checked for the weights themselves and for any fixed rows of $W_V$, with the variances of NTK
+        initialisation; for LeCun and He the logits have a further factor $1/d$ or $2/d$. The rate is $d_m^{-1/2}$. With $\tau_0
         = d_m^{-1/2}$ the elements of $\tau_0 W_Q^\top W_K$ keep variance 1, and nothing degenerates.""")  # fmt: skip
 
 

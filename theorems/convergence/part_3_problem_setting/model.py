@@ -12,7 +12,7 @@ from theorems.convergence.definitions import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradient
 from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Doubt, Equal, Real, Shape
+from verify.vocabulary import Claim, Definition, Doubt, Equal, Real, Shape
 
 
 Step = Annotated[Any, Real(0.0625, 1.0)]
@@ -21,7 +21,10 @@ ALGORITHM_1 = Claim(CONVERGENCE, "convergence.algorithm-1", label="Algorithm 1",
     statement=r"""W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t),\ W_K^{t+1}=W_K^t-\gamma\nabla_{W_V}\ell(\theta^t),\
         W_V^{t+1}=W_V^t-\gamma\nabla_{W_V}\ell(\theta^t),\ W_Q^{t+1}=W_Q^t-\gamma\nabla_{W_Q}\ell(\theta^t)\ [\text{last
         line repeated}]""",
-    assumptions=["standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", "f as in Eq. (1.2)"],
+    assumptions=[
+        Definition("standard gradient descent on all of W_Q, W_K, W_V, w_O (Section 3.2)", by=squared_loss),
+        Definition("f as in Eq. (1.2)", by=outputs),
+    ],
     name="gradient descent on all four weights", relation=Equal(), all_sizes=True,
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     uses=("convergence.d1-gradients", "convergence.gradient-wk"), exact=True,
@@ -77,19 +80,6 @@ ALGORITHM_1.mutant("ascent", "gamma -> -gamma")
 Token = Annotated[Any, Shape("1", "d")]
 HiddenRow = Annotated[Any, Shape("1", "d_m")]
 
-TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
-    statement=r"""\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:
-        }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}""",
-    assumptions=[
-        "entries of the weights independent and normal, of mean 0 and of the stated variances (Table 2)",
-        "LeCun and He: the second moment of an output unit is 1 and 2 times the mean square of its inputs",
-        "NTK: standard normal weights, and the second moment of f is the mean square of the last hidden layer",
-    ],
-    name="variances of LeCun, He and NTK initialisation", relation=Equal(), all_sizes=True,
-    sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
-    note=r"""$E[f^2]$ given the last hidden layer is $\eta_O \tau_1^2 |\mathrm{relu}(\dots)|^2$, which stays of order 1
-        as $d_m$ grows in all three rows; $\tau_1$ of the NTK row is determined by this.""")  # fmt: skip
-
 
 def initialisation_table(d: int, d_m: int) -> dict[str, list[Any]]:
     """(eta_O, eta_V, eta_Q, eta_K, tau_1) by name of the scheme (Table 1)."""
@@ -113,13 +103,6 @@ def _second_moments(x: Any, h: Any, table: dict[str, list[Any]], variance: Any =
     return stack_rows(rows)
 
 
-@TABLE_1.formula
-def moments_of_the_table(x: Token, h: HiddenRow) -> Any:
-    """E[(W_V x)_k^2], E[(W_Q x)_k^2], E[(W_K x)_k^2] and E[(tau_1 w_O.h)^2] for each scheme, shape (3, 4) (Table 1)."""
-    return _second_moments(x, h, initialisation_table(x.shape[1], h.shape[1]))
-
-
-@TABLE_1.oracle
 def moments_of_the_schemes(x: Token, h: HiddenRow) -> Any:
     """What the names mean: gain times the mean square of the inputs; for NTK the weights are standard normal."""
     mean_x, mean_h = total(x * x) * rational(1, x.shape[1]), total(h * h) * rational(1, h.shape[1])
@@ -128,6 +111,33 @@ def moments_of_the_schemes(x: Token, h: HiddenRow) -> Any:
     return stack_rows([concatenate([ones(1, 1) * moment for moment in row], axis=1) for row in rows])
 
 
+TABLE_1 = Claim(CONVERGENCE, "convergence.table-1", label="Table 1",
+    statement=r"""\text{LeCun: }\eta_O=d_m^{-1},\ \eta_V=\eta_Q=\eta_K=d^{-1},\ \tau_1=1;\quad\text{He:
+        }2d_m^{-1},2d^{-1},2d^{-1},2d^{-1},1;\quad\text{NTK: }1,1,1,1,\ \tau_1=d_m^{-1/2}""",
+    assumptions=[
+        Definition(
+            "entries of the weights independent and normal, of mean 0 and of the stated variances (Table 2)",
+            by=_second_moments,
+        ),
+        Definition(
+            "LeCun and He: the second moment of an output unit is 1 and 2 times the mean square of its inputs; NTK: standard"
+            " normal weights, and the second moment of f is the mean square of the last hidden layer",
+            by=moments_of_the_schemes,
+        ),
+    ],
+    name="variances of LeCun, He and NTK initialisation", relation=Equal(), all_sizes=True,
+    sizes={"d": (1, 5), "d_m": (1, 5)}, exact=True,
+    note=r"""$E[f^2]$ given the last hidden layer is $\eta_O \tau_1^2 |\mathrm{relu}(\dots)|^2$, which stays of order 1
+        as $d_m$ grows in all three rows; $\tau_1$ of the NTK row is determined by this.""")  # fmt: skip
+
+
+@TABLE_1.formula
+def moments_of_the_table(x: Token, h: HiddenRow) -> Any:
+    """E[(W_V x)_k^2], E[(W_Q x)_k^2], E[(W_K x)_k^2] and E[(tau_1 w_O.h)^2] for each scheme, shape (3, 4) (Table 1)."""
+    return _second_moments(x, h, initialisation_table(x.shape[1], h.shape[1]))
+
+
+TABLE_1.oracle(moments_of_the_schemes)
 TABLE_1.mutant("d and d_m exchanged", "x.shape[1] -> h.shape[1]; h.shape[1] -> x.shape[1]")
 TABLE_1.mutant("standard deviations instead of variances", variance=lambda eta: eta * eta)
 TABLE_1.mutant("tau_1 = 1/d_m for NTK", scale=lambda tau_1: tau_1 * tau_1)

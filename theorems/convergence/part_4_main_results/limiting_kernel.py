@@ -10,20 +10,7 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from theorems.convergence.settings import WIDTHS, standard_normal
 from verify.matrix import hadamard
-from verify.vocabulary import Claim, Doubt, PowerRate, Setting, TendsTo
-
-SUMS = Setting(
-    CONVERGENCE,
-    "Section 4.3: Lemma 1",
-    assumptions=[
-        "W_Q, W_K, W_V, w_O with independent N(0, 1) entries, tau_1 = d_m^{-1/2} (NTK, Table 1)",
-        "tau_0 = d_m^{-1}",
-        "d_m tends to infinity",
-    ],
-    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
-)
-MEANS = SUMS.extended(assumptions=["f as in Eqs. (1.1)-(1.2), with column-wise average pooling"])
-RATE = TendsTo(WIDTHS, PowerRate(0.5), instances=5)
+from verify.vocabulary import Claim, Definition, Doubt, PowerRate, Setting, TendsTo
 
 
 def sampled_kernel(X: Any, width: int, generator: Any, pooling: str) -> Any:
@@ -31,6 +18,24 @@ def sampled_kernel(X: Any, width: int, generator: Any, pooling: str) -> Any:
     d = X.shape[2]
     W_Q, W_K, W_V, w_O = (standard_normal(generator, X, width, columns) for columns in (d, d, d, 1))
     return tangent_kernel(X, W_Q, W_K, W_V, w_O, 1 / width, width**-0.5, pooling)
+
+
+SUMS = Setting(
+    CONVERGENCE,
+    "Section 4.3: Lemma 1",
+    assumptions=[
+        Definition(
+            "W_Q, W_K, W_V, w_O with independent N(0, 1) entries, tau_1 = d_m^{-1/2} (NTK, Table 1), tau_0 = d_m^{-1}",
+            by=sampled_kernel,
+        ),
+        Definition("K is the limit of the tangent kernel as d_m tends to infinity", by=tangent_kernel),
+    ],
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
+)
+MEANS = SUMS.extended(
+    assumptions=[Definition("f as in Eqs. (1.1)-(1.2), with column-wise average pooling", by=pooling_weight)]
+)
+RATE = TendsTo(WIDTHS, PowerRate(0.5), instances=5)
 
 
 def relu_term(X: Samples) -> Any:
@@ -63,7 +68,8 @@ LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1", name="limiting ta
     note="""A clash of normalisations: Eq. (1.2) pools by the average, the proofs (C.2, D.1) by the sum. For the average
         the kernel is $1/d_s^2$ times the printed one; for the sum the printed one is right
         (convergence.lemma-1-sum-pooling). Where all tokens of the only sample are equal to $x$, attention returns $x$
-        at every width and the expected kernel is $|x|^2$ exactly, before any limit.""")  # fmt: skip
+        at every width and the expected kernel is $|x|^2$ exactly, before any limit. Compared is the kernel of ever
+        wider networks.""")  # fmt: skip
 
 
 @LEMMA_1.formula
@@ -101,7 +107,7 @@ LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2", X
 AVERAGE_POOLING = Claim(MEANS, "convergence.lemma-1-average-pooling",
     label="Lemma 1, for the average pooling of Eq. (1.2)", name="limiting tangent kernel, average pooling",
     statement=r"""\Phi^*=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad
-        K=\mathbb E_{w\sim\mathcal N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top) +\mathbb E_{w\sim\mathcal
+        \lim_{d_m\to\infty}K=\mathbb E_{w\sim\mathcal N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top) +\mathbb E_{w\sim\mathcal
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
     relation=RATE, corrects="convergence.lemma-1", of_project=True)  # fmt: skip
 
@@ -121,9 +127,14 @@ AVERAGE_POOLING.mutant("matrix product instead of entrywise product", "step_term
 
 SUM_POOLING = Claim(SUMS, "convergence.lemma-1-sum-pooling",
     label="Lemma 1, for the sum over tokens used in the proofs", name="limiting tangent kernel, sum pooling",
-    statement=r"""K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
+    statement=r"""\lim_{d_m\to\infty}K=d_s^2\,\mathbb E_{w\sim
+        N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
-    assumptions=[r"f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2"],
+    assumptions=[
+        Definition(
+            "f(X) = tau_1 w_O^T sum_i sigma_r(W_V X^T beta_i), as at the beginning of Appendix C.2", by=pooling_weight
+        ),
+    ],
     relation=RATE, of_project=True)  # fmt: skip
 
 

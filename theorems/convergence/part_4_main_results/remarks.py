@@ -10,15 +10,24 @@ from theorems.convergence.part_4_main_results.theorems_1_and_2 import Small
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.settings import Length, Positive
 from verify.matrix import exp
-from verify.vocabulary import Assumption, AtMost, Claim, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, checked
 
 # -- the probability ---------------------------------------------------------------------------------------------------
+
+
+def infimum_over_c_hat(d_s: Length, c_0: Positive) -> Any:
+    """The limit of exp(-c_0 (N - 1)^{-c^} / d_s) as c^ tends to 0."""
+    return exp(-c_0 / d_s)
+
 
 PROB_SMALL = Claim(CONVERGENCE, "convergence.thm-1-prob-small", label="Remark after Theorem 1",
     statement=r"""\text{The quantity }\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))\text{ can be small for a small enough }\hat
         c\text{ as discussed in Assumption 3.}""",
     assumptions=[
-        "the hidden constant c_0 of Omega is fixed, N >= 2",
+        Definition(
+            "c_0, the constant hidden in Omega, is fixed and N >= 2; what the quantity can be made is its infimum over c^ > 0",
+            by=infimum_over_c_hat,
+        ),
         Assumption("epsilon, c_0 > 0", positive=lambda epsilon, c_0: stacked([epsilon, c_0])),
     ],
     name="small probability term of Theorem 1", relation=AtMost(signed=True), sizes={"d_s": (1, 4)}, expects="refuted",
@@ -37,12 +46,7 @@ def any_bound(d_s: Length, c_0: Positive, epsilon: Small) -> Any:
     return epsilon
 
 
-@PROB_SMALL.oracle
-def infimum_over_c_hat(d_s: Length, c_0: Positive) -> Any:
-    """The limit of exp(-c_0 (N - 1)^{-c^} / d_s) as c^ tends to 0."""
-    return exp(-c_0 / d_s)
-
-
+PROB_SMALL.oracle(infimum_over_c_hat)
 PROB_SMALL.mutant("2 epsilon", "epsilon -> 2 * epsilon")
 PROB_SMALL.mutant("1 - epsilon", "epsilon -> 1 - epsilon")
 PROB_SMALL.counterexample("c_0 = 1, d_s = 2, epsilon = 1/10: the quantity is above 0.6 for every c^ and N", d_s=2,
@@ -72,12 +76,24 @@ PROB_BELOW.mutant("d_s dropped", lambda c_0, p: exp(-c_0 * p * 1))
 PROB_BELOW.mutant("p doubled", lambda d_s, c_0, p: exp(-c_0 * p * 2 / d_s))
 
 
+@checked
+def allowed_at_larger_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2, t = r^2, and its limit 1/e as c^ -> 0, shape (3,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4)), exp(r * 0 - 1)])
+
+
+def allowed_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1/2 and 1, and the probability 1 of an inner product t if there is one sample only."""
+    return stacked([exp(-r), exp(-(r**2)), r * 0 + 1])
+
+
 C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after Assumption 3",
     statement=r"""\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le\exp(-t^{\hat c}):\ \text{A larger
         }\hat c\text{ results in less separable data. Our assumption has no requirement on }\hat c\text{ such that }\hat
         c\text{ can be small enough, which allows for a general data distribution.}""",
     assumptions=[
-        "c^ in {1/2, 1, 2}, and c^ -> 0, t = r^2", "general data: also a law on one sample alone, <X^T X, X^T X> = t",
+        Definition("decided at c^ = 1 against 1/2, at 2 against 1, and as c^ -> 0; t = r^2", by=allowed_at_larger_exponents),
+        Definition("general data: also a law on one sample alone, <X^T X, X^T X> = t", by=allowed_at_smaller_exponents),
         Assumption("t > 0", positive=lambda r: r),
     ],
     name="exponent of the dissimilarity assumption", relation=AtMost(), expects="refuted", severity="error",
@@ -91,18 +107,8 @@ C_HAT = Claim(CONVERGENCE, "convergence.assumption-3-chat", label="Remark after 
         least $1 - 1/e$ at every level.""")  # fmt: skip
 
 
-@C_HAT.formula
-def allowed_at_larger_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
-    """exp(-t^c^) at c^ = 1 and 2, t = r^2, and its limit 1/e as c^ -> 0, shape (3,)."""
-    return stacked([exp(-(r**2)), exp(-(r**4)), exp(r * 0 - 1)])
-
-
-@C_HAT.oracle
-def allowed_at_smaller_exponents(r: Annotated[Any, Real(0.0625, 3.0)]) -> Any:
-    """exp(-t^c^) at c^ = 1/2 and 1, and the probability 1 of an inner product t if there is one sample only."""
-    return stacked([exp(-r), exp(-(r**2)), r * 0 + 1])
-
-
+C_HAT.formula(allowed_at_larger_exponents)
+C_HAT.oracle(allowed_at_smaller_exponents)
 C_HAT.mutant("exp(t^c^)", lambda r: stacked([exp(r**2), exp(r**4), exp(r * 0 + 1)]))
 C_HAT.mutant("exponents doubled", lambda r: stacked([exp(-(r**4)), exp(-(r**8)), exp(r * 0 - 1)]))
 C_HAT.counterexample(
@@ -110,22 +116,26 @@ C_HAT.counterexample(
 )
 
 
+@checked
+def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2, then 1 / (1 + t^c^) at c^ = 1/2, shape (3,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + r)])
+
+
 BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
     statement=r"""0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat
         c})\le\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0""",
-    assumptions=["c^ in {1/2, 1, 2}, t = r^2", Assumption("0 < t <= 1", positive=lambda r: r, nonnegative=lambda r: 1 - r)],
+    assumptions=[
+        Definition("decided at c^ = 1/2 against 1, at 1 against 2, and at 1/2; t = r^2", by=tails_below_one),
+        Assumption("0 < t <= 1", positive=lambda r: r, nonnegative=lambda r: 1 - r),
+    ],
     name="dissimilarity tail at small levels", relation=AtMost(left="exp(-t^c^) at c^ = 1/2, 1 and 1/2"), all_sizes=True,
     corrects="convergence.assumption-3-chat", of_project=True,
     note=r"""$t^{\hat c}$ falls with $\hat c$ for $t \le 1$, the range in which Lemma 15 uses Assumption 3; $\exp(x) \ge
         1 + x$ gives the rest.""")  # fmt: skip
 
 
-@BELOW_ONE.formula
-def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    """exp(-t^c^) at c^ = 1 and 2, then 1 / (1 + t^c^) at c^ = 1/2, shape (3,)."""
-    return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + r)])
-
-
+BELOW_ONE.formula(tails_below_one)
 BELOW_ONE.oracle(lambda r: stacked([exp(-r), exp(-(r**2)), exp(-r)]))
 BELOW_ONE.mutant("exponents the other way round", lambda r: stacked([exp(-r), exp(-r), 1 / (1 + r)]))
 BELOW_ONE.mutant("1 - t^c^", lambda r: stacked([exp(-(r**2)), exp(-(r**4)), 1 - r]))

@@ -53,6 +53,7 @@ EQUAL_SAMPLES = Claim(CONVERGENCE, "convergence.equal-samples-loss", label="Equa
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
         Assumption("N = 2 samples, X_1 = X_2", zero=lambda X: X[0] - X[1]),
     ],
+    general="It holds of every network: equal samples have equal outputs.",
     relation=AtMost(left="(y_1 - y_2)^2 / 4", ascent=False), sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
     of_project=True,
     note="$f(X_1) = f(X_2)$, and $((f - y_1)^2 + (f - y_2)^2) / 2$ is least where $f$ is the mean of both labels.",
@@ -88,7 +89,8 @@ PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
         Assumption("N = 2 samples of one token each, X_2 = c X_1", zero=lambda X, c: X[1] - X[0] * c),
         Assumption("c > 0", positive=lambda c: c),
-    ], relation=AtMost(ascent=False),
+    ], general="Of the network only $f(cX) = cf(X)$ enters.",
+    relation=AtMost(ascent=False),
     sizes={"d": (1, 3), "d_m": (1, 3)}, of_project=True,
     note="""A single token gets all attention, so that $f(cX) = c f(X)$, and $((f - y_1)^2 + (c f - y_2)^2) / 2$ is
         least at $f = (y_1 + c y_2) / (1 + c^2)$. Independent continuous labels keep it above 0 almost surely.""",
@@ -124,7 +126,7 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 
 
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
-    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x),\
+    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x)\text{ for some }a,b;\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
     assumptions=[
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
@@ -185,8 +187,9 @@ _DATA: list[Assumption | Definition] = [
     ),
 ]
 READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) says wherever $\alpha > 0$. The bound is the
-    probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) + b\,\mathrm{relu}(-x)$ at
-    every width, so two samples $x_1$, $x_2$ of one sign keep $\ell \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
+    probability that no two samples have one sign, 0 from $N = 3$ on: $f(x) = a\,\mathrm{relu}(x) +
+    b\,\mathrm{relu}(-x)$ at every width, with some $a$ and $b$, so two samples $x_1$, $x_2$ of one sign keep $\ell
+    \ge (x_2 y_1 - x_1 y_2)^2 / (2 (x_1^2 + x_2^2))$ at all
     weights (convergence.three-samples-loss), and labels that are independent of them make this positive almost surely: 49/53
     for the samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability tends to $1 -
     \exp(-c_0 / (N - 1)) > 0$ as $d_m$ grows and $\delta$ falls, whatever $c_0 > 0$ is. In $d$ dimensions one token
@@ -242,8 +245,8 @@ THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global con
     ),
     note=READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
         1/d_m$: both sides of Eqs. (2) and (3) are of order 1 in $d_m$, and no width makes them hold.""",
-    consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation converges; what
-        has to be small is the initial loss, as convergence.thm-2-one-token states.""",
+    consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation
+        converges; check that the initial loss is small enough, as convergence.thm-2-one-token states it.""",
 )  # fmt: skip
 
 

@@ -8,15 +8,28 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.definitions import Labels, last_hidden_layer, outputs
-from theorems.convergence.part_c_1_lemmas.constants import Bounds, sample_bound, stacked
+from theorems.convergence.definitions import Labels, last_hidden_layer, outputs, pooling_weight
+from theorems.convergence.part_c_1_lemmas.constants import (
+    ASSUMPTION_1, NOT_NARROW, ROOM_ONE, Bounds, sample_bound, stacked,
+)  # fmt: skip
 from theorems.convergence.settings import Positive
 from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, step, total
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Shape
 
 ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
 Column = Annotated[Any, Shape("d_m", "1")]
 QueryColumn = Annotated[Any, Shape("d_m", "1", role="query")]
+
+
+def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bounds, Any]:
+    tau_0 = w_O[0, 0] * 0 + rational(1, W_Q.shape[0])
+    tau_1 = w_O[0, 0] * 0 + 1
+    b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
+    return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
+
+
+SCALAR_TOKENS = Construction("d = 1", shapes={"X": ("N", "d_s", "1")})
+
 
 COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1", name="convergence for vector input",
     statement=r"""\text{Consider LeCun initialization with }\tau_0=d_m^{-1}\text{ scaling, given vector input
@@ -24,13 +37,14 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1", name="conve
         training with GD can converge to a global minimum. On the contrary, if one sets }d_s=\tilde d,d=1\text{, the
         conditions in Eqs. (2) and (3) do not hold, the convergence can not be guaranteed by our theory.}""",
     assumptions=[
-        "d = 1, tau_0 = 1/d_m, tau_1 = 1", "C_Q = C_K = C_V = C_O = 1, C_x as small as Assumption 1 allows",
-        "d_m >= N, l(theta^0) > 0",
+        SCALAR_TOKENS, Definition("tau_0 = 1/d_m, tau_1 = 1", by=_at_d_1), ROOM_ONE, ASSUMPTION_1, NOT_NARROW,
+        Assumption("l(theta^0) > 0", positive=lambda X, y, W_Q, W_K, W_V, w_O: _at_d_1(X, y, W_Q, W_K, W_V, w_O)[1]),
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the hidden
-        layer has rank at most 2 and the conditions fail, as convergence.cor-1-rank-two says.""",
+    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the
+        hidden layer has rank at most 2 and the conditions fail: use tokens of dimension two or more
+        (convergence.cor-1-rank-two).""",
     note=r"""True for $N \ge 3$; nothing is printed about $N$. Judged is the second half, over all weights that Gaussian
         initialisation can produce. With one or two samples $\alpha$ can be positive at $d = 1$, and labels close to the
         outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on $F_{pre}$ has rank at
@@ -50,13 +64,6 @@ def left_sides(X: ScalarTokens, y: Labels, W_Q: QueryColumn, W_K: Column, W_V: C
     """alpha^2 and alpha^3: not above them if neither condition holds with room."""
     b, _ = _at_d_1(X, y, W_Q, W_K, W_V, w_O)
     return stacked([b.alpha**2, b.alpha**3])
-
-
-def _at_d_1(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any) -> tuple[Bounds, Any]:
-    tau_0 = w_O[0, 0] * 0 + rational(1, W_Q.shape[0])
-    tau_1 = w_O[0, 0] * 0 + 1
-    b = Bounds(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, sample_bound(X))
-    return b, frobenius_norm(outputs(X, W_Q, W_K, W_V, w_O, tau_0, tau_1) - y)
 
 
 @COR_1.at_scale("two opposite samples", N=2, d_s=2, d_m=3)
@@ -88,12 +95,12 @@ def _() -> dict[str, Any]:
 
 
 RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, at d = 1",
-    statement=r"""d=1:\ F_{pre}=\tau_1p\,[\textstyle\sum_i \sigma_r(X_n^\top\beta_{i,n})]_n
+    statement=r"""d=1,\ p=1/d_s:\ F_{pre}=\tau_1p\,[\textstyle\sum_i \sigma_r(X_n^\top\beta_{i,n})]_n
         \sigma_r(w_V)^\top+\tau_1p\,[\textstyle \sum_i\sigma_r(-X_n^\top\beta_{i,n})]_n \sigma_r(-w_V)^\top,\ \text{so
         that }\mathrm{rank}\,F_{pre}\le2,\ \alpha=0\text{ for }N\ge3,\text{ and (2), (3) hold only if }\ell(\theta^0)=0
     """,
     name="hidden layer of rank two in one dimension",
-    assumptions=["d = 1, any weights, any tau_0, tau_1", "p = 1/d_s (average pooling)"], relation=Equal(),
+    assumptions=[SCALAR_TOKENS, Definition("p = 1/d_s (average pooling)", by=pooling_weight)], relation=Equal(),
     sizes={"N": (1, 4), "d_s": (1, 3), "d_m": (1, 4)}, corrects="convergence.cor-1", of_project=True, exact=True,
     note=r"""$\mathrm{relu}(m v) = \mathrm{relu}(m) \mathrm{relu}(v) + \mathrm{relu}(-m) \mathrm{relu}(-v)$. Beside the
         identity the determinant of $F_{pre} F_{pre}^\top$ of three samples is computed, which is 0: then $\alpha = 0$
@@ -138,25 +145,32 @@ RANK_TWO.mutant("sign of the negative parts", negative=-1)
 RANK_TWO.mutant("sum pooling", pooling=False)
 
 
+def _minors(X: Any) -> list[Any]:
+    K, N = X @ X.T, X.shape[0]
+    return [K[i, j] * K[j, i] - K[i, i] * K[j, j] for i in range(N) for j in range(i)]
+
+
+def least_squares(X: Labels, y: Labels) -> Any:
+    """|X|^2 |X w - y|^2 at the root of its derivative in w, then zeros."""
+    residual = X * (total(X * y) / total(X * X)) - y
+    zero = total(X * X) * 0
+    return stacked([total(X * X) * total(residual * residual), *[zero] * len(_minors(X))])
+
+
 COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark after Corollary 1",
     statement=r"""\text{given input }X\in\mathbb R^{N\times1}\text{, then the NTK }XX^\top\text{ is a rank-one matrix.
         As a result, when the augmented matrix }[X,y]\text{ is not rank-one, then there is no solution to the linear
         system so that GD training can not converge to zero loss.}""",
     assumptions=[
-        "f = X w, w a scalar",
+        Definition("f = X w, w a scalar", by=least_squares),
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
-    name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True, expects="gap",
+    name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True, expects="gap",
     presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
     missing=r"$X \ne 0$",
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
         has rank one. For $X = 0$ both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has $[X, y]$, while
         every $w$ is a solution.""")  # fmt: skip
-
-
-def _minors(X: Any) -> list[Any]:
-    K, N = X @ X.T, X.shape[0]
-    return [K[i, j] * K[j, i] - K[i, i] * K[j, j] for i in range(N) for j in range(i)]
 
 
 @COR_1_REMARK.formula
@@ -165,21 +179,14 @@ def gram_determinant(X: Labels, y: Labels) -> Any:
     return stacked([total(X * X) * total(y * y) - total(X * y) * total(X * y), *_minors(X)])
 
 
-@COR_1_REMARK.oracle
-def least_squares(X: Labels, y: Labels) -> Any:
-    """|X|^2 |X w - y|^2 at the root of its derivative in w, then zeros."""
-    residual = X * (total(X * y) / total(X * X)) - y
-    zero = total(X * X) * 0
-    return stacked([total(X * X) * total(residual * residual), *[zero] * len(_minors(X))])
-
-
+COR_1_REMARK.oracle(least_squares)
 COR_1_REMARK.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
 COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")
 
 
 ANY_INPUT = Claim(CONVERGENCE, "convergence.cor-1-remark-any-input", label="Remark after Corollary 1, for every X",
     statement=r"X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is a rank-one matrix}",
-    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (2, 4)}, expects="refuted",
+    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (1, 4)}, expects="refuted",
     severity="error", of_project=True,
     note=r"The rank of $X X^\top$ is the number of its positive eigenvalues, of which $|X|^2$ is the only candidate.",
 )  # fmt: skip
@@ -206,7 +213,7 @@ NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark a
     statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
         \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
     name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, at_sizes=True, corrects="convergence.cor-1-remark", of_project=True,
+    sizes=COR_1_REMARK.sizes, at_sizes={"N": 3}, corrects="convergence.cor-1-remark", of_project=True,
 )  # fmt: skip
 NONZERO.formula(gram_determinant)
 NONZERO.oracle(least_squares)

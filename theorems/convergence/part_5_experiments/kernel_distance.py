@@ -7,15 +7,18 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from verify.matrix import frobenius_norm, rational, total, trace
-from verify.vocabulary import Assumption, Claim, Doubt, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Construction, Doubt, Equal, Shape
 
 Factor = Annotated[Any, Shape("N", "p")]
 
 DISTANCE = Claim(CONVERGENCE, "convergence.kernel-distance", label="Section 5.1, Distance(K, K~)",
     statement=r"""\text{Distance}(K,\tilde K)=1-\frac{\mathrm{Tr}(K\tilde
         K^\top)}{\sqrt{\mathrm{Tr}(KK^\top)}}\sqrt{\mathrm{Tr}( \tilde K\tilde K^\top)}""",
-    assumptions=["K, K~ PSD", Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)]))],
-    name="distance of kernels by relative rotation", relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 2)},
+    assumptions=[
+        Construction("K = A A^T and K~ = B B^T, which every PSD matrix is", shapes={"A": ("N", "p"), "B": ("N", "p")}),
+        Assumption("K, K~ nonzero", positive=lambda A, B: stacked([total(A * A), total(B * B)])),
+    ],
+    name="distance of kernels by relative rotation", relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "p": (1, 3)},
     doubt=Doubt(
         r"}{\sqrt{\operatorname{Tr}\left(\boldsymbol{K} \boldsymbol{K}^{\top}\right)}} "
         r"\sqrt{\operatorname{Tr}\left(\widetilde{\boldsymbol{K}} \widetilde{\boldsymbol{K}}^{\top}\right)}",

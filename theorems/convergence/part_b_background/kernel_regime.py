@@ -11,15 +11,16 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
     KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, squared_loss, tangent_kernel,
 )  # fmt: skip
+from theorems.convergence.part_c_1_lemmas.constants import KINK
 from theorems.convergence.settings import Positive
 from verify.matrix import concatenate, eye, inverse
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1", name="gradient flow of the outputs",
     statement=r"""\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial
         f(\theta^t)}{\partial\theta}\Big)\Big( \frac{\partial f(\theta^t)}{\partial\theta}\Big)^\top""",
-    assumptions=["gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", "f differentiable at theta (relu'(0) = 0)"],
+    assumptions=[Definition("gradient flow d theta/dt = -grad l, l = |f - y|^2 / 2", by=squared_loss), KINK],
     relation=Equal(), all_sizes=True, sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)}, exact=True,
 )  # fmt: skip
 
@@ -76,10 +77,25 @@ def definite_kernel(M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape(
     return {"F": F, "phi": concatenate([phi, psi], axis=1), "theta_0": concatenate([start, rest], axis=0), "y": y}
 
 
+def _gram(F: Any) -> Any:
+    return F @ F.T
+
+
+def _end_of_flow(F: Any, theta_0: Any, y: Any) -> Any:
+    p = F.shape[1]
+    zero = _gram(F) * 0
+    identity = F.T @ F * 0 + eye(p)
+    M = concatenate([concatenate([identity, F.T], axis=1), concatenate([F, zero], axis=1)], axis=0)
+    right = concatenate([theta_0, y], axis=0)
+    return (inverse(M) @ right)[:p]
+
+
 FLOW = Setting(
     CONVERGENCE, "Appendix B.1: constant kernels",
     assumptions=[
-        "df/dt = -K (f - y) with constant K: a model f = theta.phi(x) that is linear in its parameters",
+        Definition(
+            "df/dt = -K (f - y) with constant K: a model f = theta.phi(x) that is linear in its parameters", by=_end_of_flow
+        ),
         Assumption("K positive definite", positive=_independent),
     ],
     sizes={"N": (1, 2), "q": (1, 2)}, inputs=definite_kernel,
@@ -92,10 +108,6 @@ REGRESSION = Claim(FLOW, "convergence.kernel-regression", label="B.1, last displ
         the initial output $f_0(X)$. A Gaussian initialisation does not start at $f_0 = 0$. The display is usual, for
         networks with $f_0 = 0$, or close to it by a small scale, and right in the mean over a centred $f_0$ with $K$
         fixed; B.1 supposes neither.""")  # fmt: skip
-
-
-def _gram(F: Any) -> Any:
-    return F @ F.T
 
 
 @REGRESSION.formula
@@ -111,15 +123,6 @@ def limit_of_flow(F: ModelFeatures, phi: TestFeatures, theta_0: Parameters, y: L
     It solves [[I, F^T], [F, 0]] [theta; mu] = [theta_0; y].
     """
     return phi @ _end_of_flow(F, theta_0, y)
-
-
-def _end_of_flow(F: Any, theta_0: Any, y: Any) -> Any:
-    p = F.shape[1]
-    zero = _gram(F) * 0
-    identity = F.T @ F * 0 + eye(p)
-    M = concatenate([concatenate([identity, F.T], axis=1), concatenate([F, zero], axis=1)], axis=0)
-    right = concatenate([theta_0, y], axis=0)
-    return (inverse(M) @ right)[:p]
 
 
 REGRESSION.mutant("k K y", "inverse(_gram(F)) -> _gram(F)")

@@ -62,6 +62,10 @@ LAWS = Definition(
     by=LOG_MGFS,
 )
 POSITIVE_LEVEL = Assumption("delta = exp(-level) in (0, 1)", positive=lambda level: level)
+IN_RANGE = Assumption(
+    "l = share / alpha other than 0 and at most 1 / alpha in size",
+    positive=lambda share: share * share, nonnegative=lambda share: 1 - share * share,
+)  # fmt: skip
 SUB_EXPONENTIAL = Setting(CONVERGENCE, "Appendix B.2", assumptions=[DEFINITION, LAWS])
 
 
@@ -69,10 +73,7 @@ LEMMA_2 = Claim(SUB_EXPONENTIAL, "convergence.lemma-2", label="Lemma 2", name="s
     statement=r"X\sim SE(\nu,\alpha),\ s\in\mathbb R^+\Rightarrow sX\sim SE(s\nu,s\alpha)",
     assumptions=[
         Assumption("s > 0; b > 0, alpha = b (1 + excess) > b", positive=lambda s, b, excess: stacked([s, b, excess])),
-        Assumption(
-            "l = share / alpha other than 0 and at most 1 / alpha in size",
-            positive=lambda share: share * share, nonnegative=lambda share: 1 - share * share,
-        ),
+        IN_RANGE,
     ], relation=AtMost(left="1", ascent=False),
     note=r"""Put $s \ell$ for $\ell$ in the definition. Checked as the quotient of both sides of the definition, in
         logarithms.""",
@@ -105,15 +106,6 @@ LEMMA_2.mutant("nu scaled by sqrt(s)", lambda value, s: value / s)
 
 Spreads = Annotated[Any, Shape("N", "1")]
 
-LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="sum of sub-exponential variables",
-    statement=r"""\text{independent sub-exponential }X_i\sim(\nu_i,\alpha_i)\text{ for }i\in1,...,N\ \Rightarrow\
-        \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
-    assumptions=["X_1, ..., X_N independent"], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
-    note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
-        function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
-        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
-)  # fmt: skip
-
 
 def _summands(scales: Any, excesses: Any) -> list[tuple[Any, Any, Any, Any]]:
     """(log_mgf, b_i, alpha_i, nu_i^2) of each summand; the kinds of law take turns."""
@@ -137,6 +129,20 @@ def _quotient_of_sum(scales: Any, excesses: Any, share: Any, combined: Any, wide
     return combined([nu_squared for *_, nu_squared in laws]) * l**2 * rational(1, 2) / logarithm(product)
 
 
+LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="sum of sub-exponential variables",
+    statement=r"""\text{independent sub-exponential }X_i\sim(\nu_i,\alpha_i)\text{ for }i\in1,...,N\ \Rightarrow\
+        \sum_{i=1}^NX_i\sim\Big(\sqrt{\textstyle\sum_{i=1}^N\nu_i^2},\ \max_i\alpha_i\Big)""",
+    assumptions=[
+        Definition("X_1, ..., X_N independent: the moment generating function of the sum is the product", by=_quotient_of_sum),
+        IN_RANGE,
+    ], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
+    note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
+        function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
+        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.
+        Compared are both sides of the inequality that defines the class.""",
+)  # fmt: skip
+
+
 @LEMMA_3.formula
 def definition_for_sum(scales: Spreads, excesses: Spreads, share: Share) -> Any:
     """Right over left side of the definition for the sum with (sqrt(sum nu_i^2), max alpha_i), a scalar."""
@@ -152,6 +158,7 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="sub-exponential tail bound",
     statement=r"""X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
+    levels={"delta": "level"},
     assumptions=[POSITIVE_LEVEL], relation=AtMost(ascent=False), expects="gap",
     presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
     missing=r"$\nu$ and $\alpha$ are not both 0",
@@ -235,6 +242,7 @@ WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", labe
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
     name="sub-exponential tail bound, corrected", assumptions=[POSITIVE_LEVEL],
+    levels={"delta": "level"},
     relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), corrects="convergence.lemma-4",
     of_project=True,
     note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.settings import Dimension, Width
+from theorems.convergence.settings import GAUSSIAN, Dimension, Width, standard_normal
 from verify.oracles import LawTest, at_most_probability
 from verify.vocabulary import Assumption, Claim, FollowsLaw, Real, Size
 
@@ -21,7 +21,7 @@ def gaussian_singular_values(generator: Any, samples: int, rows: int, columns: i
     """Singular values of independent standard normal matrices, descending, shape (samples, min(rows, columns))."""
     import torch
 
-    W = torch.randn(samples, rows, columns, generator=generator, device=generator.device, dtype=torch.float64)
+    W = standard_normal(generator, None, samples, rows, columns)
     return np.asarray(torch.linalg.svdvals(W).cpu())
 
 
@@ -29,7 +29,7 @@ LEMMA_5 = Claim(CONVERGENCE, "convergence.lemma-5", label="Lemma 5 (Vershynin Co
     statement=r"""W\in\mathbb R^{d_1\times d_2}\text{ iid }\mathcal N(0,1),\ \zeta\ge0:\ \text{with probability at least
         }1-2\exp(-\zeta^2/2):\ \sqrt{d_1}-\sqrt{d_2}-\zeta \le\sigma_{\min}(W)\le\sigma_{\max}(W)
         \le\sqrt{d_1}+\sqrt{d_2}+\zeta""",
-    assumptions=["entries independent standard normal", Assumption("zeta >= 0", nonnegative=lambda zeta: zeta)],
+    assumptions=[GAUSSIAN, Assumption("zeta >= 0", nonnegative=lambda zeta: zeta)],
     name="extreme singular values of Gaussian matrices", relation=FollowsLaw(samples=4000, instances=8),
     sizes={"d_1": (1, 12), "d_2": (1, 12)},
     note=r"""Gaussian concentration of the 1-Lipschitz extreme singular values around means inside $[\sqrt{d_1} -
@@ -70,9 +70,8 @@ LEMMA_5.mutant("slack with the wrong sign below",
 LEMMA_6 = Claim(CONVERGENCE, "convergence.lemma-6", label="Lemma 6", name="spectral norm of Gaussian weights",
     statement=r"""W\in\mathbb R^{d_m\times d},\ d_m>d,\text{ iid }\mathcal N(0,1):\ \text{with probability at least
         }1-2\exp(-d_m/2):\ \|W\|_2\le3\sqrt{d_m}""",
-    assumptions=["entries independent standard normal", Assumption("d_m > d",
-        sizes=lambda sizes: sizes["d_m"] > sizes["d"])], relation=FollowsLaw(samples=4000, instances=8),
-    sizes={"d_m": (2, 12), "d": (1, 11)}, where=lambda sizes: sizes["d_m"] > sizes["d"], uses=("convergence.lemma-5",),
+    assumptions=[GAUSSIAN, Assumption("d_m > d", sizes=lambda sizes: sizes["d_m"] > sizes["d"])],
+    relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (2, 12), "d": (1, 11)}, uses=("convergence.lemma-5",),
     note=r"$\zeta = \sqrt{d_m}$ in Lemma 5, and $d < d_m$. The probability is positive for every $d_m \ge 2$.",
 )  # fmt: skip
 

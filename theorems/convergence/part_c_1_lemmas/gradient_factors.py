@@ -48,9 +48,9 @@ U_AND_H = Claim(ONE_SAMPLE, "convergence.lemma-14-u-h", label="Proof of Lemma 14
         r"\boldsymbol{\sigma}_{r} \left(",
         r"\boldsymbol{\beta}_{i,n}^{t'} \boldsymbol{\beta}_{i,n}^{t'}\right\|_{2} \leq 2\bar{\lambda}_{K}",
     ),
-        r"""The dot of $\mathrm{relu}'$ is lost where $h$ is introduced; the bound on the change of $h$ has it, and with
-            relu in its place $h$ would have no such bound. The transpose of $\beta \beta^\top$ is lost, which the
-            definition of $U^t$ has."""),
+        r"""The dot of $\mathrm{relu}'$ is lost where $h_{i,n}$ is introduced; the bound on its change has it, and
+            with relu in its place there would be no such bound. The transpose of $\beta \beta^\top$ is lost, which
+            the definition of $U_{i,n}^t$ has."""),
     note=r"""$\|\mathrm{diag}(\beta) - \beta \beta^\top\|_2 \le 1/2$ is sharp where the proof uses 2; $h$ reaches its
         bound.""")  # fmt: skip
 U_AND_H.domain("all pre-activations zero", zero_pre_activations)
@@ -91,8 +91,9 @@ H_DIFFERENCE = Claim(ONE_SAMPLE, "convergence.lemma-14-h-diff", label="Proof of 
     name="change of the gated values", assumptions=[Convention("relu'(0) = 0", by=step)],
     relation=AtMost(ascent=False), expects="refuted",
     severity="error", correction="convergence.lemma-14-h-diff-fixed-pattern",
-    note=r"""$h$ contains $\mathrm{relu}'$, which jumps where a pre-activation changes its sign, however short the step.
-        Judged are the first member and the last; the tilde over $W_V^t$ in the second means nothing in the paper.""",
+    note=r"""$h_{i,n}$ contains $\mathrm{relu}'$, which jumps where a pre-activation changes its sign, however
+        short the step. Judged are the first member and the last; the tilde over $W_V^t$ in the second means
+        nothing in the paper, where $\tilde W_V$ occurs nowhere else.""",
 )  # fmt: skip
 
 
@@ -152,7 +153,8 @@ def _() -> dict[str, Any]:
 H_OF_FIXED_PATTERN = Claim(CONVERGENCE, "convergence.lemma-14-h-diff-fixed-pattern",
     label="Bound on the h difference while no ReLU differs in state", name="change of the gated values, fixed pattern",
     statement=r"""\text{If no pre-activation differs in sign,
-        }\|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}- \theta^t\|_2""",
+        }h_i=W_V^\top(w_O\circ\dot\sigma_r(W_VX^\top\beta_i)):\
+        \|h_i^{t'}-h_i^t\|_2\le(\bar\lambda_V+\bar\lambda_O)\|\theta^{t'}- \theta^t\|_2""",
     assumptions=[NORMS, SAME_SIGNS],
     relation=AtMost(), all_sizes=True, sizes=ONE_SAMPLE.sizes, corrects="convergence.lemma-14-h-diff", of_project=True,
 )  # fmt: skip

@@ -146,7 +146,10 @@ EQ_6.mutant("change of attention dropped", attention=0)
 LEMMA_10 = Claim(MOVING, "convergence.lemma-10-split", label="Proof of Lemma 10, first display",
     statement=r"""\|f^{t'}-f^t\|_2=\|F_{pre}^{t'}w_O^{t'}-F_{pre}^tw_O^t\|_2\le\|F_{pre}^{t'}\|_2\|w_O^{t'}-w_O^t\|_2
         +\|w_O^t\|_2\|F_{pre}^{t'}-F_{pre}^t\|_2""",
-    name="change of the output, split", relation=AtMost(ascent=False),
+    name="change of the output, split",
+    general="""It holds of all matrices in the place of the hidden layer: the triangle inequality and the norm of a
+        product.""",
+    relation=AtMost(ascent=False),
     assumptions=[Definition("F_pre with the sum over tokens", by=last_hidden_layer)],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
 )  # fmt: skip

@@ -163,8 +163,9 @@ SHARP = Claim(PAIR, "convergence.softmax-lipschitz", label="Lipschitz constants 
         \mathrm{softmax}(a)-\mathrm{softmax}(b) \|_2\le\tfrac12\|a-b\|_2""",
     name="sharp Lipschitz constants of the softmax", relation=AtMost(),
     uses=("convergence.lemma-11",), of_project=True,
-    note=r"""Along the segment the change is $(\mathrm{diag}(v) - v v^\top) h$. Its 1-norm is $E|h - E h|$ under the
-        weights $v$, at most the standard deviation of $h$, hence at most $\max |h|$; and by Gershgorin
+    note=r"""Along the segment the change is $(\mathrm{diag}(v) - v v^\top) h$. For a step $h$ of the logits its
+        1-norm is $E|h - E h|$ under the weights $v$, at most the standard deviation of $h$, hence at most $\max
+        |h|$; and by Gershgorin
         $\mathrm{diag}(v) - v v^\top$ has norm at most $\max 2 v (1 - v) \le 1/2$. Both are attained in the limit at two
         equal logits that move in opposite directions.""")  # fmt: skip
 

@@ -56,7 +56,10 @@ START.mutant("a third of everything", lambda value: value * rational(1, 3))
 
 U = Claim(CONVERGENCE, "convergence.c2-u-below-one", label="C.2, Eq. (28), in brackets",
     statement=r"\text{Let }u:=\sqrt{1-\gamma\alpha^2/2}\ \dots\ (\text{since }u\in(0,1))",
-    name="step size and the rate of the induction", relation=AtMost(left="alpha^2"),
+    name="step size and the rate of the induction",
+    general="""It holds of all matrices in the place of the hidden layer: a smallest singular value is at most the
+        largest.""",
+    relation=AtMost(left="alpha^2"),
     assumptions=[
         *SCALES_POSITIVE, Assumption("the error ||f(theta^0) - y|| >= 0", nonnegative=lambda error: error),
         ASSUMPTION_1, Definition("C = c_1 c_2 + 2 c_3 l(theta^0) of Eq. (37), C_Q = C_K = C_V = C_O = 1", by=Bounds)],

@@ -13,7 +13,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 )  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.smoothness import OneStep
 from verify.matrix import rational, smallest_singular_value, spectral_norm, sqrt, total
-from verify.vocabulary import AtMost, Claim, Doubt
+from verify.vocabulary import AtMost, Claim, Definition, Doubt
 
 HALF = rational(1, 2)
 
@@ -54,6 +54,9 @@ def _left_sides(run: Falls) -> Any:
     return stacked([run.losses[1] - run.losses[0], *run.lines()])
 
 
+AT_THE_START = Definition("decided at t = 0: one step of gradient descent", by=Falls)
+
+
 DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, final chain up to sigma_min",
     statement=r"""\ell(\theta^{t+1})\le\ell(\theta^\top)+ \langle\nabla_\theta\ell(\theta^\top),
         \theta^{t+1}-\theta^\top\rangle +\tfrac C2\|\theta^{t+1}-\theta^\top\|_F^2
@@ -63,7 +66,7 @@ DESCENT_CHAIN = Claim(PRINTED_STEP, "convergence.descent-chain", label="C.2, fin
         \le\ell(\theta^\top)-\tfrac12\gamma\|\nabla_{w_o}\ell(\theta^\top)\|_2^2
         =\ell(\theta^\top)-\tfrac12\gamma\|(F_{pre}^t)^\top(f^t-y)\|_2^2
         \le\ell(\theta^\top)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2""",
-    assumptions=["t = 0"],
+    assumptions=[AT_THE_START],
     name="decrease of the loss per step", relation=AtMost(ascent=False, signed=True), expects="refuted",
     severity="error", proof=("convergence.eq-37",), correction="convergence.descent-chain-fixed-pattern",
     doubt=Doubt((*TWO_C_1, THETA_T), r"""Eq. (36) prints $c_1$ in two ways that differ by a factor $\lambda_O$; the
@@ -103,7 +106,7 @@ FIXED_PATTERN = Claim(FIXED_STEP, "convergence.descent-chain-fixed-pattern",
     label="C.2, final chain up to sigma_min, while no ReLU changes its state",
     statement=r"""\text{If no pre-activation changes its sign on }[\theta^t,\theta^{t+1}]\text{ and }\gamma\le1/C',\
         C'=c_1c_2+c_3'\sqrt{2\ell(\theta^0)},\text{ the chain holds with }C'\text{ for }C""",
-    name="decrease of the loss per step, fixed pattern", assumptions=["t = 0", *NO_KINKS],
+    name="decrease of the loss per step, fixed pattern", assumptions=[AT_THE_START, *NO_KINKS],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     uses=("convergence.eq-37-fixed-pattern",), corrects="convergence.descent-chain", of_project=True,
 )  # fmt: skip

@@ -17,12 +17,13 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1, NORMS, TWO_C_1, Z_WITH_O, NormBounds, PositiveScale, Scalars, Theta, joined, split, stacked, two_ends,
+    ASSUMPTION_1, NORMS, SCALES_POSITIVE, TWO_C_1, Z_WITH_O, NormBounds, PositiveScale, Scalars, Theta, joined, split,
+    stacked, two_ends,
 )  # fmt: skip
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, equal_samples
 from theorems.convergence.part_d_1_limiting_kernel.gradients import network_jacobian
 from verify.matrix import frobenius_norm, maximum, rational, smallest_singular_value, spectral_norm, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Equal, Real, Setting, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Equal, Real, Setting, Size
 
 Count = Annotated[int, Size("N")]
 Length = Annotated[int, Size("d_s")]
@@ -76,12 +77,24 @@ PROP_1_Z.mutant("4 dropped", four=1)
 
 # -- the step size -----------------------------------------------------------------------------------------------------
 
+
+def _C(N: int, d_s: int, tau_0: Any, C_x: Any, lam: Any, loss: Any) -> tuple[Any, Any]:
+    """c_1 c_2 and 2 c_3 l(theta^0) with all lambdas equal and tau_1 = 1."""
+    b = Scalars(N, d_s, tau_0, rational(1), C_x, lam, lam, lam, lam)
+    return b.c_1() * b.c_2(), 2 * b.c_3() * loss
+
+
+POSITIVE_CONSTANTS = Assumption(
+    "tau_0, C_x, lambda, l(theta^0) > 0", positive=lambda tau_0, C_x, lam, loss: stacked([tau_0, C_x, lam, loss])
+)
+
 STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after Prop. 1",
     statement=r"""\text{The step-size }\gamma\text{ is inversely proportional to }N^{1/2}\text{ due to the construction
         of }C\text{ in Appendix C.2.}""",
     assumptions=[
-        "C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C",
-        "all else fixed, l(theta^0) included",
+        Definition("C = c_1 c_2 + 2 c_3 l(theta^0), Eqs. (11), (14), (36), (37), gamma = 1/C", by=_C),
+        Definition("all else fixed, l(theta^0) included; all lambdas equal, tau_1 = 1", by=_C),
+        POSITIVE_CONSTANTS,
     ],
     name="step size and number of samples", relation=Equal(), sizes={"N": (1, 4), "d_s": (1, 3)}, expects="refuted",
     severity="error", correction="convergence.prop-1-stepsize-exponent",
@@ -89,12 +102,6 @@ STEPSIZE = Claim(CONVERGENCE, "convergence.prop-1-stepsize", label="Remark after
     note=r"""Read as $C(4N) = 2 C(N)$. $c_1$ and $c_2$ each carry $N^{1/2}$, so $c_1 c_2$ is proportional to $N$ and
         $\gamma$ at best to $1/N$; where $\ell(\theta^0)$ itself grows like $N$, as for labels of fixed size, $c_3
         \ell(\theta^0)$ grows like $N^{3/2}$.""")  # fmt: skip
-
-
-def _C(N: int, d_s: int, tau_0: Any, C_x: Any, lam: Any, loss: Any) -> tuple[Any, Any]:
-    """c_1 c_2 and 2 c_3 l(theta^0) with all lambdas equal and tau_1 = 1."""
-    b = Scalars(N, d_s, tau_0, rational(1), C_x, lam, lam, lam, lam)
-    return b.c_1() * b.c_2(), 2 * b.c_3() * loss
 
 
 @STEPSIZE.formula
@@ -117,7 +124,9 @@ STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", l
     statement=r"""C(N)=c_1c_2+2c_3\ell(\theta^0)\text{ of Eqs. (11), (14), (36), (37), at
         }N:\quad C(4N)=4c_1c_2+2\cdot2c_3\ell(\theta^0)\ [\ell(\theta^0)\text{ fixed}],\qquad
         C(4N)=4c_1c_2+8\cdot2c_3\ell( \theta^0)\ [\ell(\theta^0)\propto N]""",
-    name="step size and number of samples, corrected", assumptions=["all lambdas fixed"], relation=Equal(),
+    name="step size and number of samples, corrected", assumptions=[
+        Definition("all lambdas fixed and equal, tau_1 = 1", by=_C), POSITIVE_CONSTANTS,
+    ], relation=Equal(),
     at_sizes=True,
     sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
     note=r"So $C$ is of order $N$ for fixed $\ell(\theta^0)$, and of order $N^{3/2}$ for labels of fixed size.",
@@ -203,8 +212,12 @@ EQ_26_34 = Claim(CONVERGENCE, "convergence.eq-26-34", label="Eqs. (26)-(29), (31
         \sqrt{2\ell(\theta^0)},\ \|W_K^{t+1}\|_2\le\bar\lambda_K;\quad \|W_V^{t+1}-W_V^0\|_F\le\rho\bar
         \lambda_O\tfrac4{\alpha^2}\sqrt{2\ell( \theta^0)},\ \|W_V^{t+1}\|_2\le\bar\lambda_V""",
     assumptions=[
-        ASSUMPTION_1, "Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds",
-        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=loss_falls), "Eq. (2), with the least C_Q, C_K, C_V, C_O",
+        ASSUMPTION_1,
+        Definition("Eq. (25) up to t = 1, with the least lambdas and the largest alpha for which it holds", by=TwoSteps),
+        *SCALES_POSITIVE,
+        Assumption("gamma > 0", positive=lambda gamma: gamma),
+        Assumption("gamma alpha^2 / 2 in (0, 1)", positive=loss_falls),
+        Definition("Eq. (2), with the least C_Q, C_K, C_V, C_O", by=TwoSteps.lines),
     ],
     name="movement of the weights during training", relation=AtMost(ascent=False), sizes=SMALL,
     uses=("convergence.d1-gradients", "convergence.gradient-wk", "convergence.lemma-12"),
@@ -323,8 +336,13 @@ GRANTED = Setting(
     assumptions=[
         ASSUMPTION_1,
         NORMS,
-        "theta^0 and theta^{t+1} any weights that move no further than (26), (33), (34) say, which gives gamma sum_s"
-        " sqrt(2 l(theta^s)) its least value S; S <= (4 / alpha^2) sqrt(2 l(theta^0)) as after Eq. (27), Eq. (3) with equality",
+        Definition(
+            "theta^0 and theta^{t+1} any weights that move no further than (26), (33), (34) say, which gives gamma sum_s"
+            " sqrt(2 l(theta^s)) its least value S; S <= (4 / alpha^2) sqrt(2 l(theta^0)) as after Eq. (27), Eq. (3) with"
+            " equality",
+            by=Hidden,
+        ),
+        *SCALES_POSITIVE,
         Assumption("C_x and all lambdas positive", positive=_weights_present),
     ],
     sizes=SMALL,

@@ -15,7 +15,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import Direction, Positive, Share, output_weights_zero
 from verify.matrix import absolute, frobenius_norm, maximum, smallest_singular_value, spectral_norm, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim
+from verify.vocabulary import Assumption, AtMost, Claim, Definition
 
 #: Steps of gradient descent that are followed.
 STEPS = 10
@@ -62,8 +62,8 @@ MARGIN = Claim(CONVERGENCE, "convergence.prop-1-initial-margin",
         its state and }\ell(\theta^t)\le(1-\gamma\tfrac{\alpha^2}2)^t\ell(\theta^0)\ \forall t\ge0""",
     assumptions=[
         SUM_OVER_TOKENS, ASSUMPTION_1,
-        "squared loss, full-batch gradient descent on all four weights; c_1, c_2 of Eqs. (36), (11), c_3' of "
-        "convergence.lemma-14-fixed-pattern",
+        Definition("squared loss, full-batch gradient descent on all four weights", by=definitions.gradient_descent),
+        Definition("c_1, c_2 of Eqs. (36), (11), c_3' of convergence.lemma-14-fixed-pattern", by=Bounds.c_3_of_fixed_pattern),
         NOT_NARROW, ROOM_ONE,
         Assumption("Eqs. (2) and (3), the latter with lambda_O and with lambda_Q in z", nonnegative=_conditions),
         Assumption("gamma <= 1/C'", nonnegative=_step_size),

@@ -16,10 +16,10 @@ import numpy as np
 from theorems.convergence import CONVERGENCE, definitions
 from theorems.convergence.definitions import KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import (
-    NOT_NARROW, ROOM_ONE, TINY, TWO_C_1, Z_WITH_O, Bounds, sample_bound, stacked,
+    KINK, NOT_NARROW, ROOM_ONE, TINY, TWO_C_1, Z_WITH_O, Bounds, sample_bound, stacked,
 )  # fmt: skip
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real, Setting, Shape, checked
 
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 Share = Annotated[Any, Real(0.0625, 0.9375)]
@@ -98,7 +98,11 @@ GRADIENT_DESCENT = Setting(
     CONVERGENCE,
     "Section 4.1: gradient descent from weights that meet Eqs. (2) and (3)",
     assumptions=[
-        "f and F_pre of Eqs. (1.1)-(1.2), squared loss, full-batch gradient descent (Algorithm 1) with relu'(0) = 0",
+        Definition(
+            "f and F_pre of Eqs. (1.1)-(1.2), squared loss, full-batch gradient descent (Algorithm 1)",
+            by=definitions.gradient_descent,
+        ),
+        KINK,
         NOT_NARROW,
         ROOM_ONE,
         Assumption("Assumption 1: ||X_n||_F <= sqrt(d_s) C_x", nonnegative=_assumption_1),

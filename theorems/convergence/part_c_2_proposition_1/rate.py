@@ -17,7 +17,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )  # fmt: skip
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real
 
 Share = Annotated[Any, Real(0.0625, 1.0)]
 
@@ -64,18 +64,6 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
     )
 
 
-PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
-    statement=r"""\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta) \ge2\lambda_{\min}(K)\
-        2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)""",
-    assumptions=["K the tangent kernel over all weights", "f as in Eqs. (1.1)-(1.2)", NOT_NARROW],
-    name="Polyak-Lojasiewicz inequality", relation=AtMost(ascent=False),
-    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
-    doubt=Doubt(
-        r"2\lambda_{\min}(K)\ell(\theta) \ge 2\lambda_{\min}(K)$ "
-        r"$2\lambda_{\min}(\mathbf{F}_{\text{pre}}\mathbf{F}_{\text{pre}}^{\top})\ell(\boldsymbol{\theta})",
-        r"The extraction repeats $2 \lambda_{\min}(K)$."))  # fmt: skip
-
-
 def _gradient(X: Any, y: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> Any:
     """grad l over all weights by differentiation, a row, in the arithmetic of tau_1 where plain zeros come back."""
     return (
@@ -92,6 +80,21 @@ def _smallest_eigenvalues(X: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> 
     )
     F = definitions.last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1)
     return smallest_singular_value(J) ** 2, smallest_singular_value(F) ** 2
+
+
+PL = Claim(CONVERGENCE, "convergence.pl-inequality", label="Section 4.1, proof sketch",
+    statement=r"""\|\nabla\ell(\theta)\|_2^2\ge2\lambda_{\min}(K)\ell(\theta) \ge2\lambda_{\min}(K)\
+        2\lambda_{\min}(F_{pre}F_{pre}^\top)\ell(\theta)""",
+    assumptions=[
+        Definition("K the tangent kernel over all weights", by=_smallest_eigenvalues),
+        Definition("f as in Eqs. (1.1)-(1.2)", by=definitions.outputs), NOT_NARROW,
+    ],
+    name="Polyak-Lojasiewicz inequality", relation=AtMost(ascent=False),
+    sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
+    doubt=Doubt(
+        r"2\lambda_{\min}(K)\ell(\theta) \ge 2\lambda_{\min}(K)$ "
+        r"$2\lambda_{\min}(\mathbf{F}_{\text{pre}}\mathbf{F}_{\text{pre}}^{\top})\ell(\boldsymbol{\theta})",
+        r"The extraction repeats $2 \lambda_{\min}(K)$."))  # fmt: skip
 
 
 @PL.formula
@@ -121,15 +124,22 @@ def _(X: Any, y: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1:
     return stacked([total(slope * slope), 2 * hidden * loss])
 
 
+def loss_after_one_step(loss: PositiveScale, gamma: PositiveScale, sigma: PositiveScale) -> Any:
+    """l - gamma sigma^2 (2 l) / 2, twice."""
+    return stacked([loss - gamma * sigma**2 * (2 * loss) / 2] * 2)
+
+
+POSITIVE = Assumption("l, gamma, alpha > 0", positive=lambda loss, gamma, alpha: stacked([loss, gamma, alpha]))
+
 LAST_LINE = Claim(CONVERGENCE, "convergence.rate-last-line", label="C.2, last line of the final chain",
     statement=r"""\ell(\theta^\top)-\tfrac12\gamma(\sigma_{\min}(F_{pre}^t))^2\|f^t-y\|_2^2
         \le(1-\gamma\tfrac\alpha2)\ell(\theta^\top)\quad(\text{By induction assumption});\qquad (25):\
         \sigma_{\min}(F_{pre}^s)\ge\tfrac12\alpha,\ \ell(\theta^s)\le\big(1-\gamma\tfrac{\alpha^2}2\big)^s\ell(\theta^0)
     """,
     assumptions=[
-        "||f - y||^2 = 2 l",
+        Definition("||f - y||^2 = 2 l", by=loss_after_one_step),
         Assumption("sigma_min(F_pre^t) >= alpha / 2", nonnegative=lambda alpha, sigma: sigma - alpha / 2),
-        Assumption("l, gamma, alpha > 0", positive=lambda loss, gamma, alpha: stacked([loss, gamma, alpha])),
+        POSITIVE,
     ],
     name="convergence rate from half the singular value", relation=AtMost(signed=True), expects="refuted",
     severity="error", correction="convergence.rate-from-condition-3",
@@ -153,12 +163,7 @@ def printed_factors(loss: PositiveScale, gamma: PositiveScale, alpha: PositiveSc
     return stacked([loss * (1 - gamma * alpha / 2), loss * (1 - gamma * alpha**2 / 2)])
 
 
-@LAST_LINE.oracle
-def loss_after_one_step(loss: PositiveScale, gamma: PositiveScale, sigma: PositiveScale) -> Any:
-    """l - gamma sigma^2 (2 l) / 2, twice."""
-    return stacked([loss - gamma * sigma**2 * (2 * loss) / 2] * 2)
-
-
+LAST_LINE.oracle(loss_after_one_step)
 LAST_LINE.mutant("no 1/2", "gamma * alpha / 2 -> gamma * alpha; gamma * alpha ** 2 / 2 -> gamma * alpha ** 2")
 LAST_LINE.mutant("alpha / 4",
     "gamma * alpha / 2 -> gamma * alpha / 4; gamma * alpha ** 2 / 2 -> gamma * alpha ** 2 / 4")  # fmt: skip
@@ -168,15 +173,25 @@ LAST_LINE.counterexample(
 )  # fmt: skip
 
 
+def least_fall(loss: PositiveScale, gamma: PositiveScale, alpha: PositiveScale, q: PositiveScale) -> Any:
+    sigma = alpha - 4 * q / alpha**2
+    kept = (1 - gamma * alpha**2 * rational(49, 64)) * loss
+    return stacked([alpha * rational(7, 8), loss - gamma * sigma**2 * (2 * loss) / 2, kept])
+
+
 RATE = Claim(CONVERGENCE, "convergence.rate-from-condition-3", label="The rate of Eq. (4), from Eq. (3)",
     statement=r"""\alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O,\ \|F_{pre}^t-F_{pre}^0\|_F\le\rho^2\tfrac
         z{\bar\lambda_O}\tfrac4{\alpha^2}\sqrt{2\ell(\theta^0)}\ \Rightarrow\ \sigma_{\min}(F_{pre}^t)\ge\tfrac78\alpha,
         \ \ell(\theta^t)-\tfrac12\gamma\sigma_{\min}(F_{pre}^t)^2\|f^t-y\|_2^2\le(1-\tfrac{49}{64}\gamma\alpha^2)\ell(
         \theta^t)\le(1-\tfrac12\gamma\alpha^2)\ell(\theta^t)""",
     assumptions=[
-        "q = rho^2 z sqrt(2 l(theta^0)) / lambda_O",
         Assumption("Eq. (3): alpha^3 >= 32 q", nonnegative=lambda alpha, q: alpha**3 - 32 * q),
-        "Weyl: sigma_min(F_pre^t) >= alpha - 4 q / alpha^2",
+        Definition(
+            "q stands for rho^2 z sqrt(2 l(theta^0)) / lambda_O; sigma_min(F_pre^t) is the least that Weyl's inequality allows,"
+            " alpha - 4 q / alpha^2",
+            by=least_fall,
+        ),
+        POSITIVE,
     ],
     name="convergence rate from Eq. (3)", relation=AtMost(signed=True), all_sizes=True, corrects="convergence.rate-last-line",
     of_project=True,
@@ -197,13 +212,7 @@ def rate_of_equation_4(loss: PositiveScale, gamma: PositiveScale, alpha: Positiv
     return stacked([alpha - 4 * q / alpha**2, kept, (1 - gamma * alpha**2 / 2) * loss])
 
 
-@RATE.oracle
-def least_fall(loss: PositiveScale, gamma: PositiveScale, alpha: PositiveScale, q: PositiveScale) -> Any:
-    sigma = alpha - 4 * q / alpha**2
-    kept = (1 - gamma * alpha**2 * rational(49, 64)) * loss
-    return stacked([alpha * rational(7, 8), loss - gamma * sigma**2 * (2 * loss) / 2, kept])
-
-
+RATE.oracle(least_fall)
 RATE.mutant("16 / alpha^2, as in the chain", "4 -> 16")
 RATE.mutant(
     "gamma alpha^2",

@@ -8,7 +8,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWeights, ValueWeights, outputs
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, Tokens, attention_rows
 from verify.matrix import concatenate, each, rational, relu, summed
-from verify.vocabulary import Claim, Equal, Setting
+from verify.vocabulary import Claim, Definition, Equal, Setting
 
 NETWORK = Setting(CONVERGENCE, "Appendix C.2", sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)})
 
@@ -22,7 +22,9 @@ REFORMULATION = Claim(NETWORK, "convergence.c2-reformulation",
     label='First display of C.2 ("We can reformulate Eq. (1.2) as")', name="network output as a sum over tokens",
     statement=r"""f(X)=\tau_1 w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top f_{pre},\qquad
         \beta_i:=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
-    assumptions=["f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O"],
+    assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2): A_2 = tau_1 sigma_r(A_1), a_3 its column-wise average, f = a_3^T w_O", by=outputs),
+    ],
     relation=Equal(), expects="refuted", severity="error", correction="convergence.c2-reformulation-average",
     consequence="""Outputs, gradients and limits taken from Appendices C and D belong to a network that is $d_s$ times
         that of Eq. (1.2): divide by $d_s$, kernels by $d_s^2$, or use convergence.c2-reformulation-average.""",
@@ -63,7 +65,8 @@ REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_to
 AVERAGE = Claim(NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
     statement=r"""f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X),\quad
         \beta_i=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
-    name="network output as an average over tokens", assumptions=["f as in Eqs. (1.1)-(1.2)"], relation=Equal(),
+    name="network output as an average over tokens", assumptions=[Definition("f as in Eqs. (1.1)-(1.2)", by=outputs)],
+    relation=Equal(),
     all_sizes=True, exact=True, corrects="convergence.c2-reformulation", of_project=True,
 )  # fmt: skip
 

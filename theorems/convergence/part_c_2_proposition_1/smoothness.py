@@ -26,7 +26,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
 )  # fmt: skip
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting
 from verify.vocabulary.assumptions import Stated
 
 
@@ -86,7 +86,7 @@ AT_TWO_ENDS = Setting(
 )
 LOSS_FALLEN = AT_TWO_ENDS.extended(
     "Appendix C.2, Eq. (25) at t",
-    assumptions=["l(theta^t) <= l(theta^0), taken with equality (t = 0)", SUM_OVER_TOKENS],
+    assumptions=[Definition("l(theta^t) <= l(theta^0), taken with equality (t = 0)", by=Ends), SUM_OVER_TOKENS],
 )
 NORMS_HELD: list[Stated] = [SUM_OVER_TOKENS, ASSUMPTION_1, NORMS, KINK, *SCALES_POSITIVE]
 OUTPUTS_MOVE = Setting(
@@ -315,11 +315,13 @@ class OneStep:
         return sqrt(sum(total((self.path[1][name] - W) * (self.path[1][name] - W)) for name, W in self.path[0].items()))
 
 
+FIRST_STEP = Definition("decided at t = 0, phi = 1: one step of gradient descent", by=OneStep)
+
 EQ_37 = Claim(PRINTED_STEP, "convergence.eq-37", label="Eq. (37)", name="smoothness constant of the loss",
     statement=r"""\|\nabla_\theta\ell(\theta^{t+\phi})-\nabla_\theta\ell(\theta^\top)\|_2 \le
         c_1c_2\|\theta^{t+\phi}-\theta^\top\|_2+2c_3\ell(\theta^0)\|\theta^{t+\phi}-\theta^\top\|_2 \triangleq
         C\|\theta^{t+\phi}-\theta^\top\|_2""",
-    assumptions=["t = 0, phi = 1"], relation=AtMost(left="change of the loss gradient", ascent=False),
+    assumptions=[FIRST_STEP], relation=AtMost(left="change of the loss gradient", ascent=False),
     expects="refuted", severity="error",
     proof=("convergence.eq-35", "convergence.eq-36", "convergence.lemma-13", "convergence.lemma-14"),
     correction="convergence.eq-37-fixed-pattern",

@@ -29,7 +29,7 @@ C_LAMBDA = Claim(CONVERGENCE, "convergence.lemma-15-c-lambda", label="Proof of L
     note=r"""A constant needs Assumption 2 for every $X$ of the sample space, which is compact by Section 3.1: $\det(XX^\top)$ is
         continuous and positive there, hence at least some $c > 0$, and $\lambda_{\min}(XX^\top) \ge \det(XX^\top) /
         \|X\|_F^{2(d_s - 1)}$, which is compared, gives $C_\lambda = c / (d_s C_x^2)^{d_s - 1}$. Full row rank with probability 1
-        is not enough: $X = \sqrt U$ at $d = d_s = 1$, $U$ uniform on $[0, 1]$, has no such constant. For the given samples the
+        is not enough: $X = \sqrt U$ at $d = d_s = 1$ with $U$ uniform on $[0, 1]$ has no such constant. For the given samples the
         least of their eigenvalues would do, but that falls as $N$ grows.""",
 )  # fmt: skip
 
@@ -53,8 +53,8 @@ BOUNDED = Claim(CONVERGENCE, "convergence.c3-bounded-features", label="C.3, befo
     assumptions=[ASSUMPTION_1],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     note=r"""$\|X^\top \beta_i\|_2 \le \sqrt{d_s} C_x$ for every token of every sample, and $\|\mathrm{relu}(a) -
-        \mathrm{relu}(b)\|_2 \le
-        \|a - b\|_2$. The ReLU is applied once in Eq. (1.2); the sentence has it twice, which changes nothing.""",
+        \mathrm{relu}(b)\|_2 \le \|a - b\|_2$ for every $a$, $b$. The ReLU is applied once in Eq. (1.2); the
+        sentence has it twice, which changes nothing.""",
 )  # fmt: skip
 
 

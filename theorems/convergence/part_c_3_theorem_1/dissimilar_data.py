@@ -18,7 +18,7 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import (
 )  # fmt: skip
 from theorems.convergence.settings import Hidden, SampleCount, Scale, Support, Variance
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting, Shape, Size
 
 Lengths = Annotated[Any, Shape("m", "1")]
 Noise = Annotated[Any, Shape("N", "d_s", "d")]
@@ -79,12 +79,28 @@ def short_orthogonal(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
 
 #: Assumption 3 is hard to meet by chance: claims draw from its one domain alone.
 FINITE = Setting(
-    CONVERGENCE, "Lemma 15 for data laws with finite support", assumptions=[ASSUMPTION_2, ASSUMPTION_3, LAW],
+    CONVERGENCE, "Lemma 15 for data laws with finite support", assumptions=[
+        ASSUMPTION_2, ASSUMPTION_3, Assumption("N >= 2", sizes=lambda sizes: sizes["N"] >= 2),
+        Assumption("decided for three samples whose rows fill the space: m = 3, d = 3 d_s",
+            sizes=lambda sizes: sizes["m"] == 3 and sizes["d"] == 3 * sizes["d_s"]),
+    ],
     sizes={"m": (3, 3), "d_s": (1, 3), "d": (3, 9), "d_m": (1, 2), "c_hat": (1, 2), "N": (2, 4)},
-    where=lambda sizes: sizes["d"] == sizes["m"] * sizes["d_s"],
     inputs=orthogonal_support, special_domains={"short orthogonal samples": short_orthogonal},
 )  # fmt: skip
 MANY_SAMPLES = FINITE.extended(sizes={"N": (2, 12)})
+
+
+def enumerated_failure_probability(support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
+                                   c: Hidden, N: SampleCount) -> Any:  # fmt: skip
+    """P(lambda_0 < c eta_V / d_s), by enumeration of all samples up to their order."""
+    m, d_s = support.shape[:2]
+    Phi = first_features(support, W_Q, W_K, tau_0)
+    failing = eta_V * 0
+    for chosen in combinations_with_replacement(range(m), N):
+        ways = factorial(N) // prod(factorial(times) for times in Counter(chosen).values())
+        fails = step(c * eta_V / d_s - lambda_0(Phi[list(chosen)], eta_V))
+        failing = failing + fails * rational(ways, m**N)
+    return failing
 
 
 LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
@@ -92,7 +108,11 @@ LEMMA_15 = Claim(FINITE, "convergence.lemma-15", label="Lemma 15",
         w)^\top])\ge\Theta(\eta_V/d_s)\ \text{with probability at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1})),\quad
         \Phi=[X_1^\top\beta_{1,1},...,X_N^\top\beta_{1,N}]^\top\in\mathbb R^{N\times d}""",
     assumptions=[
-        r"\beta_{1,n} = softmax(tau_0 X_n^{(1,:)} W_Q^T W_K X_n^T)^T for any given W_Q, W_K",
+        Definition(LAW, by=enumerated_failure_probability),
+        Definition(
+            r"\beta_{1,n} = softmax(tau_0 X_n^{(1,:)} W_Q^T W_K X_n^T)^T for any given W_Q, W_K",
+            by=attention_of_first_tokens,
+        ),
         Assumption("c, c_2 > 0, the constants hidden in Theta and in Omega", positive=lambda c, c_2: stacked([c, c_2])),
     ],
     name="smallest eigenvalue of the expected Gram matrix", relation=AtMost(ascent=False), domains=[],
@@ -121,20 +141,7 @@ def printed_failure_probability(support: Support, c_2: Hidden, c_hat: Exponent, 
     return exp(-c_2 * rational(1, (N - 1) ** c_hat * support.shape[1]))
 
 
-@LEMMA_15.oracle
-def enumerated_failure_probability(support: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
-                                   c: Hidden, N: SampleCount) -> Any:  # fmt: skip
-    """P(lambda_0 < c eta_V / d_s), by enumeration of all samples up to their order."""
-    m, d_s = support.shape[:2]
-    Phi = first_features(support, W_Q, W_K, tau_0)
-    failing = eta_V * 0
-    for chosen in combinations_with_replacement(range(m), N):
-        ways = factorial(N) // prod(factorial(times) for times in Counter(chosen).values())
-        fails = step(c * eta_V / d_s - lambda_0(Phi[list(chosen)], eta_V))
-        failing = failing + fails * rational(ways, m**N)
-    return failing
-
-
+LEMMA_15.oracle(enumerated_failure_probability)
 LEMMA_15.mutant("(N-1)^{c_hat}", lambda support, c_2, c_hat, N: exp(-c_2 * (N - 1) ** c_hat / support.shape[1]))
 LEMMA_15.mutant("N for N - 1", "N - 1 -> N")
 LEMMA_15.mutant("probability and failure exchanged", lambda value: 1 - value)
@@ -175,7 +182,10 @@ T_CHOICE = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice", label="Proof of 
         }1-\exp(-\Omega((N-1)^{-\hat c})),\ \text{one has }\sqrt{\langle X_k^\top X_k,X_j^\top
         X_j\rangle\le\|\beta_{1,k}\|_2C_\lambda(N-1)^{-1}},\ \forall j\ne k;\quad\text{[in the lemma] with probability
         at least }1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))""",
-    assumptions=[Assumption("c_2 > 0, the constant hidden in Omega", positive=lambda c_2: c_2)],
+    assumptions=[
+        Definition(LAW, by=_threshold_met),
+        Assumption("c_2 > 0, the constant hidden in Omega", positive=lambda c_2: c_2),
+    ],
     name="probability of similarity below the threshold",
     relation=AtMost(left="P(a pair misses the threshold), twice", ascent=False), domains=[], expects="refuted",
     severity="error", correction="convergence.lemma-15-t-choice-union",
@@ -216,6 +226,7 @@ T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
     label="Proof of Lemma 15, choice of t, with the union bound", name="similarity below the threshold, union bound",
     statement=r"""P(\exists j\ne k:\ \langle X_k^\top X_k,X_j^\top
         X_j\rangle>\|\beta_{1,k}\|_2^2C_\lambda^2(N-1)^{-2})\le(N-1) \exp(-(C_\lambda^2d_s^{-1}(N-1)^{-2})^{\hat c})""",
+    assumptions=[Definition(LAW, by=_threshold_met)],
     relation=AtMost(left="P(a pair misses the threshold)", ascent=False), domains=[],
     corrects="convergence.lemma-15-t-choice", of_project=True,
     note=r"""Empty, a bound above 1, as soon as $(N-1) \exp(-t^{\hat c}) \ge 1$: for $C_\lambda \le 1$ already from $N =

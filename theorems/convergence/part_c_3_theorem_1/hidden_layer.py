@@ -10,12 +10,15 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer
+from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_row
-from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn
+from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn, standard_normal
 from verify.matrix import relu, smallest_singular_value, spectral_norm, sqrt, stack_rows, symmetric_eigenvalues, trace
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, FollowsLaw, Reading, Real, Setting, checked
+from verify.vocabulary import (
+    Assumption, AtMost, Claim, Construction, Definition, Equal, FollowsLaw, Reading, Real, Setting, checked,
+)  # fmt: skip
 
 # -- the sum over tokens -----------------------------------------------------------------------------------------------
 
@@ -36,7 +39,11 @@ EQ_47 = Claim(NETWORK, "convergence.eq-47-psd-sum", label="Text before Eq. (47) 
     statement=r"""F_{pre}F_{pre}^\top\text{ is the summation of PSD matrices, thus, it suffices to lower bound:
         }\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top),\ \hat F_{pre}\hat F_{pre}^\top=\tau_1^2\sigma_r(\Phi
         W_v^\top)\sigma_r(\Phi W_v^\top)^\top""",
-    assumptions=["F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi"],
+    assumptions=[
+        Definition(
+            "F_pre = sum over tokens i of tau_1 sigma_r(Phi_i W_V^T), Phi_1 = Phi", by=(last_hidden_layer, token_layer)
+        ),
+    ],
     name="hidden-layer Gram matrix as a PSD sum", relation=AtMost(ascent=False), expects="refuted", severity="error",
     correction="convergence.eq-47-perturbed",
     consequence=r"""A lower bound for the first token says nothing about $F_{pre}$, so that Theorems 1 and 2 have no
@@ -84,11 +91,12 @@ EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     label="Text before Eq. (47), with what the other tokens may take away",
     statement=r"""\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
         F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
-    assumptions=["F_pre = sum over tokens i of F_i; 1/d_s times everything for the average of Eq. (1.2)"],
-    name="smallest singular value of the hidden layer", relation=AtMost(signed=True),
+    assumptions=[Definition("F_pre = sum over tokens i of F_i", by=(last_hidden_layer, token_layer))],
+    name="smallest singular value of the hidden layer", general="It holds of all matrices in the place of the hidden layer.",
+    relation=AtMost(signed=True),
     corrects="convergence.eq-47-psd-sum", of_project=True,
-    note=r"""Weyl's inequality. At $\tau_0 = 1/d_m$ the sum tends to 0 relative to the rest as the width grows; at
-        $d_m^{-1/2}$ it does not.""")  # fmt: skip
+    note=r"""Weyl's inequality. For the average of Eq. (1.2) everything is $1/d_s$ times as large. At $\tau_0 = 1/d_m$
+        the sum tends to 0 relative to the rest as the width grows; at $d_m^{-1/2}$ it does not.""")  # fmt: skip
 
 
 @EQ_47_PERTURBED.formula
@@ -143,7 +151,7 @@ def eigenvalue_shortfalls(share: Any, generator: Any, samples: int, Phi: Any, et
         least = share(Phi, eta_V, d_m)
         below = 0
         for _ in range(samples):
-            W_V = torch.randn(d_m, Phi.shape[1], generator=generator, dtype=torch.float64) * math.sqrt(eta_V)
+            W_V = standard_normal(generator, Phi, d_m, Phi.shape[1]) * math.sqrt(eta_V)
             features = (Phi @ W_V.T).relu()
             smallest = float(torch.linalg.eigvalsh(features @ features.T)[0])
             below += (smallest / d_m if ntk else smallest) < least
@@ -164,10 +172,15 @@ CONDITIONED = Setting(
     special_domains={"well conditioned": well_conditioned},
 )  # fmt: skip
 
+PHI_FIXED = Construction("Phi fixed as d_m grows", shapes={"Phi": ("N", "d")})
+
 EQ_48 = Claim(CONDITIONED, "convergence.eq-48", label="Eq. (48)", name="eigenvalue concentration at large width",
     statement=r"""\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4\ \text{w.p.}\ge1-\delta_1\text{ as
         long as }d_m\ge\tilde\Omega(N/\lambda_0)""",
-    assumptions=["LeCun/He (tau_1 = 1)", "Phi fixed"],
+    assumptions=[
+        Definition("LeCun/He (tau_1 = 1): entries of W_V independent N(0, eta_V)", by=eigenvalue_shortfalls), PHI_FIXED,
+        Assumption("eta_V > 0", positive=lambda eta_V: eta_V),
+    ],
     relation=FollowsLaw(samples=100, instances=2), domains=[], expects="reading",
     reading=Reading(r"d_m \geq \tilde{\Omega}(N/\lambda_0)", r"""$d_m \ge 105 (S/\lambda_0) \log(23 S/\lambda_0)
             \log(N/\delta)$, $S = \eta_V \|\Phi\|_F^2 \le \eta_V N d_s C_x^2$: the hidden constant depends on $\eta_V
@@ -202,8 +215,8 @@ NARROW = Claim(CONVERGENCE, "convergence.eq-48-narrow", label="Eq. (48) for fewe
     name="hidden layer with fewer neurons than samples", relation=Equal(),
     assumptions=[Assumption("d_m < N", sizes=lambda sizes: sizes["d_m"] < sizes["N"])],
     sizes={"N": (2, 4), "d": (1, 3), "d_m": (1, 3)}, of_project=True,
-    note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by $s$ divides
-        $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
+    note=r"""Decided as: the $N - 1$ largest eigenvalues add up to the trace. Multiplying the data by any $s$
+        divides $N/\lambda_0$ by $s^2$, so any condition $d_m \ge K N/\lambda_0$ with a constant $K$ that does not depend on the
         data admits $d_m = 1 < N$, where Eq. (48) fails for every draw of the weights.""")  # fmt: skip
 
 
@@ -227,27 +240,6 @@ NARROW.mutant("without relu", "relu(Phi @ W_V.T) -> Phi @ W_V.T")
 # -- the loss at initialisation ----------------------------------------------------------------------------------------
 
 INITIALISATIONS = ("LeCun", "He", "NTK")
-
-LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4", name="loss at initialisation",
-    statement=r"\text{w.p. at least }1-\delta_2\text{, one has }\sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
-    assumptions=["initialisations of Table 1", "labels bounded by C_y"],
-    relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 3), "d": (1, 3), "d_m": (4, 8)},
-    expects="gap", presumes=("convergence.loss-init-any-labels",), correction="convergence.loss-init-bounded-labels",
-    missing="labels of finite second moment (here: bounded by $C_y$)",
-    note=r"""The hidden constant: $\sqrt{2 \ell} \le \sqrt{N} (C_y + (v/\delta)^{1/2})$ with $v = \eta_O \eta_V \tau_1^2
-        d_m d_s^3 C_x^2/2$, which depends on $\delta$, $d_s$, $C_x$ and, for LeCun and He, on $d$. $E f(X)^2 \le v$ for
-        the sum over tokens ($w_O$ is centred, $E \mathrm{relu}^2$ is half the second moment, $|X^\top \beta|^2 \le d_s
-        C_x^2$), then Markov. The paper's Lipschitz argument gives $\log(1/\delta)$ in place of $1/\delta$. Tested at
-        $\delta = 1/2$, 1/8 and 1/32.""")  # fmt: skip
-
-
-BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
-    statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
-        \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
-    assumptions=["initialisations of Table 1", "f with the sum over tokens; for the average v is d_s^2 times smaller"],
-    name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
-    corrects="convergence.loss-init-sqrt-n", of_project=True,
-    note=r"Tested at $\delta = 1/2$, 1/8 and 1/32, with labels 1.")  # fmt: skip
 
 
 @checked
@@ -283,6 +275,31 @@ def large_losses(formula: Any, generator: Any, samples: int, X: Samples, d_m: Wi
     return tests
 
 
+TABLE_1 = Definition("initialisations of Table 1", by=large_losses)
+
+LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4", name="loss at initialisation",
+    statement=r"\text{w.p. at least }1-\delta_2\text{, one has }\sqrt{2\ell(\theta^0)}\le\tilde{\mathcal O}(\sqrt N)",
+    assumptions=[TABLE_1, Definition("labels bounded by C_y: all of them are 1 = C_y", by=large_losses)],
+    relation=FollowsLaw(samples=400, instances=10), sizes={"N": (16, 24), "d_s": (1, 3), "d": (1, 3), "d_m": (4, 8)},
+    expects="gap", presumes=("convergence.loss-init-any-labels",), correction="convergence.loss-init-bounded-labels",
+    missing="labels of finite second moment (here: bounded by $C_y$)",
+    note=r"""The hidden constant: $\sqrt{2 \ell} \le \sqrt{N} (C_y + (v/\delta)^{1/2})$ with $v = \eta_O \eta_V \tau_1^2
+        d_m d_s^3 C_x^2/2$, which depends on $\delta$, $d_s$, $C_x$ and, for LeCun and He, on $d$. $E f(X)^2 \le v$ for
+        the sum over tokens ($w_O$ is centred, $E \mathrm{relu}^2$ is half the second moment, $|X^\top \beta|^2 \le d_s
+        C_x^2$), then Markov. The paper's Lipschitz argument gives $\log(1/\delta)$ in place of $1/\delta$. Tested at
+        $\delta = 1/2$, 1/8 and 1/32.""")  # fmt: skip
+
+
+BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
+    statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
+        \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
+    assumptions=[TABLE_1, Definition("f with the sum over tokens, labels all 1 = C_y", by=large_losses)],
+    levels={"delta": DELTAS},
+    name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
+    corrects="convergence.loss-init-sqrt-n", of_project=True,
+    note=r"""Tested at $\delta = 1/2$, 1/8 and 1/32. For the average over tokens $v$ is $d_s^2$ times smaller.""")  # fmt: skip
+
+
 for claim in (LOSS, BOUNDED_LABELS):
     claim.inputs(drawn(X=Samples, d_m=Width))
     claim.formula(loss_bound)
@@ -291,9 +308,22 @@ for claim in (LOSS, BOUNDED_LABELS):
     claim.mutant("N^{1/4}", "math.sqrt(N) -> N ** 0.25")
 
 
+@checked
+def probability_of_small_residuals(N: SampleCount, K: Annotated[Any, Real(1.0, 4.0)]) -> Any:
+    """(1 - 1 / (2 K sqrt(N)))^N, a scalar: no residual exceeds K sqrt(N)."""
+    return (1 - 1 / (K * 2 * sqrt(N))) ** N
+
+
 ANY_LABELS = Claim(CONVERGENCE, "convergence.loss-init-any-labels", label="C.3, C.4, for labels of any law",
     statement=r"""\text{iid labels of any law},\ K\text{ independent of }N:\ P(\sqrt{2\ell(\theta^0)}\le K\sqrt N)\ge1-\delta""",
-    assumptions=["labels symmetric, P(|y| >= t) = 1/t for t >= 1, independent of samples and weights", "1 <= K, N large"],
+    assumptions=[
+        Definition(
+            "labels symmetric, P(|y| >= t) = 1/t for t >= 1, independent of samples and weights",
+            by=probability_of_small_residuals,
+        ),
+        Assumption("K >= 1", nonnegative=lambda K: K - 1),
+        Assumption("0 < delta < 1", positive=lambda delta: stacked([delta, 1 - delta])),
+    ],
     name="loss at initialisation, unbounded labels", relation=AtMost(left="1 - delta", signed=True),
     sizes={"N": (1024, 1040)}, expects="refuted", severity="error", of_project=True,
     note=r"""Given the outputs, $|f(X_n) - y_n| \ge |y_n|$ where the sign of $y_n$ is the other one, so each residual
@@ -302,12 +332,7 @@ ANY_LABELS = Claim(CONVERGENCE, "convergence.loss-init-any-labels", label="C.3, 
         bound or a moment; logarithms in $\tilde O$ change nothing.""")  # fmt: skip
 
 
-@ANY_LABELS.formula
-def probability_of_small_residuals(N: SampleCount, K: Annotated[Any, Real(1.0, 4.0)]) -> Any:
-    """(1 - 1 / (2 K sqrt(N)))^N, a scalar: no residual exceeds K sqrt(N)."""
-    return (1 - 1 / (K * 2 * sqrt(N))) ** N
-
-
+ANY_LABELS.formula(probability_of_small_residuals)
 ANY_LABELS.inputs(drawn(N=SampleCount, K=Annotated[Any, Real(1.0, 4.0)], delta=Annotated[Any, Real(0.0078125, 0.5)]))
 ANY_LABELS.oracle(lambda delta: 1 - delta)
 ANY_LABELS.mutant("one residual only", "(1 - 1 / (K * 2 * sqrt(N))) ** N -> 1 - 1 / (K * 2 * sqrt(N))")

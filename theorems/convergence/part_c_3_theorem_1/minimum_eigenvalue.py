@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, expected_relu_products
-from theorems.convergence.part_c_1_lemmas.constants import sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, sample_bound, stacked
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_row
 from theorems.convergence.settings import Features, Scale, Tokens, Variance
 from verify.arithmetics import is_tensor
@@ -18,11 +18,17 @@ from verify.matrix import (
     absolute, concatenate, frobenius_norm, maximum, rational, relu, row_sums, singular_values, softmax, sqrt,
     stack_rows, symmetric_eigenvalues, trace,
 )  # fmt: skip
-from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, Equal, Reading, Setting, Shape
+from verify.vocabulary import (
+    ArithmeticUnsupported, Assumption, AtMost, Claim, Construction, Convention, Definition, Equal, Reading, Setting,
+    Shape, checked,
+)  # fmt: skip
 
 DATA = Setting(CONVERGENCE, "Lemma 15", sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4), "d_m": (1, 2)})
-ROWS = Setting(CONVERGENCE, "Eq. (43)", assumptions=["w ~ N(0, eta_V I)"], sizes={"N": (1, 3), "d": (1, 4)}, exact=True)
-MU = "mu(sigma_r) = E[g relu(g)] = 1/2 for g ~ N(0, 1)"
+ROWS = Setting(
+    CONVERGENCE, "Eq. (43)", assumptions=[Definition("w ~ N(0, eta_V I)", by=expected_relu_products)],
+    sizes={"N": (1, 3), "d": (1, 4)}, exact=True,
+)  # fmt: skip
+VARIANCE = Assumption("eta_V > 0", positive=lambda eta_V: eta_V)
 
 
 def attention_of_first_tokens(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Any) -> list[Any]:
@@ -69,23 +75,28 @@ def similarity(X: Any, Y: Any) -> Any:
     return trace((X.T @ X) @ (Y.T @ Y))
 
 
-EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
-    statement=r"""\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st
-        Hermite coefficient of ReLU},\ \mu(\sigma_r)>0""",
-    assumptions=["Phi in R^{N x d}", MU],
-    name="expected Gram matrix against linear features", relation=AtMost(left="lambda_min(Phi Phi^T)"),
-    sizes={"N": (1, 4), "d": (1, 4)},
-    note=r"""No Hermite series is needed, so the rows may have any norm: $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| =
-        0$ by symmetry, hence the expectation is $(\Phi \Phi^\top + E|\Phi w| |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
-        > d$ the right-hand side is 0.""")  # fmt: skip
-
-
-@EQ_38.formula
+@checked
 def eigenvalue_over_hermite_coefficient(Phi: Features, eta_V: Variance) -> Any:
     """lambda_0 / (eta_V mu^2) with mu = 1/2, a scalar (Eq. (38))."""
     return lambda_0(Phi, eta_V) * 4 / eta_V
 
 
+EQ_38 = Claim(CONVERGENCE, "convergence.eq-38", label="Eq. (38) (also first display of the proof of Lemma 18)",
+    statement=r"""\lambda_0\ge\eta_V\mu(\sigma_r)^2\lambda_{\min}(\Phi\Phi^\top),\quad\mu(\sigma_r)\text{ the 1-st
+        Hermite coefficient of ReLU},\ \mu(\sigma_r)>0""",
+    assumptions=[
+        Construction("Phi in R^{N x d}", shapes={"Phi": ("N", "d")}),
+        Definition("mu(sigma_r) = E[g relu(g)] = 1/2 for g ~ N(0, 1)", by=eigenvalue_over_hermite_coefficient), VARIANCE,
+    ],
+    name="expected Gram matrix against linear features", relation=AtMost(left="lambda_min(Phi Phi^T)"),
+    sizes={"N": (1, 4), "d": (1, 4)},
+    note=r"""No Hermite series is needed, so the rows may have any norm: for numbers $u$, $v$ of a symmetric law,
+        $\mathrm{relu}(u) = (u + |u|)/2$ and $E u|v| = 0$, hence the expectation is $(\Phi \Phi^\top + E|\Phi w|
+        |\Phi w|^\top)/4$ for $\eta_V = 1$. For $N
+        > d$ the right-hand side is 0.""")  # fmt: skip
+
+
+EQ_38.formula(eigenvalue_over_hermite_coefficient)
 EQ_38.oracle(lambda Phi, eta_V: smallest_eigenvalue(Phi @ Phi.T))
 EQ_38.mutant("mu instead of mu^2", "4 -> 2")
 EQ_38.mutant("mu = 1, as for the identity", "4 -> 1")
@@ -97,7 +108,7 @@ EQ_38.mutant("eta_V^2", lambda value, eta_V: value / eta_V)
 GRAM = Claim(DATA, "convergence.lemma-15-gram", label="Proof of Lemma 15, rewriting of Phi Phi^T",
     statement=r"""(\Phi\Phi^\top)^{(i,j)}=\mathrm{Trace}(B_{ij}^\top C_{ij}),\ B_{ij}=\beta_{1,i}\beta_{1,j}^\top,\
         C_{ij}=X_iX_j^\top;\quad XX^\top\text{ is positive definite if }X\text{ has full row rank}""",
-    name="Gram matrix of attention features by traces", assumptions=["X_n in R^{d_s x d} full row rank"],
+    name="Gram matrix of attention features by traces",
     relation=Equal(), at_sizes=True, sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 2)}, exact=True,
     note=r"""The second part is decided through $\det(X X^\top)$ as the sum of the squared minors of $X$ of order $d_s$
         (Cauchy and Binet): positive exactly where some minor is not zero. The identities hold at any rank.""",
@@ -160,7 +171,12 @@ GRAM.mutant("one minor only", "_squared_minors(X[0]) -> _determinant(X[0][:min(X
 EQ_39 = Claim(DATA, "convergence.eq-39", label="Eq. (39)", name="Gershgorin bound",
     statement=r"""\exists k\in[N]:\ \lambda_{\min}(\Phi\Phi^\top)\ge\mathrm{Trace}(B_{kk}^\top C_{kk})-\sum_{j\ne
         k}\mathrm{Trace}(B_{kj}^\top C_{kj})""",
-    assumptions=["Gershgorin circle theorem", "X_n in R^{d_s x d} full row rank"],
+    assumptions=[
+        Assumption(
+            "X_n in R^{d_s x d} full row rank", sizes=lambda sizes: sizes["d_s"] <= sizes["d"],
+            positive=lambda X: stacked([_determinant(X[n] @ X[n].T) for n in range(X.shape[0])]),
+        ),
+    ],
     relation=AtMost(left="-lambda_min(Phi Phi^T)", ascent=False, signed=True), expects="refuted", severity="slip",
     correction="convergence.eq-39-absolute-values", uses=("convergence.lemma-15-gram",),
     note="""Gershgorin's theorem has absolute values in the sum. Without them opposite samples break it for every $k$.
@@ -213,16 +229,6 @@ EQ_39_ABSOLUTE.mutant("diagonal counted twice", diagonal=2)
 EQ_39_ABSOLUTE.mutant("off-diagonal traces halved", size=lambda t: absolute(t) * rational(1, 2))
 
 
-EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
-    statement=r"""\mathrm{Trace}(B_{kj}^\top
-        C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|\beta_{1,j}
-        \|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^\top)}=\|
-        \beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}""",
-    assumptions=["B_kj of rank one", r"\|beta\|_2 <= 1, as for probability vectors"],
-    name="von Neumann trace inequality for attention features", relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
-    note=r"""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
-        for $|\mathrm{Trace}|$ as well, which the corrected Eq. (39) needs.""")  # fmt: skip
-
 TokenRow = Annotated[Any, Shape("1", "d_s", role="query")]
 
 
@@ -242,6 +248,21 @@ def _members(u: Any, v: Any, X: Any, Y: Any, which: int = 0, largest: Any = _roo
         frobenius_norm(a) * sqrt(trace(C @ C.T)) * last(b),
         frobenius_norm(a) * sqrt(similarity(X, Y)) * last(b),
     ]
+
+
+EQ_40 = Claim(CONVERGENCE, "convergence.eq-40", label="Eq. (40)",
+    statement=r"""\mathrm{Trace}(B_{kj}^\top
+        C_{kj})\le\sigma_{\max}(B_{kj})\sigma_{\max}(C_{kj})=\|\beta_{1,k}\|_2\|\beta_{1,j}
+        \|_2\sqrt{\lambda_{\max}(C_{kj}C_{kj}^\top)}\le\|\beta_{1,k}\|_2\sqrt{\mathrm{Trace}(C_{kj}C_{kj}^\top)}=\|
+        \beta_{1,k}\|_2\sqrt{\langle X_k^\top X_k,X_j^\top X_j\rangle}""",
+    assumptions=[
+        Definition("B_kj = beta_{1,k} beta_{1,j}^T, of rank one", by=_members),
+        Definition("beta_{1,k}, beta_{1,j} are softmax vectors, so that their norms are at most 1", by=softmax),
+    ],
+    name="von Neumann trace inequality for attention features", general="It holds of any weights in the place of the softmax.",
+    relation=AtMost(), sizes={"d_s": (1, 3), "d": (1, 4)},
+    note=r"""Each member is compared with its neighbours; equalities in both directions. The first inequality is checked
+        for $|\mathrm{Trace}|$ as well, which the corrected Eq. (39) needs.""")  # fmt: skip
 
 
 def _uppers(members: list[Any]) -> Any:
@@ -268,7 +289,7 @@ EQ_40.mutant("smallest singular value of C", which=-1, largest=lambda C: singula
 EQ_43 = Claim(ROWS, "convergence.eq-43", label="Eq. (43)", name="second moment of a ReLU feature",
     statement=r"""\mathbb
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\frac{\eta_V}{2\pi}\|\Phi^{(n,:)}\|^2\arccos(-1)=\frac{\|\Phi^{(n,:)} \|^2}2""",
-    assumptions=["E[sigma]^2 denotes the second moment"],
+    assumptions=[Convention("E[sigma_r]^2 denotes the second moment", by=expected_relu_products)],
     relation=Equal(), expects="refuted", severity="slip", correction="convergence.eq-43-with-variance",
     note=r"""$\arccos(-1) = \pi$, so the second member is $\eta_V \|\Phi\|^2/2$: the last one lost $\eta_V$, and the
         next display of the paper has it again.""")  # fmt: skip
@@ -302,7 +323,8 @@ EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last m
 EQ_43_WITH_VARIANCE = Claim(ROWS, "convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
     statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)^2]=\frac{\eta_V}{2}\|\Phi^{(n,:)}\|^2",
     name="second moment of a ReLU feature, corrected", relation=Equal(), corrects="convergence.eq-43", of_project=True,
-    note="Half of $E u^2$, since $u$ and $-u$ have the same law. Checked against the arc-cosine kernel at angle 0.",
+    note=r"Half of $E u^2$ for $u = \Phi^{(n,:)}w$, since $u$ and $-u$ have the same law. Checked against the "
+         "arc-cosine kernel at angle 0.",
 )  # fmt: skip
 
 
@@ -322,7 +344,7 @@ EQ_42 = Claim(DATA, "convergence.eq-42", label="Eq. (42) and the upper bound aft
         E_w[\sigma_r(\Phi^{(n,:)}w)]^2}N,\ G:=\sigma_r(\Phi w)\sigma_r(\Phi w)^\top;\quad
         \lambda_0\le\frac{\sum_{n=1}^N\eta_V\|\Phi^{(n,:)}\|_2^2}{2N}\le\eta_Vd_sC_x^2\le\mathcal O(1);\ \text{our
         estimation on }\lambda_0\text{ is tight as its upper and lower bounds match with each other}""",
-    assumptions=["Assumption 1: ||X||_F <= sqrt(d_s) C_x", r"Phi^{(n,:)} = beta_{1,n}^T X_n"],
+    assumptions=[ASSUMPTION_1, Definition(r"Phi^{(n,:)} = beta_{1,n}^T X_n", by=first_features), VARIANCE],
     name="upper bound of the expected Gram eigenvalue", relation=AtMost(), uses=("convergence.eq-43-with-variance",),
     presumes=("convergence.lemma-15",), expects="gap",
     reading=Reading("tight as its upper and lower bounds match with each other", r"""the bounds match in $N$ and $d_m$,

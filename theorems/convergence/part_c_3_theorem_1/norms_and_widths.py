@@ -64,7 +64,7 @@ EQ_44 = Claim(WIDE, "convergence.eq-44", label="Eq. (44)", name="norms of weight
         relation=FollowsLaw(samples=4000, instances=5),
     sizes={"d_m": (12, 20), "d": (1, 4)}, uses=("convergence.lemma-5", "convergence.lemma-6"),
     note=r"""Proved with the constant 4 in all four orders. Lemma 5 with $\zeta = \sqrt{d_m}$ gives $\|W\| \le 3
-        \sqrt{d_m}$ for standard normal $W$, also for the column $w_O$; the variances divide by $\sqrt{d}$ and
+        \sqrt{d_m}$ for every standard normal $W$, also for the column $w_O$; the variances divide by $\sqrt{d}$ and
         $\sqrt{d_m}$, and $1 \le \sqrt{d_m/d}$ takes the added $C = 1$. Four events fail with at most $2 \exp(-d_m/2)$
         each. For $d_m \le 4$ the probability is empty, $8 \exp(-d_m/2) > 1$.""",
 )  # fmt: skip
@@ -111,7 +111,7 @@ EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51)
         r"""a lower bound by $O(\cdot)$ in several variables: a constant times it, the constant depending on $d_s$,
             $C_x$ and $d$, while $N$ and $d_m$ grow"""),
     note=r"""In $d_s$ and $C_x$, which the orders display, (45) is too weak: the third and fourth member of the maximum
-        in (2), $2 C_x^2 d_s \tau_0 \lambda^2 \lambda_O$, have a factor $C_x^2 d_s$ more than the first. See
+        in (2), $2 C_x^2 d_s \tau_0 \bar\lambda_K \bar\lambda_V \bar\lambda_O$, have a factor $C_x^2 d_s$ more than the first. See
         convergence.eq-45-in-all-sizes. With constants that depend on nothing (45) and (51) do not suffice, though the
         orders display $d_s$, $C_x$ and $d$, and (57) keeps these factors of the largest member of (2); the conclusion
         drawn from them is an order in $N$ alone.""",

@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.part_c_3_theorem_1.hidden_layer import CONDITIONED, eigenvalue_shortfalls
+from theorems.convergence.part_c_1_lemmas.constants import stacked
+from theorems.convergence.part_c_3_theorem_1.hidden_layer import CONDITIONED, DELTAS, PHI_FIXED, eigenvalue_shortfalls
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import lambda_0
 from theorems.convergence.part_c_3_theorem_1.norms_and_widths import CONSTANTS, ORDERS, Bound, squared_conditions
 from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn
 from verify.matrix import rational
 from verify.oracles import LawTest
-from verify.vocabulary import AtMost, Claim, Definition, FollowsLaw, OrderOfGrowth, Reading, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, OrderOfGrowth, Reading, Real, checked
 
 EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
     statement=r"""\text{NTK}:\ \bar\lambda_V,\bar\lambda_Q,\bar\lambda_K=\mathcal O(\sqrt{d_m}+\sqrt d),\
@@ -53,13 +54,29 @@ EQ_57_58.mutant("(57) with C_x", "C_x ** 6 -> C_x ** 2")
 
 Failure = Annotated[Any, Real(0.0625, 0.5)]
 
+
+@checked
+def expected_eigenvalue_at_most(Phi: Features, d_m: Width) -> Any:
+    """lambda_min(E F F^T) = tau_1^2 d_m lambda_min(E relu relu^T), an upper bound of E lambda_min(F F^T); a scalar."""
+    return lambda_0(Phi, 1)
+
+
+def printed_expectation_at_least(Phi: Features, delta: Failure, d_m: Width) -> Any:
+    """(1 - delta) d_m lambda_0 / 4, below E lambda_min(F F^T) if the printed bound holds with probability 1 - delta."""
+    return (1 - delta) * lambda_0(Phi, 1) * rational(d_m, 4)
+
+
 EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" and (60), (61)',
     statement=r"""\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge d_m\lambda_0/4;\ (60)\
         d_m\lambda_0/4\ge\tilde{\mathcal O}(Nd_s^{5/2}C_x^3),\ (61)\ (d_m\lambda_0/4)^{3/2}\ge\tilde{\mathcal
         O}(N^{3/2}d_s^3C_x^2(1+4C_x^4d_s^2));\ \text{all hold when }d_m=\tilde\Omega(N)""",
     assumptions=[
-        "tau_1 = d_m^{-1/2}", r"\hat F_{pre}\hat F_{pre}^T = tau_1^2 sigma_r(Phi W_V^T) sigma_r(Phi W_V^T)^T",
-        "the first bound holds with probability at least 1 - delta",
+        Definition(
+            r"\hat F_{pre}\hat F_{pre}^T = tau_1^2 sigma_r(Phi W_V^T) sigma_r(Phi W_V^T)^T, tau_1 = d_m^{-1/2}",
+            by=expected_eigenvalue_at_most,
+        ),
+        Definition("the first bound holds with probability at least 1 - delta", by=printed_expectation_at_least),
+        Assumption("0 < delta < 1", positive=lambda delta: stacked([delta, 1 - delta])),
     ],
     name="required width under NTK initialisation",
     relation=AtMost(left="(1 - delta) d_m lambda_0 / 4", ascent=False, signed=True),
@@ -72,13 +89,8 @@ EQ_60_61 = Claim(CONVERGENCE, "convergence.eq-60-61", label='C.4, "By Eq. (48)" 
         at most $\eta_V d_s C_x^2/2$.""")  # fmt: skip
 
 
-@EQ_60_61.formula
-def expected_eigenvalue_at_most(Phi: Features, d_m: Width) -> Any:
-    """lambda_min(E F F^T) = tau_1^2 d_m lambda_min(E relu relu^T), an upper bound of E lambda_min(F F^T); a scalar."""
-    return lambda_0(Phi, 1)
-
-
-EQ_60_61.oracle(lambda Phi, delta, d_m: (1 - delta) * lambda_0(Phi, 1) * rational(d_m, 4))
+EQ_60_61.formula(expected_eigenvalue_at_most)
+EQ_60_61.oracle(printed_expectation_at_least)
 EQ_60_61.mutant("tau_1 = 1", lambda value, d_m: value * d_m)
 EQ_60_61.mutant("tau_1 = 1/d_m", lambda value, d_m: value * rational(1, d_m))
 EQ_60_61.inputs(drawn(Phi=Features, delta=Failure, d_m=Width))
@@ -90,7 +102,8 @@ EQ_60_SCALED = Claim(CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, wit
     statement=r"""\text{NTK initialization}:\ \lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\ge\lambda_0/4\
         \text{w.p.}\ge1-\delta\text{ as long as }d_m\ge105\tfrac S{\lambda_0}\log\tfrac{23S}{\lambda_0}\log\tfrac
         N\delta,\ S=\|\Phi\|_F^2""",
-    name="hidden-layer eigenvalue under NTK initialisation", assumptions=["Phi fixed"],
+    name="hidden-layer eigenvalue under NTK initialisation", assumptions=[PHI_FIXED],
+    levels={"delta": DELTAS},
     relation=FollowsLaw(samples=100, instances=2), domains=[], corrects="convergence.eq-60-61", of_project=True,
     note=r"""The width is that of the reading of Eq. (48) (convergence.eq-48), whose note has the proof: 105 is above
         $16/0.153$ and 23 is above $16\sqrt2$. $\eta_V = 1$. Tested at $\delta = 1/2$, 1/8 and 1/32.""",

@@ -145,8 +145,9 @@ FASTER = Claim(CONVERGENCE, "convergence.sec-4.4-faster-scaling", label="Section
         r"""$\|\beta_{1,k}\|_2^2$, by which the lower bound of $\alpha^2$ in Appendix C.6 depends on the scaling, is at least as
             large at $\tau_0 = d_m^{-1/2}$ as at $1/d_m$ with the same weights"""),
     sizes={"d_s": (1, 4), "d": (1, 3), "d_m": (1, 4)},
-    note=r"""This comparison is right at every width, not for large ones alone: $\|\mathrm{softmax}(s u)\|_2^2$ does not fall as $s
-        \ge 0$ grows, its derivative being twice the covariance of $\beta$ and $u$ under the weights $\beta$. What it presumes
+    note=r"""This comparison is right at every width, not for large ones alone: for all logits $u$,
+        $\|\mathrm{softmax}(s u)\|_2^2$ does not fall as $s \ge 0$ grows, its derivative being twice the covariance
+        of $\beta$ and $u$ under the weights $\beta$. What it presumes
         is that $\alpha$ follows the bound, which is false (convergence.c6-alpha-chain). At one token both scalings are the
         same network with the same training, and none is faster.""",
 )  # fmt: skip

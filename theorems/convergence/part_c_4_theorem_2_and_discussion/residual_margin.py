@@ -123,7 +123,8 @@ ROOT.mutant("sqrt(d_s) C_x for the sum", "C_x * X.shape[0] -> C_x * sqrt(X.shape
 
 WEYL = Claim(RESIDUAL, "convergence.c7-weyl", label="C.7, Weyl's inequality",
     statement=r"""\alpha_0=\sigma_{\min}(F_{pre})\ge\sigma_{\min}(F_{pre}^*)-\|F_{pre}-F_{pre}^*\|_2""",
-    name="smallest singular value with a residual connection", relation=AtMost(signed=True),
+    name="smallest singular value with a residual connection", general="It is Weyl's inequality, for all matrices.",
+    relation=AtMost(signed=True),
     note="For the smallest of the min(N, d_m) singular values.")  # fmt: skip
 WEYL.inputs(FREE)
 

@@ -12,11 +12,21 @@ from theorems.convergence.definitions import ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import first_attention
-from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn
+from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn, standard_normal
 from verify.matrix import (
     basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, trace,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Doubt, PowerRate, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Doubt, PowerRate, TendsTo
+
+
+def _for_both_schemes(Phi: Any, d_m: int, of_spectrum: Any = smallest_eigenvalue) -> Any:
+    value = of_spectrum(expected_gram(Phi, 1))
+    return stacked([value * rational(d_m, Phi.shape[1]), value])
+
+
+def half_of_printed_orders(Phi: Features, c: Hidden, d_m: Width) -> Any:
+    order = c * rational(Phi.shape[0], 2 * Phi.shape[1])
+    return stacked([order * d_m, order])
 
 
 C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer singular value by initialisation",
@@ -24,7 +34,10 @@ C5 = Claim(CONVERGENCE, "convergence.c5-alpha", label="C.5", name="hidden-layer 
         F_{pre}^\dagger)\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m\Omega(N/d);\ \text{for LeCun initialization and He
         initialization: }\alpha^2\ge\Omega(d_mN/d)\text{ while for NTK initialization: }\alpha^2\ge\Omega(N/d)""",
     assumptions=[
-        "Table 1", "with probability at least 1/2, so that E alpha^2 is at least half of the bound",
+        Definition("LeCun and NTK initialisation of Table 1", by=_for_both_schemes),
+        Definition(
+            "with probability at least 1/2, so that E alpha^2 is at least half of the bound", by=half_of_printed_orders
+        ),
         Assumption("c > 0, the constant hidden in Omega", positive=lambda c: c),
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 5), "d": (1, 2), "d_m": (1, 8)},
@@ -45,17 +58,7 @@ def expected_alpha_squared_at_most(Phi: Features, d_m: Width) -> Any:
     return _for_both_schemes(Phi, d_m)
 
 
-def _for_both_schemes(Phi: Any, d_m: int, of_spectrum: Any = smallest_eigenvalue) -> Any:
-    value = of_spectrum(expected_gram(Phi, 1))
-    return stacked([value * rational(d_m, Phi.shape[1]), value])
-
-
-@C5.oracle
-def half_of_printed_orders(Phi: Features, c: Hidden, d_m: Width) -> Any:
-    order = c * rational(Phi.shape[0], 2 * Phi.shape[1])
-    return stacked([order * d_m, order])
-
-
+C5.oracle(half_of_printed_orders)
 C5.inputs(drawn(Phi=Features, c=Hidden, d_m=Width))
 C5.mutant("trace for smallest eigenvalue", of_spectrum=trace)
 C5.mutant("largest eigenvalue", of_spectrum=lambda G: symmetric_eigenvalues(G)[-1])
@@ -90,17 +93,17 @@ C5_BOUNDED.mutant("half of it, the expectation", "Phi.shape[0] -> 2 * Phi.shape[
 
 def _lecun_product(X: Any, width: int, generator: Any) -> Any:
     """W_Q^T W_K for weights of variance 1/d, shape (d, d)."""
-    import torch
-
     d = X.shape[1]
-    W_Q, W_K = torch.randn(2, width, d, generator=generator, dtype=X.dtype, device=X.device)
+    W_Q, W_K = standard_normal(generator, X, 2, width, d)
     return W_Q.T @ W_K / d
 
+
+LECUN = Definition("LeCun initialisation: entries of W_Q and W_K independent N(0, 1/d)", by=_lecun_product)
 
 C6 = Claim(CONVERGENCE, "convergence.c6-beta", label="C.6", name="attention of wide networks, inverse-root scaling",
     statement=r"""\|\beta_{1,k}\|_2^2\ge1/d_s;\ \text{for the case of }\tau_0=d_m^{-1/2}\text{ scaling, when the width
         is large enough, the value inside the softmax tends to zero, as a result }\|\beta_{1,k}\|_2^2\approx1/d_s""",
-    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1/2}"],
+    assumptions=[LECUN],
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=2), sizes={"d_s": (2, 3), "d": (1, 3)}, expects="refuted",
     severity="slip", correction="convergence.c6-beta-inverse-width",
     note=r"""At $\tau_0 = d_m^{-1/2}$ the values inside the softmax have the second moments $|x_1|^2 |x_j|^2 / d^2$ at
@@ -138,7 +141,7 @@ C6.counterexample("X = I_2: the values inside the softmax have variance 1/4 at e
 C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6, for tau_0 = 1/d_m",
     statement=r"""\text{LeCun},\ \tau_0=d_m^{-1}:\ \beta_{1,k}\to\tfrac1{d_s}\mathbf 1,\text{ hence
         }\|\beta_{1,k}\|_2^2\to1/d_s""",
-    assumptions=["LeCun initialisation", "tau_0 = d_m^{-1}", "X fixed"],
+    assumptions=[LECUN, Construction("X fixed as d_m grows", shapes={"X": ("d_s", "d")})],
     without_domains={
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"
     },

@@ -13,7 +13,7 @@ from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import (
-    M_IS, ON_THE_EVENT, TIGHT, WIDE, Logarithm, Product, RealWidth, SmallPositive, entry_bound,
+    M_IS, ON_THE_EVENT, POSITIVE, TIGHT, WIDE, Logarithm, Product, RealWidth, SmallPositive, entry_bound,
     features_of_product, gram_shift, product_on_the_event,
 )  # fmt: skip
 from theorems.convergence.settings import drawn
@@ -137,6 +137,18 @@ LongLogarithm = Annotated[Any, Real(1.0, 1024.0)]
 Eigenvalue = Annotated[Any, Real(0.0625, 1.0)]
 Extra = Annotated[Any, Real(0.0, 2.0)]
 
+
+@checked
+def quarter_of_eigenvalue(eigenvalue: Eigenvalue) -> Any:
+    """lambda_* / 4, a scalar (proof of Lemma 16)."""
+    return eigenvalue * rational(1, 4)
+
+
+def printed_bound_at_inverse_width(N: int, ell: LongLogarithm, d_m: Any) -> Any:
+    """8 N sqrt(ell / d_m), a scalar."""
+    return sqrt(ell / d_m) * (8 * N)
+
+
 WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 16, width",
     statement=r"""\text{In the case of LeCun initialization when
         }d_m=\Omega\Big(\frac{N^2\sqrt{\log(2d^2N^2/\delta'')}}{\lambda_0^2}\Big),\
@@ -144,13 +156,17 @@ WIDTH = Claim(CONVERGENCE, "convergence.lemma-16-width", label="Proof of Lemma 1
         \lambda_{\min}(\Phi\Phi^\top)\ge\lambda_*-\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_2
         \ge\lambda_*-\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\ge\frac{3\lambda_*}4""",
     assumptions=[
-        "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK "
-        "C_x^4 d_s d = 1",
+        Definition(
+            "the bound 8 N tau_0 eta_QK C_x^4 d_s d sqrt(d_m ell) of the previous display, at tau_0 = 1/d_m and eta_QK "
+            "C_x^4 d_s d = 1",
+            by=printed_bound_at_inverse_width,
+        ),
+        Assumption("K, ell, lambda_* > 0", positive=lambda K, ell, eigenvalue: stacked([K, ell, eigenvalue])),
         Assumption(
             "d_m >= K N^2 sqrt(ell) / lambda^2, with K the constant hidden in Omega",
             nonnegative=lambda K, N, ell, eigenvalue, d_m: d_m * eigenvalue**2 - K * sqrt(ell) * N**2,
         ),
-        "lambda_0 stands for lambda_*",
+        Definition("lambda_0 stands for lambda_*", by=quarter_of_eigenvalue),
     ],
     name="width for the feature Gram matrix", relation=AtMost(left="8 N sqrt(ell / d_m)", ascent=False),
     sizes={"N": (1, 4)}, expects="refuted", severity="error", correction="convergence.lemma-16-width-squared",
@@ -166,14 +182,8 @@ def width_of_printed_order(K: LargeHidden, ell: LongLogarithm, eigenvalue: Eigen
     return {"K": K, "ell": ell, "eigenvalue": eigenvalue, "d_m": d_m, "N": N}
 
 
-@checked
-def quarter_of_eigenvalue(eigenvalue: Eigenvalue) -> Any:
-    """lambda_* / 4, a scalar (proof of Lemma 16)."""
-    return eigenvalue * rational(1, 4)
-
-
 WIDTH.formula(quarter_of_eigenvalue)
-WIDTH.oracle(lambda N, ell, d_m: sqrt(ell / d_m) * (8 * N))
+WIDTH.oracle(printed_bound_at_inverse_width)
 WIDTH.mutant("lambda / 8", denominator=8)
 WIDTH.mutant("lambda^2 / 4", "eigenvalue -> eigenvalue * eigenvalue")
 WIDTH.counterexample("K = 2^20, ell = 2^40, N = 1, lambda = 1/2, d_m = 2^42: the bound is 4, lambda/4 = 1/8",
@@ -272,17 +282,19 @@ LEMMA_16_LOGARITHM = Claim(CONVERGENCE, "convergence.lemma-16-logarithm",
         \ell=\log(2d^2/\delta):\ \text{w.p.}\ge1-\delta:\ \|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\frac{\lambda_*}4,\
         \lambda_{\min}(\Phi\Phi^\top)\ge\frac{3\lambda_*}4""",
     assumptions=[
-        ASSUMPTION_1, M_IS, "tau_0 = 1/d_m", ON_THE_EVENT, WIDE,
+        ASSUMPTION_1, M_IS, Assumption("tau_0 = 1/d_m", zero=lambda tau_0, d_m: tau_0 * d_m - 1), ON_THE_EVENT, WIDE,
+        POSITIVE,
         Assumption(
             "the width",
             nonnegative=lambda X, eta_QK, d_m, ell: (
                 d_m * _limiting_eigenvalue(X) ** 2 - (_width_factor(X, eta_QK) ** 2) * ell
             ),
         ),
-        Assumption("lambda_* > 0, hence N <= d", positive=lambda X: stacked([_limiting_eigenvalue(X)])),
+        Assumption("lambda_* > 0, hence N <= d", positive=lambda X: stacked([_limiting_eigenvalue(X)]),
+            sizes=lambda sizes: sizes["N"] <= sizes["d"]),
     ],
+    levels={"delta": "ell"},
     relation=AtMost(ascent=False), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 4)},
-    where=lambda sizes: sizes["N"] <= sizes["d"],
     uses=("convergence.eq-67", "convergence.lemma-16-entry-squared-length", "convergence.lemma-16-width-squared"),
     corrects="convergence.lemma-16", of_project=True,
     without_domains={"rank deficient": "tokens of rank below N make lambda_* vanish"},

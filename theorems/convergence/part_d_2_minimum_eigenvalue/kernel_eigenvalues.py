@@ -13,7 +13,7 @@ from theorems.convergence.definitions import (
     KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, expected_relu_products, expected_step_products,
     last_hidden_layer, mean_tokens, outputs,
 )  # fmt: skip
-from theorems.convergence.part_c_1_lemmas.constants import NOT_NARROW, sample_bound, stacked
+from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, NOT_NARROW, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import pi_in, smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.many_samples import (
     ASSUMPTION_4, HIDDEN, MORE_SAMPLES, REPEATING, data_and_constant,
@@ -23,7 +23,7 @@ from verify.matrix import (
     absolute, concatenate, hadamard, rational, row_sums, singular_values, sqrt, symmetric_eigenvalues, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real, checked
 
 
 def limiting_kernel_of_means(Phi: Features) -> Any:
@@ -77,13 +77,16 @@ for title, samples in REPEATING:
 
 TWO_SIDED = Claim(CONVERGENCE, "convergence.lemma-19-two-sided", label="Lemma 19, bounds from both sides",
     statement=r"\tfrac12\lambda_{\min}(\Phi^*\Phi^{*\top})\le\lambda_{\min}(K)\le\tfrac1N\sum_n\|\phi_n\|_2^2\le C_x^2",
-    assumptions=["K the limiting kernel for average pooling, d_s^2 times all for the sum; phi_n the rows of Phi^*"],
+    assumptions=[
+        Definition("K the limiting kernel for average pooling", by=limiting_kernel_of_means),
+        Definition("phi_n the rows of Phi^*", by=mean_tokens), ASSUMPTION_1,
+    ],
     name="smallest eigenvalue of the limiting kernel, corrected", relation=AtMost(),
     sizes={"N": (1, 4), "d_s": (1, 3), "d": (1, 4)}, uses=("convergence.eq-38",), corrects="convergence.lemma-19",
     of_project=True,
-    note=r"""$\mathrm{relu}' = (1 + \mathrm{sign})/2$ gives the second part of $K$ the same lower bound $\Phi^*
-        \Phi^{*\top}/4$ as the first. The lower bound says something for $N \le d$ only, and no lower bound can grow
-        with $N$.""")  # fmt: skip
+    note=r"""For the sum over tokens all members are $d_s^2$ times as large. $\mathrm{relu}' = (1 + \mathrm{sign})/2$
+        gives the second part of $K$ the same lower bound $\Phi^* \Phi^{*\top}/4$ as the first. The lower bound says
+        something for $N \le d$ only, and no lower bound can grow with $N$.""")  # fmt: skip
 
 
 @TWO_SIDED.formula
@@ -121,35 +124,12 @@ def hermite_square(s: int, like: Any) -> Any:
     return (like * 0 + rational(odd**2, 2 * factorial(s))) / pi_in(like)
 
 
-HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
-    statement=r"""\lambda_{\min}(K)>\lambda_{\min}(\mathbb
-        E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(
-        \sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{\min}(
-        \Phi^*\Phi^{*\top})""",
-    assumptions=["Phi^* as in Lemma 1", "mu_s(sigma_r): s-th Hermite coefficient of ReLU", "circle: Hadamard product"],
-    name="Hermite expansion of the ReLU kernel", relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)},
-    expects="refuted", severity="error", correction="convergence.lemma-19-hermite-normalised",
-    note="""The series is the expectation for rows of norm 1 only; a row of norm $r$ has the diagonal $r^2/2$, the
-        series another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared
-        here; with the identity every partial sum of a single row would be at most the expectation. The first inequality
-        is not strict for repeated samples (both sides 0). First and last member compare as stated, by
-        convergence.eq-38.""")  # fmt: skip
-
-
 def _chain(Phi: Any) -> tuple[Any, Any, Any]:
     gram = expected_relu_products(Phi, Phi)
     K = limiting_kernel_of_means(Phi)
     return smallest_eigenvalue(K), smallest_eigenvalue(gram), stacked([gram[n, n] for n in range(Phi.shape[0])])
 
 
-@HERMITE.formula
-def hermite_upper_members(Phi: Features) -> Any:
-    """lambda_min(K), lambda_min of the expectation, its diagonal; shape (1, N + 2) (proof of Lemma 19)."""
-    K, gram, diagonal = _chain(Phi)
-    return concatenate([stacked([K, gram]).reshape(1, -1), diagonal.reshape(1, -1)], axis=1)
-
-
-@HERMITE.oracle
 def hermite_lower_members(Phi: Features) -> Any:
     """lambda_min of the expectation, lambda_min(Phi Phi^T)/4, and the diagonal of the partial sums."""
     _, gram, _ = _chain(Phi)
@@ -159,6 +139,33 @@ def hermite_lower_members(Phi: Features) -> Any:
     return concatenate([lower.reshape(1, -1), stacked(partial).reshape(1, -1)], axis=1)
 
 
+HERMITE = Claim(CONVERGENCE, "convergence.lemma-19-hermite", label="Proof of Lemma 19, first display",
+    statement=r"""\lambda_{\min}(K)>\lambda_{\min}(\mathbb
+        E(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top))=\lambda_{\min}\Big(
+        \sum_{s=0}^\infty\mu_s(\sigma_r)^2\bigcirc_{i=1}^s(\Phi^*\Phi^{*\top})\Big)\ge\mu(\sigma_r)^2\lambda_{\min}(
+        \Phi^*\Phi^{*\top})""",
+    assumptions=[
+        Construction("Phi^* as in Lemma 1: any N x d matrix is one, of samples of one token", shapes={"Phi": ("N", "d")}),
+        Definition("mu_s(sigma_r): s-th Hermite coefficient of ReLU", by=hermite_square),
+        Definition("circle: Hadamard product, whose diagonal is compared", by=hermite_lower_members),
+    ],
+    name="Hermite expansion of the ReLU kernel", relation=AtMost(ascent=False), sizes={"N": (1, 3), "d": (1, 3)},
+    expects="refuted", severity="error", correction="convergence.lemma-19-hermite-normalised",
+    note="""The series is the expectation for rows of norm 1 only; a row of norm $r$ has the diagonal $r^2/2$, the
+        series another value or none. The diagonal of the partial sums, all terms of which are nonnegative, is compared
+        here; with the identity every partial sum of a single row would be at most the expectation. The first inequality
+        is not strict for repeated samples (both sides 0). First and last member compare as stated, by
+        convergence.eq-38.""")  # fmt: skip
+
+
+@HERMITE.formula
+def hermite_upper_members(Phi: Features) -> Any:
+    """lambda_min(K), lambda_min of the expectation, its diagonal; shape (1, N + 2) (proof of Lemma 19)."""
+    K, gram, diagonal = _chain(Phi)
+    return concatenate([stacked([K, gram]).reshape(1, -1), diagonal.reshape(1, -1)], axis=1)
+
+
+HERMITE.oracle(hermite_lower_members)
 HERMITE.mutant("diagonal halved", "diagonal.reshape(1, -1) -> diagonal.reshape(1, -1) / 2")
 HERMITE.mutant("second part of the kernel only",
     "K -> smallest_eigenvalue(hadamard(expected_step_products(Phi, Phi), Phi @ Phi.T)) / 2")  # fmt: skip
@@ -171,14 +178,16 @@ HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sum
 
 NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
-    statement=r"""\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
-        w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2 \cos^s\angle(\phi_n,\phi_r)""",
+    statement=r"""\Big|\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
+        w)-\|\phi_n\|\|\phi_r\|\sum_{s=0}^8\mu_s(\sigma_r)^2
+        \cos^s\angle(\phi_n,\phi_r)\Big|
+        \le\|\phi_n\|\|\phi_r\|\Big(\tfrac12-\sum_{s=0}^8\mu_s(\sigma_r)^2\Big),\text{ as the whole series has it, whose sum
+        is the expectation}""",
     assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
     name="Hermite expansion of the ReLU kernel, corrected", relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)},
     corrects="convergence.lemma-19-hermite", of_project=True,
-    note=r"""Decided as: the expectation and the partial sum differ by at most $|\phi_n| |\phi_r| (1/2 - \sum_{s \le 8}
-        \mu_s^2)$, the rest of the series at a cosine of 1. The constant follows from $\sum \mu_s^2 = E
-        \mathrm{relu}(g)^2 = 1/2$.""")  # fmt: skip
+    note=r"""The bound is the rest of the series at a cosine of 1. The constant follows from $\sum_s \mu_s^2 = E
+        \mathrm{relu}(g)^2 = 1/2$ for a standard normal $g$.""")  # fmt: skip
 
 
 def _norms(Phi: Any) -> Any:
@@ -215,21 +224,6 @@ NORMALISED.mutant("rest after s = 10", order=HERMITE_ORDER + 2)
 NORMALISED.mutant("norms dropped", norms_of=lambda Phi: _norms(Phi) / _norms(Phi))
 
 
-NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
-    statement=r"""\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\
-        \text{when }N\ge\Omega(d^4)""",
-    assumptions=[
-        "d >= 1, N = t^3 d^4",
-        "d_s = 1 and tokens of norm 1; lambda_min(K) is at most the mean of the diagonal of K, which then is 1",
-    ],
-    name="growth of the limiting kernel's eigenvalue",
-    relation=AtMost(left="the printed lower bound on lambda_min(K)", ascent=False, signed=True), sizes={"d": (1, 4)},
-    expects="refuted", severity="error", correction="convergence.lemma-19-numeric-order",
-    presumes=("convergence.lemma-17",),
-    note=r"""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
-        negative, and empty, for $N \le 729 d^4$, and beyond that it outgrows the diagonal of $K$: from $t = 10$ on it
-        is at least $25 d^3$. The arithmetic alone is right (convergence.lemma-19-numeric-order).""")  # fmt: skip
-
 Ratio = Annotated[Any, Real(1.0, 12.0)]
 LargeRatio = Annotated[Any, Real(18.0, 64.0)]
 
@@ -239,12 +233,31 @@ def _printed_growth(t: Any, d: int) -> Any:
     return (t**3 - t * t * 9) * d**3
 
 
-@NUMERIC.formula
+@checked
 def mean_diagonal_of_kernel(t: Ratio, d: Dimension) -> Any:
     """E relu(w_1)^2 + E relu'(w_1)^2 = 1, the mean of the diagonal of K for tokens of norm 1; a scalar (Lemma 19)."""
     return t * 0 + 1
 
 
+NUMERIC = Claim(CONVERGENCE, "convergence.lemma-19-numeric", label="Proof of Lemma 19, last display",
+    statement=r"""\lambda_{\min}(K)\ge\mu(\sigma_r)^2\Big(\frac Nd-9N^{2/3}d^{1/3}\Big)=\mu(\sigma_r)^2\Theta(N/d)\
+        \text{when }N\ge\Omega(d^4)""",
+    assumptions=[
+        Definition("N = t^3 d^4", by=_printed_growth),
+        Definition(
+            "d_s = 1 and tokens of norm 1; lambda_min(K) is at most the mean of the diagonal of K, which then is 1",
+            by=mean_diagonal_of_kernel,
+        ),
+        Assumption("t > 0", positive=lambda t: t),
+    ],
+    name="growth of the limiting kernel's eigenvalue",
+    relation=AtMost(left="the printed lower bound on lambda_min(K)", ascent=False, signed=True), sizes={"d": (1, 4)},
+    expects="refuted", severity="error", correction="convergence.lemma-19-numeric-order",
+    presumes=("convergence.lemma-17",),
+    note=r"""Use convergence.lemma-19-two-sided in its place; the linked form keeps the arithmetic alone. The bound is
+        negative, and empty, for $N \le 729 d^4$, and beyond that it outgrows the diagonal of $K$: from $t = 10$ on it
+        is at least $25 d^3$. The arithmetic alone is right (convergence.lemma-19-numeric-order).""")  # fmt: skip
+NUMERIC.formula(mean_diagonal_of_kernel)
 NUMERIC.oracle(lambda t, d: _printed_growth(t, d) * rational(1, 4))
 NUMERIC.mutant("first expectation only", "1 -> rational(1, 2)")
 NUMERIC.mutant("trace instead of mean", lambda t, d: t**3 * d**4)
@@ -272,10 +285,12 @@ NUMERIC_ORDER.mutant("18 for 9", lambda t, d: stacked([(t**3 - t * t * 18) * d**
 NUMERIC_ORDER.mutant("N^{2/3} d^{1/3} for N/d", "t ** 3 * d ** 3 -> t * t * d ** 3")
 
 
+BY_SAMPLES = Definition("F_pre in R^{N x d_m}", by=last_hidden_layer)
+
 REMARK_ALPHA = Claim(CONVERGENCE, "convergence.remark-alpha", label="Remark after Lemma 19",
     statement=r"""d_m\ge N:\ \alpha^2=\lambda_{\min}((F_{pre}^0)^\top F_{pre}^0),\ \text{which is the exact minimum
         eigenvalue of the empirical NTK with respect to the output-layer weight},\ \alpha=\sigma_{\min}(F_{pre}^0)""",
-    assumptions=["F_pre in R^{N x d_m}", NOT_NARROW],
+    assumptions=[BY_SAMPLES, NOT_NARROW],
     name="hidden-layer singular value and output kernel", relation=Equal(),
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
     expects="refuted", severity="slip", correction="convergence.remark-alpha-transposed",
@@ -325,7 +340,8 @@ ALPHA_TRANSPOSED = Claim(CONVERGENCE, "convergence.remark-alpha-transposed",
     label="Remark after Lemma 19, with the transpose on the second factor",
     statement=r"""d_m\ge N:\ \alpha^2=\sigma_{\min}(F_{pre}^0)^2=\lambda_{\min}(F_{pre}^0(F_{pre}^0)^\top),\
         F_{pre}\in\mathbb R^{N\times d_m},\text{ the minimum eigenvalue of the empirical NTK with respect to }w_O""",
-    name="hidden-layer singular value and output kernel, corrected", assumptions=["F_pre in R^{N x d_m}", NOT_NARROW],
+    name="hidden-layer singular value and output kernel, corrected", assumptions=[BY_SAMPLES, NOT_NARROW],
+    general="It holds of every matrix in the place of the hidden layer.",
     relation=Equal(), sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 4)},
     corrects="convergence.remark-alpha", of_project=True,
     note="""All squared singular values are compared with the eigenvalues, which gives the least of them the rounding of

@@ -12,7 +12,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
-from theorems.convergence.settings import Tokens, Width
+from theorems.convergence.settings import Tokens, Width, standard_normal
 from verify.matrix import absolute, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
 from verify.oracles import LawTest, at_most_probability
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real, Setting, Shape, Size
@@ -137,6 +137,7 @@ ON_THE_EVENT = Assumption(
     nonnegative=lambda M, tau_0, eta_QK, d_m, ell: entry_bound(tau_0, eta_QK, d_m, ell) - absolute(M).reshape(-1),
 )
 WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
+POSITIVE = Assumption("tau_0, eta_QK, ell > 0", positive=lambda tau_0, eta_QK, ell: stacked([tau_0, eta_QK, ell]))
 
 
 def product_on_the_event(X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth,
@@ -162,7 +163,7 @@ def one_long_token(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> N
 
 
 EVENT = Setting(
-    CONVERGENCE, "Lemma 16, on the event of Eq. (67)", assumptions=[ASSUMPTION_1, M_IS, ON_THE_EVENT, WIDE],
+    CONVERGENCE, "Lemma 16, on the event of Eq. (67)", assumptions=[ASSUMPTION_1, M_IS, ON_THE_EVENT, WIDE, POSITIVE],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, inputs=product_on_the_event,
 )  # fmt: skip
 #: With inputs at which the bounds are tight.
@@ -174,6 +175,7 @@ EQ_66_68 = Claim(TIGHT, "convergence.eq-66-68", label="Eqs. (66), (68)", name="d
         W_K-\tau_0W_Q^{\star\top}W_K^\star\|_F\ (\text{By Lemma 7});\quad \text{when
         }d_m\ge2\log\tfrac{2d^2}{\delta'},\text{ with probability at least }1-\delta':\
         \|\beta_{1,n}-\beta_{1,n}^\star\|_2\le4\tau_0\eta_{QK}C_x^2d_sd\sqrt{d_m\log(2d^2/\delta')}""",
+    levels={"delta": "ell"},
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 1), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.lemma-7",),
     note=r"""Certified on the event of Eq. (67) for every entry, which the union bound over $d^2$ entries gives with
         probability at least $1 - \delta'$.""")  # fmt: skip
@@ -206,18 +208,6 @@ EQ_66_68.mutant("C_x for C_x^2", power=1)
 
 # -- the products of the weights ---------------------------------------------------------------------------------------
 
-SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
-    statement=r"""W_Q^{(q,i)}W_k^{(q,j)}\sim
-        SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_k^{(q,j)} \sim
-        SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})""",
-    assumptions=[
-        "W_Q, W_K independent N(0, eta_QK)", "X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha",
-    ],
-    name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
-    note=r"""Given one factor the other makes the product normal, so $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 /
-        2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2 \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
-        up to $u = 0.796$.""")  # fmt: skip
-
 Share = Annotated[Any, Real(-0.998, 0.998, avoid_zero=True)]
 
 
@@ -228,13 +218,6 @@ def _quadratics(tau_0: Any, eta_QK: Any, share: Any, nu: Any, sum_nu: Any) -> An
     return stacked([(nu * l) ** 2 * half, (sum_nu * l_sum) ** 2 * half])
 
 
-@SE_PRODUCT.formula
-def printed_sub_exponential_bounds(tau_0: SmallPositive, eta_QK: SmallPositive, share: Share, d_m: Width) -> Any:
-    """nu^2 l^2 / 2 for a product and for the sum, at l = share / alpha; shape (2,) (proof of Lemma 16)."""
-    return _quadratics(tau_0, eta_QK, share, sqrt(2) * eta_QK, sqrt(2 * d_m) * tau_0 * eta_QK)
-
-
-@SE_PRODUCT.oracle
 def log_moment_generating_functions(tau_0: SmallPositive, eta_QK: SmallPositive, share: Share, d_m: Width) -> Any:
     half = rational(1, 2)
     l, l_sum = share / (sqrt(2) * eta_QK), share / (sqrt(2) * tau_0 * eta_QK)
@@ -242,17 +225,58 @@ def log_moment_generating_functions(tau_0: SmallPositive, eta_QK: SmallPositive,
     return stacked([-logarithm(product) * half, -logarithm(term) * half * d_m])
 
 
+SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 16, before (67)",
+    statement=r"""W_Q^{(q,i)}W_k^{(q,j)}\sim
+        SE(\sqrt2\eta_{QK},\sqrt2\eta_{QK}),\quad\tau_0\sum_{q=1}^{d_m}W_Q^{(q,i)}W_k^{(q,j)} \sim
+        SE(\tau_0\eta_{QK}\sqrt{2d_m},\sqrt2\tau_0\eta_{QK})""",
+    assumptions=[
+        Definition("W_Q, W_K independent N(0, eta_QK)", by=log_moment_generating_functions),
+        Definition("X ~ SE(nu, alpha): log E exp(l X) <= nu^2 l^2/2 for |l| < 1/alpha", by=_quadratics),
+        Assumption("tau_0, eta_QK > 0", positive=lambda tau_0, eta_QK: stacked([tau_0, eta_QK])),
+        Assumption("l = share / alpha, |share| < 1", positive=lambda share: 1 - share * share),
+    ],
+    name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
+    note=r"""Given one factor the other makes the product normal, so with $\eta = \eta_{QK}$ and $|\ell| \eta < 1$,
+        $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 / 2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2
+        \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds up to $u = 0.796$. Compared are both sides of
+        the inequality that defines the class.""")  # fmt: skip
+
+
+@SE_PRODUCT.formula
+def printed_sub_exponential_bounds(tau_0: SmallPositive, eta_QK: SmallPositive, share: Share, d_m: Width) -> Any:
+    """nu^2 l^2 / 2 for a product and for the sum, at l = share / alpha; shape (2,) (proof of Lemma 16)."""
+    return _quadratics(tau_0, eta_QK, share, sqrt(2) * eta_QK, sqrt(2 * d_m) * tau_0 * eta_QK)
+
+
+SE_PRODUCT.oracle(log_moment_generating_functions)
 SE_PRODUCT.mutant("nu = eta_QK, the deviation of the product", "sqrt(2) * eta_QK -> eta_QK; 2 * d_m -> d_m")
 SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
+
+
+def exceedances(formula: Any, generator: Any, samples: int, d_m: Width, level: Level, tau_0: SmallPositive,
+                eta_QK: SmallPositive) -> list[LawTest]:  # fmt: skip
+    """Whether the sum exceeds the threshold more often than delta allows."""
+    W_Q, W_K = standard_normal(generator, None, 2, samples, d_m)
+    sums = (W_Q * W_K).sum(1) * float(eta_QK) * float(tau_0)
+    above = sums.abs() > formula(d_m, level, tau_0, eta_QK)
+    return [
+        at_most_probability(f"|sum| above the bound, delta = 2^-{level}", int(above.sum()), above.numel(), 2.0**-level)
+    ]
 
 
 EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of the query-key product",
     statement=r"""d_m\ge2\log(2/\delta):\
         \Big|\tau_0\sum_qW_Q^{(q,i)}W_k^{(q,j)}-\tau_0\sum_qW_Q^{*(q,i)}W_k^{*(q,j)}\Big|\le2
         \tau_0\eta_{QK}\sqrt{d_m\log(2/\delta)}\ \text{w.p.}\ge1-\delta""",
-    assumptions=["starred sum read as its mean 0", "W_Q, W_K independent N(0, eta_QK)"],
-    relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
-    where=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2),
+    assumptions=[
+        Definition("the starred sum, that of infinite width, is the mean 0", by=exceedances),
+        Definition("W_Q, W_K independent N(0, eta_QK)", by=exceedances),
+        Assumption("tau_0, eta_QK > 0", positive=lambda tau_0, eta_QK: stacked([tau_0, eta_QK])),
+        Assumption("d_m >= 2 log(2/delta), delta = 2^-level",
+            sizes=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2)),
+    ],
+    levels={"delta": "level"},
+    relation=FollowsLaw(instances=6), sizes={"d_m": (3, 20), "level": (1, 8)},
     uses=("convergence.se-product", "convergence.lemma-4"),
     note=r"""$\delta = 2^{-k}$ for the drawn level $k$. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
         is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =
@@ -266,19 +290,6 @@ def printed_threshold(d_m: Width, level: Level, tau_0: SmallPositive, eta_QK: Sm
     return float(2 * tau_0 * eta_QK * math.sqrt(d_m * (level + 1) * math.log(2)))
 
 
-@EQ_67.part("laws")
-def exceedances(formula: Any, generator: Any, samples: int, d_m: Width, level: Level, tau_0: SmallPositive,
-                eta_QK: SmallPositive) -> list[LawTest]:  # fmt: skip
-    """Whether the sum exceeds the threshold more often than delta allows."""
-    import torch
-
-    W_Q, W_K = torch.randn(2, samples, d_m, generator=generator, device=generator.device, dtype=torch.float64)
-    sums = (W_Q * W_K).sum(1) * float(eta_QK) * float(tau_0)
-    above = sums.abs() > formula(d_m, level, tau_0, eta_QK)
-    return [
-        at_most_probability(f"|sum| above the bound, delta = 2^-{level}", int(above.sum()), above.numel(), 2.0**-level)
-    ]
-
-
+EQ_67.part("laws", exceedances)
 EQ_67.mutant("factor 2 dropped", "2 * tau_0 -> tau_0")
 EQ_67.mutant("d_m dropped", "d_m * (level + 1) -> level + 1")

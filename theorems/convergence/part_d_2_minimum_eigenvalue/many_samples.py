@@ -143,8 +143,9 @@ CHERNOFF_17 = Claim(CONVERGENCE, "convergence.lemma-17-chernoff",
     ],
     relation=FollowsLaw(samples=200, instances=3), domains=[], sizes={"m": (3, 4), "d_s": (1, 3), "d": (1, 3)},
     corrects="convergence.lemma-17", of_project=True,
-    note=r"""The matrix Chernoff bound at half of the mean: $N$ matrices $\phi \phi^\top$ of norm at most $C_x^2$, with
-        the mean $\Sigma / d_s^2$. It holds for any law of bounded samples. The $N \times N$ matrix of the lemma has the
+    note=r"""The matrix Chernoff bound at half of the mean: for the rows $\phi$ of $\Phi^*$, $N$ matrices $\phi
+        \phi^\top$ of norm at most $C_x^2$, with the mean $\Sigma / d_s^2$. It holds for any law of bounded
+        samples. The $N \times N$ matrix of the lemma has the
         same nonzero eigenvalues.""")  # fmt: skip
 
 
@@ -183,8 +184,8 @@ EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of 
     assumptions=[Construction("Phi^* in R^{N x d}", shapes={"Phi": ("N", "d")})],
     name="smallest eigenvalues of both Gram matrices", relation=Equal(), sizes=("N", "d"), expects="refuted",
     severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
-    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. The inequalities
-        are right for the $d \times d$ matrix.""")  # fmt: skip
+    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. Judged is
+        the first equality; the inequalities are right for the $d \times d$ matrix.""")  # fmt: skip
 
 
 @EIG_SWAP.formula
@@ -337,7 +338,7 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     expects="refuted", severity="error", correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
     consequence=r"""$\lambda_0$ does not grow with the number of samples, so linear over-parameterisation (Appendix C.8)
-        has no support; bound it for the given samples, from above by convergence.lemma-18-closest-pair, from below by
+        has no support; for the given samples use bounds, from above convergence.lemma-18-closest-pair, from below
         convergence.lemma-15-separated.""",
     note=r"""What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
         samples, $N \le d$, is convergence.lemma-15-separated, and none grows with $N$. $\lambda_0$ is at most the mean
@@ -346,7 +347,8 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
         certainty. Without repetition it still tends to 0 (convergence.lemma-18-closest-pair). For $N > d$ even
         $\lambda_* = 0$, and no finite width meets $d_m = \tilde\Omega(N^2 \lambda_*^{-2})$ literally; it is read with
         the paper's $\lambda_* = \Theta(N/d)$, or in the limit, as Appendix C.8 does. Taken literally it speaks of $N
-        \le d$ only, and fails there too: at $N = d = d_s = 1$ the law uniform on $\{\epsilon, 1\}$ has $\Sigma > 1/2$,
+        \le d$ only, and fails there too: at $N = d = d_s = 1$ for small $\epsilon$ the law uniform on $\{\epsilon,
+        1\}$ has $\Sigma > 1/2$,
         $\lambda_* > 0$, and $\lambda_0 = \eta_V \epsilon^2/2$ with probability 1/2, which exceeds $\delta + 1/e$ for
         small $\delta$. With a constant above 1 hidden in $\Omega(d^4)$ the literal lemma is empty; its proof and its
         uses are not, and $\lambda_0$ at $d_s = 1$ does not depend on $d_m$ at all.""")  # fmt: skip
@@ -377,7 +379,8 @@ CLOSEST_PAIR = Claim(CONVERGENCE, "convergence.lemma-18-closest-pair",
     ],
     relation=AtMost(), sizes={"N": (2, 4), "d": (1, 4)}, corrects="convergence.lemma-18", of_project=True,
     note=r"""Along $(e_n - e_r)/\sqrt2$ the quadratic form is $E(\mathrm{relu}\,a - \mathrm{relu}\,b)^2/2 \le E(a -
-        b)^2/4$. $N$ points in a ball of $R^d$ come ever closer, so for bounded data at fixed $d$ it tends to 0 as $N$
+        b)^2/4$ for $a = \Phi^{(n,:)}w$, $b = \Phi^{(r,:)}w$. $N$ points in a ball of $R^d$ come ever closer, so
+        for bounded data at fixed $d$ it tends to 0 as $N$
         grows, for every width.""")  # fmt: skip
 
 

@@ -93,6 +93,7 @@ def symmetric_from_blocks(A: Any) -> Any:
 BLOCK_SUM = Claim(CONVERGENCE, "convergence.eq-72-blocksum", label="Eq. (72) and text", name="Hessian norm by blocks",
     statement=r"\|H\|_2\le\text{sum of the spectral norms of the blocks }H_{A,B},\ A,B\in\{Q,K,V,O\}",
     assumptions=[Definition("H symmetric, in 4 x 4 blocks of shape (d_m, d_m)", by=symmetric_from_blocks)],
+    general="It holds of all matrices in blocks.",
     relation=AtMost(), all_sizes=True, sizes={"d_m": (1, 2)},
     note="""Attained where a single diagonal block is not zero. An off-diagonal block and its transpose may be counted
         once.""")  # fmt: skip

@@ -89,8 +89,9 @@ THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3", name="Hessian norm an
     missing=r"NTK initialisation $(\tau_1 = d_m^{-1/2}, \eta_O = \eta_V = \eta_Q = \eta_K = 1)$",
     note=r"""$O(d_m^{-1/2})$ with the explicit constant $2 c^4 B^5 + (1/2 + \sqrt2) c^2 \sqrt{d_s} B^3 + d_s B$, $c = 3
         + R$, $B = \|X\|_F \le \sqrt{d_s} C_x$, on the event of probability $1 - 8 \exp(-d_m/2)$ that the proof uses.
-        For any $d$; the proof has $d = 1$. With $M = W_Q^\top W_K$, $f = \tau_1 \sum_i h_i^\top m_i(M)$, $|h_i| \le
-        |w_O| |W_V|$, $dm_i = \tau_0 \mathrm{Cov}_i\, dM^\top x_i$, $d^2m_i = \tau_0^2 \kappa_i(dM^\top x_i, dM^\top
+        For any $d$; the proof has $d = 1$. With $M = W_Q^\top W_K$, $m_i = X^\top\beta_i$ and $h_i = W_V^\top(w_O
+        \circ \mathrm{relu}')$, $f = \tau_1 \sum_i h_i^\top m_i(M)$, $|h_i| \le |w_O| |W_V|$, $dm_i = \tau_0
+        \mathrm{Cov}_i\, dM^\top x_i$, $d^2m_i = \tau_0^2 \kappa_i(dM^\top x_i, dM^\top
         x_i)$, where $\mathrm{Cov}_i$ and $\kappa_i$, second and third cumulants of the tokens, are at most $B^2/2$ and
         $B^3$. With $|dM| \le c \sqrt{d_m} (|dW_Q| + |dW_K|)$ and $d^2M = 2\, dW_Q^\top dW_K$, the blocks of $Q$ and $K$
         give $2 c^4 B^5 + c^2 \sqrt{d_s} B^3 / 2$, those with $V$ and $O$ at most $\sqrt2 c^2 \sqrt{d_s} B^3$, that of
@@ -186,7 +187,7 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
         }d_m""",
     assumptions=[
         Definition("LeCun or He initialisation: tau_1 = 1; theta^t = theta^0", by=lecun_network),
-        Definition("d = d_s = 1", by=one_token_at_lecun),
+        Assumption("d = d_s = 1, the token is 1", zero=lambda X: X - 1),
         Assumption(
             "some value weight is positive, which fails with probability 2^{-d_m} < 1 - 8 exp(-d_m/2) from d_m = 5 on",
             positive=lambda theta: stacked([maximum(split(theta)["W_V"])]),
@@ -228,10 +229,12 @@ REMARK = Claim(TWO_POINTS, "convergence.thm-3-remark", label="Remark after Theor
     correction="convergence.thm-3-remark-fixed-pattern", uses=("convergence.hessian-misses-kinks",),
     consequence="""A small Hessian norm does not keep the kernel of a ReLU network constant; it does only while no ReLU
         changes its state (convergence.thm-3-remark-fixed-pattern).""",
-    note=r"""Read as that proposition: a Hessian norm of at most $\epsilon$ on the ball bounds the change of the
+    note=r"""Read as that proposition: for every $\epsilon$, a Hessian norm of at most $\epsilon$ on the ball
+        bounds the change of the
         gradient by $\epsilon \|\theta - \theta^0\|$, hence that of the kernel $K = \|\nabla f\|^2$ by as much times the
         sum of both gradients' norms. It is the mean value theorem, which needs a gradient without jumps. For ReLU the
-        Hessian is small wherever it exists, and the gradient in $W_V$ still jumps by $\tau_1 |w_O| |m|$ at every kink,
+        Hessian is small wherever it exists, and the gradient in $W_V$ still jumps, for an entry $w$ of $w_O$ and
+        $m = X^\top\beta_i$ by $\tau_1 |w| |m|$, at every kink,
         at any width. That the kernel of a wide ReLU network moves little from a Gaussian start needs another reason:
         that few neurons reach their kinks. The cited proposition is right for models that are twice differentiable, and
         'can be an indicator' claims little. Judged is the sentence about this network, whose Hessian Theorem 3 bounds
@@ -301,7 +304,8 @@ FIXED_PATTERN = Claim(TWO_POINTS, "convergence.thm-3-remark-fixed-pattern",
     ],
     name="stability of the tangent kernel, fixed pattern", relation=AtMost(ascent=False),
     corrects="convergence.thm-3-remark", of_project=True, sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 6)},
-    note=r"""$m_i$ is an average of tokens, so every pre-activation keeps its sign on the segment, which lies in the
+    note=r"""For each token $m_i = X^\top\beta_i$ is an average of tokens, so every pre-activation keeps its sign
+        on the segment, which lies in the
         ball; the mean value theorem applies with the constant of Theorem 3 as $\epsilon \sqrt{d_m}$. For $d = 1$:
         positive tokens, and no entry of $w_V$ changes its sign.""")  # fmt: skip
 

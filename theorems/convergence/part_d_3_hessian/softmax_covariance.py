@@ -60,7 +60,8 @@ INTERLACING = Claim(CONVERGENCE, "convergence.diag-bound-interlacing",
     name="norm of the softmax covariance, corrected", relation=AtMost(), sizes={"d_s": (1, 5)},
     corrects="convergence.diag-bound", of_project=True,
     note=r"""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third
-        bound. 1/2: $x^\top J x$ is a variance, at most $(\max x - \min x)^2 / 4 \le |x|^2 / 2$. All are attained by two
+        bound. 1/2: for every $x$, $x^\top (\mathrm{diag}(v) - v v^\top) x$ is a variance, at most $(\max x - \min
+        x)^2 / 4 \le |x|^2 / 2$. All are attained by two
         equal weights.""")  # fmt: skip
 
 

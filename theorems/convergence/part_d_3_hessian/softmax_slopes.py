@@ -148,7 +148,7 @@ EQ_74 = Claim(SOFTMAX, "convergence.eq-74", label="Eq. (74) and its three parts"
     correction="convergence.eq-74-tokens",
     note=r"""Assumption 1 bounds $\|x\|_2$ by $\sqrt{d_s} C_x$, not by $C_x$, so the last step of the first two parts
         fails from two tokens on; the same confusion is in Lemma 14. With 63 tokens the first norm itself can exceed $2
-        C_x$: for a token $62 b$ and 62 tokens $-b$, which together weigh as much as it, it is $63 b/4 = 63 C_x/(4
+        C_x$: for some $b$, a token $62 b$ and 62 tokens $-b$, which together weigh as much as it, it is $63 b/4 = 63 C_x/(4
         \sqrt{62})$. The order in $d_m$ does not change. The third part holds for the column that is printed; $\Gamma_i$
         needs it without the last $x$, and (74) itself, the triangle inequality, is checked for that matrix in
         convergence.eq-74-tokens. The logits are free here; those of the counterexamples are multiples of $x$, as in

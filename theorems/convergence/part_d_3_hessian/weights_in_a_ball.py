@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.settings import Width, drawn
+from theorems.convergence.settings import GAUSSIAN, Width, drawn, standard_normal
 from verify.arithmetics import is_tensor
 from verify.matrix import exp, rational
 from verify.oracles import LawTest, at_most_probability
@@ -17,11 +17,26 @@ from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw,
 Radius = Annotated[Any, Real(0.0, 8.0)]
 Amount = Annotated[Any, Real(0.0, 8.0)]
 
+
+def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: Radius) -> list[LawTest]:
+    """How often the farthest point of the ball exceeds the bound, at the drawn sizes and at the telling ones."""
+    tests = []
+    for width, radius in dict.fromkeys([(d_m, float(R)), (2, 0.0), (3, 8.0), (12, 0.5), (12, 8.0)]):
+        w = standard_normal(generator, None, samples, width)
+        farthest = w * (1 + radius / w.norm(dim=1, keepdim=True))
+        bound, probability = formula(width, radius)
+        failed = farthest.norm(dim=1) > bound
+        tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), len(failed), probability))
+    return tests
+
+
 LEMMA_20 = Claim(CONVERGENCE, "convergence.lemma-20", label="Lemma 20", name="norm of weights in a ball",
     statement=r"""w\in\mathbb R^{d_m}\text{ iid }\mathcal N(0,1),\ \|\tilde w-w\|_2\le R\Rightarrow\text{with
         probability at least }1-2\exp(-d_m/2):\ \|\tilde w\|_2\le R+3\sqrt{d_m}""",
-    assumptions=["entries of w independent standard normal", Assumption("R >= 0", nonnegative=lambda R: R),
-        "for all w~ in the ball at once"],
+    assumptions=[
+        GAUSSIAN, Assumption("R >= 0", nonnegative=lambda R: R),
+        Definition("for all w~ in the ball at once: for the one farthest from 0", by=leaving_the_ball),
+    ],
     relation=FollowsLaw(samples=4000, instances=8), sizes={"d_m": (1, 12)},
     uses=("convergence.lemma-6", "convergence.lemma-20-tail"),
     note=r"""Tested at the $\tilde w$ of the ball that is farthest from 0, $w (1 + R/\|w\|)$. Far from tight: the exact
@@ -35,21 +50,7 @@ def norm_in_the_ball(d_m: Width, R: Radius) -> tuple[float, float]:
     return R + 3 * math.sqrt(d_m), 2 * math.exp(-d_m / 2)
 
 
-@LEMMA_20.part("laws")
-def leaving_the_ball(formula: Any, generator: Any, samples: int, d_m: Width, R: Radius) -> list[LawTest]:
-    """How often the farthest point of the ball exceeds the bound, at the drawn sizes and at the telling ones."""
-    import torch
-
-    tests = []
-    for width, radius in dict.fromkeys([(d_m, float(R)), (2, 0.0), (3, 8.0), (12, 0.5), (12, 8.0)]):
-        w = torch.randn(samples, width, generator=generator, device=generator.device, dtype=torch.float64)
-        farthest = w * (1 + radius / w.norm(dim=1, keepdim=True))
-        bound, probability = formula(width, radius)
-        failed = farthest.norm(dim=1) > bound
-        tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), len(failed), probability))
-    return tests
-
-
+LEMMA_20.part("laws", leaving_the_ball)
 LEMMA_20.mutant("R dropped", "R -> 0")
 LEMMA_20.mutant("sqrt(d_m) without the 3", "3 -> 1")
 LEMMA_20.mutant("maximum in place of the sum", "R + 3 * math.sqrt(d_m) -> max(R, 3 * math.sqrt(d_m))")
@@ -85,9 +86,7 @@ def one_of_four_leaving_the_ball(formula: Any, generator: Any, samples: int, d_m
     for width, radius in dict.fromkeys([(d_m, float(R)), (5, 0.0), (12, 0.5)]):
         failed = torch.zeros(samples, dtype=torch.bool, device=generator.device)
         for eta in (1.0, 2.0, 0.25, 1 / width):
-            w = torch.randn(
-                samples, width, generator=generator, device=generator.device, dtype=torch.float64
-            ) * math.sqrt(eta)
+            w = standard_normal(generator, None, samples, width) * math.sqrt(eta)
             bound, probability = formula(width, radius, eta)
             failed |= (w * (1 + radius / w.norm(dim=1, keepdim=True))).norm(dim=1) > bound
         tests.append(at_most_probability(f"d_m = {width}, R = {radius}", int(failed.sum()), samples, probability))
@@ -100,15 +99,6 @@ FOUR.mutant("without the 3", "3 * math.sqrt(eta * d_m) -> math.sqrt(eta * d_m)")
 FOUR.mutant("without eta", "eta * d_m -> d_m / 16")
 
 
-TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
-    statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
-    assumptions=["entries of w independent standard normal"],
-    name="chi-square tail of Gaussian norms", relation=AtMost(left="P(chi^2_{d_m} > 9 d_m)", ascent=False),
-    sizes={"d_m": (1, 50)}, of_project=True,
-    note=r"""Chernoff: $P(\chi^2_k > 9k) \le (9 e^{-8})^{k/2} = e^{-2.9 k}$. Widths 1 to 50; the amount only fills the
-        row.""")  # fmt: skip
-
-
 def chi_square_tail(degrees: int, threshold: Any) -> Any:
     """P(chi^2_degrees > threshold), for a tensor or a ball."""
     if is_tensor(threshold):
@@ -117,6 +107,15 @@ def chi_square_tail(degrees: int, threshold: Any) -> Any:
         half = torch.full_like(threshold, degrees / 2)
         return torch.special.gammaincc(half, threshold / 2)
     return (flint.arb(threshold) / 2).gamma_upper(flint.arb(degrees) / 2, 1)
+
+
+TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the exact tail",
+    statement=r"\Pr(\|w\|_2>3\sqrt{d_m})=\Pr(\chi^2_{d_m}>9d_m)\le2e^{-d_m/2}",
+    assumptions=[Definition("entries of w independent standard normal", by=chi_square_tail)],
+    name="chi-square tail of Gaussian norms", relation=AtMost(left="P(chi^2_{d_m} > 9 d_m)", ascent=False),
+    sizes={"d_m": (1, 50)}, of_project=True,
+    note=r"""Chernoff: $P(\chi^2_k > 9k) \le (9 e^{-8})^{k/2} = e^{-2.9 k}$. Widths 1 to 50; the amount only fills the
+        row.""")  # fmt: skip
 
 
 @TAIL.formula

@@ -60,6 +60,7 @@ OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
         \operatorname{Proj}_X(Y)_{[i,:]}\rangle=0""",
     assumptions=[NO_ZERO_ROW],
     hypotheses=(has_unit_rows("X", stated=r"\|X_{[i,:]}\| = 1 for every token i"),),
+    without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
     name="normalisation and tangent projection on the sphere", relation=HasStructure(), all_sizes=True,
     sizes={"S": (1, 4), "D": (1, 5)}, exact=True)  # fmt: skip
 
@@ -149,6 +150,7 @@ RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
         }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma) \,Y_{[i,:]}/\sqrt{\|Y_{[i,:]}\|^2/D}=\sqrt
         D\operatorname{diag}(\gamma)\,\Pi(Y)_{[i,:]};\ \Pi\text{ is the special case }\gamma=\mathbf 1/\sqrt D""",
     assumptions=[NO_ZERO_ROW],
+    without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
     relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-6-rmsnorm",
     note=r"With the same gain Eq. (6) is shorter by the factor $\sqrt D$ than the normalisation it is named after.",
 )  # fmt: skip

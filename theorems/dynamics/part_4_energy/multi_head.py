@@ -244,6 +244,8 @@ PROPOSITION_42_SYMMETRIC = Claim(ORTHOGONAL_HEADS, "dynamics.prop-4.2-symmetric"
     statement=r"""E_{\text{multi}}(X)=-\sum_h\sum_{i,j}\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})\text{ has
         }\frac{dE_{\text{multi}}(X)}{dt}\le0\text{ along }dX/dt=\sum_h\operatorname{softmax}(\beta
         XA_hX^\top)XW_h^V\text{ when }A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ (h\ne h')""",
+    general="""For other heads the energy falls at most states too, so that a search by chance hardly sees that the
+        condition is needed.""",
     relation=AtMost(signed=True), of_project=True, corrects="dynamics.prop-4.2", proof=("dynamics.eq-56-symmetric",),
 )  # fmt: skip
 
@@ -282,7 +284,7 @@ EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condi
     statement=r"W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2\ \text{with the shapes needed by}\ dX/dt=\sum_hSA_h(X)",
     assumptions=[WIDTH_OF_A_HEAD, Construction(r"W_h^Q, W_h^K \in R^{D x D_H}", shapes={"W_Q": ("D", "D_H"), "W_K": ("D", "D_H")})],
     name="shapes in the multi-head weight condition", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
-    expects="refuted", severity="slip",
+    expects="refuted", severity="slip", repeats="dynamics.sec-4-symmetric-constraint",
     correction="dynamics.eq-13-symmetrised",
     note=r"""Shapes, not values. Already for $H = 2$ the summands do not add up. With $W_h^K W_h^{Q\top}$ for
         $W_h^{Q\top}W_h^K$ they do, and $W_h^V$ is $D \times D$, as $\sum_h SA_h(X)$ needs, though not $D \times D_H$.
@@ -419,8 +421,8 @@ EQ_56_SYMMETRIC.mutant("first head only", "orthogonal_products(U, N, H) -> ortho
 MULTI_HEAD = Claim(DYNAMICS, "dynamics.prop-4.2-integrated",
     label="Proposition 4.2 for symmetric heads, integrated forward",
     statement=r"""
-        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{ the
-        change when the step is halved}""",
+        A_h=A_h^\top=W_h^V,\ A_hA_{h'}=O\ \Rightarrow\ E_{\text{multi}}(X(\tau))-E_{\text{multi}}(X(0))\le\text{
+        the change when the step is halved, for a time }\tau>0""",
     assumptions=[*SYMMETRIC_HEADS, STEPS],
     name="multi-head energy along integrated trajectories", relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (2, 4), "H": (1, 2)}, of_project=True, uses=("dynamics.prop-4.2-symmetric",))  # fmt: skip

@@ -363,7 +363,7 @@ TRANSPOSED = Claim(ENERGY, "dynamics.sec-4-transposed-heads-integrated",
     label="Energy for any A with transposed heads, integrated forward",
     statement=r"""
         \text{along the flow of dynamics.sec-4-transposed-heads: } E_{\text{single}}(X(\tau))-E_{\text{single}}(X(0))\le
-        \text{ the change when the step is halved, for every }A""",
+        \text{ the change when the step is halved, for every }A\text{ and a time }\tau>0""",
     assumptions=[STEPS],
     name="transposed heads along integrated trajectories", relation=AtMost(signed=True, ascent=False),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, of_project=True, uses=("dynamics.sec-4-transposed-heads",),

@@ -35,11 +35,13 @@ NO_ZERO_INPUT = Assumption(r"no row of X + \eta\Delta X vanishes", positive=squa
 LINEARISATION = Claim(DYNAMICS, "dynamics.sec-5-linearisation", label="Section 5, text",
     statement=r"f(x+\Delta x)\approx f(x)+J(x_t)\Delta x,\quad J:=\partial f/\partial x",
     assumptions=[Definition("f = SA, one head, any head dimension", by=attention_head), NUMERATOR_LAYOUT],
+    needless={"beta has positive entries": "attention is smooth in its tokens for every real beta"},
     name="linearisation by the Jacobian", relation=TendsTo(scales=tuple(range(3, 10)), rate=QuadraticRate(), bits=1200),
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, expects="reading",
-    reading=Reading(r"\approx", """$(f(x + hd) - f(x))/h$ tends to $Jd$ with an error proportional to $h$, so that the
+    reading=Reading(r"\approx", """for every direction $d$, $(f(x + hd) - f(x))/h$ tends to $Jd$ with an error
+            proportional to $h$, so that the
             remainder is $O(h^2)$"""),
-    note="""$h = 2^{-2^k}$ is squared from one $k$ to the next, and so is the error: observed order 2. $x_t$ is the
+    note="""For every $k$, $h = 2^{-2^k}$ is squared from one $k$ to the next, and so is the error: observed order 2. $x_t$ is the
         state $x$ at the present time.""")  # fmt: skip
 
 

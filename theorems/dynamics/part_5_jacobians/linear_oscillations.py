@@ -186,7 +186,8 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
     assumptions=[
         Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
     ],
-    name="instability of discretised oscillations", relation=Equal(), expects="gap",
+    name="instability of discretised oscillations", general="The comparison is one of moduli with 1, whatever the oscillators are.",
+    relation=Equal(), expects="gap",
     presumes=("dynamics.sec-5.2-euler-unstable-any",), correction="dynamics.sec-5.2-euler-growth",
     uses=("dynamics.eq-17",),
     missing=r"$\eta\Omega \ne O$",
@@ -364,8 +365,9 @@ DIFFUSION_ANY.mutant("1/4", lambda value: value / 4)
 
 DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="Section 5.2, the step with diffusion",
     statement=r"""
-        J^\top J=Q\operatorname{diag}(|\lambda_j|^2)Q^\top,\ |\lambda_j|^2=(1-\eta\gamma)^2+\eta^2\omega_j^2\text{ for }
-        J=I_D+\eta(\Omega-\gamma I_D):\ \text{all }|\lambda_j|\le1\text{ exactly if }\eta(\gamma^2+\omega_j^2)\le2\gamma
+        J^\top J=Q\operatorname{diag}(|\lambda_j|^2)Q^\top,\ |\lambda_j|^2=(1-\eta\gamma)^2+\eta^2\omega_j^2\text{
+        for } J=I_D+\eta(\Omega-\gamma I_D)\text{, so that all }|\lambda_j|\le1\text{ exactly if
+        }\eta(\gamma^2+\omega_j^2)\le2\gamma
         \text{ for all }j\ (\eta>0)""",
     name="eigenvalue moduli of a step with diffusion", relation=Equal(), at_sizes={"D": 2, "m": 1},
     exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",
@@ -478,7 +480,9 @@ KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at 
     assumptions=[
         ORTHOGONAL,
         Assumption("D >= 3, without which the kernel of a rotation is 0", sizes=lambda sizes: sizes["D"] >= 3),
-        Definition(r"\Omega = Q blockdiag(\omega K, O) Q^\top; x is the third column of Q", by=rotations),
+        Definition(
+            r"\Omega = Q blockdiag(\omega K, O) Q^\top with K = [[0, -1], [1, 0]]; x is the third column of Q", by=rotations
+        ),
     ],
     name="normalised oscillation at a rest point", relation=Equal(), sizes={"D": (3, 4)}, of_project=True,
     note=r"""The same as without normalisation: unequal frequencies, here $\omega$ and 0, leave the instability of (17)

@@ -161,6 +161,7 @@ LIPSCHITZ = Claim(
         Definition("f = SA, one head", by=attention_head),
         Definition("r is the largest norm of a token of X and Y", by=largest_norm),
     ],
+    general="The bound is far from tight, so that a function that is not attention seldom breaks it.",
     relation=AtMost(left="|SA(Y) - SA(X)|_F"), expects="reading", uses=("dynamics.eq-15-any-length",),
     reading=Reading("controls the Lipschitzness", r"""a bound of $\|J\|_2$ on a convex set is a Lipschitz constant there;
             decided with the bound of dynamics.eq-15-any-length on tokens of norm at most $r$, $L =

@@ -36,7 +36,8 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
     sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
     reading=Reading("display nearly identical behaviors", r"""two sequences that behave alike stay within a constant:
-            $e^{\lambda_{\max}} \le K e^{\text{mean}}$, tested at $T = 2$ as $(\operatorname{tr}\Lambda/n)^n \le
+            $e^{\lambda_{\max}} \le K e^m$ with the mean $m$ of all exponents, tested at $T = 2$ as
+            $(\operatorname{tr}\Lambda/n)^n \le
             K\det\Lambda$ with $n = SD$ and $K = 10^6$"""),
     consequence=r"""The mean exponent of a normalised update is $-\infty$, one direction per token being lost; average
         over tangent directions, or look at the maximum alone.""",

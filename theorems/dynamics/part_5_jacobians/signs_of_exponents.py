@@ -59,7 +59,7 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-5.3-sign", label="Section 5.3, text", name=
     statement=r"""\text{``A positive exponent indicates instability and sensitivity to initial conditions, whereas a
         negative exponent implies convergence''}""",
     assumptions=[
-        Definition(r"x^{(t+1)} = Jx^{(t)}, J = V diag(\mu) V^{-1}, whose exponents are \ln|\mu_i|", by=known_eigenvectors),
+        Definition(r"x^{(t+1)} = J x^{(t)}, J = V diag(\mu) V^{-1}, whose exponents are \ln|\mu_i|", by=known_eigenvectors),
         Assumption("the columns of V are eigenvectors of J", zero=lambda J, V, spectrum: J @ V - V * spectrum),
     ],
     relation=Equal(), sizes={"D": (1, 3)}, exact=True, expects="gap", presumes=("dynamics.sec-5.3-sign-any",),
@@ -67,7 +67,8 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-5.3-sign", label="Section 5.3, text", name=
     missing="the derivative along the orbit contracts evenly, as a constant one does",
     consequence="""A negative exponent along one orbit does not make neighbouring orbits converge to it; for that ask for a
         contraction that is uniform in time (dynamics.sec-5.3-sign-linear).""",
-    note=r"""Checked for constant Jacobians, where it is so: along eigenvector $i$ a signal is multiplied by $\mu_i^t$.
+    note=r"""Checked for constant Jacobians, where it is so, after six steps: along eigenvector $i$ a signal is
+        multiplied by $\mu_i^t$.
         In general the terms that linearisation drops can grow faster than the linear ones fall (Perron, 1930): in
         $(s, y) \to (s/2, y/2 + y^2/s)$, $s > 0$, both exponents along $(s, 0)$ are $-\ln 2$ and every orbit with $y > 0$
         leaves it (dynamics.sec-5.3-sign-any).""")  # fmt: skip
@@ -138,7 +139,7 @@ SIGN_LINEAR = Claim(DYNAMICS, "dynamics.sec-5.3-sign-linear", label="Convergence
         }c>1""",
     assumptions=[
         BASIS,
-        Definition(r"J = cVQV^{-1}", by=contraction_in_a_basis),
+        Definition(r"J = c V Q V^{-1}", by=contraction_in_a_basis),
         Assumption(r"c \ge 0", nonnegative=lambda c: c),
         Assumption(r"V^{-1}JV = cQ with Q^\top Q = I", zero=lambda J, W, c: _gram_in_the_basis(J, W) - eye(J.shape[0]) * (c * c)),
     ],

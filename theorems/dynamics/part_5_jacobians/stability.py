@@ -11,7 +11,19 @@ import numpy as np
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
-from verify.matrix import absolute, expm, eye, inverse, row_norms, row_sums, spectral_norm, sqrt, step, total
+from verify.matrix import (
+    absolute,
+    expm,
+    eye,
+    inverse,
+    row_norms,
+    row_sums,
+    smallest_singular_value,
+    spectral_norm,
+    sqrt,
+    step,
+    total,
+)
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
 from verify.vocabulary.hypotheses import contraction, dissipative
@@ -177,24 +189,29 @@ UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 
 def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
     """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
-    return {"M": G - G.T - B @ B.T, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+    return {"M": G - G.T - B @ B.T, "B": B, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
+
+
+#: M + M^T is negative semidefinite, by a root of it.
+DISSIPATIVE = Assumption(
+    r"M + M^\top = -2BB^\top for some B, so that M is dissipative", zero=lambda M, B: M + M.T + B @ B.T * 2
+)
+REGULAR = Assumption("V is regular", positive=lambda V: smallest_singular_value(V))
 
 
 SEMISIMPLE = Claim(DYNAMICS, "dynamics.sec-5.2-stability-semisimple",
     label="Stability of linear systems, continuous time", name="stability of linear systems, continuous time",
     statement=r"J=VMV^{-1},\ M+M^\top\preceq0\ \Rightarrow\ \|\exp(tJ)x\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t\ge0)",
     assumptions=[
-        Definition(
-            r"M = \Omega - BB^\top with \Omega anti-symmetric, V regular: these are the real J with Re(\lambda_j) \le 0"
-            r" whose eigenvalues on the imaginary axis are semisimple",
-            by=damped_rotation,
-        ),
+        DISSIPATIVE,
+        REGULAR,
         Assumption(r"t \ge 0", nonnegative=lambda t: t),
     ],
     relation=AtMost(left="|exp(tA) x|"), all_sizes=True, sizes={"D": (1, 3)}, of_project=True,
-    hypotheses=(dissipative("M", stated=r"M = \Omega - BB^\top with \Omega anti-symmetric"),),
+    hypotheses=(dissipative("M", stated="M is dissipative"),),
     corrects="dynamics.sec-5.2-stability-continuous",
-    note=r"""A bound independent of $t$ is Lyapunov stability of 0, for linear $f$. Zero eigenvalues, odd $D$ and
+    note=r"""These are the real $J$ with $\operatorname{Re}(\lambda_j)\le0$ whose eigenvalues on the imaginary axis are
+        semisimple. A bound independent of $t$ is Lyapunov stability of 0, for linear $f$. Zero eigenvalues, odd $D$ and
         non-normal $J$ included. For nonlinear $f$ eigenvalues with $\operatorname{Re}(\lambda_j) < 0$ suffice, those on
         the axis decide nothing.""")  # fmt: skip
 
@@ -238,22 +255,18 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
     label="Stability of linear systems, discrete time", name="stability of linear systems, discrete time",
     statement=r"J=VCV^{-1},\ \|C\|_2\le1\ \Rightarrow\ \|J^tx\|\le\|V\|_2\|V^{-1}\|_2\|x\|\ (t=0,1,2,\ldots)",
     assumptions=[
-        Definition(
-            r"C = \sigma(I + M)(I - M)^{-1}, M = \Omega - BB^\top with \Omega anti-symmetric and \sigma = \pm1 for each row:"
-            r" a contraction; V regular. These include the real J with |\lambda_j| \le 1 whose eigenvalues on the unit circle,"
-            r" -1 among them, are semisimple",
-            by=contraction_in_a_basis,
-        ),
-        Assumption(r"M + M^\top = -2BB^\top", zero=lambda M, B: M + M.T + B @ B.T * 2),
+        DISSIPATIVE,
+        REGULAR,
         Assumption(r"\sigma = \pm1", zero=lambda sigma: sigma * sigma - 1),
         Assumption(
-            r"C(I - M) = \sigma(I + M)",
+            r"C(I - M) = \sigma(I + M), so that C is a contraction",
             zero=lambda C, M, sigma: C * sigma @ (eye(M.shape[0]) - M) - eye(M.shape[0]) - M,
         ),
     ],
     relation=AtMost(), all_sizes=True, hypotheses=(contraction("C", stated="a contraction"),),
     sizes={"D": (1, 3)}, of_project=True, corrects="dynamics.sec-5.2-stability-discrete",
-    note="Checked after six steps; the bound does not depend on their number.")  # fmt: skip
+    note=r"""These include the real $J$ with $|\lambda_j|\le1$ whose eigenvalues on the unit circle, $-1$ among them, are
+        semisimple. Checked after six steps; the bound does not depend on their number.""")  # fmt: skip
 
 
 POWER_BOUNDED.inputs(contraction_in_a_basis)

@@ -120,7 +120,7 @@ LYAPUNOV_SINGULAR_VALUES.mutant("Frobenius norm, sign lost", lambda J: -frobeniu
 
 SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
     label="Lyapunov exponent and averaged singular values", name="maximum Lyapunov exponent bounded by singular values",
-    statement=r"""\frac1{2T}\log\alpha_{\max}^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots
+    statement=r"""\frac1{2T}\log\max_i\alpha_i^{(T)}=\frac1T\log\sigma_{\max}(J_{T-1}\cdots
         J_0)\le\frac1T\sum_t\log\sigma_{ \max}(J_t)""",
     relation=AtMost(left="sigma_max(J_2 J_1 J_0)"), all_sizes=True, of_project=True,
     corrects="dynamics.sec-5.1-lyapunov-sv",

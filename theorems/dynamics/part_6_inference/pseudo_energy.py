@@ -171,7 +171,9 @@ PSEUDO_DRIVE = Claim(AKORN, "dynamics.sec-6.3-pseudo-drive", label="Section 6.3,
     statement=r"""E(X):=-\operatorname{Tr}\big(X^\top(C+\operatorname{MSA}(X))\big)\ \Rightarrow\
         \frac{dE}{dt}=-\operatorname{ Tr}\big((C+\operatorname{MSA}(X)+J^\top X)^\top\Delta X\big)\text{ along }\Delta
         X\text{ of (7)},\ J=\partial\operatorname{MSA}/\partial X""",
-    name="rate of the pseudo-energy without projection", relation=Equal(), all_sizes=True, of_project=True,
+    name="rate of the pseudo-energy without projection",
+    general="It is the product rule, for every differentiable function in the place of MSA.",
+    relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.sec-6.3-pseudo",
     note=r"""This $E$, with $\Delta X$ as in Eq. (9), is the quantity that the text goes on with. It is not 0, and it
         can rise: it falls where $J^\top X = \operatorname{MSA}(X)$ and $\Omega = O$, up to the factor 2 that $C$ lacks
@@ -220,6 +222,7 @@ QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text"
         Assumption("C neglected: C = O", zero=lambda C: C),
     ],
     name="pseudo-energy as a quadratic form", relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.sec-6.3-pseudo",
     correction="dynamics.sec-6.3-quadratic-drive", presumes=("dynamics.sec-6.3-pseudo",),
     note=r"""With $\Delta X$ of Eq. (7), that of AKOrN, $E_{\text{pseudo}}$ is 0 with or without $C$
         (dynamics.sec-6.3-pseudo-zero), the form is not. That $C$ is 'a constant term in $\Delta X$' shows that $\Delta
@@ -281,6 +284,7 @@ QUADRATIC_DRIVE = Claim(DYNAMICS, "dynamics.sec-6.3-quadratic-drive",
             by=multi_head_attention,
         ),
     ],
+    general="It holds of every function in the place of MSA: the hypothesis is put in.",
     relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, exact=True,
     of_project=True, corrects="dynamics.sec-6.3-quadratic",
     note=r"""How good the approximation is: dynamics.b.5-alignment gives $Jx - \operatorname{vec}(
@@ -315,7 +319,8 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
         Assumption("x does not vanish", positive=lambda x: x.T @ x),
     ],
     name="contribution index of leading eigenvectors", relation=Equal(), at_sizes=True, sizes={"n": (1, 4)}, exact=True,
-    note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$, Parseval, and the index for every number of leading
+    note=r"""Checked: $-x^\top Sx/2 = -\sum_k\lambda_k a_k^2/2$ with the coefficients $a_k$ of the state, Parseval,
+        and the index for every number of leading
         eigenvectors as the squared share of the projection of $x$; so it lies in $[0, 1]$. It depends on the
         eigenvalues alone, and not on the choice of eigenvectors, only if no eigenvalue is repeated across the cut. For
         $DS < 50$ the sum over $k \le 0.02DS$ is empty.""")  # fmt: skip

@@ -162,13 +162,15 @@ EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 
 EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), head by head",
     statement=r"""
-        R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
-        \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
+        R:=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2=2\sum_{h=1}^H\big(\operatorname{tr}(M_h^\top
+        M_h)-\operatorname{tr}(M_h^2)\big),\ M_h=W_h^VW_h^O;\ \text{so that }R=0\text{ exactly if every
+        }W_h^VW_h^O\text{ is symmetric}""",
     assumptions=[HEADS_FIT, BLOCK_ROWS],
-    name="energy regulariser head by head", relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
+    name="energy regulariser head by head", general="It holds of all matrices $M_h$; nothing of attention enters.",
+    relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
     exact=True, of_project=True, corrects="dynamics.eq-19-heads",
-    note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
-        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
+    note=r"""The gradient in $M_h$ is $4(M_h - M_h^\top)$, as dynamics.eq-19-gradient has it for each head, and $R
+        \ge R_{\text{E-multi}}/H$ by Cauchy and Schwarz. Symmetric heads alone do not make
         $E_{\text{multi}}$ fall: that needs $W_h^VW_h^O = A_h = A_h^\top$ and $A_hA_{h'} = O$
         (dynamics.prop-4.2-symmetric).""")  # fmt: skip
 
@@ -206,13 +208,15 @@ EQ_20 = Claim(DYNAMICS, "dynamics.eq-20", label="Eq. (20) and text", name="spect
             positive=lambda W: squared_norm(W) * squared_norm(W) - determinant(W @ W.T) * 4,
         ),
         Assumption(
-            r"W = U diag(\sigma, s) V^\top with orthonormal columns of U and V", zero=_distance_from_singular_vectors
+            r"W = U diag(\sigma, s) V^\top for numbers \sigma, s and any U, V with orthonormal columns",
+            zero=_distance_from_singular_vectors,
         ),
         Assumption(r"\sigma > s \ge 0", positive=lambda sigma, small: sigma - small, nonnegative=lambda small: small),
     ],
     relation=Equal(), sizes={"n": (2, 3), "p": (1, 2)}, exact=True, expects="reading",
     reading=Reading("encourages the singular values to be close to", r"""those just named, the largest of each $W$:
-            descent on $R_{\text{Spec}}$ moves it alone, towards 1, along $-4\sigma(\sigma^2-1)uv^\top$, and the biases
+            descent on $R_{\text{Spec}}$ moves it alone, towards 1, along $-4\sigma(\sigma^2-1)uv^\top$ with its
+            singular vectors $u$ and $v$, and the biases
             along $-4\|b\|^2b$"""),
     note=r"""It is false of all singular values of one matrix: the other ones receive no gradient, and $R_{\text{Spec}}
         = 0$ whatever they are below 1 (dynamics.eq-20-zero-set). At $W = O$ the gradient vanishes too, although the
@@ -270,8 +274,8 @@ def _(U: Any, V: Any, sigma: Any, small: Any, b: Any) -> Any:
 
 
 EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), where it vanishes",
-    statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at }W=U\operatorname{diag}(1,s)V^\top,\
-        b=0,\text{ for every }0\le s<1""",
+    statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at
+        }W=U\operatorname{diag}(1,s)V^\top\text{ with orthonormal columns of any }U, V\text{ and }b=0,\text{ for every }0\le s<1""",
     name="zero set of the spectral regulariser", relation=HasStructure(), sizes={"n": (2, 3)}, exact=True,
     assumptions=[
         Assumption("W has the singular value 1", zero=lambda W: determinant(W @ W.T - eye(2))),

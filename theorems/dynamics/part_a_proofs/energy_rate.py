@@ -78,7 +78,8 @@ EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1", nam
     statement=r"""\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[DELTA, CONDITION_31],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-38-corrected",
+    relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.sec-4-symmetric-constraint", correction="dynamics.eq-38-corrected",
     presumes=("dynamics.eq-11-form",),
     note=r"""With $W^V$ of (31) as printed the values are $(W^{Q\top}W^K + A)/2$. The line itself, which has $(A^\top +
         A)/2$, shows that $W^K W^{Q\top}$ is meant. At the counterexample $A$ is symmetric.""")  # fmt: skip
@@ -170,7 +171,9 @@ EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41)
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=\sum_i\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]},\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
     assumptions=[DYNAMICS_3],
-    name="chain rule for the single-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
+    name="chain rule for the single-head energy, corrected",
+    general="It is the chain rule, for every differentiable energy and every flow on the spheres.",
+    relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.eq-41")  # fmt: skip
 EQ_41_CORRECTED.inputs(unit_tokens_and_values)
 

@@ -24,9 +24,11 @@ LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23
         NUMERATOR_LAYOUT,
         Assumption("no row of Y vanishes, so that Pi is defined", positive=lambda Y: row_sums(Y * Y)),
     ],
+    without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
     name="Jacobian of row normalisation", relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)},
     exact=True, proof=("dynamics.eq-25-26",),
-    note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
+    note="Compared are the derivative and the second member; the third names its blocks. Rows are drawn as radius "
+         "times unit vector: their norms are then rational, and exact arithmetic decides.",
 )  # fmt: skip
 LEMMA_A2.inputs(rows_of_rational_norm)
 
@@ -56,6 +58,7 @@ EQ_23 = Claim(DYNAMICS, "dynamics.eq-23", label="Eq. (23), proof of Lemma A.2", 
         }\frac{\partial\Pi(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\frac{\partial\Pi(Y)_{[i,:]}}{\partial
         Y_{[i,:]}}\Big\}_{i=1}^S\Big)""",
     assumptions=[NO_ZERO_ROW],
+    without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
     relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True)  # fmt: skip
 EQ_23.inputs(rows_of_rational_norm)
 
@@ -104,6 +107,7 @@ LEMMA_A3 = Claim(DYNAMICS, "dynamics.lemma-a.3", label="Lemma A.3, Eqs. (28)-(29
         \frac{\partial\operatorname{RMSNorm}(Y)}{\partial Y}=\operatorname{blockdiag}\Big(\Big\{\tfrac1{\|Y_{[i,:]}\|}
         \operatorname{diag}(\gamma)\big(I_D-\tfrac{Y_{[i,:]}Y_{[i,:]}^\top}{\|Y_{[i,:]}\|^2}\big)\Big\}_{i=1}^S\Big)""",
     assumptions=[Definition("RMSNorm as in Eq. (6)", by=rms_norm), NUMERATOR_LAYOUT, NO_ZERO_ROW],
+    without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
     relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)}, exact=True, proof=("dynamics.lemma-a.2",),
 )  # fmt: skip
 LEMMA_A3.inputs(gain_and_rows)

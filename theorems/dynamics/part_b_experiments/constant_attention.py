@@ -284,8 +284,8 @@ EQ_94_SEGMENT.mutant("the later state only", "spectral_norm(X) + spectral_norm(Y
 EQ_94_LOGITS = Claim(TWO_STATES, "dynamics.eq-94-logits", label="Eq. (94), from the logits of the two states",
     statement=r"\|P(X^{(t)})-P(X^{(0)})\|_F\le\tfrac12\|L(X^{(t)})-L(X^{(0)})\|_F,\quad L(X)=\beta XW^QW^{K\top}X^\top",
     name="change of attention from the logits", relation=AtMost(), all_sizes=True, of_project=True,
-    note=r"""Uses both states and nothing between them. The Jacobian of softmax, $\operatorname{diag}(p) - pp^\top$, has
-        norm at most 1/2, attained at two equal weights.""")  # fmt: skip
+    note=r"""Uses both states and nothing between them. At a row $p$ of weights the Jacobian of softmax,
+        $\operatorname{diag}(p) - pp^\top$, has norm at most 1/2, attained at two equal weights.""")  # fmt: skip
 
 
 @EQ_94_LOGITS.formula

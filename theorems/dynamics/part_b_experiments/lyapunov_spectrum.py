@@ -160,12 +160,18 @@ def lyapunov_exponents(A: np.ndarray, T: int) -> np.ndarray:
     return np.array([b - a for a, b in itertools.pairwise(partial)], dtype=object)
 
 
+def _squared_determinants(real: Any, rotating: Any) -> Any:
+    return concatenate([ones(1, 1) * determinant(A) * determinant(A) for A in (real, rotating)], axis=1)
+
+
 EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov spectrum",
     statement=r"\lambda_i=\lim_{T\to\infty}\frac1{2T}\log|\alpha_i^{(T)}|,\ \alpha_i^{(T)}\text{ eigenvalues of }"
     r"\Lambda^{(T)}=\Big(\frac{df^T(x^{(0)})}{dx^{(0)}}\Big)^\top\frac{df^T(x^{(0)})}{dx^{(0)}}\succeq0,\ \lambda_{"
     r"\max}=\max_i\lambda_i",
     assumptions=[
-        Definition(r"x^{(t+1)} = A x^{(t)}, nonsingular", by=lyapunov_exponents),
+        Definition(r"x^{(t+1)} = A x^{(t)}", by=lyapunov_exponents),
+        Assumption("A is nonsingular", positive=lambda real, rotating: _squared_determinants(real, rotating)),
+        Assumption(r"\Omega is skew", zero=lambda Omega: Omega + Omega.T),
         Assumption("no real eigenvalue vanishes", positive=lambda spectrum: spectrum * spectrum),
     ],
     relation=TendsTo(scales=tuple(4**k for k in range(8, 41, 8)), rate=PowerRate(1.0, deterministic=True), bits=6000),
@@ -177,7 +183,8 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
         $\log(T)/T$ for defective $A$; observed for $T$ from $4^8$ to $4^{40}$. For a singular Jacobian $\alpha = 0$
         and the exponent is $-\infty$, which is the case of every normalised update (dynamics.sec-5.3-mean). For a
         general system the limit need not exist, and then the definition gives nothing: in $(s, y) \to (s + 1, g(s)y)$
-        let the smooth $g$ be $e$ at the integers in $[4^k, 2\cdot4^k)$ and 1 at the others; along $(s, 0)$ the average
+        let the smooth $g$ be $e$ at the integers in $[4^k, 2\cdot4^k)$ for every $k$ and 1 at the others; along
+        $(s, 0)$ the average
         of $\ln g$ oscillates between 1/3 and 2/3.""")  # fmt: skip
 
 
@@ -252,7 +259,8 @@ EQ_89.mutant("(17) with the frequency not squared", power=1)
 
 EQ_90_CHAIN = Claim(UPDATE, "dynamics.eq-90-chain", label="Eq. (90) by the chain rule",
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",
-    name="Lyapunov matrix by the chain rule", relation=Equal(), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)},
+    name="Lyapunov matrix by the chain rule", general="It is the chain rule, for every differentiable update.",
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)},
     of_project=True,
     note=r"""Hence $\Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0$, which is positive semi-definite as
         printed.""")  # fmt: skip

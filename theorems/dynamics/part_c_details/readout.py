@@ -174,8 +174,9 @@ PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common
     correction="dynamics.c.2-phase-scalar", of_project=True,
     note="""Squares $m_k^2$ are compared. $U_{kij}R$ and $R'U_{kij}$ need not agree for any isometry $R'$. A readout
         that looks at one coordinate of
-        one oscillator sees its phase. For $N = 2$ it is invariant for $U_{kij} = Q_k(a_{kij}I +
-        b_{kij}[[0,-1],[1,0]])$, $Q_k$ with orthonormal columns; for every $N$ for $U_{kij} = u_{kij}Q_k$.""",
+        one oscillator sees its phase. For numbers $a_{kij}$, $b_{kij}$, $u_{kij}$ and any $Q_k$ with orthonormal
+        columns it is invariant for $N = 2$ if $U_{kij} = Q_k(a_{kij}I + b_{kij}[[0,-1],[1,0]])$; for every $N$ if
+        $U_{kij} = u_{kij}Q_k$.""",
 )  # fmt: skip
 
 

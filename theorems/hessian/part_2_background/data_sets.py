@@ -32,7 +32,8 @@ QUADRATIC = Claim(LINEAR_MLP, "hessian.sec2-mlp-quadratic", label="Section 2, te
     name="data in the outer-product Hessian of an MLP", relation=Equal(), at_sizes=True,
     sizes=mlp.WIDTHS | {"D": (1, 3), "h_4": (1, 1)},
     uses=("hessian.sec2-mlp-outer",),
-    note="""For two data sets of one size, the rows of $X$ and of $Z$: what satisfies the parallelogram law, and is
+    note="""Labels are the first $h_D$ of three columns. For two data sets of one size, the rows
+        of $X$ and of $Z$: what satisfies the parallelogram law, and is
         continuous, is a quadratic form.""")  # fmt: skip
 
 
@@ -73,8 +74,9 @@ ONE_SEQUENCE = Claim(LINEAR_MLP, "hessian.sec2-one-sequence", label="Section 2, 
         sequence''}:\ \frac{\partial^2}{\partial W_i\partial W_j}\frac{\|F(X)-Y\|_F^2}{Nh_D} =
         \frac1N\sum_{n=1}^N\frac{\partial^2}{\partial W_i\partial W_j}\frac{|F(x_n)-y_n|^2}{h_D}""",
     assumptions=[Definition("h_D is the width of the output, x_n and y_n are the rows of X and Y", by=outputs)],
-    name="a data set as one sequence", relation=Equal(), sizes=mlp.WIDTHS | {"D": (1, 3), "h_4": (1, 1)},
-    note="All blocks $i\\le j$ are compared.")  # fmt: skip
+    name="a data set as one sequence", general="It holds of any function of single rows.",
+    relation=Equal(), sizes=mlp.WIDTHS | {"D": (1, 3), "h_4": (1, 1)},
+    note="All blocks $i\\le j$ are compared; labels are the first $h_D$ of three columns.")  # fmt: skip
 
 ONE_SEQUENCE.inputs(mlp.network_of_any_depth)
 

@@ -12,7 +12,7 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, total, vec_r
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Doubt, Equal, Real, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Doubt, Equal, Real, Shape
 
 #: W_Q, W_K and W_V side by side, so that one derivative holds every block.
 AllWeights = Annotated[Any, Shape("d_V", "all", role="query")]
@@ -23,6 +23,13 @@ SIDE_BY_SIDE = Assumption(
     sizes=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
 )
 
+
+def _loss(F: Any, Y: Any, c: Any) -> Any:
+    """The square loss plus c times its square."""
+    square = square_loss(F, Y)
+    return square + square * square * c
+
+
 EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decomposition",
     statement=r"""\frac{\partial^2(\ell\circ F)}{\partial W_i\partial W_j}(\cdot) = \underbrace{\frac{\partial
         F}{\partial W_i}(\cdot)^\top\frac{\partial^2\ell}{\partial F^2}(F(\cdot))\frac{\partial F}{\partial
@@ -30,11 +37,15 @@ EQUATION_2 = Claim(ATTENTION, "hessian.eq-2", label="Eq. (2), Gauss-Newton decom
         F}(F(\cdot))\otimes I_{p_i q_i}\right)\frac{\partial^2 F}{\partial W_i\partial W_j}(\cdot)}_{F\text{-functional
         Hessian } H_f(W_i,W_j)}""",
     assumptions=[
-        "loss and layer are twice differentiable: checked for s + c s^2, s the square loss, whose Hessian is dense",
+        Definition(
+            "loss and layer are twice differentiable; the loss is s + c s^2, s the square loss, whose Hessian is dense", by=_loss
+        ),
+        SIDE_BY_SIDE,
     ],
-    name="Gauss-Newton decomposition of the Hessian", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "all": 3},
+    name="Gauss-Newton decomposition of the Hessian",
+    general="It is the chain rule, for every twice differentiable function and loss.",
+    relation=Equal(), at_sizes={"L": 2, "d_V": 1, "all": 3},
     sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 6)},
-    where=lambda sizes: sizes["all"] > sizes["d_V"] and (sizes["all"] - sizes["d_V"]) % 2 == 0,
     doubt=Doubt(
         r"\frac{\partial^{2} \mathbf{F}}{\partial \mathbf{W}_{i} \partial \mathbf{W}_{j}}(\cdot)}_{\mathbf{H}_{f}(\mathbf{W}_{i}",
         """
@@ -48,12 +59,6 @@ def layer_of_stack(W: Any, X: Any) -> Any:
     d_V = X.shape[1]
     d_K = (W.shape[1] - d_V) // 2
     return attention(X, W[:, :d_K], W[:, d_K : 2 * d_K], W[:, 2 * d_K :])
-
-
-def _loss(F: Any, Y: Any, c: Any) -> Any:
-    """The square loss plus c times its square."""
-    square = square_loss(F, Y)
-    return square + square * square * c
 
 
 def _outer(W: Any, X: Any, Y: Any, c: Any) -> Any:

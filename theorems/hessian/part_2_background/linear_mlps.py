@@ -34,7 +34,10 @@ WIDTHS = {
     "N": (1, 3),
     "D": (1, 4),
 }
-LINEAR = "linear MLP F(x) = W_D ... W_1 x without bias, D = 1, ..., 4, on a data set of N inputs, the rows of X"
+LINEAR = (
+    "linear MLP F(x) = W_D ... W_1 x without bias, D = 1, ..., 4, on a data set of N inputs, the rows of X;"
+    " labels are the first h_D of three columns"
+)
 
 
 def chain(factors: list[Any], n: int) -> Any:

@@ -9,7 +9,7 @@ from theorems.hessian.part_2_background.linear_mlps import FirstWeights, Inputs,
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from verify.matrix import concatenate, rational, relu, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Equal, HasStructure, Reading, Real, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, HasStructure, Reading, Real, Shape
 
 #: An elementwise activation a t + b max(t - k, 0), piecewise linear with its kink at k.
 Slope = Annotated[Any, Real(-1.5, 1.5)]
@@ -37,10 +37,15 @@ def _activations(X: Any, W_1: Any, W_2: Any, a: Any, b: Any, k: Any) -> Any:
 
 AWAY = Assumption("no hidden unit is at its kink", positive=_activations)
 
+
+def _network(W_1: Any, W_2: Any, W_3: Any, X: Any, act: Any) -> Any:
+    return act(act(X @ W_1.T) @ W_2.T) @ W_3.T
+
+
 PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
     statement=r"""\text{``the functional Hessian has a block-hollow structure (zero diagonal blocks), which also extends
         to any piecewise nonlinearity in the sense of almost everywhere''}""",
-    assumptions=["three layers with an elementwise nonlinearity after the first two", AWAY],
+    assumptions=[Definition("three layers with an elementwise nonlinearity after the first two", by=_network), AWAY],
     name="block-hollow functional Hessian, piecewise linear activations", relation=HasStructure(), all_sizes=True,
     sizes={"N": (1, 3), "h_0": (1, 2), "h_1": (1, 3), "h_2": (1, 2), "h_3": (1, 2)}, expects="reading", exact=True,
     reading=Reading("piecewise nonlinearity", r"""piecewise means piecewise linear, like ReLU: on each cell of fixed
@@ -50,10 +55,6 @@ PIECEWISE = Claim(HESSIAN, "hessian.sec2-piecewise", label="Section 2, text",
     note=r"""Checked for $at + b\max(t - k, 0)$ with any $a$, $b$, $k$. The cells leave out a null set but for $k = 0$,
         where inputs $x = 0$ keep the first layer at its kink, and for ReLU a first layer without an active unit the
         second; $F$ is constant in $W_1$ and $W_2$ there.""")  # fmt: skip
-
-
-def _network(W_1: Any, W_2: Any, W_3: Any, X: Any, act: Any) -> Any:
-    return act(act(X @ W_1.T) @ W_2.T) @ W_3.T
 
 
 def _diagonal_functional(
@@ -95,26 +96,27 @@ PIECEWISE.mutant("half of the outer product subtracted", weight=rational(1, 2))
 Column = Annotated[Any, Shape("h_0", "1")]
 Positive = Annotated[Any, Real(0.5, 2.0)]
 
+
+def _unit(w: Any, x: Any, v: Any) -> Any:
+    return relu(w.T @ x) * relu(w.T @ x) * v
+
+
 PIECEWISE_QUADRATIC = Claim(HESSIAN, "hessian.piecewise-quadratic-not-hollow", label="Section 2, pieces that bend",
     statement=r"""F(x) = v\max(w^\top x,0)^2 \text{ with } w^\top x > 0:\ H_f(w,w) = 2\delta v\,xx^\top \ne 0,\ \delta =
         F(x) - y, \text{ on an open set of weights}""",
     assumptions=[
-        "one input, one hidden unit, loss (F(x) - y)^2/2",
-        "w = x + |x|^2 u / (4 (1 + |x|^2 + |u|^2)), u arbitrary",
+        Definition("one input, one hidden unit, loss (F(x) - y)^2/2", by=_unit),
+        Assumption("w^T x > 0", positive=lambda x, w: w.T @ x),
     ],
     name="functional Hessian of a squared ReLU", relation=Equal(), sizes={"h_0": (1, 3)}, exact=True, of_project=True,
     note=r"""So 'any piecewise nonlinearity' is not true of piecewise polynomial activations of higher degree. For $x$
-        other than 0 the weights $w$ fill a neighbourhood of $x$ in which $w^\top x > 0$.""")  # fmt: skip
+        other than 0 the weights $w$ that are drawn fill a neighbourhood of $x$.""")  # fmt: skip
 
 
 @PIECEWISE_QUADRATIC.inputs
 def active_unit(x: Column, u: Column, v: Positive, y: Annotated[Any, Real()]) -> dict[str, Any]:
     size = total(x * x)
     return {"x": x, "w": x + u * (size / ((1 + size + total(u * u)) * 4)), "v": v, "y": y}
-
-
-def _unit(w: Any, x: Any, v: Any) -> Any:
-    return relu(w.T @ x) * relu(w.T @ x) * v
 
 
 @PIECEWISE_QUADRATIC.formula

@@ -35,20 +35,30 @@ def _below_one(X: TokensOfWidth) -> Any:
     return 1 - X * X
 
 
+def _products_of_squares(X: Any, scale: Any) -> Any:
+    squares = row_sums(X * X)
+    return squares @ squares.T * scale
+
+
+def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
+    """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L, L)."""
+    H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
+    return row_sums((H * H).reshape(X.shape[0] ** 2, -1)).reshape(X.shape[0], X.shape[0])
+
+
 LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, variance of the logits at initialisation",
     statement=r"\operatorname{Var}(T_{ij}) = s^4\,|x_i|^2|x_j|^2 \text{ whatever } d_K",
-    assumptions=["entries of W_Q and W_K independent, of mean 0 and variance s^2", "tokens fixed"],
+    assumptions=[
+        Definition(
+            "entries of W_Q and W_K independent, of mean 0 and variance s^2; tokens fixed", by=_squared_coefficients
+        ),
+    ],
     name="variance of the logits at initialisation", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 3), "d_K": (1, 4)}, exact=True, of_project=True,
     corrects="hessian.uniform-at-init-any-tokens",
     note="""$T_{ij}$ is bilinear in $W_Q$ and $W_K$, so its variance is $s^4$ times the sum of its squared coefficients.
         With $s^2 = 0.64/d_V$ (Appendix F) and $d_V$ fixed the logits do not shrink as $d_K$ grows, and the attention
         does not become uniform.""")  # fmt: skip
-
-
-def _products_of_squares(X: Any, scale: Any) -> Any:
-    squares = row_sums(X * X)
-    return squares @ squares.T * scale
 
 
 @LOGIT_VARIANCE.inputs
@@ -62,12 +72,6 @@ def logit_variances(X: Tokens, variance: Variance) -> Any:
     return _products_of_squares(X, variance * variance)
 
 
-def _squared_coefficients(X: Any, W_Q: Any, W_K: Any) -> Any:
-    """The sum of the squared coefficients of T_ij as a bilinear form in W_Q and W_K, shape (L, L)."""
-    H = hessian(attention_logits, ("W_Q", "W_K"))(X, W_Q, W_K)
-    return row_sums((H * H).reshape(X.shape[0] ** 2, -1)).reshape(X.shape[0], X.shape[0])
-
-
 LOGIT_VARIANCE.oracle(lambda X, W_Q, W_K, variance: _squared_coefficients(X, W_Q, W_K) * (variance * variance))
 LOGIT_VARIANCE.mutant("divided by d_K, as if entries of W_Q W_K^T were averaged",
     lambda value, W_Q: value / W_Q.shape[1])  # fmt: skip
@@ -76,7 +80,12 @@ LOGIT_VARIANCE.mutant("norms not squared twice", lambda X, variance: _products_o
 UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Section 3.2, text",
     statement=r"""\text{``If the attention scores were data-independent (similar to the uniform attention assumption in
         Noci et al. (2022)), which happens almost surely at initialization for large } d_K\text{''}""",
-    assumptions=["W_Q, W_K with independent entries N(0, 0.64/d_V), d_V = d_K = d (Appendix F)", "tokens fixed"],
+    assumptions=[
+        Definition(
+            "W_Q, W_K with independent entries N(0, 0.64/d_V), d_V = d_K = d (Appendix F); tokens fixed",
+            by=_squared_coefficients,
+        ),
+    ],
     name="uniform attention at initialisation", relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d": (1, 4)},
     expects="gap", uses=("hessian.logit-variance",), exact=True, presumes=("hessian.uniform-at-init-any-tokens",),
     missing="the norms of the tokens stay bounded as $d_V = d_K = d$ grows",
@@ -114,7 +123,7 @@ UNIFORM_ANYWHERE = Claim(HESSIAN, "hessian.uniform-at-init-any-tokens",
     statement=r"""\operatorname{Var}(T_{ij}) \to 0 \text{ as } d_V = d_K = d \text{ grows, whatever the tokens: for
         entries in } [-1,1],\ \operatorname{Var}(T_{ij}) \le 0.4096/d""",
     assumptions=[
-        "W_Q, W_K with independent entries N(0, 0.64/d)",
+        Definition("W_Q, W_K with independent entries N(0, 0.64/d)", by=_products_of_squares),
         Assumption("tokens with entries in [-1, 1]", nonnegative=_below_one),
     ],
     name="uniform attention at initialisation, tokens of any norm", relation=AtMost(ascent=False),
@@ -147,14 +156,27 @@ UNIFORM_ANYWHERE.counterexample("a token (1, 1): the variance is 0.4096, not 0.2
 Common = Annotated[Any, Shape("1", "d_V")]
 Spread = Annotated[Any, Real(0.0625, 1.0)]
 
+
+def _unequal_rows(X: Any, E: Any, eps: Any) -> Any:
+    common = X - E * eps
+    return common - ones(X.shape[0], 1) @ common[:1]
+
+
 SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Section 3.2, text",
     statement=r"""\text{``[With data-independent attention scores,] sequences with more similar words will result in a
         lower contribution of the query-key block''}""",
-    assumptions=["attention scores data-independent: A fixed, as under uniform attention", "residual fixed"],
+    assumptions=[
+        Definition(
+            "attention scores data-independent: A fixed, as under uniform attention", by=frozen_outer_product_hessian
+        ),
+        Definition("residual fixed", by=frozen_functional_hessian),
+        Assumption("tokens x + eps e_i: all rows of X - eps E are equal", zero=_unequal_rows),
+    ],
     name="similar words and the query-key block", relation=Equal(), at_sizes={"L": 2, "d_V": 1, "d_K": 2},
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 4)}, expects="reading", uses=("hessian.sec3.2-moment-dependence",),
-    reading=Reading(("more similar words", "lower contribution"), r"""tokens $x + \varepsilon e_i$ with $A$ and the
-            residual fixed: the query-key part of $H_o$ is $\varepsilon^4$ times, its curvature in $H_f$ $\varepsilon^3$
+    reading=Reading(("more similar words", "lower contribution"), r"""tokens $x + \varepsilon e_i$ for $\varepsilon
+            \to 0$, with $A$ and the residual fixed: the query-key part of $H_o$ is $\varepsilon^4$ times, its
+            curvature in $H_f$ $\varepsilon^3$
             times and its product-rule term $\varepsilon^2$ times an expression that is affine or quadratic in the
             tokens, with the moments of the $e_i$ in it. All vanish for equal tokens. Lower in this sense of order, not
             monotonically in $\varepsilon$"""))  # fmt: skip
@@ -191,11 +213,21 @@ SIMILAR_WORDS.mutant("third moment of order eps^2", "power(eps, 3) -> power(eps,
 
 # -- dispersed attention -----------------------------------------------------------------------------------------------
 
+
+def _uniform_logits(X: Any) -> Any:
+    return zeros(X.shape[0], X.shape[0]) + 0 * X[:1, :1]
+
+
 DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2, text",
     statement=r"""\text{``Considering an orthogonal setting with a fixed input sequence and studying the influence of
         varying attention scores, the query-key outer-product Hessian will dominate if the attention scores are highly
         dispersed across tokens''}""",
-    assumptions=["X, weights and residual fixed; the scores as dispersed as can be: A = 1/L, whatever the weights"],
+    assumptions=[
+        Definition(
+            "X, weights and residual fixed; the scores as dispersed as can be: A = 1/L, whatever the weights",
+            by=_uniform_logits,
+        ),
+    ],
     name="dispersed attention scores and the query-key block", exact=False,
     relation=AtMost(ascent=False, left="the smaller of the other two parts", right="the query-key part of H_o"),
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 2)}, expects="refuted", severity="error",
@@ -227,10 +259,6 @@ def _squared(M: Any) -> Any:
     return total(M * M)
 
 
-def _uniform_logits(X: Any) -> Any:
-    return zeros(X.shape[0], X.shape[0]) + 0 * X[:1, :1]
-
-
 @DISPERSED.formula
 def squared_norm_of_query_key_part(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     """The squared Frobenius norm of the query-key part of H_o under uniform attention, a scalar (Section 3.2)."""
@@ -254,6 +282,12 @@ DISPERSED.counterexample("two orthonormal tokens, which are their own labels, W_
 DISPERSED.mutant("twice the part", lambda value: 4 * value)
 DISPERSED.mutant("the square of the norm", lambda value: value * value)
 
+
+def _loss_slope(T: Any, X: Any, W_V: Any, R: Any) -> Any:
+    """<2 R / (L d_V), F> as a function of the logits, R fixed."""
+    return total(R * (softmax(T) @ X @ W_V)) * (2 * loss_normalisation(*X.shape))
+
+
 DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
     label="Section 3.2, how the parts of the Hessian depend on any attention scores",
     statement=r"""\text{for any } A, \text{ with } M_{2,i} \text{ the covariance of the tokens under row } i \text{ of }
@@ -262,7 +296,9 @@ DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
         [(W_Q\otimes I_{d_V})K_{d_K,d_V},\ I_{d_V}\otimes W_K];\ H_o(W_V,W_V) = \frac{2}{Ld_V}M_1^\top M_1\otimes
         I_{d_V},\ M_1 = AX;\ \text{the first-derivative term of } H_f(W_Q,W_K) \text{ is }
         \frac{2}{Ld_V\sqrt{d_K}}B\otimes I_{d_K},\ B = \sum_i x_i(M_{2,i}W_Vr_i)^\top""",
-    assumptions=["any attention matrix, weights and residual"],
+    assumptions=[
+        Definition("A = softmax(T) for any T, whatever the weights; F - Y is any matrix R", by=(softmax, _loss_slope)),
+    ],
     name="Hessian parts for any attention scores", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)}, corrects="hessian.sec3.2-dispersed",
     uses=("hessian.full-outer-product", "hessian.full-functional"), of_project=True,
@@ -298,11 +334,6 @@ def parts_from_the_second_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, 
     return stacked(V.T @ core @ V, value, kron(slope, eye(d_K)))
 
 
-def _loss_slope(T: Any, X: Any, W_V: Any, R: Any) -> Any:
-    """<2 R / (L d_V), F> as a function of the logits, R fixed."""
-    return total(R * (softmax(T) @ X @ W_V)) * (2 * loss_normalisation(*X.shape))
-
-
 @DISPERSED_CORRECTED.oracle
 def parts_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, R: Any) -> Any:
     H, n = frozen_outer_product_hessian(X, W_Q, W_K, W_V, T), W_K.shape[0] * W_K.shape[1]
@@ -323,13 +354,20 @@ DISPERSED_CORRECTED.mutant("W_V not transposed",
 
 Position = Annotated[int, Size("p")]
 
+INDEX_OF_A_TOKEN = Assumption("p is the index of a token, from 0", sizes=lambda sizes: sizes["p"] < sizes["L"])
+
 ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
     statement=r"""\text{``If instead, the attention matrix is sparse and some tokens attend to only one token (attention
         row is a one-hot vector), the contribution of the query-key part of the Hessian diminishes because the second
         and third central moment matrices of such one-hot self-attention distributions equal zero''}""",
-    assumptions=["row 1 of A is one-hot, the others are any softmax rows"],
+    assumptions=[
+        Assumption("row 1 of A is one-hot", zero=lambda A: A[:1] - A[:1] * A[:1]),
+        Assumption("rows of A sum to 1", zero=lambda A: row_sums(A) - 1),
+        INDEX_OF_A_TOKEN,
+        Assumption("L >= 2, as the one token of a sequence attends to itself", sizes=lambda sizes: sizes["L"] >= 2),
+    ],
     name="one-hot attention rows and the query-key block", relation=Equal(), at_sizes=True,
-    sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], expects="reading",
+    sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
     reading=Reading("the contribution of the query-key part of the Hessian diminishes", """what diminishes is the share
             of such a token: $Z_1$ and $Z_2$, by their definitions from the softmax derivatives at $A$, have zero rows
@@ -381,8 +419,11 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         query-key part of } H \text{ is } 0 \text{ for } A_{1,:} = A_{2,:} \text{ and }
         -\tfrac{v^2}{128}\begin{bmatrix}27k^2&27qk+45\\27qk+45&27q^2 \end{bmatrix} \text{ for } A_{1,:} = (1, 0)""",
     assumptions=[
-        "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
-        " given",
+        Definition(
+            "A is free of the weights, as where scores are varied for a fixed sequence; the labels leave the residual"
+            " given",
+            by=(logit_curvature, logit_slope),
+        ),
     ],
     name="one-hot row that enlarges the query-key part", relation=Equal(), at_sizes=True, sizes={},
     uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
@@ -391,25 +432,21 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
         it is one-hot.""")  # fmt: skip
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
-Token = Annotated[Any, Shape("1", "1")]
-
-
-@ENDS_CANCELLATION.inputs
-def weights_of_one_feature(q: Weight, k: Weight, v: Weight, unit: Token) -> dict[str, Any]:
-    return {"q": q, "k": k, "v": v, "zero": 0 * unit}
 
 
 @ENDS_CANCELLATION.formula
-def query_key_part_before_and_after(q: Any, k: Any, v: Any, zero: Any) -> Any:
+def query_key_part_before_and_after(q: Weight, k: Weight, v: Weight) -> Any:
     """(Q,Q), (Q,K), (K,K) of H with A_1 = A_2, then with A_1 one-hot, shape (6, 1)."""
+    zero = eye(1) * (0 * q)
     bend, slope = v * v * rational(-27, 128), v * v * rational(-45, 128)
     after = [k * k * bend, q * k * bend + slope, q * q * bend]
     return concatenate([zero, zero, zero, *(zero + block for block in after)], axis=0)
 
 
 @ENDS_CANCELLATION.oracle
-def query_key_part_from_softmax_derivatives(q: Any, k: Any, v: Any, zero: Any) -> Any:
+def query_key_part_from_softmax_derivatives(q: Weight, k: Weight, v: Weight) -> Any:
     """V^T U V / d_K and B / sqrt(d_K) of Remark D.1, times 2/(L d_V) = 1, Z_1 and Z_2 by definition."""
+    zero = eye(1) * (0 * q)
     X, W_V = concatenate([zero + 1, zero + 2], axis=0), zero + v
     R = concatenate([zero + v * rational(15, 8), zero - v * rational(15, 16)], axis=0)
     even = concatenate([zero + rational(3, 4), zero + rational(1, 4)], axis=1)
@@ -428,7 +465,7 @@ NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, ro
     statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
     assumptions=[
         Definition("A = softmax(T), row-wise", by=softmax),
-        Assumption("p is the index of a token, from 0", sizes=lambda sizes: sizes["p"] < sizes["L"]),
+        INDEX_OF_A_TOKEN,
     ],
     name="second moment of nearly one-hot attention rows", relation=AtMost(left="tr M_{2,i} for every row i"),
     sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, of_project=True,

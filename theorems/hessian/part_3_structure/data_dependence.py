@@ -10,12 +10,22 @@ from theorems.hessian.definitions import (
     third_central_moments,
 )  # fmt: skip
 from theorems.hessian.part_3_structure.data_growth import (
-    SOFTMAX_FROZEN, LargeScale, frozen_functional_blocks, frozen_outer_blocks, two_opposite_tokens,
+    FROZEN, LargeScale, frozen_functional_blocks, frozen_outer_blocks, two_opposite_tokens,
 )  # fmt: skip
 from theorems.hessian.part_3_structure.data_growth import power as integer_power
 from theorems.hessian.part_3_structure.whole_hessian import all_jacobians_squared, assembled, curvature_and_slope
 from theorems.hessian.part_a_kronecker_products.products import stacked
-from theorems.hessian.settings import ATTENTION, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights
+from theorems.hessian.settings import (
+    ATTENTION,
+    LAYER,
+    SQUARE_LOSS,
+    KeyWeights,
+    Labels,
+    Logits,
+    QueryWeights,
+    Tokens,
+    ValueWeights,
+)
 from verify.matrix import (
     column, concatenate, exp, eye, frobenius_norm, kron, rational, softmax, sqrt, total, vec_r, zeros,
 )  # fmt: skip
@@ -75,10 +85,12 @@ JACOBIAN_GROWTH.mutant("2/5 of the bounds in the query and key weights", "both -
 
 AT_LEAST_ONE = Assumption("sigma >= 1", nonnegative=lambda s: s - 1)
 
-OUTER_DOMINATES = Claim(SOFTMAX_FROZEN, "hessian.sec3.1-outer-dominates", label="Section 3.1, text",
+OUTER_DOMINATES = Claim(HESSIAN, "hessian.sec3.1-outer-dominates", label="Section 3.1, text",
     statement=r"""\text{``If we ignore } \delta_{XY} \text{, then the outer-product Hessian dominates the Hessian for
         large } X\text{''}""",
-    assumptions=[Definition("residual frozen", by=frozen_functional_blocks), AT_LEAST_ONE],
+    assumptions=[
+        LAYER, SQUARE_LOSS, FROZEN, Definition("residual frozen", by=frozen_functional_blocks), AT_LEAST_ONE,
+    ],
     name="outer-product Hessian dominates for large tokens", exact=False, relation=AtMost(ascent=False),
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 3)}, expects="reading",
     uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
@@ -141,27 +153,6 @@ OUTER_DOMINATES.mutant("one more power of sigma", "a * b -> a * b / s")
 Weight = Annotated[Any, Real(0.5, 2.0)]
 Residuals = Annotated[Any, Shape("3", "1")]
 
-OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
-    label="Section 3.1, where the outer-product Hessian does not dominate",
-    statement=r"""X = \sigma\begin{bmatrix}-1&1\\0&0\\1&1\end{bmatrix},\ W_Q = 0,\ W_K =
-        \begin{bmatrix}k\\0\end{bmatrix},\ W_V = \begin{bmatrix}0&0\\v&0\end{bmatrix},\ F - Y = [r,0]:\quad H_o = 0
-        \text{ but for } H_o(W_V,W_V) = \tfrac49\sigma^2 E_{22}\otimes I,\quad H_f(W_Q,W_Q) =
-        \tfrac{2}{27}\sigma^5k^2v\sum_i r_i x_i x_i^\top,\ x_i = X_{i,:}/\sigma""",
-    assumptions=[
-        "softmax as it is; attention is uniform for every sigma, as W_Q = 0",
-        "the residual does not depend on sigma",
-    ],
-    name="tokens for which the functional Hessian dominates", relation=Equal(), at_sizes=True, sizes={},
-    uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
-    note=r"""The two features are uncorrelated, and the third moment $E[x_1^2(x_2 - m_2)]$ is not zero.
-        $\|H_f\|/\|H_o\|$ grows like $\sigma^3$, so no unconditional statement that $H_o$ dominates is true, residual
-        ignored or not.""")  # fmt: skip
-
-
-@OUTER_VANISHES.inputs
-def uncorrelated_features(s: LargeScale, k: Weight, v: Weight, r: Residuals) -> dict[str, Any]:
-    return {"s": s, "k": k, "v": v, "r": r}
-
 
 def _uncorrelated(s: Any, k: Any, v: Any, r: Any) -> tuple[Any, ...]:
     """X, W_Q, W_K, W_V, and labels that leave the residual [r, 0]."""
@@ -172,6 +163,28 @@ def _uncorrelated(s: Any, k: Any, v: Any, r: Any) -> tuple[Any, ...]:
     W_V = eye(2)[:, 1:] @ corner.T * v + 0 * r[:2]
     R = concatenate([r, 0 * r], axis=1)
     return X, 0 * W_K, W_K, W_V, attention(X, 0 * W_K, W_K, W_V) - R
+
+
+OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
+    label="Section 3.1, where the outer-product Hessian does not dominate",
+    statement=r"""X = \sigma\begin{bmatrix}-1&1\\0&0\\1&1\end{bmatrix},\ W_Q = 0,\ W_K =
+        \begin{bmatrix}k\\0\end{bmatrix},\ W_V = \begin{bmatrix}0&0\\v&0\end{bmatrix},\ F - Y = [r,0]:\quad H_o = 0
+        \text{ but for } H_o(W_V,W_V) = \tfrac49\sigma^2 E_{22}\otimes I,\quad H_f(W_Q,W_Q) =
+        \tfrac{2}{27}\sigma^5k^2v\sum_i r_i x_i x_i^\top,\ x_i = X_{i,:}/\sigma""",
+    assumptions=[
+        Definition("softmax as it is; attention is uniform for every sigma, as W_Q = 0", by=attention),
+        Definition("the residual does not depend on sigma", by=_uncorrelated),
+    ],
+    name="tokens for which the functional Hessian dominates", relation=Equal(), at_sizes=True, sizes={},
+    uses=("hessian.eq-5-outer", "hessian.eq-5-functional"), exact=True, of_project=True,
+    note=r"""The two features are uncorrelated, and the third moment $E[x_1^2(x_2 - E x_2)]$ is not zero.
+        $\|H_f\|/\|H_o\|$ grows like $\sigma^3$, so no unconditional statement that $H_o$ dominates is true, residual
+        ignored or not.""")  # fmt: skip
+
+
+@OUTER_VANISHES.inputs
+def uncorrelated_features(s: LargeScale, k: Weight, v: Weight, r: Residuals) -> dict[str, Any]:
+    return {"s": s, "k": k, "v": v, "r": r}
 
 
 @OUTER_VANISHES.formula
@@ -196,13 +209,35 @@ def parts_by_differentiation(s: Any, k: Any, v: Any, r: Any) -> Any:
 OUTER_VANISHES.mutant("functional part of degree 3", "5 -> 3")
 OUTER_VANISHES.mutant("functional part zero too", "third -> 0 * third")
 
+One = Annotated[Any, Shape("1", "1")]
+
+
+def _token_and_zero(s: Any, q: Any, k: Any, v: Any, r: Any, one: Any) -> dict[str, Any]:
+    """X, the weights and the labels for which F - Y = r, as stated; `one` is the 1 x 1 matrix 1."""
+    X = concatenate([one * s, 0 * one], axis=0)
+    W_Q, W_K, W_V = one * q, one * k, one * v
+    Y = attention(X, W_Q, W_K, W_V) - concatenate([one * r, one * r], axis=0)
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
+
+
+def _not_one_token_and_zero(
+    s: Any, q: Any, k: Any, v: Any, r: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any
+) -> Any:
+    given = {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
+    stated = _token_and_zero(s, q, k, v, r, 0 * W_V + 1)
+    return concatenate([given[name] - stated[name] for name in given], axis=0)
+
+
 SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
     label="Section 3.1, the query block for large X with the softmax as it is",
     statement=r"""
         X = \sigma\begin{bmatrix}1\\0\end{bmatrix},\ d_V = d_K = 1,\ W_Q = q,\ W_K = k,\ W_V = v,\ F - Y = r:\quad
         \sigma^2 qk \ge 2 \Rightarrow H_o(W_Q,W_Q) \le \tfrac43\frac{\sigma v}{r}e^{-\sigma^2 qk}\,|H_f(W_Q,W_Q)|""",
     assumptions=[
-        "q, k, v, r > 0; the residual does not depend on sigma",
+        Assumption("sigma, q, k, v, r > 0", positive=lambda s, q, k, v, r: column(s, q, k, v, r)),
+        Assumption(
+            "X, the weights and F - Y are the stated ones for every sigma", zero=_not_one_token_and_zero
+        ),
         Assumption("sigma^2 q k >= 2", nonnegative=lambda s, q, k: s * s * q * k - 2),
     ],
     name="functional query block dominates under softmax", relation=AtMost(left="H_o(W_Q, W_Q)", ascent=False),
@@ -211,16 +246,10 @@ SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
         \sigma^5p(1-p)(1-2p)vk^2r$; $p(1-p) \le e^{-\sigma^2qk}$ and $2p - 1 = \tanh(\sigma^2qk/2) \ge 3/4$. As rows
         become one-hot, $H_o$ falls as the square of the variance and $H_f$ as the variance.""")  # fmt: skip
 
-One = Annotated[Any, Shape("1", "1")]
-
 
 @SOFTMAX_WINS.inputs
 def one_token_and_zero(s: LargeScale, q: Weight, k: Weight, v: Weight, r: Weight, unit: One) -> dict[str, Any]:
-    one = 0 * unit + 1
-    X = concatenate([one * s, 0 * one], axis=0)
-    W_Q, W_K, W_V = one * q, one * k, one * v
-    Y = attention(X, W_Q, W_K, W_V) - concatenate([one * r, one * r], axis=0)
-    return {"s": s, "q": q, "k": k, "v": v, "r": r, "X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
+    return {"s": s, "q": q, "k": k, "v": v, "r": r, **_token_and_zero(s, q, k, v, r, 0 * unit + 1)}
 
 
 @SOFTMAX_WINS.formula

@@ -110,7 +110,8 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
             softmax then costs nothing: $\max|M_1| \le \max|X|$, $\max|Z_1| \le \max|X|^3$, $\max|Z_2| \le \max|X|^5$
             for every attention matrix. Not true if any entry of $X$ may stand in the bound, for $X$ may have a zero
             entry where $f$ has none"""),
-    note="""For $a$ in $[-m, m]$ the variance and $E|a - Ea|^3$ are largest for two equally likely values $-m$ and $m$,
+    note="""For every $m$ and $a$ in $[-m, m]$ the variance and $E|a - Ea|^3$ are largest for two equally likely
+        values $-m$ and $m$,
         where they are $m^2$ and $m^3$; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last
         for four tokens $(1,1,1)$, $(1,-1,-1)$, $(-1,1,-1)$, $(-1,-1,1)$ under uniform attention.""")  # fmt: skip
 
@@ -162,16 +163,11 @@ LANDAU.mutant("3/4 of the bound of Z_2", "power(m, 5) -> power(m, 5) * rational(
 # -- Eq. (5), outer product --------------------------------------------------------------------------------------------
 
 DEGREES = {("Q", "Q"): 6, ("Q", "K"): 6, ("K", "K"): 6, ("V", "Q"): 4, ("V", "K"): 4, ("V", "V"): 2}
-SOFTMAX_FROZEN = ATTENTION_LOSS.extended(
-    "Eq. (5)",
-    assumptions=[
-        Definition(
-            "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says",
-            by=softmax,
-        )
-    ],
-    sizes={"L": (1, 6), "d_V": (1, 2)},
+FROZEN = Definition(
+    "softmax frozen: A is a fixed row-stochastic matrix while X is scaled, as 'we can ignore the softmax expressions' says",
+    by=softmax,
 )
+SOFTMAX_FROZEN = ATTENTION_LOSS.extended("Eq. (5)", assumptions=[FROZEN], sizes={"L": (1, 6), "d_V": (1, 2)})
 
 EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H_o",
     statement=r"""H_o\in\begin{bmatrix}O(X^6)&O(X^6)&O(X^4)\\\vdots&O(X^6)&O(X^4)\\\vdots&\vdots&O(X^2)\end{bmatrix}
@@ -180,8 +176,9 @@ EQUATION_5_OUTER = Claim(SOFTMAX_FROZEN, "hessian.eq-5-outer", label="Eq. (5), H
     name="growth of the outer-product Hessian with the data", relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.full-outer-product", "hessian.sec3-landau"),
     reading=Reading((r"\mathcal{O}(\mathbf{X}^{6})", "cubic dependence"), r"""with $A$ frozen each block is homogeneous
-            in $X$ of exactly the printed degree: $H(\sigma X) = \sigma^kH(X)$. With the softmax as it is the $k$ are
-            upper bounds, $\max|H| \le C\max|X|^k$, with the constants of hessian.eq-5-outer-bound"""),
+            in $X$ of exactly the printed degree: for the printed degree $k$, $H(\sigma X) = \sigma^kH(X)$. With
+            the softmax as it is the $k$ are upper bounds, $\max|H| \le C\max|X|^k$ with some $C$, for which the
+            constants serve of hessian.eq-5-outer-bound"""),
     note="""The derivative at frozen $A$ is that of the layer with a bias added to its logits that restores the wanted
         attention matrix, so that nothing but the definition is differentiated.""")  # fmt: skip
 
@@ -206,11 +203,11 @@ EQUATION_5_OUTER.mutant("the same degree 6 in every block, as without softmax", 
 OUTER_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-outer-bound",
     label="Eq. (5), H_o, with constants and the softmax as it is", name="bounds for the outer-product Hessian entries",
     statement=r"""\max|H_o(i,j)| \le \frac{2}{d_K}m^6 v^2\kappa_i\kappa_j,\quad \max|H_o(W_V,j)| \le
-        \frac{2}{d_V\sqrt{d_K}}m^4 v\kappa_j,\quad \max|H_o(W_V,W_V)| \le \frac{2}{d_V}m^2,\quad i,j\in\{Q,K\},\ m =
-        \max|X|,\ v,\kappa_Q,\kappa_K \text{ the} \text{ largest column sums of } |W_V|, |W_K|, |W_Q|""",
-    exact=False, relation=AtMost(), all_sizes=True, sizes={"L": (2, 5), "d_V": (1, 2), "d_K": (1, 3)},
+        \frac{2}{d_V\sqrt{d_K}}m^4 v\kappa_j,\quad \max|H_o(W_V,W_V)| \le \frac{2}{d_V}m^2,\quad i,j\in\{Q,K\},\ m
+        = \max|X|,\text{ with } v,\kappa_Q,\kappa_K \text{ the largest column sums of } |W_V|, |W_K|, |W_Q|""",
+    exact=False, relation=AtMost(), all_sizes=True, sizes={"L": (1, 5), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.lem-B.1", "hessian.jacobian-key"), of_project=True,
-    note=r"""From $|\partial F_{id}/\partial W_{Q,ak}| = |x_{ia}(W_V^\top M_{2,i}W_K)_{dk}|/\sqrt{d_K} \le
+    note=r"""From $|\partial F_{id}/\partial (W_Q)_{ak}| = |x_{ia}(W_V^\top M_{2,i}W_K)_{dk}|/\sqrt{d_K} \le
         m^3v\kappa_Q/\sqrt{d_K}$, summed over $i$ and $d$. Attained by tokens $-1$ and 1 under uniform attention; for
         the mixed blocks, with a constant feature beside.""")  # fmt: skip
 
@@ -319,8 +316,9 @@ FUNCTIONAL_BOUND = Claim(ATTENTION_LOSS, "hessian.eq-5-functional-bound",
     label="Eq. (5), H_f, with constants and the softmax as it is", name="bounds for the functional Hessian entries",
     statement=r"""\max|H_f(i,i)| \le \frac{2}{d_K}r m^5 v\kappa_i^2,\quad \max|H_f(W_Q,W_K)| \le 2 r
         v\Big(\frac{m^5\kappa_Q \kappa_K}{d_K} + \frac{m^3}{\sqrt{d_K}}\Big),\quad \max|H_f(W_V,i)| \le
-        \frac{2}{d_V\sqrt{d_K}}r m^3\kappa_i,\quad i\in\{Q,K\},\ r = \max|F - Y|,\ m, v, \kappa \text{ as for } H_o""",
-    exact=False, relation=AtMost(), sizes={"L": (2, 4), "d_V": (1, 2), "d_K": (1, 3)},
+        \frac{2}{d_V\sqrt{d_K}}r m^3\kappa_i,\quad i\in\{Q,K\},\ r = \max|F - Y|,\ m = \max|X|,\text{ with }
+        v,\kappa_Q,\kappa_K \text{ the largest column sums of } |W_V|, |W_K|, |W_Q|""",
+    exact=False, relation=AtMost(), sizes={"L": (1, 4), "d_V": (1, 2), "d_K": (1, 3)},
     uses=("hessian.sec3-landau", "hessian.full-functional"), of_project=True,
     note=r"""Term by term in the closed form: $\max|M_{2,l}| \le m^2$ and $\max|M_{3,l}| \le m^3$. The residual stays a
         factor. Two opposite tokens whose residuals have their signs attain the bounds of $(W_Q,W_K)$, with $W_Q = 0$,
@@ -381,7 +379,8 @@ FUNCTIONAL_BOUND.mutant("4/5 of the bounds of the mixed value blocks", less=(1, 
 EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), V,V corner of H_f",
     statement=r"H_f(W_V,W_V)\in O(X^2)",
     name="growth of the functional value block", relation=HasStructure(), all_sizes=True, uses=("hessian.thm-3.2-vv",),
-    note=r"""$O$ is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), and nothing grows. The
+    note=r"""$O$ is an upper bound, true with the constant 0: the block vanishes (Theorem 3.2), which is what is
+        checked, and nothing grows. The
         loss Hessian in $W_V$ is entirely the corner of $H_o$, $\frac2{Ld_V}M_1^\top M_1 \otimes I$, of degree 2.""",
 )  # fmt: skip
 

@@ -239,7 +239,9 @@ THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theor
     statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
         \mathbb{R}^{L d_V^3\times d_V^2}""",
     assumptions=[Convention("d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)", by=hessian)],
-    name="second softmax derivatives between tokens, size", relation=Equal(), all_sizes=True,
+    name="second softmax derivatives between tokens, size",
+    general="Only the sizes are claimed, and any matrix in the place of $A$ has them.",
+    relation=Equal(), all_sizes=True,
     doubt=FOUR_FACTORS)  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_3_structure.whole_hessian import full_functional_hessian, full_outer_product_hessian
 from verify.oracles import SMALLEST_P, LawTest
-from verify.vocabulary import Assumption, Claim, FollowsLaw, Size
+from verify.vocabulary import Assumption, Claim, Definition, FollowsLaw, Size
 
 Tokens = Annotated[int, Size("L")]
 Embedding = Annotated[int, Size("d_V")]
@@ -40,28 +40,6 @@ PREDICTED = {
     "H_f": {"QQ": 5, "QK": 3, "QV": 3, "KK": 5, "KV": 3},
 }
 
-SLOPES = Claim(HESSIAN, "hessian.eq-5-slopes", label="Eq. (5), slopes with the softmax as it is",
-    statement=r"""\log\|H_o\|_F \text{ and } \log\|H_f\|_F \text{ of the blocks rise with } \log\sigma,\ \sigma\to0,
-        \text{ with the slopes of} \text{ Eq. (5): } 6, 6, 4, 6, 4, 2 \text{ and } 5, 3, 3, 5, 3 \text{ for } QQ, QK,
-        QV, KK, KV, VV""",
-    assumptions=[
-        "X = sigma X_0; labels and weights fixed, so that the residual tends to -Y; nothing is frozen",
-        Assumption("L >= 3", sizes=lambda sizes: sizes["L"] >= 3),
-    ],
-    name="measured growth of the Hessian blocks", relation=FollowsLaw(samples=8, instances=4),
-    sizes={"L": (3, 6), "d_V": (2, 3), "d_K": (2, 4)}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
-    expects="empirical", of_project=True,
-    observed=r"""8 draws for each of 4 sizes, $L = 3, \ldots, 6$, $d_V = 2, 3$, $d_K = 2, 3, 4$, all entries standard
-        normal; least squares over $\sigma = 10^{-5}, 2\cdot10^{-5}, 4\cdot10^{-5}, 8\cdot10^{-5}$; every slope within
-        0.01. From 0.001 to 0.008 they are within 0.1: the residual has a part of order $\sigma$. $(Q,K)$ of $H_f$ shows
-        its lower degree, 3. For $L = 2$ the third moment of uniform attention is 0 and $H_f(Q,Q)$ falls faster""",
-)  # fmt: skip
-
-
-@SLOPES.inputs
-def layer_sizes(L: Tokens, d_V: Embedding, d_K: Keys) -> dict[str, Any]:
-    return {"L": L, "d_V": d_V, "d_K": d_K}
-
 
 def _slopes(
     generator: Any, samples: int, L: int, d_V: int, d_K: int, scales: tuple[float, ...]
@@ -86,6 +64,31 @@ def _slopes(
                 norms = [float(H[place[block[0]], place[block[1]]].norm()) for H in parts[part]]
                 found.setdefault((part, block), []).append(slope(scales, norms))
     return found
+
+
+SLOPES = Claim(HESSIAN, "hessian.eq-5-slopes", label="Eq. (5), slopes with the softmax as it is",
+    statement=r"""\log\|H_o\|_F \text{ and } \log\|H_f\|_F \text{ of the blocks rise with } \log\sigma,\ \sigma\to0,
+        \text{ with the slopes of} \text{ Eq. (5): } 6, 6, 4, 6, 4, 2 \text{ and } 5, 3, 3, 5, 3 \text{ for } QQ, QK,
+        QV, KK, KV, VV""",
+    assumptions=[
+        Definition(
+            "X = sigma X_0; labels and weights fixed, so that the residual tends to -Y; nothing is frozen", by=_slopes
+        ),
+        Assumption("L >= 3", sizes=lambda sizes: sizes["L"] >= 3),
+    ],
+    name="measured growth of the Hessian blocks", relation=FollowsLaw(samples=8, instances=4),
+    sizes={"L": (3, 6), "d_V": (2, 3), "d_K": (2, 4)}, uses=("hessian.eq-5-outer", "hessian.eq-5-functional"),
+    expects="empirical", of_project=True,
+    observed=r"""8 draws for each of 4 sizes, $L = 3, \ldots, 6$, $d_V = 2, 3$, $d_K = 2, 3, 4$, all entries standard
+        normal; least squares over $\sigma = 10^{-5}, 2\cdot10^{-5}, 4\cdot10^{-5}, 8\cdot10^{-5}$; every slope within
+        0.01. From 0.001 to 0.008 they are within 0.1: the residual has a part of order $\sigma$. $(Q,K)$ of $H_f$ shows
+        its lower degree, 3. For $L = 2$ the third moment of uniform attention is 0 and $H_f(Q,Q)$ falls faster""",
+)  # fmt: skip
+
+
+@SLOPES.inputs
+def layer_sizes(L: Tokens, d_V: Embedding, d_K: Keys) -> dict[str, Any]:
+    return {"L": L, "d_V": d_V, "d_K": d_K}
 
 
 @SLOPES.formula

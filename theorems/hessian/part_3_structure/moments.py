@@ -8,7 +8,7 @@ from theorems.hessian.definitions import Z_1, first_moment, second_central_momen
 from theorems.hessian.settings import SOFTMAX_OF_T, Logits, Tokens
 from verify.matrix import column, commutation_matrix, concatenate, each, eye, khatri_rao, kron, softmax, summed
 from verify.oracles import hessian
-from verify.vocabulary import Claim, Definition, Equal
+from verify.vocabulary import Claim, Convention, Definition, Equal
 
 
 def row(X: Any, i: int) -> Any:
@@ -21,7 +21,7 @@ DEFINITION_31 = Claim(SOFTMAX_OF_T, "hessian.def-3.1", label="Definition 3.1", n
         \Big[\sum_{j=1}^LA_{i,j}(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L
         d_V\times d_V};\quad M_3 := \Big[\sum_{j=1}^LA_{i,j}(X_{j,:}-[M_1]_{i,:})
         \otimes(X_{j,:}-[M_1]_{i,:})(X_{j,:}-[M_1]_{i,:})^\top\Big]_{1\le i\le L} \in \mathbb{R}^{L d_V^2\times d_V}""",
-    assumptions=["X_{j,:} and [M_1]_{i,:} are column vectors"],
+    assumptions=[Convention("X_{j,:} and [M_1]_{i,:} are column vectors", by=third_central_moments)],
     relation=Equal(), all_sizes=True,
     note="""Checked to be the first moment and the second and third central moments of token $j$ with probability
         $A_{i,j}$, flattened with the last index as the column.""")  # fmt: skip
@@ -111,27 +111,6 @@ REMARK_31_Z1.mutant("attention transposed", "T -> T.T")
 
 # -- Z_2 ---------------------------------------------------------------------------------------------------------------
 
-REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
-    statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
-    assumptions=[
-        Definition("M_3 holds the third central moments of Definition 3.1", by=third_central_moments),
-        "X split row-wise, M_3 block-row-wise",
-    ],
-    name="second softmax derivatives as third moments", relation=Equal(), expects="refuted", severity="slip",
-    correction="hessian.rem-3.1-z2-corrected", uses=("hessian.def-3.1",),
-    proof=(
-        "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
-        "hessian.rem-3.1-proof-size",
-    ),
-    consequence=r"""Coded as printed the product does not exist for $L \ge 2$; use $X * \operatorname{vec}_r(X) * M_3$
-        with one column $X_{i,:}$ per token (hessian.rem-3.1-z2-corrected).""",
-    note=r"""Judged by sizes. Definition A.2 pairs the $L$ blocks of $X$ and of $M_3$ with $L$ blocks of $X^\top$, one
-        under the other; however its $d_V$ rows are cut, the product is $d_V^3 \times Ld_V^2$ (block $i$ has $r_id_V^2$
-        rows, the $r_i$ add up to $d_V$). $Z_2$ is $Ld_V^3 \times d_V^2$, and the left factor has $Ld_V^3$ columns: for
-        $L \ge 2$ the right side does not exist. The last display of Appendix C.2 shows what was meant, blocks
-        $X_iX_i^\top \otimes M_{3,i}$: the columns of $X^\top$, one under the other, in the place of $X^\top$. At $L =
-        1$ the two agree.""")  # fmt: skip
-
 
 def _pieces(M: Any, number: int) -> list[Any]:
     """The rows of M cut into `number` parts as even as can be, empty ones left out, with the index of each part."""
@@ -145,6 +124,29 @@ def _khatri_rao_sizes(X: Any, T: Any, copies: int = 1, centred: bool = True) -> 
     moments = third_central_moments(softmax(T), X) if centred else second_central_moments(softmax(T), X)
     blocks = [kron(X[i : i + 1], *[piece] * copies, moments[i]) for i, piece in _pieces(X.T, X.shape[0])]
     return column(*concatenate(blocks, axis=0).shape)
+
+
+REMARK_31_Z2 = Claim(SOFTMAX_OF_T, "hessian.rem-3.1-z2", label="Remark 3.1, Z_2",
+    statement=r"Z_2 = (I_L\otimes K_{d_V,d_V}\otimes I_{d_V})(X * X^\top * M_3)",
+    assumptions=[
+        Definition("M_3 holds the third central moments of Definition 3.1", by=third_central_moments),
+        Convention("X split row-wise, M_3 block-row-wise", by=_khatri_rao_sizes),
+    ],
+    name="second softmax derivatives as third moments", relation=Equal(), expects="refuted", severity="slip",
+    correction="hessian.rem-3.1-z2-corrected", uses=("hessian.def-3.1",),
+    proof=(
+        "hessian.rem-3.1-proof-z2i", "hessian.rem-3.1-proof-step", "hessian.rem-3.1-proof-moment",
+        "hessian.rem-3.1-proof-size",
+    ),
+    consequence=r"""Coded as printed the product does not exist for $L \ge 2$; use $X * \operatorname{vec}_r(X) * M_3$
+        with one column $X_{i,:}$ per token (hessian.rem-3.1-z2-corrected).""",
+    note=r"""Judged by sizes. Definition A.2 pairs the $L$ blocks of $X$ and of $M_3$ with $L$ blocks of $X^\top$, one
+        under the other; however its $d_V$ rows are cut, the product is $d_V^3 \times Ld_V^2$ (with $r_i$ of the
+        rows in block $i$, that block of the product has $r_id_V^2$ rows, and the $r_i$ add up to $d_V$). $Z_2$ is
+        $Ld_V^3 \times d_V^2$, and the left factor has $Ld_V^3$ columns: for
+        $L \ge 2$ the right side does not exist. The last display of Appendix C.2 shows what was meant, blocks
+        $X_iX_i^\top \otimes M_{3,i}$: the columns of $X^\top$, one under the other, in the place of $X^\top$. At $L =
+        1$ the two agree.""")  # fmt: skip
 
 
 @REMARK_31_Z2.formula

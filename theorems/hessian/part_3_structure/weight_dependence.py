@@ -57,8 +57,9 @@ WEIGHTS_OUTER = Claim(SCORES_FIXED, "hessian.sec3.3-weights-outer", label="Secti
         terms involving queries and keys depend linearly on the keys and queries weights and quadratically on the value
         weights. Finally, the mixed terms involving values depend linearly on the selected weight matrices''}""",
     name="weights in the outer-product Hessian", relation=Equal(), all_sizes=True, uses=("hessian.full-outer-product",),
-    note=r"""A degree is read off by scaling: $W_Q \to qW_Q$, $W_K \to kW_K$, $W_V \to vW_V$ multiplies a block by
-        $q^ak^bv^c$. 'Selected' in the mixed value terms: $W_V$ and $W_K$ for $(V,Q)$, $W_V$ and $W_Q$ for $(V,K)$.""",
+    note=r"""A degree is read off by scaling: when $W_Q$, $W_K$ and $W_V$ are each multiplied by a number, a block
+        is multiplied by a power of each. 'Selected' in the mixed value terms: $W_V$ and $W_K$ for $(V,Q)$, $W_V$
+        and $W_Q$ for $(V,K)$.""",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import basis_matrix, concatenate, eye, rational
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size, checked
 
 Depth = Annotated[int, Size("D")]
 QueryStack = Annotated[Any, Shape("d_V", "wide", role="query")]
@@ -135,10 +135,20 @@ DEPTH_CHAIN.oracle(lambda X, layers, s: _network_and_jacobians(X * s, layers))
 DEPTH_CHAIN.mutant("3 D instead of 3^D", "3 ** D -> 3 * D")
 DEPTH_CHAIN.mutant("Jacobians with one X less", less=1)
 
+
+@checked
+def diagonal_times_one_power(
+    X: Tokens, Y: Labels, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
+) -> Any:
+    """sigma^(2 3^D) times the diagonal blocks of the loss Hessian, all entries in one column (Section 4.1)."""
+    return stacked(*diagonal_blocks(X, layer_weights(W_Q, W_K, W_V, D), Y)) * power(s, 2 * 3**D)
+
+
 DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section 4.1, text (depth)",
     statement=r"""\text{``If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the
         Hessian will contain } 3^D \text{ input intra-sequence covariances } \Sigma_{XX}\text{''}""",
-    assumptions=[Definition("square loss, labels Y fixed", by=square_loss), "so that the blocks have the degree 2 3^D in X"],
+    assumptions=[Definition("square loss, labels Y fixed", by=square_loss),
+        Definition("to contain 3^D covariances is to have the degree 2 3^D in X", by=diagonal_times_one_power)],
     name="depth and the diagonal Hessian blocks", relation=Equal(), expects="refuted", severity="error",
     correction="hessian.depth-diagonal",
     consequence="""Below the last layer a second term of degree $3^D$ in $X$, linear in the labels, rules the blocks for
@@ -149,12 +159,7 @@ DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section
         functions of $\Sigma_{XX}$. For the last layer, hence for $D = 1$, they vanish.""")  # fmt: skip
 
 
-@DEPTH_HESSIAN.formula
-def diagonal_times_one_power(
-    X: Tokens, Y: Labels, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
-) -> Any:
-    """sigma^(2 3^D) times the diagonal blocks of the loss Hessian, all entries in one column (Section 4.1)."""
-    return stacked(*diagonal_blocks(X, layer_weights(W_Q, W_K, W_V, D), Y)) * power(s, 2 * 3**D)
+DEPTH_HESSIAN.formula(diagonal_times_one_power)
 
 
 @DEPTH_HESSIAN.oracle
@@ -168,11 +173,20 @@ DEPTH_HESSIAN.counterexample(
     "one token 1, label 1, two layers, all weights 1, sigma = 2: F = w^3 in the query weight w of the first layer",
     X=[[1]], Y=[[1]], W_Q=[[1, 1, 1]], W_K=[[1, 1, 1]], W_V=[[1, 1, 1]], D=2, s=2)  # fmt: skip
 
+
+def _outer_diagonal(X: Any, layers: list[list[Any]]) -> Any:
+    scale = rational(2, X.shape[0] * X.shape[1])
+    return stacked(*(J.T @ J * scale for J in weight_jacobians(X, layers)))
+
+
 DEPTH_OUTER = Claim(TWO_LAYERS, "hessian.depth-outer-diagonal",
     label="Section 4.1, the diagonal blocks of the outer-product Hessian of a deep linear self-attention network",
     statement=r"""\text{the diagonal blocks of } H_o \text{ of } D \text{ linear self-attention layers are functions of
         } \Sigma_{XX} \text{ and the weights alone, homogeneous of degree } 3^D \text{ in } \Sigma_{XX}""",
-    assumptions=["square loss"],
+    assumptions=[
+        Definition("square loss: the second derivative of the loss in F is 2 / (L d_V)", by=_outer_diagonal),
+        Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
+    ],
     name="depth and the diagonal outer-product blocks", relation=Equal(), uses=("hessian.sec4.1-depth-chain",),
     of_project=True,
     note=r"""That $X$ enters by $\Sigma_{XX}$ alone is seen by invariance: $X \to UX$ with $U$ orthogonal leaves
@@ -186,11 +200,6 @@ def turned_layers(
 ) -> dict[str, Any]:
     reflection = eye(G.shape[0]) - 2 * basis_matrix(G.shape[0], G.shape[0], 0, 0)
     return stacked_layers(X, W_Q, W_K, W_V, D, s) | {"U": reflection @ orthogonal_matrix(G)}
-
-
-def _outer_diagonal(X: Any, layers: list[list[Any]]) -> Any:
-    scale = rational(2, X.shape[0] * X.shape[1])
-    return stacked(*(J.T @ J * scale for J in weight_jacobians(X, layers)))
 
 
 @DEPTH_OUTER.formula

@@ -14,18 +14,27 @@ from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, 
 from verify.arithmetics import exp
 from verify.matrix import column, concatenate, eye, rational, singular_values, softmax, sqrt, vec_r, zeros
 from verify.oracles import hessian
-from verify.vocabulary import AtMost, Claim, Equal, Setting, Shape, Size
+from verify.vocabulary import AtMost, Claim, Construction, Definition, Equal, Shape, Size
 
 Factor = Annotated[Any, Shape("d_V", "d_V")]
 QueryKeyDimension = Annotated[int, Size("d_K")]
 
 # -- which maps a single matrix adds -----------------------------------------------------------------------------------
 
-ANY_WIDTH = Setting(HESSIAN, "Section 4.2", assumptions=["W_Q, W_K in R^{d_V x d_K}, W_QK in R^{d_V x d_V}, any d_K"])
 
-FUNCTION_CLASS = Claim(ANY_WIDTH, "hessian.sec4.2-function-class", label="Section 4.2, text",
+def distance_to_the_nearest_product(W: QueryKeyWeights, d_K: QueryKeyDimension) -> Any:
+    """The singular value number d_K + 1 of W, and 0 if there is none."""
+    values = singular_values(W)
+    return values[d_K : d_K + 1] if d_K < W.shape[0] else 0 * values[:1]
+
+
+FUNCTION_CLASS = Claim(HESSIAN, "hessian.sec4.2-function-class", label="Section 4.2, text",
     statement=r"""\text{``for small } d_K \text{ results in fewer parameters. From a function class perspective, we
         could equivalently replace the product } W_Q W_K^\top \text{ with a single matrix } W_{QK}\text{''}""",
+    assumptions=[
+        Definition("W_Q, W_K in R^{d_V x d_K} for any d_K", by=distance_to_the_nearest_product),
+        Construction("W_QK in R^{d_V x d_V}", shapes={"W": ("d_V", "d_V")}),
+    ],
     relation=AtMost(signed=True, ascent=False, left="distance to the nearest product", right="0, for equal classes"),
     name="function class of two query-key matrices", sizes={"d_V": (1, 4), "d_K": (1, 4)}, expects="refuted",
     severity="error", correction="hessian.sec4.2-function-class-corrected",
@@ -45,24 +54,29 @@ def distance_between_the_classes(W: QueryKeyWeights, d_K: QueryKeyDimension) -> 
     return zeros(1, 1) + 0 * W[:1, :1]
 
 
-@FUNCTION_CLASS.oracle
-def distance_to_the_nearest_product(W: QueryKeyWeights, d_K: QueryKeyDimension) -> Any:
-    """The singular value number d_K + 1 of W, and 0 if there is none."""
-    values = singular_values(W)
-    return values[d_K : d_K + 1] if d_K < W.shape[0] else 0 * values[:1]
-
-
+FUNCTION_CLASS.oracle(distance_to_the_nearest_product)
 FUNCTION_CLASS.mutant("a distance of one", lambda W: eye(1) + 0 * W[:1, :1])
 FUNCTION_CLASS.mutant("half the norm", lambda W: singular_values(W)[:1] * rational(1, 2))
 FUNCTION_CLASS.counterexample(
     "W_QK = I_2, d_K = 1: every product of a column and a row is at least 1 away", W=[[1, 0], [0, 1]], d_K=1
 )
 
-FUNCTION_CLASS_CORRECTED = Claim(ANY_WIDTH, "hessian.sec4.2-function-class-corrected",
+
+def _padded(M: Any, width: int) -> Any:
+    """The first `width` columns of M, and zeros where M has fewer."""
+    kept = M[:, :width]
+    return concatenate([kept, zeros(M.shape[0], width - kept.shape[1])], axis=1) if width > kept.shape[1] else kept
+
+
+FUNCTION_CLASS_CORRECTED = Claim(HESSIAN, "hessian.sec4.2-function-class-corrected",
     label="Section 4.2, which matrices two factors reach", name="rank of products of two query-key matrices",
     statement=r"""\{W_Q W_K^\top/\sqrt{d_K}\} = \{W_{QK} : \operatorname{rk} W_{QK}\le d_K\},\text{ all matrices exactly
-        if }d_K\ge d_V;\ 2 d_V d_K < d_V^2 \text{ exactly if } d_K < d_V/2;\text{ at the tokens }
+        if }d_K\ge d_V;\ \text{the two matrices have fewer entries than the one exactly if } d_K < d_V/2;\text{ at the tokens }
         e_1,\dots,e_{d_V},0\text{ the map determines } W_{QK}""",
+    assumptions=[
+        Definition("W_Q, W_K in R^{d_V x d_K}, any d_K: P and R, with zeros where d_K > d_V", by=_padded),
+        Construction("P, R in R^{d_V x d_V}, of which the first columns count", shapes={"P": ("d_V", "d_V"), "R": ("d_V", "d_V")}),
+    ],
     relation=Equal(), at_sizes=True,
     sizes={"d_V": (1, 3), "d_K": (1, 4)}, corrects="hessian.sec4.2-function-class", of_project=True, exact=True,
     note=r"""Every matrix of rank at most $r = \min(d_K, d_V)$ is $PR^\top$ with $P, R \in \mathbb{R}^{d_V\times r}$;
@@ -82,12 +96,6 @@ def determinant(A: Any) -> Any:
             term = term * A[i : i + 1, order[i] : order[i] + 1]
         result = result + term
     return result
-
-
-def _padded(M: Any, width: int) -> Any:
-    """The first `width` columns of M, and zeros where M has fewer."""
-    kept = M[:, :width]
-    return concatenate([kept, zeros(M.shape[0], width - kept.shape[1])], axis=1) if width > kept.shape[1] else kept
 
 
 def basis_tokens(d_V: int) -> Any:

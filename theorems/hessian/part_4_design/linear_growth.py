@@ -15,7 +15,7 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Convention, Definition, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal, Reading, Real, Setting
 
 LINEAR: list[Definition | Convention] = [
     Definition("linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", by=attention_logits),
@@ -164,7 +164,6 @@ UNIFORM_DEPENDENCE.mutant("degree 2 in H_f, without X", "power(s, 3) -> power(s,
 # -- 'Softmax makes the Hessian diagonal blocks more indefinite' -------------------------------------------------------
 
 Weight = Annotated[Any, Real(0.5, 2.0)]
-Column3 = Annotated[Any, Shape("3", "1")]
 
 SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="Section 4.1, text",
     statement=r"""\text{``Softmax makes the Hessian diagonal blocks more indefinite. When we remove the softmax from the
@@ -174,6 +173,7 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
     assumptions=[
         Definition("square loss", by=square_loss), LINEAR[0],
         Definition("for the softmax: classical self-attention", by=attention),
+        Assumption("for the softmax: three tokens, W_Q = 0 (the column `zero`)", zero=lambda zero: zero),
     ],
     name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
@@ -192,14 +192,12 @@ def a_family_and_a_linear_layer(
     W_K: KeyWeights,
     W_V: ValueWeights,
     Y: Labels,
-    unit: Column3,
     s: Weight,
     k: Weight,
     v: Weight,
     r: Factor,
 ) -> dict[str, Any]:
-    weights = {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
-    return weights | {"zero": unit * 0, "s": s, "k": k, "v": v, "r": r}
+    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y, "s": s, "k": k, "v": v, "r": r}
 
 
 def _gram_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
@@ -212,18 +210,16 @@ def _gram_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 
 @SOFTMAX_INDEFINITE.formula
-def eigenvalue_and_gram_matrices(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, zero: Any, s: Any, k: Any, v: Any, r: Any
-) -> Any:
+def eigenvalue_and_gram_matrices(X: Any, W_Q: Any, W_K: Any, W_V: Any, s: Any, k: Any, v: Any, r: Any) -> Any:
     """The query block of the family with softmax, then the diagonal blocks of a linear layer, in one column."""
     eigenvalue = power(s, 5) * v * k * k * (2 * s * v - r) * 8
-    return concatenate([zero[:1] + eigenvalue, _gram_blocks(X, W_Q, W_K, W_V)], axis=0)
+    return concatenate([0 * X[:1, :1] + eigenvalue, _gram_blocks(X, W_Q, W_K, W_V)], axis=0)
 
 
 @SOFTMAX_INDEFINITE.oracle
-def blocks_by_differentiation(
-    X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, zero: Any, s: Any, k: Any, v: Any, r: Any
-) -> Any:
+def blocks_by_differentiation(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, s: Any, k: Any, v: Any, r: Any) -> Any:
+    zero = zeros(3, 1) + 0 * X[:1, :1]
+
     def softmax_loss(W_Q: Any) -> Any:
         rows = eye(3)
         tokens = zero + (3 * rows[:, 2:] - rows[:, :1] - rows[:, 1:2] - rows[:, 2:]) * s

@@ -344,7 +344,9 @@ def _squares(X: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> tuple[Any, Any]:
 LARGE_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-large-t-any-labels",
     label="Section 4.3, large temperatures, whatever the labels", name="large temperatures whatever the labels",
     statement=r"\|H_o^T(t)\|_F \le \|H_f^T(t)\|_F \text{ for large } t, \text{ for all } X, W_Q, W_K, W_V, Y",
-    assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^10"],
+    assumptions=[
+        Definition("W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^10", by=_squares),
+    ],
     relation=AtMost(left="||H_o^T(t)||_F^2 there", ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
     expects="refuted", severity="error", correction="hessian.temperature-large-t-limit", of_project=True,
     note="""Section 4.3 for large $t$ without its hypothesis. Where the labels are the outputs under uniform attention,
@@ -370,7 +372,9 @@ LARGE_ANYWHERE.counterexample(
 SMALL_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-small-t-any-logits",
     label="Section 4.3, small temperatures, whatever the logits", name="small temperatures whatever the logits",
     statement=r"\|H_f^T(t)\|_F \le \|H_o^T(t)\|_F \text{ for small } t, \text{ for all } X, W_Q, W_K, W_V, Y",
-    assumptions=["W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^-10"],
+    assumptions=[
+        Definition("W_Q = 0, where H_o^T(t) and H_f^T(t) are multiples of 1/t^2 and 1/t, and t = 2^-10", by=_squares),
+    ],
     relation=AtMost(left="||H_f^T(t)||_F^2 there", ascent=False), sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)},
     expects="refuted", severity="error", correction="hessian.temperature-small-t-limit", of_project=True,
     note="""Section 4.3 for small $t$ without its hypothesis. Where $W_Q = W_K = 0$ all logits tie, $V = 0$ and $H_o^T =

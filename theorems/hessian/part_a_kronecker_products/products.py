@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from theorems.hessian.settings import IDENTITIES
 from verify.matrix import block_diag, commutation_matrix, concatenate, each, eye, kron, stack_rows, vec_c, vec_r
-from verify.vocabulary import Claim, Construction, Doubt, Equal, Real, Shape
+from verify.vocabulary import Claim, Construction, Convention, Doubt, Equal, Real, Shape
 
 MbyN = Annotated[Any, Shape("m", "n")]
 PbyQ = Annotated[Any, Shape("p", "q")]
@@ -151,7 +151,11 @@ EQUATION_14 = Claim(IDENTITIES, "hessian.eq-14", label="Eq. (14)", name="block-d
     statement=r"\operatorname{blockdiag}(A_i)(B\otimes C) = \begin{bmatrix}A_1(B_{1,:}^\top\otimes C)\\ \vdots"
     r"\\ A_m(B_{m,:}^\top\otimes C)\end{bmatrix} = \begin{bmatrix}B_{1,:}^\top\otimes A_1 C\\ \vdots\\ B_{m,:}^\top"
     r"\otimes A_m C\end{bmatrix}",
-    assumptions=["A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}; B_{i,:} the i-th row as a column"],
+    assumptions=[
+        Construction("A_i in R^{q x r} for i = 1..m, B in R^{m x n}, C in R^{r x t}",
+            shapes={"A": ("m", "q", "r"), "B": ("m", "n"), "C": ("r", "t")}),
+        Convention("B_{i,:} is the i-th row as a column", by=kron),
+    ],
     relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3), "q": (1, 3), "r": (1, 3), "t": (1, 2)},
     uses=("hessian.eq-11-12",),
     doubt=Doubt(r"\mathbf{A}_{m} (\mathbf{B}_{1,:}^{\top} \otimes \mathbf{C})", r"""The display is damaged: stacks are

@@ -259,7 +259,10 @@ THEOREM_32_Z2_APPENDIX = Claim(HESSIAN, "hessian.thm-3.2-z2-appendix",
     label="Theorem 3.2 (Appendix B.1), definition of Z_2", name="second softmax derivatives between tokens",
     statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
         \mathbb{R}^{L d_V^3\times d_V^2}""",
-    assumptions=["A is the row-wise softmax of T = X G X^T", "d^2A/dT^2 as in Lemma C.1"],
+    assumptions=[
+        Definition("A is the row-wise softmax of T = X G X^T", by=softmax),
+        Definition("d^2A/dT^2 as in Lemma C.1", by=softmax_second_derivative),
+    ],
     relation=Equal(), all_sizes=True, sizes={"L": (1, 3), "d_V": (1, 3)}, uses=("hessian.lem-C.1-structure-corrected",),
     exact=True,
     note=r"""A definition is checked by what it is for: $Z_2$ is the second derivative of $G \mapsto

@@ -11,12 +11,12 @@ from theorems.hessian.definitions import Z_1, attention_matrix, outer_product_he
 from theorems.hessian.part_3_structure.outer_product import mean_tokens
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import column, concatenate, eye, kron, rational, sqrt, vec_r
-from verify.vocabulary import Claim, Doubt, Equal
+from verify.vocabulary import Claim, Definition, Doubt, Equal
 
 THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
     label="Theorem 3.1 (restated in Appendix B.1), value block", name="outer-product Hessian, value block restated",
     statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
-    assumptions=["M_1 = A X"],
+    assumptions=[Definition("M_1 = A X", by=mean_tokens)],
     relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
     doubt=Doubt(r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
         """Theorem 3.1 is printed twice, word for word but for this digit: Section 3 has $2/(Ld_V)$, and so have the

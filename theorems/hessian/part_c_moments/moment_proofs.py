@@ -270,6 +270,7 @@ SIZE_CORRECTED = Claim(THIRD_MOMENTS, "hessian.rem-3.1-proof-size-corrected",
     statement=r"""X * \operatorname{vec}_r(X) * M_3 = [X_{i,:}X_{i,:}^\top\otimes[M_3]_{i,:}]_{1\le i\le L} \in
         \mathbb{R}^{Ld_V^3\times d_V^2}, \text{ with } X \text{ split into its rows and } \operatorname{vec}_r(X) \text{
         into the } L \text{ columns } X_{i,:}""",
+    general="It holds of any matrix in the place of $M_3$.",
     relation=Equal(), all_sizes=True, corrects="hessian.rem-3.1-proof-size", of_project=True)  # fmt: skip
 
 

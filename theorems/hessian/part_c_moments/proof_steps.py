@@ -52,7 +52,10 @@ CHAIN_RULE.mutant("the second factor transposed in its sign", "inner -> -inner")
 
 GENERAL = Claim(TWO_TOKENS, "hessian.lem-C.1-two-tokens", label="Appendix C.1, sentence before Lemma C.1",
     statement=r"\text{``Lemma C.1 generalizes the above observations to any sequence length } L\text{''}",
-    name="Lemma C.1 at two tokens", relation=Equal(),
+    name="Lemma C.1 at two tokens",
+    general="""Both are expressions in $A$ and agree for every matrix in its place; that they are the derivatives is
+        hessian.lem-C.1-structure-corrected.""",
+    relation=Equal(),
     uses=("hessian.lem-C.1-structure-corrected", "hessian.lem-C.1-entry", "hessian.rem-C.1-second-corrected"),
     note="Compared at $L = 2$: the blocks of Lemma C.1 and the sixteen rows of Remark C.1, both as corrected.",
 )  # fmt: skip

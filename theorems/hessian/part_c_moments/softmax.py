@@ -16,7 +16,7 @@ from verify.matrix import (
     zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape
+from verify.vocabulary import Claim, Convention, Definition, Equal, Setting, Shape, checked
 
 Row = Annotated[Any, Shape("1", "L", role="query")]
 
@@ -160,18 +160,7 @@ LEMMA_C1_PROOF.mutant("A_{i,:} missing in the first derivative", "basis_vector(L
 
 # -- columns of the stacked Hessians -----------------------------------------------------------------------------------
 
-FROM_ONE = Setting(HESSIAN, "proof of Lemma C.1", assumptions=["indices from 1", ROW_SOFTMAX, LAYOUT], exact=True)
-
-COLUMNS = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns",
-    label="Proof of Lemma C.1, block-diagonal structure paragraph", name="columns of the stacked softmax Hessians",
-    statement=r"""\text{``For any integer } i\text{ such that } 1\le i\le L\text{ when } (i-1)L+1\le J\le iL\text{ we
-        have possible non-zero values only in columns } iL\text{ to } (i+1)L-1\text{ inclusive''; ``the whole such block
-        corresponding to } A_{i,:}\text{ has possible non-zero entries only in columns from } (i-1)L+1\text{ to }
-        iL\text{ inclusive''}""",
-    relation=Equal(), sizes={"L": (2, 3)}, expects="refuted", severity="slip",
-    correction="hessian.lem-C.1-proof-columns-corrected",
-    note="""The two sentences contradict each other: the second one, $(i-1)L+1$ to $iL$, is right. For $i = L$ the first
-        names columns beyond $L^2$. Counted from 0, with $i$ from 0, it would be right.""")  # fmt: skip
+FROM_ONE = Setting(HESSIAN, "proof of Lemma C.1", assumptions=[ROW_SOFTMAX, LAYOUT], exact=True)
 
 
 def _kept(T: Any, first: Any) -> Any:
@@ -187,6 +176,19 @@ def _kept(T: Any, first: Any) -> Any:
     return concatenate(parts, axis=0)
 
 
+COLUMNS = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns",
+    label="Proof of Lemma C.1, block-diagonal structure paragraph", name="columns of the stacked softmax Hessians",
+    statement=r"""\text{``For any integer } i\text{ such that } 1\le i\le L\text{ when } (i-1)L+1\le J\le iL\text{ we
+        have possible non-zero values only in columns } iL\text{ to } (i+1)L-1\text{ inclusive''; ``the whole such block
+        corresponding to } A_{i,:}\text{ has possible non-zero entries only in columns from } (i-1)L+1\text{ to }
+        iL\text{ inclusive''}""",
+    assumptions=[Convention("indices from 1", by=_kept)],
+    relation=Equal(), sizes={"L": (2, 3)}, expects="refuted", severity="slip",
+    correction="hessian.lem-C.1-proof-columns-corrected",
+    note="""The two sentences contradict each other: the second one, $(i-1)L+1$ to $iL$, is right. For $i = L$ the first
+        names columns beyond $L^2$. Counted from 0, with $i$ from 0, it would be right.""")  # fmt: skip
+
+
 @COLUMNS.formula
 def hessians_in_the_printed_columns(T: Logits) -> Any:
     """d^2A/dT^2 with everything outside columns iL to (i+1)L-1 set to zero, shape (L^4, L^2) (proof of Lemma C.1)."""
@@ -200,16 +202,8 @@ COLUMNS.counterexample(
     "two tokens, rows (1, 0) and (0, 0): the Hessian of A_11 has a non-zero entry in column 1", T=[[1, 0], [0, 0]]
 )
 
-COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
-    label="Proof of Lemma C.1, columns of the stacked Hessians",
-    statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
-        } (i-1)L+1\text{ to } iL""",
-    name="columns of the stacked softmax Hessians, corrected", relation=Equal(), all_sizes=True, sizes={"L": (1, 4)},
-    uses=("hessian.lem-C.1-structure-corrected",), corrects="hessian.lem-C.1-proof-columns", of_project=True,
-)  # fmt: skip
 
-
-@COLUMNS_CORRECTED.formula
+@checked
 def hessians_in_their_columns(T: Logits) -> Any:
     """d^2A/dT^2 with everything outside columns (i-1)L+1 to iL set to zero, shape (L^4, L^2)."""
     L = T.shape[0]
@@ -218,6 +212,18 @@ def hessians_in_their_columns(T: Logits) -> Any:
     return concatenate(mapped(lambda block, columns: block @ columns, blocks, kept), axis=0)
 
 
+COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
+    label="Proof of Lemma C.1, columns of the stacked Hessians",
+    statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
+        } (i-1)L+1\text{ to } iL""",
+    name="columns of the stacked softmax Hessians, corrected",
+    assumptions=[Convention("indices from 1, where the code counts from 0", by=hessians_in_their_columns)],
+    relation=Equal(), all_sizes=True, sizes={"L": (1, 4)},
+    uses=("hessian.lem-C.1-structure-corrected",), corrects="hessian.lem-C.1-proof-columns", of_project=True,
+)  # fmt: skip
+
+
+COLUMNS_CORRECTED.formula(hessians_in_their_columns)
 COLUMNS_CORRECTED.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
 COLUMNS_CORRECTED.mutant("the first sentence", hessians_in_the_printed_columns)
 COLUMNS_CORRECTED.mutant("the first column of each L", "eye(L) -> basis_vector(L, 0) @ basis_vector(L, 0).T")

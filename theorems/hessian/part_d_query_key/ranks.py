@@ -243,7 +243,8 @@ NULL_VECTORS.mutant("queries and keys exchanged", "gauge_vectors(W_Q, W_K) -> ga
 
 RANK_OF_V = Claim(HESSIAN, "hessian.lem-D.2-rank-of-v", label="Lemma D.2, the rank of V",
     statement=r"""\operatorname{rk}V = d_V\operatorname{rk}W_K + d_V\operatorname{rk}W_Q - \operatorname{rk}W_K
-        \operatorname{rk}W_Q;\ \text{the vectors } \begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} \text{ span }
+        \operatorname{rk}W_Q;\ \text{for all } M \in \mathbb{R}^{d_K\times d_K} \text{ the vectors }
+        \begin{bmatrix}-W_KM^\top\\W_QM\end{bmatrix} \text{ span }
         2d_Vd_K-\operatorname{rk}V\text{ dimensions, the null space of } V""",
     assumptions=[FULL_RANK_EXACTLY],
     name="rank of the logit Jacobian", relation=Equal(), sizes={"d_V": (1, 3), "d_K": (1, 4)},

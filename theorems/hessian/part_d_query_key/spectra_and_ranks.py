@@ -114,7 +114,8 @@ PRODUCT_RANK = Claim(IDENTITIES, "hessian.lem-D.2-proof-product", label="Proof o
         Definition("V of Remark D.1", by=V_matrix),
         Assumption("U is any d_V^2 x d_V^2 matrix", sizes=lambda sizes: sizes["d_VV"] == sizes["d_V"] ** 2),
     ],
-    name="rank of the outer-product Hessian at the logits, first chain", relation=AtMost(ascent=False),
+    name="rank of the outer-product Hessian at the logits, first chain", general="It holds of any matrices: the rank of a product.",
+    relation=AtMost(ascent=False),
     sizes={"d_V": (1, 2), "d_K": (1, 3), "a": (1, 3), "d_VV": (1, 4)}, batched=False,
     uses=("hessian.rem-D.1-corrected",),
     note=r"""Products and ranks are computed exactly, from the entries as drawn. The $U$ of Remark D.1 is one of the matrices that

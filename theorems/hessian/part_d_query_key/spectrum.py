@@ -14,7 +14,7 @@ from verify.matrix import (
     zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, Reading, Shape
+from verify.vocabulary import Claim, Construction, Equal, Reading, Shape
 
 Gauge = Annotated[Any, Shape("d_K", "d_K")]
 
@@ -99,7 +99,7 @@ EIGEN_PAIRS.mutant("eigenvectors flipped without a change of sign",
 BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
     statement=r"""\text{``The } T\text{-functional Hessian has a characteristic block-hollow structure with blocks of
         zeros on the diagonal, which makes it responsible for the bulk eigenvalues of the query-key Hessian''}""",
-    assumptions=["M in R^{d_K x d_K} is arbitrary"],
+    assumptions=[Construction("M in R^{d_K x d_K} is arbitrary", shapes={"M": ("d_K", "d_K")})],
     name="bulk eigenvalues of the query-key Hessian", relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
     reading=Reading("responsible for the bulk eigenvalues", r"""on the null space of $V$, which the directions

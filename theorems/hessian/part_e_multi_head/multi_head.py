@@ -9,7 +9,7 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, attention_matrix, square_loss
-from theorems.hessian.part_2_background.gauss_newton import AllWeights, layer_of_stack
+from theorems.hessian.part_2_background.gauss_newton import SIDE_BY_SIDE, AllWeights, layer_of_stack
 from theorems.hessian.part_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetics import Constant, is_tensor
@@ -17,7 +17,7 @@ from verify.matrix import (
     concatenate, each, eye, kron, mapped, parts, rational, softmax, sqrt, summed, total, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Definition, Equal, Reading, Setting, Shape, Size, subject
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size, subject
 
 HeadQueries = Annotated[Any, Shape("H", "d_V", "d_K", role="query")]
 HeadKeys = Annotated[Any, Shape("H", "d_V", "d_K")]
@@ -101,25 +101,27 @@ REMARK_E1.mutant("softmax derivative without its rank-one terms", rank_one=False
 
 # -- blocks between heads ----------------------------------------------------------------------------------------------
 
-INTER_HEAD = Claim(HEADS, "hessian.sec-E-inter-head", label="Appendix E, text and display",
-    statement=r"""H_f(W_c^{h_i},W_t^{h_j}) = \Big(\frac{\partial\ell}{\partial F}(F(\cdot))\otimes I_{p_cq_c}\Big)
-        \underbrace{\frac{\partial^2F}{\partial W_c^{h_i}\partial W_t^{h_j}}}_{=0,\text{ when }h_i\ne h_j} = 0;\
-        \text{``the mixed inter-head terms of the Hessian are fully defined by the outer-product Hessian part''; ``this
-        observation holds irrespective of the loss function used''}""",
-    assumptions=["any twice differentiable loss"],
-    name="multi-head attention, blocks between heads", relation=Equal(),
-    sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 5)},
-    where=lambda sizes: sizes["d_V"] * sizes["all"] <= 8 and (sizes["all"] - sizes["d_V"]) % 2 == 0,
-    uses=("hessian.eq-2", "hessian.rem-E.1"),
-    note=r"""The functional block is formed with an arbitrary matrix $G$ in the place of $\partial\ell/\partial F$,
-        hence for every loss at once; the Hessian for the square loss plus fourth powers of the residual plus a softmax
-        of the outputs paired with the labels. Two heads: others only add to $F$.""")  # fmt: skip
-
 
 def mixed_loss(F: Any, Y: Any) -> Any:
     """The square loss, plus the fourth powers of the residual, plus <softmax(F), Y>; a scalar."""
     squares = (F - Y) * (F - Y)
     return square_loss(F, Y) + total(squares * squares) + total(softmax(F) * Y)
+
+
+INTER_HEAD = Claim(HEADS, "hessian.sec-E-inter-head", label="Appendix E, text and display",
+    statement=r"""H_f(W_c^{h_i},W_t^{h_j}) = \Big(\frac{\partial\ell}{\partial F}(F(\cdot))\otimes I_{p_cq_c}\Big)
+        \underbrace{\frac{\partial^2F}{\partial W_c^{h_i}\partial W_t^{h_j}}}_{=0,\text{ when }h_i\ne h_j} = 0;\
+        \text{``the mixed inter-head terms of the Hessian are fully defined by the outer-product Hessian part''; ``this
+        observation holds irrespective of the loss function used''}""",
+    assumptions=[Definition("a twice differentiable loss whose Hessian is dense", by=mixed_loss),
+        Assumption("[W_Q, W_K, W_V] of a head has 2 d_K + d_V columns, d_K >= 1", sizes=SIDE_BY_SIDE.sizes)],
+    name="multi-head attention, blocks between heads", general="It holds of any sum of functions of separate weights.",
+    relation=Equal(),
+    sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 5)},
+    uses=("hessian.eq-2", "hessian.rem-E.1"),
+    note=r"""The functional block is formed with an arbitrary matrix $G$ in the place of $\partial\ell/\partial F$,
+        hence for every loss at once; the Hessian for the square loss plus fourth powers of the residual plus a softmax
+        of the outputs paired with the labels. Two heads: others only add to $F$.""")  # fmt: skip
 
 
 @INTER_HEAD.formula
@@ -149,22 +151,6 @@ INTER_HEAD.mutant("curvature at the output of the first head", "F -> layer_of_st
 
 # -- sparsity ----------------------------------------------------------------------------------------------------------
 
-SPARSITY = Claim(HEADS, "hessian.sec-E-sparsity", label="Appendix E, text",
-    statement=r"""\text{``for a fixed } d_V \text{ and } d_K = d_V/H \text{, the functional Hessian becomes increasingly
-        sparse as the number of heads grows. This leads to most entries of the Hessian being fully defined by the
-        outer-product Hessian''}""",
-    assumptions=["W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}"],
-    name="multi-head attention, sparsity of the functional Hessian", relation=Equal(),
-    sizes={"d_V": (1, 3), "H": (1, 3)},
-    where=lambda sizes: sizes["d_V"] % sizes["H"] == 0 and (sizes["d_V"], sizes["H"]) != (3, 1), expects="reading",
-    uses=("hessian.sec-E-inter-head", "hessian.thm-3.2-vv"),
-    reading=Reading(("increasingly sparse", "most entries"), """sparsity is the share of entries of $H_f$ that are not
-            zero identically, $4(H + 1)/(H(H + 2)^2)$: 8/9, 3/8, 16/75 and 5/36 for $H = 1, 2, 3, 4$, below one half
-            from $H = 2$ on and falling like $4/H^2$"""),
-    note="""A head has $n = d_V^2(1 + 2/H)$ weights, of whose $n^2$ pairs the $d_V^4$ value pairs vanish; pairs of
-        different heads vanish all. Counted at one fixed generic point with $L = 3$, for one head and one pair of
-        heads.""")  # fmt: skip
-
 
 def _fixed(rows: int, columns: int, salt: int, like: Any) -> Any:
     """A generic matrix with entries below 1, in the arithmetic of `like`."""
@@ -183,20 +169,6 @@ def nonzero_entries(A: Any) -> Any:
     return sum(not bool(entry == 0) for entry in A.flat)
 
 
-def _counts(d_V: int, H: int, pairs: int, hollow: int) -> Any:
-    """The entries of `pairs` pairs of heads but for `hollow` pairs of values, and their share of all (H d_V^2 + 2 d_V^2)^2."""
-    entries, whole = pairs * (d_V**2 + 2 * d_V * (d_V // H)) ** 2 - hollow * d_V**4, (H * d_V**2 + 2 * d_V**2) ** 2
-    return concatenate([eye(1) * entries, eye(1) * rational(entries, whole)], axis=0)
-
-
-@SPARSITY.formula
-def nonzero_functional_entries(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
-    """4 d_V^4 (H + 1) / H and 4 (H + 1) / (H (H + 2)^2), shape (2, 1)."""
-    share = eye(1) * rational(4 * (H + 1), H * (H + 2) ** 2)
-    return concatenate([eye(1) * rational(4 * d_V**4 * (H + 1), H), share], axis=0) + 0 * unused
-
-
-@SPARSITY.oracle
 def entries_counted(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
     d_K = d_V // H
     X, G = _fixed(3, d_V, 1, unused), _fixed(3, d_V, 2, unused)
@@ -211,5 +183,37 @@ def entries_counted(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
     return (weights + 0 * unused) * (H * own + H * (H - 1) * between)
 
 
+SPARSITY = Claim(HEADS, "hessian.sec-E-sparsity", label="Appendix E, text",
+    statement=r"""\text{``for a fixed } d_V \text{ and } d_K = d_V/H \text{, the functional Hessian becomes increasingly
+        sparse as the number of heads grows. This leads to most entries of the Hessian being fully defined by the
+        outer-product Hessian''}""",
+    assumptions=[Definition("W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}", by=entries_counted),
+        Assumption("H divides d_V", sizes=lambda sizes: sizes["d_V"] % sizes["H"] == 0)],
+    name="multi-head attention, sparsity of the functional Hessian", relation=Equal(),
+    sizes={"d_V": (1, 3), "H": (1, 3)},
+    expects="reading",
+    uses=("hessian.sec-E-inter-head", "hessian.thm-3.2-vv"),
+    reading=Reading(("increasingly sparse", "most entries"), """sparsity is the share of entries of $H_f$ that are not
+            zero identically, $4(H + 1)/(H(H + 2)^2)$: 8/9, 3/8, 16/75 and 5/36 for $H = 1, 2, 3, 4$, below one half
+            from $H = 2$ on and falling like $4/H^2$"""),
+    note="""A head has $n = d_V^2(1 + 2/H)$ weights, of whose $n^2$ pairs the $d_V^4$ value pairs vanish; pairs of
+        different heads vanish all. Counted at one fixed generic point with $L = 3$, for one head and one pair of
+        heads.""")  # fmt: skip
+
+
+def _counts(d_V: int, H: int, pairs: int, hollow: int) -> Any:
+    """The entries of `pairs` pairs of heads but for `hollow` pairs of values, and their share of all (H d_V^2 + 2 d_V^2)^2."""
+    entries, whole = pairs * (d_V**2 + 2 * d_V * (d_V // H)) ** 2 - hollow * d_V**4, (H * d_V**2 + 2 * d_V**2) ** 2
+    return concatenate([eye(1) * entries, eye(1) * rational(entries, whole)], axis=0)
+
+
+@SPARSITY.formula
+def nonzero_functional_entries(d_V: Dimension, H: Heads, unused: OneEntry) -> Any:
+    """4 d_V^4 (H + 1) / H and 4 (H + 1) / (H (H + 2)^2), shape (2, 1)."""
+    share = eye(1) * rational(4 * (H + 1), H * (H + 2) ** 2)
+    return concatenate([eye(1) * rational(4 * d_V**4 * (H + 1), H), share], axis=0) + 0 * unused
+
+
+SPARSITY.oracle(entries_counted)
 SPARSITY.mutant("value pairs counted too", lambda d_V, H, unused: _counts(d_V, H, H, 0) + 0 * unused)
 SPARSITY.mutant("blocks between heads counted too", lambda d_V, H, unused: _counts(d_V, H, H * H, H) + 0 * unused)

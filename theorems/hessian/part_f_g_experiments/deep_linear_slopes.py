@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from theorems.hessian.definitions import square_loss
 from theorems.hessian.part_3_structure.measured_growth import layer_sizes, slope, within
 from theorems.hessian.part_4_design.depth import DEEP_LAYERS, diagonal_blocks, layer_weights, weight_jacobians
 from verify.oracles import LawTest
-from verify.vocabulary import Claim, FollowsLaw
+from verify.vocabulary import Claim, Definition, FollowsLaw
 
 # -- Figure 7 ----------------------------------------------------------------------------------------------------------
 
@@ -21,7 +22,7 @@ FIGURE_7 = Claim(DEEP_LAYERS, "hessian.fig-7", label="Figure 7 / Appendix G, tex
         Hessian } H_o\text{ blocks become super-exponential. The complete Hessian } H\text{ blocks also follow this
         trend—the last layer for any } \sigma\text{ and the remaining ones for bigger } \sigma\text{''}:\
         \sigma^{2\cdot3^D};\ \text{``the functional Hessian blocks equal zero'' for } D = 1""",
-    assumptions=["MSE loss"],
+    assumptions=[Definition("MSE loss", by=square_loss)],
     name="growth of deep linear attention blocks", relation=FollowsLaw(samples=3, instances=2),
     sizes={"L": (3, 5), "d_V": (2, 3), "d_K": (1, 2)}, uses=("hessian.sec4.1-depth-hessian", "hessian.depth-diagonal"),
     expects="empirical",

@@ -12,35 +12,13 @@ from theorems.hessian.settings import Labels, Tokens
 from verify.arithmetics import is_tensor, midpoint
 from verify.matrix import column, concatenate, eye, frobenius_norm, rational, total
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Claim, Equal, QuadraticRate, Reading, Shape, TendsTo
+from verify.vocabulary import Claim, Definition, Equal, QuadraticRate, Reading, Shape, TendsTo
 
 Digits = Annotated[Any, Shape("2", "5")]
 #: [W_Q, W_K, W_V] of one layer side by side, with d_K = 1.
 Layer = Annotated[Any, Shape("d_V", "all")]
 
 # -- Appendix G: two layers --------------------------------------------------------------------------------------------
-
-LAYERS = Claim(HESSIAN, "hessian.sec-G-layers", label="Appendix G, text (multi-layer networks)",
-    statement=r"""\text{``for a realistic range of } \sigma\in(0,1)\text{ [...] the query outer-product and functional
-        blocks as well as the value outer-product block scale exactly as the prediction for a single layer. Moreover,
-        the lines corresponding to earlier layers are lower on the log-log scale for } \sigma\in(0,1)\text{''; ``For
-        layers other than the top one, the value functional Hessian block does not follow our theoretical prediction,
-        because, for deeper layers, this Hessian block no longer equals zero''}""",
-    assumptions=["tokens sigma X; weights, labels and loss do not depend on sigma"],
-    name="growth of blocks at different layers",
-    relation=TendsTo(scales=tuple(2**k for k in range(2, 7)), rate=QuadraticRate(order=1.8)),
-    sizes={"L": (3, 3), "d_V": (2, 2), "all": (4, 4)}, domains=["generic"], expects="empirical",
-    uses=("hessian.thm-3.2-vv", "hessian.fn-1-2", "hessian.eq-5-slopes", "hessian.fig-3a"),
-    observed=r"""two residual softmax layers $X + AXW_V$ without MLP and layer norm, square loss, labels of order one;
-        $L = 3$, $d_V = 2$, $d_K = 1$, normal entries of variance 0.64; local exponents
-        $\log_2(\|H(\sigma)\|/\|H(\sigma/2)\|)$ at $\sigma = 2^{-4}, \ldots, 2^{-64}$, in balls. The value functional
-        block of the lower layer is not zero and has exponent 5. The paper has GPT-2 blocks with MLP and cross-entropy
-        and states neither depth, weights nor the exponents measured; whether the lines of earlier layers are lower
-        depends on the weights and is not judged""",
-    note="""Exponents, in the order $H_o(Q)$, $H_f(Q)$, $H_o(V)$ for the lower and the upper layer, then $H_f(V)$ of the
-        lower one, then the norm of $H_f(V)$ of the upper one, which is zero. The residual stream is essential: without
-        it uniform attention makes all tokens of the second layer equal in the limit, and its query blocks fall
-        faster.""")  # fmt: skip
 
 
 def residual_layer(X: Any, W: Any) -> Any:
@@ -72,6 +50,29 @@ def _norms(X: Any, W_1: Any, W_2: Any, Y: Any) -> list[Any]:
     return [frobenius_norm(H) for H in (*found, *values)]
 
 
+LAYERS = Claim(HESSIAN, "hessian.sec-G-layers", label="Appendix G, text (multi-layer networks)",
+    statement=r"""\text{``for a realistic range of } \sigma\in(0,1)\text{ [...] the query outer-product and functional
+        blocks as well as the value outer-product block scale exactly as the prediction for a single layer. Moreover,
+        the lines corresponding to earlier layers are lower on the log-log scale for } \sigma\in(0,1)\text{''; ``For
+        layers other than the top one, the value functional Hessian block does not follow our theoretical prediction,
+        because, for deeper layers, this Hessian block no longer equals zero''}""",
+    assumptions=[Definition("tokens sigma X; weights, labels and loss do not depend on sigma", by=_norms)],
+    name="growth of blocks at different layers",
+    relation=TendsTo(scales=tuple(2**k for k in range(2, 7)), rate=QuadraticRate(order=1.8)),
+    sizes={"L": (3, 3), "d_V": (2, 2), "all": (4, 4)}, domains=["generic"], expects="empirical",
+    uses=("hessian.thm-3.2-vv", "hessian.fn-1-2", "hessian.eq-5-slopes", "hessian.fig-3a"),
+    observed=r"""two residual softmax layers $X + AXW_V$ without MLP and layer norm, square loss, labels of order one;
+        $L = 3$, $d_V = 2$, $d_K = 1$, normal entries of variance 0.64; local exponents
+        $\log_2(\|H(\sigma)\|/\|H(\sigma/2)\|)$ at $\sigma = 2^{-4}, \ldots, 2^{-64}$, in balls. The value functional
+        block of the lower layer is not zero and has exponent 5. The paper has GPT-2 blocks with MLP and cross-entropy
+        and states neither depth, weights nor the exponents measured; whether the lines of earlier layers are lower
+        depends on the weights and is not judged""",
+    note="""Exponents, in the order $H_o(Q)$, $H_f(Q)$, $H_o(V)$ for the lower and the upper layer, then $H_f(V)$ of the
+        lower one, then the norm of $H_f(V)$ of the upper one, which is zero. The residual stream is essential: without
+        it uniform attention makes all tokens of the second layer equal in the limit, and its query blocks fall
+        faster.""")  # fmt: skip
+
+
 @LAYERS.formula
 def predicted_exponents(X: Tokens, W_1: Layer, W_2: Layer, Y: Labels) -> Any:
     """Exponents of the three blocks per layer, of the lower H_f(V), and the norm of the upper one, shape (8, 1)."""
@@ -90,21 +91,24 @@ LAYERS.mutant("value block of the lower layer like that of the upper", lambda: c
 
 # -- Appendix F: the length of a problem -------------------------------------------------------------------------------
 
-LENGTH = Claim(HESSIAN, "hessian.sec-F-length", label="Appendix F, text", name="sequence length of number addition",
-    statement=r"\text{``For 5-digit number addition that we use, the sequence length is equal to } L = 17\text{''}",
-    assumptions=["problems read XXXXX+YYYYY=ZZZZZZ; digits and signs are single tokens; the sum has six digits"],
-    relation=Equal(), expects="reading", batched=False,
-    reading=Reading("the sequence length", """the sequence is what the model is fed for next-token prediction, all
-            tokens of a problem but the last"""),
-    note="""A whole problem has $5 + 1 + 5 + 1 + 6 = 18$ tokens, $3n + 3$ for $n$ digits; 17 is right for inputs and
-        wrong for problems.""")  # fmt: skip
-
 
 def problem(D: Any) -> str:
     """The text of the problem whose summands have the digits |D| modulo 10."""
     entry = float if is_tensor(D) else midpoint
     first, second = (int("".join(str(int(abs(entry(x)) * 8) % 10) for x in row)) for row in D)
     return f"{first:05}+{second:05}={first + second:06}"
+
+
+LENGTH = Claim(HESSIAN, "hessian.sec-F-length", label="Appendix F, text", name="sequence length of number addition",
+    statement=r"\text{``For 5-digit number addition that we use, the sequence length is equal to } L = 17\text{''}",
+    assumptions=[
+        Definition("problems read XXXXX+YYYYY=ZZZZZZ; digits and signs are single tokens; the sum has six digits", by=problem),
+    ],
+    relation=Equal(), expects="reading", batched=False,
+    reading=Reading("the sequence length", """the sequence is what the model is fed for next-token prediction, all
+            tokens of a problem but the last"""),
+    note="""A whole problem has $5 + 1 + 5 + 1 + 6 = 18$ tokens, $3n + 3$ for $n$ digits; 17 is right for inputs and
+        wrong for problems.""")  # fmt: skip
 
 
 @LENGTH.formula

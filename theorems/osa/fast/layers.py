@@ -67,6 +67,13 @@ def orthogonal_self_attention(
 
     Certified by osa.push-through-layer, osa.push-through-low-rank, osa.qr-of-x-layer, osa.multi-head-push-through and,
     for gradients, osa.layer-gradient, osa.layer-gradient-low-rank, osa.layer-gradient-qr.
+
+    Example
+    -------
+    >>> import torch, theorems
+    >>> X, weights = torch.randn(7, 4), theorems.layers.initialise(d=4, h=2, dtype=torch.float32)
+    >>> theorems.layers.orthogonal_self_attention(X, *weights).shape
+    torch.Size([7, 4])
     """
     import torch
 
@@ -169,14 +176,28 @@ def orthogonal_self_attention_jacobian(
 
 @checked
 def newton_schulz(M: Factor, steps: int, epsilon: float | None = 1e-7) -> Any:
-    """The Newton-Schulz iterate M_K after K = `steps` steps, a tensor of shape (N, m) (Eq. (9)).
+    """The matrix M_K after K = `steps` Newton-Schulz steps, a tensor of shape (N, m) (Eq. (9)).
 
-    Starts from M / (||M||_F + epsilon), or from M itself if `epsilon` is None; then every singular value of M has to be
-    below sqrt(3).  Tends to the polar factor of a full-rank M, whose columns (rows, if N < m) are orthonormal; in between
-    its singular values are below 1, and `attention_through_basis` is orthogonal only up to Theorem A.1.
+    As the number of steps grows, M_K tends to the matrix with orthonormal columns (rows, if N < m) that is nearest to M,
+    provided that M has full rank.  After finitely many steps its singular values are still below 1, so
+    `attention_through_basis` with it is orthogonal only up to the error of Theorem A.1.
 
-    Raises `InputError` for an M that is no finite float matrix, steps < 0, epsilon <= 0 or too large singular values.
-    Certified by osa.ns-convergence.
+    Parameters
+    ----------
+    M: shape (N, m), a finite float tensor.
+    steps: how many steps, at least 0.
+    epsilon: the first matrix is M / (||M||_F + epsilon).  If it is None, the first matrix is M itself; then every singular
+        value of M has to be below sqrt(3).
+
+    Raises `InputError`, naming the argument, if one does not fit.  Certified by osa.ns-convergence.
+
+    Example
+    -------
+    >>> import torch, theorems
+    >>> M = torch.tensor([[3.0, 0.0], [0.0, 1.0], [4.0, 0.0]])
+    >>> B = theorems.layers.newton_schulz(M, steps=30)
+    >>> bool(torch.allclose(B.T @ B, torch.eye(2), atol=1e-5))
+    True
     """
     import torch
 
@@ -229,14 +250,30 @@ class Weights(NamedTuple):
 
 
 def initialise(d: int, h: int, alpha: float = 0.1, generator: Any = None, dtype: Any = None) -> Weights:
-    """The initialisation of Appendix C for h >= 2 heads of d_v = d / h: `orthogonal_self_attention(X, *initialise(d, h))`.
+    """Random weights as in Appendix C, to be used as `orthogonal_self_attention(X, *initialise(d, h))`.
 
-    Per head, independently: W_V and W_O^T uniform on V_{d_v}(R^d) (C.1), [W_Q, W_K] jointly uniform on V_{2 d_v}(R^d) (C.2),
-    alpha small (C.3; 0.1 in Appendix E).  The nonzero singular values of W_V W_O and of W_Q W_K^T - W_K W_Q^T are then 1.
-    `generator` is a torch.Generator, on whose device the weights lie; `dtype` a torch dtype, float64 unless given.
+    There are h heads of width d_v = d / h, drawn independently.  In each, W_V and the transpose of W_O have orthonormal
+    columns and are uniformly distributed (C.1), and so are the columns of W_Q and W_K together (C.2).  Then the nonzero
+    singular values of W_V W_O and of W_Q W_K^T - W_K W_Q^T are 1.
 
-    Raises `InputError` for h < 2 (2 d_v <= d fails), a d that is no multiple of h, and an alpha that is not finite.
-    Certified by osa.alg-1 and osa.thm-c.2.
+    Parameters
+    ----------
+    d: width of a token, a multiple of h.
+    h: number of heads, at least 2, so that 2 d_v <= d.
+    alpha: factor of the scores, a finite number (C.3 wants it small; Appendix E takes 0.1).
+    generator: a torch.Generator, on whose device the weights lie; torch's default one if None.
+    dtype: torch.float32 or torch.float64; float64 if None.
+
+    Returns W_Q, W_K and W_V of shape (h, d, d_v), W_O of shape (h, d_v, d), and alpha, a tensor of shape ().
+
+    Raises `InputError`, naming the argument, if one does not fit.  Certified by osa.alg-1 and osa.thm-c.2.
+
+    Example
+    -------
+    >>> import theorems
+    >>> weights = theorems.layers.initialise(d=4, h=2)
+    >>> weights.W_Q.shape, weights.W_O.shape
+    (torch.Size([2, 4, 2]), torch.Size([2, 2, 4]))
     """
     import torch
 

@@ -28,7 +28,8 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
     assumptions=[Construction("X in R^{N x d}, of any rank", shapes={"X": ("N", "d")}), SKEW],
     name="push-through identity of the exponential", relation=Equal(), all_sizes=True, sizes={"N": (1, 5), "d": (1, 4)},
     exact=True, of_project=True,
-    note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: true of every power series and of every $W$. Skew $W$ are
+    note=r"""Term by term, $(XWX^\top)^k X = X(WX^\top X)^k$: for every $k$, so for every power series, and for
+        every $W$. Skew $W$ are
         those of the layer; at eigenvalues far left of 0, which other $W$ bring, torch's Taylor exponential loses
         digits.""",
 )  # fmt: skip
@@ -129,7 +130,8 @@ LOW_RANK = Claim(LAYER, "osa.push-through-low-rank", label="Eq. (5) through matr
     statement=r"""\exp(\mathbf{W}\mathbf{G}) = \mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{G}\mathbf{U})\,
         \mathbf{L}^\top\mathbf{G}, \quad \mathbf{U} = [\mathbf{W}^Q, \mathbf{W}^K],\ \mathbf{L} =
         \tfrac{\alpha}{\sqrt{d_v}}[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z; \quad
-        \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}\mathbf{G})\mathbf{W}^V\mathbf{W}^O""",
+        \mathrm{OSA}(\mathbf{X}) = \mathbf{X}\exp(\mathbf{W}\mathbf{G})\mathbf{W}^V\mathbf{W}^O \text{ with }
+        \mathbf{G} = \mathbf{X}^\top\mathbf{X}""",
     name="layer through matrices of the head size", relation=Equal(), uses=("osa.push-through-layer",), exact=True,
     of_project=True,
     note="With $h$ heads all factors together cost $O(N d^2 + d^3)$, whatever $h$.",
@@ -181,10 +183,12 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     r"\end{pmatrix}\mathbf{W}^V\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition,"
     r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
     r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
-    assumptions=[ORTHONORMAL],
+    assumptions=[
+        ORTHONORMAL, Assumption("r <= N; d_v = d/h for a whole number h of heads",
+            sizes=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"]),
+    ],
     name="layer in an orthonormal frame of the tokens", relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL,),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
-    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)}, uses=("osa.push-through",), exact=True,
     of_project=True,
     note="""The exponential is that of a skew matrix where $P = 0$. $P$ is kept because its derivative does not vanish:
         with it the layer may be differentiated with $B$ held fixed, which asks nothing of the rank of $X$.""",
@@ -219,13 +223,16 @@ NEVER_FULL_RANK = {
     "tied": "repeated rows leave X without rank d",
 }
 
+NOT_WIDER = Assumption("d <= N", sizes=lambda sizes: sizes["d"] <= sizes["N"])
+
 GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     statement=r"""\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W}
         \text{ and } \operatorname{rank}\mathbf{X} = d""",
-    assumptions=[FULL_RANK, SKEW],
-    name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (2, 5), "d": (2, 4)},
-    where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK, of_project=True,
-    note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1, c)$,
+    assumptions=[FULL_RANK, SKEW, NOT_WIDER],
+    name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (1, 5), "d": (1, 4)},
+    without_domains=NEVER_FULL_RANK, of_project=True,
+    note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1,
+        c)$ for every $c > 0$,
         $WX^\top X$ a quarter turn. $\exp(RWR^\top)$ of the frame of $X$ is orthogonal instead.""",
 )  # fmt: skip
 GROWTH.inputs(tokens_and_skew_generator)
@@ -250,12 +257,13 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
     statement=r"""\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2
         \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
-    assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW],
+    assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW, NOT_WIDER],
     name="sensitivity of the push-through form", relation=AtMost(left="error of the push-through form"),
-    sizes={"N": (2, 4), "d": (2, 3)}, where=lambda sizes: sizes["N"] >= sizes["d"], without_domains=NEVER_FULL_RANK,
+    sizes={"N": (1, 4), "d": (1, 3)}, without_domains=NEVER_FULL_RANK,
     uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
-    note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$. A
-        relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$ relative to $\|X\|$, one of
+    note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$.
+        With $G = X^\top X$, a relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$
+        relative to $\|X\|$, one of
         $RWR^\top$ in the frame of $X$ by $u\|S\|$. $\|S\|$ can be $\kappa(X)$ times smaller than $\|W\|\|X\|^2$ already
         for $d = 2$, so $\kappa(X)^2$ is what may be lost.""",
 )  # fmt: skip

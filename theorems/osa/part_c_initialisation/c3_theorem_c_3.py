@@ -76,7 +76,7 @@ def initialised_with_sign(
 
 #: Weights, alpha and basis as initialised.  For N = 1 the skew matrix S vanishes, A = 1 and J_1 = 0.
 AT_INITIALISATION = Setting(
-    OSA, "Appendix C.3", sizes={"N": (2, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, where=small, inputs=initialised
+    OSA, "Appendix C.3", sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, where=small, inputs=initialised
 )
 INITIALISED = AT_INITIALISATION.extended(assumptions=ORTHONORMAL_WEIGHTS)
 #: With the sign of alpha that bounds by C alpha need.
@@ -171,9 +171,10 @@ NEWTON_SCHULZ_DIFFERENTIAL = Claim(OSA, "osa.newton-schulz-differential",
     name="differential of Newton-Schulz, free of the steps", relation=AtMost(), all_sizes=True,
     sizes={"N": (1, 3), "m": (1, 3), "K": (0, 8)}, of_project=True,
     note=r"""$K$ steps act on singular values by a concave increasing $g$ with $g(0) = 0$, $g(1) = 1$. In singular bases
-        $\partial B$ mixes the entries $(i, j)$, $(j, i)$ of $\partial M_0$ by divided differences; weighted by $u_j$
-        their squares sum to at most $\frac{1 + s^2}{2}\big[\big(\frac{1 - t}{1 - s}\big)^2 + \big(\frac{1 + t}{1 +
-        s}\big)^2\big] \le 2$ for $s = u_i/u_j \le t = g(u_i)/g(u_j) \le 1$.""",
+        $\partial B$ mixes the entries $(i, j)$, $(j, i)$ of $\partial M_0$ by divided differences; weighted by the
+        singular values $u_j$ of $M_0$ their squares sum to at most $\frac{1 + s^2}{2}\big[\big(\frac{1 - t}{1 -
+        s}\big)^2 + \big(\frac{1 + t}{1 +
+        s}\big)^2\big] \le 2$ for $s = u_i/u_j$, $t = g(u_i)/g(u_j)$, $s \le t \le 1$.""",
 )  # fmt: skip
 
 

@@ -40,7 +40,10 @@ C3_KAPPA_J2 = Claim(INITIALISED, "osa.c3-kappa-j2", label="Appendix C.3, text",
             "t = ||S||_2^2 / 4 < 1", positive=lambda X, W_Q, W_K, alpha: 1 - _quarter_of_square(X, W_Q, W_K, alpha)
         ),
     ],
-    name="condition number of the second Jacobian term", relation=AtMost(ascent=False),
+    name="condition number of the second Jacobian term",
+    general="""Inputs at which other matrices in the place of $A$ break it are rare; that it is about $A$ is seen by
+        the mutants.""",
+    relation=AtMost(ascent=False),
     uses=("osa.c1-kappa", "osa.f7-j2-form-corrected", "osa.eq-28", "osa.thm-a.1-quadratic"), expects="reading",
     reading=Reading("very close to (or exactly) 1", r"""very close: $\kappa(J_2) \le 1/\sqrt{1 - t}$ with $t =
         \|S\|_2^2/4$, quadratic in $\alpha$, whether Newton-Schulz has converged or not; exactly 1 for orthogonal $A$
@@ -179,8 +182,8 @@ ARBITRARILY_CLOSE = Claim(INITIALISED, "osa.c3-arbitrarily-close",
     uses=("osa.thm-c.3", "osa.c3-near-identity", "osa.c1-kappa", "osa.f7-range"),
     note=r"""$\kappa(J) \le (1 + t)/(1 - t)$ with $t = (3 + 4\sqrt2)\|X\|_2^2\alpha/\sqrt{d_v}$, for every $K$, 0
         included: a small enough $\alpha$ brings $\kappa(J)$ as close to 1 as wanted, whether Newton-Schulz has converged
-        or not. So nothing depends on what "well enough" and "large enough" mean. $J = W^\top\otimes I + (J_1 +
-        W^\top\otimes(A - I))$, and the non-zero singular values of $W^\top\otimes I$ are 1.""",
+        or not. So nothing depends on what "well enough" and "large enough" mean. With $W = W^VW^O$, $J =
+        W^\top\otimes I + (J_1 + W^\top\otimes(A - I))$, and the non-zero singular values of $W^\top\otimes I$ are 1.""",
 )  # fmt: skip
 ARBITRARILY_CLOSE.inputs(initialised_with_small_alpha)
 
@@ -209,10 +212,12 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 
 FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4", name="orthogonal attention matrix through QR",
     statement=r"\text{If we use QR for OSA, we have } \sigma_i(\mathbf{A})=1 \text{ for all } i",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    assumptions=[
+        ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS,
+        Assumption("r <= N, d_v <= d", sizes=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"]),
+    ],
     relation=HasStructure(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)}, uses=("osa.thm-2.1-any-basis",),
     note="Whatever orthonormal columns QR returns where those of $M$ are dependent.",
 )  # fmt: skip
 FOOTNOTE_4.inputs(tokens_with_wide_basis)

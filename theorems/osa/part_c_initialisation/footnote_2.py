@@ -26,7 +26,7 @@ OtherWeights = Annotated[Any, Shape("r_2", "1")]
 
 BLOCKS = [
     Assumption(
-        "J_l = U_l diag(s_l) V_l^T with orthonormal columns",
+        "J_l = U_l diag(s_l) V_l^T with orthonormal columns of U_l and V_l and a row s_l",
         zero=lambda U_2, V_2, U_1, V_1: concatenate([vec_r(gram_defect(F)) for F in (U_2, V_2, U_1, V_1)], axis=0),
     ),
     Assumption("s_l > 0", positive=lambda s_2, s_1: concatenate([s_2, s_1], axis=0)),
@@ -43,12 +43,12 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
             "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side", by=concatenate
         ),
         Assumption(
-            "the sub-blocks have full row rank",
+            "the sub-blocks have full row rank", sizes=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
         ),
     ],
     name="condition number of sub-blocks side by side", relation=AtMost(),
-    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)}, where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
+    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
     of_project=True,
     note="""Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
         skipless.eq-6-universal).""",
@@ -90,8 +90,10 @@ def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2
     return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
 
 
-TWO_BLOCKS = Setting(OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
-    where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"], inputs=two_blocks)  # fmt: skip
+TWO_BLOCKS = Setting(OSA, "Footnote 2",
+    assumptions=[Assumption("r, r_2 <= n, for r and r_2 orthonormal columns of length n",
+        sizes=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"])],
+    sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)}, inputs=two_blocks)  # fmt: skip
 
 
 def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:
@@ -161,7 +163,7 @@ def tilted_planes() -> dict[str, Any]:
 
 
 FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
-    statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l,
+    statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l \text{ with } s_l > 0,
         \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad \kappa(\mathbf{J}_2\mathbf{J}_1) \le
         \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of
         the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is

@@ -52,10 +52,24 @@ def dimensions(n: Annotated[int, Size("n")], m: Annotated[int, Size("m")]) -> An
 @ALGORITHM_1.formula
 @subject("osa.stiefel_uniform")
 def stiefel_uniform(n: int, m: int, generator: Any = None, samples: int = 1, dtype: Any = None) -> Any:
-    """`samples` independent uniform points of V_m(R^n), shape (samples, n, m), columns orthonormal (Algorithm 1).
+    """Random matrices with orthonormal columns, uniformly distributed, shape (samples, n, m) (Algorithm 1).
 
-    `generator` is a torch.Generator (torch's default one if None), on whose device the samples lie; `dtype` a torch
-    dtype, float64 unless given.  Certified by osa.alg-1.
+    Parameters
+    ----------
+    n: number of rows.
+    m: number of columns, at most n.
+    generator: a torch.Generator, on whose device the matrices lie; torch's default one if None.
+    samples: how many independent matrices.
+    dtype: torch.float32 or torch.float64; float64 if None.
+
+    Raises `InputError`, naming the argument, if one does not fit.  Certified by osa.alg-1.
+
+    Example
+    -------
+    >>> import torch, theorems
+    >>> V = theorems.layers.stiefel_uniform(5, 2, samples=10)
+    >>> bool(torch.allclose(V.mT @ V, torch.eye(2, dtype=V.dtype).expand(10, 2, 2)))
+    True
     """
     for argument, value, least in (("m", m, 1), ("n", n, m), ("samples", samples, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:

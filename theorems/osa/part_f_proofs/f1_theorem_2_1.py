@@ -95,7 +95,9 @@ RESTRICTION = Claim(LAYER, "osa.f1-restrict", label="F.1, first paragraph",
     statement=r"""\text{take } x \in U^\perp, \dots \text{ hence } \mathbf{S}x = 0. \text{ Therefore, } \mathbf{S}
         \text{ can be considered as a linear mapping } U \to U""",
     assumptions=[Definition("U is the image of S", by=skew_matrix), ORTHOGONAL_TO_IMAGE],
-    name="restriction of the scores to their image", relation=HasStructure(), all_sizes=True,
+    name="restriction of the scores to their image",
+    general=r"It repeats that $x$ is orthogonal to the image of $S$, by $Sx = -S^\top x$.",
+    relation=HasStructure(), all_sizes=True,
     hypotheses=(ORTHOGONAL_TO_IMAGE,), exact=True, sizes={**LAYER.sizes, "q": (0, 1)},
     note=r"""So for $U$ the image of $S$, and for the span of $Q$ and $K$, which contains it. For the image the printed
         reason, left out above, that $x$ is orthogonal to the columns of $Q$ and $K$, is not available (osa.f1-image),

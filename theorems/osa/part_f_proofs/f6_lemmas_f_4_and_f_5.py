@@ -15,7 +15,7 @@ from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import (
     squared_norm,
 )  # fmt: skip
 from theorems.osa.settings import (
-    FROM_NEWTON_SCHULZ, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys, two_heads,
+    FROM_NEWTON_SCHULZ, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys,
 )  # fmt: skip
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
@@ -35,8 +35,9 @@ LEMMA_F4 = Claim(WITH_BASIS, "osa.lemma-f.4", label="Lemma F.4, Eq. (64)", name=
     assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
     relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 4)}, where=small, proof=("osa.eq-65-67",),
     note=r"""With $C = (3/2)^K$ for the fixed $K$ of Section 2.3: it depends on $K$ alone, not on $X$, the weights or
-        $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp t)$
-        and $g(s)/s$, $g$ the $K$-fold scalar map: concave on $[0, 1]$, so all are at most $g'(0) = (3/2)^K$, reached as
+        $\epsilon$. In singular bases the differential is diagonal in pairs, with factors $(g(s) \mp g(t))/(s \mp
+        t)$ and $g(s)/s$ for singular values $s$, $t$ in $[0, 1]$, $g$ the $K$-fold scalar map: concave on $[0,
+        1]$, so all are at most $g'(0) = (3/2)^K$, reached as
         $M_0$ tends to 0. No constant serves all $K$.""",
 )  # fmt: skip
 
@@ -95,7 +96,6 @@ UNIT_WEIGHTS = Claim(OSA, "osa.f4-lemma-weights", label="Proof of Lemma F.4, tex
     statement=r"\text{our initialisation ensures } \|\mathbf{W}^Q\|_2 = \|\mathbf{W}^K\|_2 = 1",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
     name="norms of query and key weights as initialised", relation=Equal(), sizes={"d": (2, 5), "d_v": (1, 2)},
-    where=two_heads,
 )  # fmt: skip
 UNIT_WEIGHTS.inputs(orthonormal_queries_and_keys)
 
@@ -370,10 +370,10 @@ NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name=
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=[
         Assumption("rank M <= r", zero=lambda M, r: elementary_symmetric(M, r + 1) if r < min(M.shape) else 0 * total(M)),
-        Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1]),
+        Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1],
+            sizes=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"])),
     ],
     relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
-    where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 

@@ -73,8 +73,9 @@ LEMMA_F6 = Claim(AT_INITIALISATION, "osa.lemma-f.6", label="Lemma F.6, Eq. (77)"
     sizes={**AT_INITIALISATION.sizes, "N": (1, 3)},
     proof=("osa.lemma-f.4", "osa.lemma-f.5"),
     note=r"""With $C = (3/2)^K/\epsilon$, whatever $X$, for the fixed $K$ and $\epsilon$ of Section 2.3; no smaller one
-        serves all $X$. $\|\partial M\|_F \le \|\partial X\|_F$, as $[W^Q, W^K]$ has orthonormal columns; $\partial M_0
-        = (I - m m^\top/(\beta\|M\|_F))\,\partial M/\beta$ shrinks by $\beta = \|M\|_F + \epsilon > \epsilon$; $K$ steps
+        serves all $X$. $\|\partial M\|_F \le \|\partial X\|_F$, as $[W^Q, W^K]$ has orthonormal columns; with the
+        entries $m$ of $M$, $\partial M_0 = (I - m m^\top/(\beta\|M\|_F))\,\partial M/\beta$ shrinks by $\beta =
+        \|M\|_F + \epsilon > \epsilon$; $K$ steps
         act on singular values in $[0, 1]$ by a concave $g$ with $g(0) = 0$, whose divided differences are at most
         $g'(0) = (3/2)^K$. All three are attained as $X$ tends to 0.""",
 )  # fmt: skip

@@ -36,10 +36,22 @@ CHAIN = LAYER.extended("Appendix F.6, Eqs. (87) - (97)", assumptions=[COLUMN_MAJ
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, inputs=newton_schulz_layer)  # fmt: skip
 
 
-def _step_claim(claim_id: str, label: str, name: str, statement: str, note: str | None = None) -> Claim:
+def _step_claim(
+    claim_id: str, label: str, name: str, statement: str, note: str | None = None, general: str | None = None
+) -> Claim:
     """A claim that a printed matrix is the Jacobian in X of one term of Eq. (86) or (93), the rest of the term frozen."""
     uses = ("osa.kron-vec", "osa.eq-86" if claim_id < "osa.eq-91" else "osa.eq-93")
-    return Claim(CHAIN, claim_id, label=label, name=name, statement=statement, relation=Equal(), uses=uses, note=note)
+    return Claim(
+        CHAIN,
+        claim_id,
+        label=label,
+        name=name,
+        statement=statement,
+        relation=Equal(),
+        uses=uses,
+        note=note,
+        general=general,
+    )
 
 
 def _state(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:
@@ -93,6 +105,7 @@ EQUATION_88 = _step_claim("osa.eq-88", "Eqs. (87), (88)", "first term of the att
     r"\mathbf{E}_1=(\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})^\top\otimes\mathbf{I}_N)\frac{\partial\operatorname{vec}"
     r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
     note=r"The transpose is on $\exp[\mathbf{S}] - \mathbf{I}$ alone. The sum of Eq. (87) is osa.eq-87.",
+    general=r"A rule of vec: it holds of any differentiable $B$ and of any matrix in the place of $\exp[\mathbf{S}]$.",
 )  # fmt: skip
 
 
@@ -163,6 +176,7 @@ EQUATION_90 = _step_claim("osa.eq-90", "Eq. (90)", "third term of the attention 
     r"\mathbf{E}_3=(\mathbf{I}_N\otimes\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v}))\mathbf{K}\frac{\partial\operatorname"
     r"{vec}\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
     note=r"With $\mathbf{K}\operatorname{vec}\mathbf{B} = \operatorname{vec}\mathbf{B}^\top$.",
+    general=r"A rule of vec: it holds of any differentiable $B$ and of any matrix in the place of $\exp[\mathbf{S}]$.",
 )  # fmt: skip
 
 
@@ -209,7 +223,7 @@ EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the seco
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=[SECOND_TERM, *NEWTON_SCHULZ],
     relation=AtMost(left="norm of the second term", ascent=False), all_sizes=True,
-    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
     note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
         obeys it too.""",
 )  # fmt: skip
@@ -234,6 +248,7 @@ EQUATION_92 = _step_claim("osa.eq-92", "Eq. (92)", "chain rule of the reduced ex
         \frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}=\frac{\partial
         \operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\frac{\partial\operatorname{vec}
         [\mathbf{S}]}{\partial\operatorname{vec}\mathbf{X}}""",
+    general=r"It is the chain rule, for any differentiable $B$ and $\mathbf{S}$.",
 )  # fmt: skip
 EQUATION_92.uses = ("osa.eq-79",)
 
@@ -254,6 +269,7 @@ EQUATION_95 = _step_claim("osa.eq-95", "Eqs. (94), (95)", "first term of the red
     r"\hat{\mathbf{E}}_1=((\mathbf{S}\mathbf{B})^\top\otimes\mathbf{I}_{2d_v})\mathbf{K}\frac{\partial\operatorname{vec}"
     r"\mathbf{B}}{\partial\operatorname{vec}\mathbf{X}}",
     note=r"With $\mathbf{K}\operatorname{vec}\mathbf{B} = \operatorname{vec}\mathbf{B}^\top$. The sum of Eq. (94) is osa.eq-94.",
+    general=r"A rule of vec: it holds of any differentiable $B$ and of any matrix $\mathbf{S}$.",
 )  # fmt: skip
 
 
@@ -271,6 +287,7 @@ EQUATION_95.mutant("K transposed", "commutation_matrix(*B.shape) -> commutation_
 EQUATION_96 = _step_claim("osa.eq-96", "Eq. (96)", "second term of the reduced Jacobian",
     r"\hat{\mathbf{E}}_2=(\mathbf{B}^\top\otimes\mathbf{B}^\top)\frac{\partial\operatorname{vec}\mathbf{S}}{\partial"
     r"\operatorname{vec}\mathbf{X}}",
+    general=r"A rule of vec: it holds of any $B$ and of any differentiable $\mathbf{S}$.",
 )  # fmt: skip
 
 
@@ -288,6 +305,7 @@ EQUATION_96.mutant("tokens moved by one in the second factor", "kron(B.T, B.T) -
 EQUATION_97 = _step_claim("osa.eq-97", "Eq. (97)", "third term of the reduced Jacobian",
     r"\hat{\mathbf{E}}_3=(\mathbf{I}_{2d_v}\otimes\mathbf{B}^\top\mathbf{S})\frac{\partial\operatorname{vec}\mathbf{B}}"
     r"{\partial\operatorname{vec}\mathbf{X}}",
+    general=r"A rule of vec: it holds of any differentiable $B$ and of any matrix $\mathbf{S}$.",
 )  # fmt: skip
 
 

@@ -31,8 +31,9 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
         \operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2,\qquad\|\mathbf{D}_1\otimes
         \mathbf{D}_2\|_2\le\|\mathbf{D}_1\|_2\|\mathbf{D}_2\|_2""",
     assumptions=NEWTON_SCHULZ,
-    name="norm of the first term by submultiplicativity", relation=AtMost(ascent=False), all_sizes=True,
-    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
+    name="norm of the first term by submultiplicativity", general="It holds of any differentiable $A$: the norm of a product.",
+    relation=AtMost(ascent=False), all_sizes=True,
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
     note="The second is an equality.",
 )  # fmt: skip
@@ -87,7 +88,7 @@ UNIT_NORMS = Claim(OSA, "osa.f6-unit-norms", label="Proof of Theorem C.3, text a
         \|\mathbf{I}_n\|_2 = 1 \text{ for all } n""",
     assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     name="unit norms in the bound of the first term", relation=Equal(), sizes={"d": (1, 4), "d_v": (1, 3)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"], uses=("osa.c1-kappa",),
+    uses=("osa.c1-kappa",),
 )  # fmt: skip
 UNIT_NORMS.inputs(orthonormal_values_and_outputs)
 
@@ -106,6 +107,7 @@ EQUATION_85 = Claim(INITIALISED, "osa.eq-85", label="Eq. (85)", name="norm of th
     statement=r"""\|\mathbf{J}_1\|_2\le\cdots\le C_0\left\|\frac{\partial\operatorname{vec}\mathbf{A}(\mathbf{X})}{\partial
         \operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=NEWTON_SCHULZ,
+    general="It holds of any differentiable $A$.",
     relation=AtMost(ascent=False), where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 6,
     uses=("osa.eq-84", "osa.f6-unit-norms"),
     note=r"With $C_0 = R$ for $\|X\|_2 \le R$; checked with $R = \|X\|_2$, the least.",
@@ -130,6 +132,7 @@ EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of th
         \exp[\mathbf{S}]-\mathbf{I}_{2d_v})\mathbf{B}^\top+\mathbf{B}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})\partial
         \mathbf{B}^\top""",
     assumptions=[Definition("A = I_N + B (exp[S] - I) B^T", by=expm), SKEW],
+    general="It is the product rule, for any function in the place of the exponential.",
     relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4)}, exact=True,
     note="For every $B$ and every skew $[S]$, both varying in any direction.",
 )  # fmt: skip

@@ -34,6 +34,7 @@ EQ_7 = Claim(SKIPLESS, "skipless.eq-7", label="Eq. (7)", name="input Jacobians o
         nd}""",
     assumptions=[Definition("f_SA and f_MLP are the branches without their skips", by=(self_attention, feed_forward)),
         COLUMN_MAJOR],
+    general="What is compared holds of any differentiable sub-blocks: a skip adds the identity to the Jacobian.",
     relation=Equal(), all_sizes=True, sizes={"n": (1, 3), "d": (1, 3), "d_f": (1, 3)}, exact=True,
     note=r"Checked as: the sub-blocks with their skips have the Jacobians $K + I$ and $\hat{K} + I$ of order $nd$.",
 )  # fmt: skip

@@ -40,8 +40,8 @@ SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definiti
     consequence=r"""Code written from Proposition 2 gets $K$ wrong; use $B_\ell = W_\ell^{O\top}W_\ell^{V\top}\otimes
         A_\ell$, as in Eq. (10) (skipless.prop-2-split-corrected).""",
     note=r"""A transpose on $W^V$ is missing; the one on $W^O$ in the same product is there, and Eq. (12) keeps
-        $W^{V\top}$. Eq. (10) has $(W^VW^O)^\top = W^{O\top}W^{V\top}$ in this place. With $W^V = c\,U$, $W^O =
-        c\,V^\top$ both are $c^2$ times an orthogonal matrix, so that $\kappa(B)$ does not change, but $B + E$ is not
+        $W^{V\top}$. Eq. (10) has $(W^VW^O)^\top = W^{O\top}W^{V\top}$ in this place. With a number $c$, $W^V =
+        c\,U$, $W^O = c\,V^\top$ both are $c^2$ times an orthogonal matrix, so that $\kappa(B)$ does not change, but $B + E$ is not
         $K$.""")  # fmt: skip
 
 

@@ -95,7 +95,7 @@ KAPPA_ONE.mutant("kappa of the scale", lambda c, d: concatenate([ones(d, 1) * c,
 CONVERSE = Claim(SKIPLESS, "skipless.sec5.1-kappa-one-converse",
     label="Condition number and distance from a multiple of an orthogonal matrix",
     statement=r"\|\mathbf{P}^\top\mathbf{P}-s_{\min}^2\mathbf{I}\|_2=s_{\max}^2-s_{\min}^2,\ \text{so that}\ \kappa("
-    r"\mathbf{P})=1\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I},\ s\ne0",
+    r"\mathbf{P})=1\iff\mathbf{P}^\top\mathbf{P}=s^2\mathbf{I}\text{ for some }s\ne0",
     assumptions=[Construction("P is square", shapes={"P": ("d", "d")})],
     name="distance from scaled orthogonal matrices", relation=Equal(), sizes={"d": (1, 4)}, of_project=True,
 )  # fmt: skip
@@ -125,10 +125,12 @@ SVD_INIT = Claim(SKIPLESS, "skipless.sec5.1-svd-init", label="Section 5.1, SVD i
         matrix }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ is scaled orthonormal}""",
     assumptions=[
         Assumption("c != 0", positive=lambda c: c * c),
-        Definition("zero-mean, unit-variance entries: normal and +-1, and, beyond what is stated, a Q of rank one", by=normal),
+        Definition("zero-mean, unit-variance entries: normal and +-1, and, beyond what is stated, Q of rank one", by=normal),
     ],
+    needless={"c has positive entries": "c enters the product of both matrices as its square"},
     name="value-output initialisation by SVD", relation=FollowsLaw(samples=2000, instances=4), sizes={"d": (1, 8)},
-    note="""The scale of the product is $c^2$, not $c$: 9 for the printed $c = 3$. It is the polar factor of $Q$ times
+    note="""Drawn at $d$ up to 8 and, with $c = 3$, at 384. The scale of the product is $c^2$, not
+        $c$: 9 for the printed $c = 3$. It is the polar factor of $Q$ times
         $c^2$. For normal entries its determinant is negative with probability 1/2, and its entries have mean 0 and
         variance $c^4/d$.""")  # fmt: skip
 
@@ -179,8 +181,10 @@ EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)", name="query-key init
     assumptions=[
         Definition("W_Q, W_K of shape (d, d), one head", by=query_key_weights), Definition("entries of Z independent", by=normal),
     ],
+    needless={"alpha has positive entries": "Z and -Z have one law"},
     relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
-    note=r"""Such weights exist for every $\alpha$, $\beta$ and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
+    note=r"""Compared are moments of the entries of such a product. Such weights exist for every $\alpha$, $\beta$
+        and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
         for one head with $d_h < d$ they do not (skipless.eq-11-multihead).""")  # fmt: skip
 
 

@@ -76,7 +76,7 @@ UNIFORM = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-uniform", label="Proposit
             \frac1n\mathbf{1}\mathbf{1}^\top\|_2 \le \|S_\tau(M) - \frac1n\mathbf{1}\mathbf{1}^\top\|_F \le
             \sinh(\Delta/(2\tau))$, at most $0.53\,\Delta/\tau$ for $\Delta \le \tau$; the constant depends on
             $\Delta/\tau$ only, not on $n$"""),
-    note=r"""For a row $p$ with weights $w_j$ in $[a, a e^t]$, $t = \Delta/\tau$, $n\|p - 1/n\|^2 =
+    note=r"""For a row $p$ with weights $w$ in $[a, a e^t]$ for some $a$, $t = \Delta/\tau$, $n\|p - 1/n\|^2 =
         \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le (1 + e^t)^2/(4e^t) - 1 = \sinh(t/2)^2$ by Kantorovich's inequality; $n$
         rows sum to the bound. Attained as $t \to 0$ for even $n$, half of each row high and half low.""")  # fmt: skip
 
@@ -152,7 +152,7 @@ GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, 
     reading=Reading("the conditioning worsens as n grows", r"""the least possible $\kappa$ at fixed $\Delta/\tau$ grows:
             $\kappa(S_\tau(M)) \ge \frac{19}{10}\sqrt{n - 1}\,\tau/\Delta$ for $\Delta \le \tau$. Of one matrix that
             grows by a token it is false (skipless.prop-1-diffuse-n-pointwise)"""),
-    note=r"For $M = \Delta I$ the growth is linear, $\kappa = 1 + n/(e^t - 1)$.")  # fmt: skip
+    note=r"For $M = \Delta I$ the growth is linear, $\kappa = 1 + n/(e^{\Delta/\tau} - 1)$.")  # fmt: skip
 
 
 @GROWTH.formula
@@ -357,9 +357,9 @@ FREE_OF_N.mutant("1 + epsilon", lambda epsilon: 1 + epsilon)
 
 OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-of-n",
     label="Growth with n of the condition number at a given dominance", name="dominance bound growing with tokens",
-    statement=r"\varepsilon\ge\frac{n\,e^{-\gamma/\tau}}{2+(n-2)e^{-\gamma/\tau}}\ \text{for any}\ \varepsilon\ "
-    r"\text{with}\ \kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon}{1-\varepsilon}\ \text{for all dominant}\ "
-    r"\mathbf{M}\in\mathbb{R}^{n\times n},\ n\ge2,\ \gamma>0,\ \tau>0",
+    statement=r"""n\ge2,\ \gamma>0,\ \tau>0:\ \min\Big\{\varepsilon\mid\kappa(S_\tau(\gamma\mathbf{I}_n))\le
+        \frac{1+\varepsilon}{1-\varepsilon}\Big\}=\frac{n\,e^{-\gamma/\tau}}{2+(n-2)e^{-\gamma/\tau}},\ \text{so that no }
+        \varepsilon\text{ free of }n\text{ serves all dominant}\ \mathbf{M}\in\mathbb{R}^{n\times n}""",
     assumptions=[
         POSITIVE_GAP, TEMPERATURE, SEVERAL,
         Definition("the smallest such epsilon for M = gamma I is (kappa - 1) / (kappa + 1)", by=condition_number),

@@ -119,7 +119,8 @@ USUAL.mutant("beta doubled", "beta -> 2 * beta")
 
 USUAL_MARGIN = Claim(SKIPLESS, "skipless.sec5.2-beta-dominance-margin",
     label="Margin of dominance of the initial query-key product", name="margin of the query-key product",
-    statement=r"|\mathbf{W}_{ii}|-\sum_{j\ne i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
+    statement=r"\mathbf{W}=\alpha\mathbf{Z}+\beta\mathbf{I}:\ |\mathbf{W}_{ii}|-\sum_{j\ne "
+              r"i}|\mathbf{W}_{ij}|\ge\beta-|\alpha|\sum_j|\mathbf{Z}_{ij}|",
     assumptions=[],
     relation=AtMost(left="beta - |alpha| sum_j |Z_ij|", signed=True), sizes={"d": (1, 5)}, of_project=True,
     corrects="skipless.sec5.2-beta-dominance-usual",
@@ -168,8 +169,8 @@ NOT_AUTOMATIC.mutant("twice the tokens", lambda value: 2 * value)
 NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-corrected",
     label="Section 5.2, text, for the logits X W X^T", name="dominance carried over to the logits, corrected",
     statement=r"""\text{Diagonal dominance of }\mathbf{W}=\mathbf{W}^Q\mathbf{W}^{K\top}\text{ does not imply that of
-        }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{
-        for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
+        }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2\text{
+        for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top\text{, which is negative where }s>1,\ \beta>0,\ x\ne0""",
     assumptions=[
         Definition("W = beta I, dominant in either sense", by=eye),
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),

@@ -48,7 +48,8 @@ MUST = Claim(PRODUCT, "skipless.sec-5.1-must", label="Section 5.1, text before t
         example, two opposite tokens, $\kappa(K) = 1.18$, while $\kappa(P) = 1562$ and $\kappa(K_I) = 1515$, so that a
         scaled orthonormal
         product would give $\kappa(K) = 1515$. The example is one of a family with any $\kappa(P)$: $W = \begin{pmatrix}t & 0\\ u &
-        0\end{pmatrix}$ makes of $K_I$ nearly a shear of both tokens, by $4a(1 - a)u$ with $a = 1/(1 + e^{-2t})$. True for one
+        0\end{pmatrix}$ with numbers $t$ and $u$, $t > 0$, makes of $K_I$ nearly a shear of both tokens, by $4a(1 -
+        a)u$ with $a = 1/(1 + e^{-2t})$. True for one
         token, where $\kappa(K) = \kappa(P)$; and a singular $P$ makes $K$ singular. Whether training is stable needs the authors'
         runs.""")  # fmt: skip
 

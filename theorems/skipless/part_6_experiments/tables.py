@@ -56,7 +56,8 @@ CHECKPOINT = Claim(SKIPLESS, "skipless.table-4-checkpoint", label="Table 4 at de
     statement=r"""\text{Table 4 at depth 12, }(53.5,\ 36.5),\text{ is the column of Fig. 3 headed 300 epochs, skipless,
         not that headed 200 epochs}""",
     assumptions=[Definition("numbers and headings as extracted, in their printed order", by=tenths), UNIT],
-    name="checkpoint of the depth table", relation=Equal(), exact=True, of_project=True, expects="empirical",
+    name="checkpoint of the depth table", general="This is arithmetic with the printed numbers.",
+    relation=Equal(), exact=True, of_project=True, expects="empirical",
     observed="the text of A.2 says 200 epochs for Table 4 as for Table 3.",
     doubt=TABLES.doubt)  # fmt: skip
 

@@ -125,6 +125,7 @@ EQ_12_4 = Claim(SINGLE_HEAD, "skipless.eq-12-line-4", label="Eq. (12), line 4", 
         (\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+(\mathbf{I}_d\otimes\mathbf{A}_\ell)(\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{I}_{n\times n})=(\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)\mathbf{A}'_\ell+\mathbf{W}_
         \ell^{V\top}\otimes\mathbf{A}_\ell""",
+    general=r"It holds of any matrix in the place of $\mathbf{A}_\ell$: the mixed product of Kronecker products.",
     relation=Equal(), all_sizes=True, proof=("skipless.eq-12-line-1", "skipless.eq-12-line-2", "skipless.eq-12-line-3"),
 )  # fmt: skip
 
@@ -170,6 +171,7 @@ EQ_13_1 = Claim(SINGLE_HEAD, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 
         \partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=[Definition("SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)", by=input_jacobian)],
     name="chain rule through the output weights", relation=Equal(), expects="refuted", severity="slip",
+    repeats="skipless.eq-12-line-1",
     correction="skipless.eq-13-lines-1-3-corrected", uses=("skipless.eq-12-line-1",),
     note=r"""The misprint of Eq. (12), line 1: $\mathrm{SA}$ stands for $AV$ in Section A.3; with Eq. (3) $W^O$ is
         applied twice. Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.
@@ -263,6 +265,7 @@ EQ_13_5 = Claim(SINGLE_HEAD, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     statement=r"""\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
     name="Jacobian with both weights outside", relation=Equal(), expects="refuted", severity="slip",
+    repeats="skipless.eq-13-line-4",
     correction="skipless.eq-13-line-5-corrected",
     note=NO_TRANSPOSES
     + r""" With either one of the two alone restored the line is still false, as mutants of its correction show: for one
@@ -319,7 +322,8 @@ EQ_13_6 = Claim(SINGLE_HEAD, "skipless.eq-13-line-6", label="Eq. (13), line 6", 
         \ell^O\otimes\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell)""",
     relation=Equal(), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="slip",
     correction="skipless.eq-13-line-6-corrected",
-    note=r"""Ordinary products were meant: $(P\otimes I)(Q\otimes R) = PQ\otimes R$. As printed the line is no equation
+    note=r"""Ordinary products were meant: $(P\otimes I)(Q\otimes R) = PQ\otimes R$ for every $P$, $Q$, $R$. As
+        printed the line is no equation
         between matrices but for $d = 1$: the sizes that have to agree are compared, columns of the first factor with
         rows of $A'$, and both sides of the second term with the sides of $K$. Transposes, of which the line lacks
         three, change no size.""")  # fmt: skip

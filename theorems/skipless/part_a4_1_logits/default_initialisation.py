@@ -162,8 +162,8 @@ DEFAULT_VARIANCE = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.1-default-variance"
     uses=("skipless.logit-moments",),
     correction="skipless.a4.1-default-variance-exact",
     consequence=r"""Default attention at the printed sizes is not diffuse without a scale factor, so that near-uniform
-        rows are no explanation of its conditioning; use $\mathrm{Var}(C_{ij}) = \sigma^4 d_{in}d^2$
-        (skipless.a4.1-default-variance-exact).""",
+        rows are no explanation of its conditioning; use $\mathrm{Var}(C_{ij}) = \sigma^4 d_{in}d^2$ with the
+        variance $\sigma^2$ of the weights (skipless.a4.1-default-variance-exact).""",
     note=r"""The means are 0. The variances are $\alpha^2(d + 2)$ and $\alpha^2 d$: 0.62 at $d = 384$, 1.23 at $d =
         768$, by the paper's own Eq. (18). For $\alpha = O(1/d)$ they would vanish as $d$ grows, but 0.04 is far above
         $1/d$. Nor are the rows diffuse for a softmax without temperature: their range is 4 to 6

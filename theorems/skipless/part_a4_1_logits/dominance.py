@@ -50,8 +50,8 @@ def laws_of_dominance(formula: Callable[..., Any], generator: torch.Generator, s
 
 PROBABILITY = Claim(SKIPLESS, "skipless.dominance-probability",
     label="Probability that one logit is dominated, alpha = 0", name="probability of a dominated logit",
-    statement=r"""P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\quad T_d\text{ Student's law with
-        }d\text{ degrees of freedom}""",
+    statement=r"""P(\gamma>0)=P(T_d<\sqrt d)\text{ for every }\beta>0,\ \alpha=0,\text{ with }T_d\text{ under
+        Student's law with }d\text{ degrees of freedom}""",
     assumptions=[Definition("X ~ N(0, I), gamma = C_ii - C_ij with C = beta X X^T, i and j different rows", by=sampled_pair)],
     relation=FollowsLaw(samples=20_000, instances=4), sizes={"d": (1, 8)}, of_project=True,
     note=r"""$\gamma > 0$ says that the component of the other token along $x$ is below $|x|$. It is 3/4 at $d = 1$ and

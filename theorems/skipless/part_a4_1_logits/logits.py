@@ -16,10 +16,10 @@ from theorems.skipless.part_a4_1_logits.enumeration import (
     DRAWN_LOGITS, LOGITS, NOISE, TOKENS, Scale, covariance, gap, mean_and_variance, other_logit, own_logit, raw_moment,
         sampled_pair,
 )  # fmt: skip
-from theorems.skipless.sampling import near_law, standard_normal
+from theorems.skipless.sampling import near_law
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, PRINTED_SCALES, Dimension, dimension_alone
 from verify.matrix import column, concatenate
-from verify.oracles import LawTest, Moments, moment_test
+from verify.oracles import LawTest, Moments, NormalLaw, moment_test
 from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def laws_of_gap(formula: Callable[..., float], generator: torch.Generator, sampl
     for alpha, beta in PRINTED_SCALES:
         deviation = sqrt(formula(alpha, beta, d))
         drawn = (sampled_gap(generator, samples, d, alpha, beta) - beta * d) / deviation
-        tests.append(near_law(f"alpha = {alpha}, beta = {beta}, d = {d}", drawn, standard_normal, NORMAL_WITHIN))
+        tests.append(near_law(f"alpha = {alpha}, beta = {beta}, d = {d}", drawn, NormalLaw().cdf, NORMAL_WITHIN))
     return tests
 
 

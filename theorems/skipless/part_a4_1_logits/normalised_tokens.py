@@ -10,22 +10,12 @@ from typing import Annotated, Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens
 from theorems.skipless.part_a4_1_logits.enumeration import Scale, gap
-from verify.matrix import column, concatenate, normalize_rows, ones, rational, row_sums, sqrt, total
+from verify.matrix import centred, column, concatenate, layer_norm, ones, rational, row_sums, total
 from verify.oracles import Normal, expectation
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape
 from verify.vocabulary.hypotheses import normal_entries
 
 Pair = Annotated[Any, Shape("2", "d")]
-
-
-def centred(T: Any) -> Any:
-    """Each row less its mean."""
-    return T - row_sums(T) * rational(1, T.shape[1])
-
-
-def layer_norm(T: Any) -> Any:
-    """Each row less its mean, scaled to the squared norm d: a layer normalisation of unit gain, without shift."""
-    return normalize_rows(centred(T)) * sqrt(T.shape[1])
 
 
 def spreads(T: Any) -> Any:

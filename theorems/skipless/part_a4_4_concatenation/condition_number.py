@@ -267,7 +267,7 @@ COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
 FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
     label="Section A.4.4, last sentence, at a fixed s_min", name="concatenation limit at fixed scale",
     statement=r"""
-        \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
+        \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta,\ \delta>0\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
         \frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0""",
     assumptions=[
         Assumption("rho <= delta, tau <= 1 + delta, 0 < s <= s_min",
@@ -319,8 +319,8 @@ LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sent
     name="limit of incoherent balanced blocks", relation=AtMost(left="kappa([A B])", ascent=False),
     sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted", severity="error", uses=("skipless.eq-37",),
     correction="skipless.a4.4-relative",
-    consequence=r"""A small $\rho$ may only mean small blocks; ask for $\rho/s_{\min}^2$ to be small, with $\kappa(M)
-        \le \tau\sqrt{(1+r)/(1-r)}\,\kappa_{\max}$ for $\rho \le r\,s_{\min}^2$ (skipless.a4.4-relative).""",
+    consequence=r"""A small $\rho$ may only mean small blocks; ask for $\rho/s_{\min}^2$ to be small, for any $r <
+        1$ with $\rho \le r\,s_{\min}^2$, $\kappa(M) \le \tau\sqrt{(1+r)/(1-r)}\,\kappa_{\max}$ (skipless.a4.4-relative).""",
     note=r"""At a fixed $s_{\min}$, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale).
         $\rho$ is not normalised: $A, B \to sA, sB$ takes $\rho$ to $s^2\rho$ and leaves $\tau$ and every condition
         number alone, so $\rho$ can be made as small as one likes for nearly parallel blocks. Two columns $s(1, 0)$ and

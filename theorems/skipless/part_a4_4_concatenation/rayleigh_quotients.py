@@ -148,7 +148,8 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)", name="largest singul
     assumptions=[Definition("maxima over x, y not both zero", by=_largest), NONZERO],
     relation=AtMost(), uses=("skipless.eq-32-34",),
     note=r"""The maximum in the second term is the larger eigenvalue of $\begin{pmatrix}\sigma_{\max}(A)^2 & \rho\\ \rho
-        & \sigma_{\max}(B)^2\end{pmatrix}$; that of $2\rho st/(s^2 + t^2)$ is $\rho$, so the last link is an equality.
+        & \sigma_{\max}(B)^2\end{pmatrix}$; that of $2\rho st/(s^2 + t^2)$ over numbers $s$ and $t$ is $\rho$, so
+        the last link is an equality.
         Over $\mathbf{x}$ and $\mathbf{y}$ both nonzero, as the text says, the first maximum need not be attained
         (orthogonal blocks of different norms); the supremum is the same.""")  # fmt: skip
 

@@ -42,9 +42,14 @@ def attention(
 
     Example
     -------
+    >>> import torch
     >>> from torch.func import grad, jvp
+    >>> from theorems.layers import attention
+    >>> query, key, value, direction = (torch.randn(2, 5, 4) for _ in range(4))  # two heads, five tokens
     >>> loss = lambda query: attention(query, key, value, is_causal=True).square().sum()
     >>> _, product = jvp(grad(loss), (query,), (direction,))  # the Hessian times a direction
+    >>> attention(query, key, value, is_causal=True).shape, product.shape
+    (torch.Size([2, 5, 4]), torch.Size([2, 5, 4]))
     """
     from theorems.transformer.fast.blocks import Options
     from theorems.transformer.fast.compiled import attend

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import (
-    Epsilon, Gain, Rows, Shift, centred, layer_norm, rms_norm, root_mean_squares,
+    Epsilon, Gain, Rows, Shift, layer_norm, rms_norm, root_mean_squares,
 )  # fmt: skip
-from verify.matrix import eye, indexed, ones, rational
+from verify.matrix import centred, eye, indexed, ones, rational
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Equal, Real, Setting, Shape
 

@@ -5,30 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.transformer import TRANSFORMER
-from theorems.transformer.definitions import softmax_under_mask
+from theorems.transformer.kernels import Bias, Scale, biased_attention
+from theorems.transformer.kernels import biased_weights as weights
 from theorems.transformer.settings import SOME_KEY, Keys, Mask, Queries, Signs, Values, mask_of
 from verify.matrix import indexed, row_sums, softmax, total  # noqa: F401  (mutants name softmax)
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Construction, Equal, Real, Setting, Shape
+from verify.vocabulary import Claim, Construction, Equal, Setting, Shape
 
-Bias = Annotated[Any, Shape("m", "n")]
-Scale = Annotated[Any, Real(-2.0, 2.0)]
 #: What outputs are weighted with: a cotangent of F.
 Cotangent = Annotated[Any, Shape("m", "d_V")]
 QueryChange = Annotated[Any, Shape("m", "d_K")]
 
 ANY_SCALE = Construction("B is any matrix with a row for every query and a column for every key, s any number",
     shapes={"B": ("m", "n")})  # fmt: skip
-
-
-def weights(Q: Queries, K: Keys, B: Bias, M: Mask, s: Scale) -> Any:
-    """P = the softmax of s Q K^T + B under the mask M, shape (m, n)."""
-    return softmax_under_mask(Q @ K.T * s + B, M)
-
-
-def biased_attention(Q: Queries, K: Keys, V: Values, B: Bias, M: Mask, s: Scale) -> Any:
-    """F = P V, shape (m, d_V)."""
-    return weights(Q, K, B, M, s) @ V
 
 
 def weighted(Q: Queries, K: Keys, V: Values, B: Bias, W: Cotangent, M: Mask, s: Scale) -> Any:

@@ -19,8 +19,11 @@ from verify.kernel import quantities
 from verify.kernel.refusal import Refused
 
 
-def certificate_of(claim_id: str, proof: BoundProof) -> dict[str, Any]:
-    """The certificate of a proved bound; raises `NotCertified` where a part of it cannot be written yet."""
+def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict[str, Any]:
+    """The certificate of a proved bound; raises `NotCertified` where a part of it cannot be written yet.
+
+    Without `steps` it has the statement alone, and the checker would not accept it.
+    """
     assert proof.world is not None
     if proof.cases:
         raise NotCertified("sizes with a derivation of their own")
@@ -38,7 +41,8 @@ def certificate_of(claim_id: str, proof: BoundProof) -> dict[str, Any]:
         for entry in proof.entries:
             writer.scalar(entry.left), writer.scalar(entry.right)
         writer.stated = True
-        parts = [_Replay(writer, entry, facts).part() for entry in proof.entries]
+        replays = [_Replay(writer, entry, facts) for entry in proof.entries]
+        parts = [replay.part() if steps else replay.stated() for replay in replays]
     return {
         "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes),
         "scalars": writer.scalars, "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero),
@@ -75,8 +79,12 @@ class _Replay(Instances):
             self.value, self.steps = start[0], list(start[1])
             self.kept = set(self.outside)
             comparison = self._finished()
+        return {**self.stated(), "steps": self.steps, "comparison": comparison}
+
+    def stated(self) -> dict[str, Any]:
+        """What is to be shown, without steps."""
         index = None if self.entry.index is None else self.w.index(self.entry.index)
-        return {"index": index, "left": self.left, "right": self.right, "steps": self.steps, "comparison": comparison}
+        return {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
 
     def _offer(self, step: Any) -> None:
         value = self.w.value(self.w.scalar(step.quantity))

@@ -34,7 +34,7 @@ class NotRecorded(Exception):
 #: What takes part in a proof and has no expression in certificates.
 WITHOUT_FORM = {
     "phi": "integrals of matrix exponentials", "dexpm": "integrals of matrix exponentials",
-    "expectation": "pairings of normal entries", "named part": "a matrix that a hypothesis names",
+    "named part": "a matrix that a hypothesis names",
 }  # fmt: skip
 ENTRYWISE = ("exp", "log", "step", "relu", "abs")
 
@@ -190,6 +190,10 @@ class Recorder:
             name = self.tensor(head)
             bound, own = self.indices(head.sizes)
             return ["at", name, bound, self.of(point, own), self.of(inner, at)]
+        if kind == "expectation":
+            inner, name, variance = given
+            found = self.of(inner, at)
+            return ["mean", self._named[name], self.of_scalar(variance), found] if name in self._named else found
         raise NotRecorded(WITHOUT_FORM.get(kind, kind))
 
     def alike(self, at: Sequence[At]) -> tuple[list[list[str]], list[At]]:
@@ -241,10 +245,10 @@ class Recorder:
         if head.kind == "tensor":
             return ["t", self.tensor(head), _whole(at)]
         if head.kind in ("grouping", "selection"):
-            return ["t", self._structure(head), _whole(at)]
+            return ["t", self.structure(head), _whole(at)]
         raise NotRecorded(WITHOUT_FORM.get(head.kind, f"{head.kind} outside of a call"))
 
-    def _structure(self, head: Head) -> str:
+    def structure(self, head: Head) -> str:
         """The tensor of an axis and its parts, under a name; what is known of it are hypotheses (`of_structures`)."""
         sizes = [self.size(size) for size in head.sizes]
         name = f"{head.name}({', '.join([*sizes, *([str(head.parameter)] if head.kind == 'selection' else [])])})"

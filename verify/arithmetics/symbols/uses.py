@@ -9,11 +9,13 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from verify.kernel.expressions import Language
+from verify.kernel.functions import Algebra
 from verify.kernel.identities import Hypothesis, use_of
-from verify.kernel.normal_forms import ONE, Algebra, Factor, Form, Index, Key, Number
+from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key, Number
 from verify.kernel.refusal import Refused
 
 Expression = list[Any]
@@ -126,22 +128,28 @@ class Search:
         self,
         language: Language,
         scope: Mapping[str, Index],
-        hypotheses: list[Hypothesis],
         numbers: itertools.count[int],
+        moves: Sequence[Callable[[Search, Form], Form | None]] = (),
     ) -> None:
-        self.language, self.scope, self.hypotheses = language, scope, hypotheses
+        self.moves = moves  # what is tried where nothing else applies
+        self.language, self.scope, self.hypotheses = language, scope, language.hypotheses
         self.algebra = language.algebra
-        self.reader = Reader(self.algebra, numbers)
+        self.reader, self.numbers = Reader(self.algebra, numbers), numbers
         self.open = {index: name for name, index in scope.items()}
         self.uses: list[dict[str, Any]] = []
         self._equations: dict[Any, list[Equation]] = {}
         self._trials = 0
         self._failed: set[Any] = set()
+        self._settled: set[Any] = set()
+        self.passed: set[tuple[int, int]] = set()
 
     def run(self, form: Form) -> Form:
         """Rewrite as long as anything applies; what is left."""
         while form and len(self.uses) < MOST_USES and self._trials < MOST_TRIALS:
-            changed = self._step(form)
+            for step in (self._step, self._with_other_argument, *(partial(move, self) for move in self.moves)):
+                changed = step(form)
+                if changed is not None:
+                    break
             if changed is None:
                 return form
             form = changed
@@ -192,7 +200,7 @@ class Search:
         use = {**equation.use(names, shown), "over": [[shown[index], index[1]] for index in over]}
         use["times"] = self.reader.product(rest, ONE, shown)
         try:
-            _, _, worth = use_of(self.language, use, self.scope, self.hypotheses)
+            worth = use_of(self.language, use, self.scope)
         except Refused:
             return None
         if key not in worth or any(self._weight(other) >= self._weight(key) for other in worth if other != key):
@@ -201,6 +209,58 @@ class Search:
         use["times"] = self.reader.product(rest, value, shown)
         self.uses.append(use)
         return self.algebra.plus([(form, ONE), (worth, -value)])
+
+    def _with_other_argument(self, form: Form) -> Form | None:
+        """A function whose argument the hypotheses and rules make smaller, with that in its place."""
+        for key in sorted(form, key=self._weight, reverse=True):
+            for factor in key:
+                atom, at, _ = factor
+                known = (atom, tuple(sorted(at).index(index) for index in at))
+                if isinstance(self.algebra.payloads[atom], dict) and known not in self._settled:
+                    found = self._rewritten(form, key, factor)
+                    if found is not None:
+                        return found
+                    self._settled.add(known)
+        return None
+
+    def _rewritten(self, form: Form, key: Key, factor: Factor) -> Form | None:
+        (atom, at, power), algebra = factor, self.algebra
+        kind, own = algebra.kinds[atom], algebra.owns[atom]
+        over = sorted({i for _, places, _ in key for i in places if i[0] < 0}, reverse=True)
+        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
+        bound, argument = self.reader.argument((atom, at, ONE), shown)
+        together = kind in ("exp", "base")  # the power goes with it
+        if kind == "exp" and power != 1:
+            argument = ["*", ["q", power.numerator, power.denominator], argument]
+        scope = dict(self.scope)
+        scope |= {name: algebra.fresh(size) for name, size in (*((shown[i], i[1]) for i in over), *bound)}
+        inner = Search(self.language, scope, self.numbers)
+        rest = inner.run(self.language.form(argument, scope))
+        if not inner.uses:
+            return None
+        head = ["power", power.numerator, power.denominator] if kind == "base" else kind
+        other = inner.reader.of_form(rest, {index: name for name, index in scope.items()})
+        left = [] if together or power == 1 else [(atom, at, power - 1)]
+        use = {
+            "rule": "equal arguments",
+            "arguments": [head, [bound, argument], other, inner.uses],
+            "at": [shown[index] for index in at[:own]],
+            "over": [[shown[index], index[1]] for index in over],
+            "times": self.reader.product([*(f for f in key if f != factor), *left], form[key], shown),
+        }
+        return self.after(form, key, use)
+
+    def after(self, form: Form, key: Key, use: dict[str, Any]) -> Form | None:
+        """What is left after a use, if it takes the term away."""
+        try:
+            worth = use_of(self.language, use, self.scope)
+        except Refused:
+            return None
+        found = self.algebra.plus([(form, ONE), (worth, -ONE)])
+        if key in found:
+            return None
+        self.uses.append(use)
+        return found
 
     # -- equations -----------------------------------------------------------------------------------------------------
 
@@ -283,7 +343,7 @@ class Search:
         shown = {index: f"e{index[0]}" for index in free}
         scope = {name: index for index, name in shown.items()}
         made = {**use(free, shown), "over": [], "times": ["q", 1, 1]}
-        yield Equation(use_of(self.language, made, scope, [])[2], use)
+        yield Equation(use_of(self.language, made, scope), use)
 
     # -- softmax as a quotient -----------------------------------------------------------------------------------------
 
@@ -312,7 +372,7 @@ class Search:
             {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": less},
         ]
         try:
-            worths = [use_of(self.language, use, self.scope, self.hypotheses)[2] for use in uses]
+            worths = [use_of(self.language, use, self.scope) for use in uses]
         except Refused:
             return None
         found = algebra.plus([(form, ONE), *((worth, -ONE) for worth in worths)])

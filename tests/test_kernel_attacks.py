@@ -1,0 +1,360 @@
+"""False statements, written as certificates by hand: the checker has to refuse each, and to accept the true ones beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.test_kernel import ONE, ZERO, I, J, certificate, f, inverse, is_refused, minus, t
+from tests.test_kernel import check as check_identity
+from tests.test_kernel_bounds import Table, refused
+from verify.kernel.bounds import ERRORS
+from verify.kernel.bounds import check as check_bound
+from verify.kernel.refusal import Refused
+
+# -- identities: what divides by something may be used only where the statement divides by it -------------------------
+
+PRODUCT = {"name": "a b = 0", "indices": [], "left": ["*", t("a"), t("b")], "right": ZERO}
+ENTRIES = {"name": "x y = 0", "indices": [I], "left": ["*", t("x", "i"), t("y", "i")], "right": ZERO}
+DIAGONAL = {
+    "name": "M y = 0 on the diagonal",
+    "indices": [I],
+    "left": ["*", t("M", "i", "i"), t("y", "i")],
+    "right": ZERO,
+}
+KERNEL = {"name": "M x = 0", "indices": [I], "left": ["sum", J, ["*", t("M", "i", "j"), t("x", "j")]], "right": ZERO}
+REST = {"name": "(a - b) p = 0", "indices": [], "left": ["*", ["+", t("a"), minus(t("b"))], t("p")], "right": ZERO}
+
+
+def power(p: int, q: int, e: Any) -> Any:
+    return ["power", p, q, e]
+
+
+def use(number: int, times: Any, at: Any = (), over: Any = ()) -> dict[str, Any]:
+    return {"hypothesis": number, "at": list(at), "over": list(over), "times": times}
+
+
+GAP = ["+", t("a"), minus(t("b"))]
+UNDEFINED: dict[str, dict[str, Any]] = {
+    "a factor that may vanish": certificate(t("b"), ZERO, [use(0, power(-1, 1, t("a")))], hypotheses=[PRODUCT]),
+    "a factor hidden in a function": certificate(
+        t("b"),
+        ZERO,
+        [use(0, ["*", power(-1, 1, t("a")), f("exp", power(-1, 1, t("a"))), f("exp", minus(power(-1, 1, t("a"))))])],
+        hypotheses=[PRODUCT],
+    ),
+    "a logarithm and its exponential": certificate(
+        t("b"), ZERO, [use(0, f("exp", minus(f("log", t("a")))))], hypotheses=[PRODUCT]
+    ),
+    "a definition that is not stated": certificate(
+        t("b"), ZERO, [use(0, t("D"))], hypotheses=[PRODUCT], definitions=[["D", [], power(-1, 1, t("a"))]]
+    ),
+    "a derivative that divides": certificate(
+        t("b"), ZERO, [use(0, ["diff", "a", [], f("log", t("a"))])], hypotheses=[PRODUCT]
+    ),
+    "the rule of powers": certificate(
+        t("p"),
+        ZERO,
+        [
+            use(0, power(-1, 1, GAP)),
+            {"rule": "power", "arguments": [[[], GAP], -1, 1], "at": [], "over": [], "times": minus(t("p"))},
+        ],
+        hypotheses=[REST],
+    ),
+    "an inverse that may not exist": certificate(
+        t("x", "i"),
+        ZERO,
+        [
+            use(0, inverse("M", "i", "k"), ["k"], [["k", "n"]]),
+            {
+                "rule": "inverse left",
+                "arguments": [[[["r", "n"], ["c", "n"]], t("M", "r", "c")]],
+                "at": ["i", "k"],
+                "over": [["k", "n"]],
+                "times": minus(t("x", "k")),
+            },
+        ],
+        [I],
+        hypotheses=[KERNEL],
+    ),
+    "all entries where the diagonal is divided by": certificate(
+        ["*", power(-1, 1, t("M", "i", "i")), t("M", "j", "k"), t("N", "j", "k")],
+        ZERO,
+        [use(0, ["*", power(-1, 1, t("M", "i", "i")), power(-1, 1, t("M", "j", "k"))], ["j", "k"])],
+        [I, J, ["k", "n"]],
+        hypotheses=[
+            {
+                "name": "M M N = 0",
+                "indices": [["r", "n"], ["c", "n"]],
+                "left": ["*", t("M", "r", "c"), t("M", "r", "c"), t("N", "r", "c")],
+                "right": ZERO,
+            }
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", UNDEFINED)
+def test_nothing_is_divided_by_that_the_statement_does_not_divide_by(attack: str) -> None:
+    is_refused(UNDEFINED[attack])
+
+
+def test_what_the_statement_divides_by_may_be_used() -> None:
+    """b / a = 0 follows from a b = 0; b = 0 does not."""
+    inverse_of_a = power(-1, 1, t("a"))
+    left = ["*", t("b"), inverse_of_a]
+    check_identity(certificate(left, ZERO, [use(0, power(-2, 1, t("a")))], hypotheses=[PRODUCT]))
+    left = ["*", power(-1, 1, t("x", "i")), t("y", "i")]
+    check_identity(certificate(left, ZERO, [use(0, power(-2, 1, t("x", "i")), ["i"])], [I], hypotheses=[ENTRIES]))
+
+
+# -- identities: sizes -------------------------------------------------------------------------------------------------
+
+ROWS = {"rule": "softmax rows", "arguments": [[[["j", "s"]], t("u", "j")]], "at": [], "over": [], "times": ONE}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["+", ["size", "n"], ["q", -1, 1]],
+        ZERO,
+        ["q", -2, 1],
+        ["q", 1, 2],
+        ["power", 1, 2, ["size", "n"]],
+        ["*", ZERO, ["size", "n"]],
+        ["f", "log", [[[], ["size", "n"]]], []],
+    ],
+)
+def test_a_size_is_a_whole_number_of_at_least_one(value: Any) -> None:
+    """The weights of a softmax over nothing do not add up to 1."""
+    left = ["sum", ["j", "s"], ["f", "softmax", [[[["k", "s"]], t("u", "k")]], ["j"]]]
+    more = {"sizes": {"n": None, "s": value}, "inputs": {"u": {"sizes": ["s"]}}, "variables": {}}
+    is_refused(certificate(left, ONE, [ROWS], **more))
+
+
+@pytest.mark.parametrize(
+    "value", [None, ["q", 2, 1], ["power", 2, 1, ["size", "n"]], ["+", ["size", "n"], ["q", 1, 1]]]
+)
+def test_sizes_that_are_whole(value: Any) -> None:
+    left = ["sum", ["j", "s"], ["f", "softmax", [[[["k", "s"]], t("u", "k")]], ["j"]]]
+    more = {"sizes": {"n": None, "s": value}, "inputs": {"u": {"sizes": ["s"]}}, "variables": {}}
+    check_identity(certificate(left, ONE, [ROWS], **more))
+
+
+# -- bounds ------------------------------------------------------------------------------------------------------------
+
+
+def root_of_a_square(table: Table) -> dict[str, Any]:
+    """sqrt(x^2) <= x."""
+    x = table.add("scalar", "x")
+    return table.certificate(table.add("^", table.add("^", x, 2, 1), 1, 2), x, [])
+
+
+def root_of_an_inverse_square(table: Table) -> dict[str, Any]:
+    """sqrt((x - z)^-2) <= 1 / (x - z), where x - z is not 0."""
+    gap = table.add("+", table.add("scalar", "x"), table.add("*", table.add("q", -1, 1), table.add("scalar", "z")))
+    inverse_square = [["^", gap, -2, 1], ["^", gap, -1, 1]]
+    for entry in inverse_square:
+        table.reader.nonzero.add(table.reader.table[gap])
+        table.add(*entry)
+    right = len(table.entries) - 1
+    return table.certificate(table.add("^", right - 1, 1, 2), right, [], nonzero=[gap])
+
+
+def injected_property(table: Table) -> dict[str, Any]:
+    """||exp(Y)||_2 <= 1 for any Y that is called skew where an index belongs."""
+    n = table.add("size", "n")
+    Y = table.add("input", "Y", n, n, "is skew")
+    left = table.norm("2", table.add("function", "exponential", Y))
+    return table.certificate(left, table.one(), [("exponential of a skew matrix", [Y])])
+
+
+def injected_property_of_an_opaque_matrix(table: Table) -> dict[str, Any]:
+    n = table.add("size", "n")
+    Y = table.add("opaque", "derivative", n, n, "is skew")
+    left = table.norm("2", table.add("function", "exponential", Y))
+    return table.certificate(left, table.one(), [("exponential of a skew matrix", [Y])])
+
+
+def a_name_that_is_a_property(table: Table) -> dict[str, Any]:
+    table.reader.inputs = {"is skew": []}
+    n = table.add("size", "n")
+    Y = table.add("input", "is skew", n, n)
+    left = table.norm("2", table.add("function", "exponential", Y))
+    return table.certificate(left, table.one(), [("exponential of a skew matrix", [Y])], inputs=table.reader.inputs)
+
+
+def a_positive_quantity(table: Table) -> dict[str, Any]:
+    """0 <= a quantity of any sign, which is called positive where its data belong: divided by itself."""
+    value = table.add("value", "some", "positive")
+    norm = table.norm("F", table.matrix("A", "m", "n"))
+    scaled = table.add("*", value, norm)
+    quotient = table.add("*", table.add("^", value, -1, 1), scaled)
+    return table.certificate(norm, quotient, [])
+
+
+def unit_rows_turned(table: Table) -> dict[str, Any]:
+    """||U||_F <= sqrt(n) for m unit rows of length n."""
+    U = table.matrix("U", "m", "n")
+    right = table.add("^", table.add("size", "n"), 1, 2)
+    return table.certificate(table.norm("F", U), right, [("unit rows", [table.add("transpose", U)])])
+
+
+def entries_that_a_shape_does_not_hold(table: Table) -> dict[str, Any]:
+    """||A||_F <= sqrt(n) max|A|, for A in the shape (n, 1)."""
+    A, one = table.matrix("A", "m", "n"), table.one()
+    n = table.add("size", "n")
+    right = table.add("*", table.add("^", n, 1, 2), table.norm("max", A))
+    arguments = [table.add("reshape", A, n, one)]
+    return table.certificate(table.norm("F", A), right, [("largest of all entries", arguments)])
+
+
+def a_diagonal_of_a_matrix(table: Table) -> dict[str, Any]:
+    """||A||_F <= sqrt(m) max|A|, for diag(A) of a matrix of n columns."""
+    A = table.matrix("A", "m", "n")
+    right = table.add("*", table.add("^", table.add("size", "m"), 1, 2), table.norm("max", A))
+    arguments = [table.add("diagonal", A), table.add("identity", table.add("size", "m"))]
+    return table.certificate(table.norm("F", A), right, [("rank", arguments)])
+
+
+def a_number_times_the_identity(table: Table) -> dict[str, Any]:
+    """||c (x) I||_2 <= 1."""
+    c, identity = table.matrix("c", "1", "1"), table.add("identity", table.add("size", "n"))
+    return table.certificate(table.norm("2", table.add("kronecker", c, identity)), table.one(), [])
+
+
+def cases_under_a_sum(table: Table) -> dict[str, Any]:
+    """sum_i max(x_i, y_i) <= z, where both sum_i x_i and sum_i y_i are."""
+    i = table.add("index", "i", table.add("size", "k"))
+    x, y = (table.norm("F", table.matrix(name, "m", "n", i)) for name in "XA")
+    both = table.add("max", x, y)
+    sums = [table.add("sum over", i, value) for value in (x, y)]
+    other = table.add("scalar", "z")
+    minus_one = table.add("q", -1, 1)
+    facts = [table.add("+", other, table.add("*", minus_one, total)) for total in sums]  # both sums are at most z
+    one = table.one()
+    reason = ["cases", both, [[v, ["facts", [[k, one]], ["terms"]]] for k, v in enumerate((x, y))]]
+    return table.certificate(table.add("sum over", i, both), other, [], reason, assumptions=facts)
+
+
+def a_root_of_what_is_negative(table: Table) -> dict[str, Any]:
+    """1 <= 0, by way of s = sqrt(-4 - x^2)."""
+    one, x = table.one(), table.add("scalar", "x")
+    square = table.add("*", table.add("q", -1, 1), table.add("^", x, 2, 1))
+    s = table.add("^", table.add("+", table.add("q", -4, 1), square), 1, 2)
+    between, zero = table.add("+", one, s), table.add("q", 0, 1)
+    twice, rest = table.add("*", table.add("q", 2, 1), s), table.add("+", table.add("q", -3, 1), square)
+    most = table.add("+", table.add("q", 3, 1), table.add("^", x, 2, 1))
+    why = ["parts", [[twice, most, ["squares", ["terms"]]], [rest, rest, ["terms"]]]]
+    return table.certificate(one, zero, [("comparison", [between], ["terms"])], ["squares", why])
+
+
+def division_by_zero(table: Table) -> dict[str, Any]:
+    """1 <= 0, with 0 among what the statement is said to divide by."""
+    zero, one = table.add("q", 0, 1), table.one()
+    table.reader.nonzero.add(table.reader.table[zero])
+    table.add("^", zero, -1, 1)
+    quotient = len(table.entries) - 1
+    steps = [("comparison", [quotient], ["terms"])]
+    return table.certificate(one, zero, steps, ["squares", ["terms"]], nonzero=[zero])
+
+
+def a_division_that_is_not_stated(table: Table) -> dict[str, Any]:
+    """||A||_F <= z from z ||A||_F <= z^2, where z may vanish."""
+    norm, z = table.norm("F", table.matrix("A", "m", "n")), table.add("scalar", "z")
+    fact = table.add("+", table.add("^", z, 2, 1), table.add("*", table.add("q", -1, 1), z, norm))
+    table.reader.nonzero.add(table.reader.table[z])
+    inverse_of_z = table.add("^", z, -1, 1)
+    return table.certificate(norm, z, [], ["facts", [[0, inverse_of_z]], ["terms"]], assumptions=[fact], nonzero=[z])
+
+
+def a_largest_of_nothing(table: Table) -> dict[str, Any]:
+    """0 <= max_i x_i - max_i x_i + ..., of an index that runs over m - 1 places, maybe none: ||A|| <= max_i ||A||."""
+    size = table.add("+", table.add("size", "m"), table.add("q", -1, 1))
+    i = table.add("index", "i", size)
+    norm = table.norm("F", table.matrix("A", "m", "n"))
+    return table.certificate(norm, table.add("max over", i, norm), [])
+
+
+def rows_of_a_broken_number(table: Table) -> dict[str, Any]:
+    """||T||_F <= 1/2 for a softmax of a quarter of a row."""
+    quarter = table.add("q", 1, 4)
+    T = table.add("function", "softmax", table.add("input", "A", quarter, table.add("size", "n")))
+    return table.certificate(
+        table.norm("F", T),
+        table.add("q", 1, 2),
+        [("softmax row", [table.entries.index(["input", "A", quarter, quarter + 1])])],
+    )
+
+
+def an_entry_of_several(table: Table) -> dict[str, Any]:
+    """The absolute value of the one entry of a matrix that has several."""
+    A = table.matrix("A", "m", "n")
+    return table.certificate(table.add("abs", table.add("entry", A)), table.norm("F", A), [])
+
+
+def an_exponential_of_a_matrix(table: Table) -> dict[str, Any]:
+    """0 <= exp of what is no number."""
+    return table.certificate(table.add("q", 0, 1), table.add("exp", table.matrix("A", "m", "n")), [])
+
+
+def a_multiple_of_the_identity(table: Table) -> dict[str, Any]:
+    """||(x + z) I||_2 <= 1."""
+    c = table.add("+", table.add("scalar", "x"), table.add("scalar", "z"))
+    scaled = table.add("sum", c, table.add("identity", table.add("size", "n")))
+    return table.certificate(table.norm("2", scaled), table.one(), [])
+
+
+def entries_that_are_transposed(table: Table) -> dict[str, Any]:
+    """||M - M^T||_F <= 0 for a row of n^2 entries in the shape (n, n)."""
+    n = table.add("size", "n")
+    A = table.add("input", "A", table.one(), table.add("*", n, n))
+    M, one, minus = table.add("reshape", A, n, n), table.one(), table.add("q", -1, 1)
+    difference = table.add("sum", one, M, minus, table.add("transpose", M))
+    return table.certificate(table.norm("F", difference), table.add("q", 0, 1), [])
+
+
+def two_shapes(table: Table) -> dict[str, Any]:
+    """||A|| <= ||A||, of one name in two shapes."""
+    table.matrix("A", "m", "n")
+    A = table.matrix("A", "n", "m")
+    return table.certificate(table.norm("F", A), table.norm("F", A), [])
+
+
+FALSE = [
+    two_shapes, a_multiple_of_the_identity, entries_that_are_transposed,
+    root_of_a_square, root_of_an_inverse_square, injected_property, injected_property_of_an_opaque_matrix,
+    a_name_that_is_a_property, a_positive_quantity, unit_rows_turned, entries_that_a_shape_does_not_hold,
+    a_diagonal_of_a_matrix, a_number_times_the_identity, cases_under_a_sum, a_root_of_what_is_negative, division_by_zero,
+    a_division_that_is_not_stated, a_largest_of_nothing, rows_of_a_broken_number, an_entry_of_several,
+    an_exponential_of_a_matrix,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", FALSE, ids=lambda attack: attack.__name__)
+def test_false_bounds_are_refused(attack: Any) -> None:
+    try:
+        made = attack(Table())
+    except (Refused, *ERRORS):
+        return  # already where it is read
+    refused(made)
+
+
+def test_true_bounds_beside_them_are_accepted() -> None:
+    """A root of a square is the absolute value, U of unit rows has the norm sqrt(m), and so on."""
+    table = Table()
+    x = table.add("scalar", "x")
+    check_bound(table.certificate(table.add("^", table.add("^", x, 2, 1), 1, 2), table.add("abs", x), []))
+    U, m = table.matrix("U", "m", "n"), table.add("size", "m")
+    check_bound(table.certificate(table.norm("F", U), table.add("^", m, 1, 2), [("unit rows", [U])]))
+    n, one = table.add("size", "n"), table.one()
+    A = table.matrix("A", "m", "n")
+    flat = table.add("reshape", A, table.add("*", m, n), one)
+    right = table.add("*", table.add("^", table.add("*", m, n), 1, 2), table.norm("max", A))
+    check_bound(table.certificate(table.norm("F", A), right, [("largest of all entries", [flat])]))
+    c = table.matrix("c", "1", "1")
+    scaled = table.add("kronecker", c, table.add("identity", n))
+    check_bound(
+        table.certificate(table.norm("2", scaled), table.norm("F", c), [("Kronecker product", ["2", c, scaled - 1])])
+    )
