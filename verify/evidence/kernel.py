@@ -31,7 +31,7 @@ def confirmed(claim: Claim, records: Iterable[Record]) -> bool:
     """Whether the kernel accepts a theorem, with real derivatives, of the certificate that a proof among these records has."""
     certificates = (record.details.get("certificate", {}) for record in records if record.outcome == UPHELD)
     found = (checked(claim, certificate) for certificate in certificates)
-    return any(item is not None and item["real"] is True for item in found)
+    return any(item is not None and item.get("real") is True for item in found)
 
 
 __all__ = ["checked", "checked_by_rocq", "confirmed"]
