@@ -82,7 +82,6 @@ def nonzero_eigenvalues(M: Any) -> int:
 SYMMETRIC_RANK = Claim(IDENTITIES, "hessian.sec-D-symmetric-rank", label="Appendix D, text before Lemma D.1",
     statement=r"\text{``rank is equal to the number of non-zero eigenvalues for symmetric matrices''}",
     assumptions=[Assumption("M is symmetric", zero=asymmetry)],
-    general="It holds of any symmetric matrix in the place of the Hessian.",
     name="rank of a symmetric matrix", relation=Equal(), sizes={"n": (1, 4), "a": (1, 4)}, batched=False,
     note=r"""Rank and eigenvalues are computed exactly, from the entries as drawn: the eigenvalues are the roots of the
         characteristic polynomial. $M = P(Q + Q^\top)P^\top$ takes every rank. Symmetry is needed: $\begin{bmatrix}0&1
