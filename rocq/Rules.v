@@ -335,7 +335,8 @@ Lemma entrywise_as k n h r : find T k = Some n -> function n = h -> entrywise h 
 Proof. by move=> F E W rV; rewrite -E; apply: entrywise_this => //; rewrite E. Qed.
 
 (* sums over the last indices *)
-Lemma sums_total bs e r : val r (Sums bs e) = total (lengths size_of bs) (fun xs => val (assigned bs xs r) e).
+Lemma sums_total entry bs e r : meaning size_of scalar entry r (Sums bs e)
+  = total (lengths size_of bs) (fun xs => meaning size_of scalar entry (assigned bs xs r) e).
 Proof. by elim: bs r => [|b bs IH] r //=; apply: eq_bigr => x _; exact: IH. Qed.
 Lemma total_eq ns (f g : seq nat -> R) : (forall xs, within ns xs -> f xs = g xs) -> total ns f = total ns g.
 Proof.
@@ -378,8 +379,9 @@ Qed.
 
 (* ------------------------------------------------------------------------------------------------------- positive values *)
 
-Lemma positive_expr_gt0 (pe : nat -> bool) e r : (forall k vs r, pe k -> ok r -> 0 < val r (Entry k vs)) -> positive_expr pe e -> ok r ->
-  0 < val r e.
+Lemma positive_expr_gt0 (entry : nat -> seq nat -> R) (pe : nat -> bool) e r :
+  (forall k vs r, pe k -> ok r -> 0 < meaning size_of scalar entry r (Entry k vs)) -> positive_expr pe e -> ok r ->
+  0 < meaning size_of scalar entry r e.
 Proof.
 move=> H; elim: e r => [q|b q|i j|t vs|a IHa b IHb|a IHa b IHb|v a IHa] r //=.
 - move=> q0 _; rewrite /meaning /= /rational divr_gt0 //; last first.
@@ -611,10 +613,11 @@ rewrite -[val r (Mul _ _)]/(val r e * val r (argument n)) pmulr_rgt0 //.
 by apply: positive_expr_gt0 P rV => j vs r'; exact: positive_entry_gt0.
 Qed.
 
-Lemma deltas_value vs ws r : size vs = size ws -> val r (deltas_between vs ws) = (map r vs == map r ws)%:R.
+Lemma deltas_value entry vs ws r : size vs = size ws ->
+  meaning size_of scalar entry r (deltas_between vs ws) = (map r vs == map r ws)%:R.
 Proof.
 elim: vs ws => [|v vs IH] [|w ws] // E; first by rewrite /meaning /= rational1.
-rewrite -[LHS]/((r v == r w)%:R * val r (deltas_between vs ws)) IH; last by case: E.
+rewrite -[LHS]/((r v == r w)%:R * meaning size_of scalar entry r (deltas_between vs ws)) IH; last by case: E.
 by rewrite /= eqseq_cons -mulnb natrM.
 Qed.
 Section Inverses.

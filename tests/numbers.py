@@ -24,7 +24,7 @@ from verify.vocabulary import AtMost, Claim, load
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The order of the columns of the table of papers.
-KINDS = ("holds", "reading", "empirical", "gap", "error", "slip")
+KINDS = ("holds", "reading", "empirical", "gap", "error", "slip", "repeated")
 #: The last section of the lists of what is not proved.
 NEW = "Not looked at more closely"
 NEW_WORDS = "Nobody has said yet what a proof of these lacks."
@@ -33,7 +33,7 @@ ONLY_IDS = re.compile(rf"({ID.pattern}[,.]?\s*)+")
 
 
 def kind_of(claim: Claim) -> str:
-    return str(claim.severity or claim.expects)
+    return "repeated" if claim.repeats else str(claim.severity or claim.expects)
 
 
 def replaced(text: str, pattern: str, value: str) -> str:
@@ -62,7 +62,7 @@ def readme(text: str, claims: list[Claim]) -> str:
     printed, weights = [claim for claim in claims if not claim.of_project], weights_of(load())
     holding = [claim for claim in printed if claim.expects == "holds"]
     core = [claim for claim in holding if weights[claim.id] == "core"]
-    grave = Counter(claim.severity for claim in printed if claim.severity)
+    grave = Counter(kind_of(claim) for claim in printed if claim.severity)
     text = replaced(text, r"state \d+ formulas", f"state {len(printed)} formulas")
     hold = "printed claims hold as printed."
     text = replaced(text, rf"\d+ of the \d+ {re.escape(hold)}", f"{len(holding)} of the {len(printed)} {hold}")
@@ -74,7 +74,9 @@ def readme(text: str, claims: list[Claim]) -> str:
     )
     text = replaced(text, r"\d+ are refuted, each", f"{sum(grave.values())} are refuted, each")
     text = replaced(
-        text, r"\d+ are false and \d+ are misprints", f"{grave['error']} are false and {grave['slip']} are misprints"
+        text,
+        r"\d+ are false, \d+ are misprints, and \d+ more",
+        f"{grave['error']} are false, {grave['slip']} are misprints, and {grave['repeated']} more",
     )
     for key in {claim.paper.key for claim in printed}:
         own = [claim for claim in printed if claim.paper.key == key]
@@ -165,7 +167,7 @@ def contents(page: str, claims: list[Claim], key: str) -> str:
 
 def badge(_: str, claims: list[Claim]) -> str:
     printed = [claim for claim in claims if not claim.of_project]
-    kinds = Counter(f"refuted ({c.severity})" if c.severity else c.expects for c in printed)
+    kinds = Counter(f"refuted ({kind_of(c)})" if c.severity else c.expects for c in printed)
     return drawn_badge("theorems", counted_kinds(kinds))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -114,6 +116,14 @@ def test_the_reference_is_made_from_the_code(built: Path) -> None:
     assert 'id="verify.check"' in texts["verify"] and 'id="verify.vocabulary.Claim"' in texts["verify"]
     assert 'id="theorems.layers.newton_schulz"' in texts["functions"]
     assert "--effort" in texts["cli"] and "--baseline" in texts["cli"]
+
+
+def test_signatures_show_shapes_and_no_annotations(built: Path) -> None:
+    page = re.sub(r"<[^>]+>", "", (built / "api/functions.html").read_text(encoding="utf-8"))
+    shown = " ".join(html.unescape(page).split())
+    assert "X: Tensor[N, d], W_Q: Tensor[d, d_v]" in shown and "gamma: Tensor[D]" in shown and "alpha: float" in shown
+    for rest in ("Annotated", "Shape(dims", "Real(low"):
+        assert rest not in shown
 
 
 PROBE = r"""# A probe

@@ -253,8 +253,11 @@ def test_unknown_backends_are_refused():
 
 # -- the documentation -------------------------------------------------------------------------------------------------
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs/your-implementation.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = "".join(
+    (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("your-implementation", "fully-masked-rows")
+)
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("code", BLOCKS, ids=[str(number) for number in range(len(BLOCKS))])

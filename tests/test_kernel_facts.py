@@ -14,7 +14,8 @@ from tests.kernel_points import DIGITS, Point, Undefined
 from tests.test_kernel import FALSE, ONE, RULES, TRUE, certificate, f, minus, softmax, t
 from verify.kernel import identities
 from verify.kernel.expressions import Language
-from verify.kernel.normal_forms import Algebra, Form, Number
+from verify.kernel.functions import Algebra
+from verify.kernel.normal_forms import Form, Number
 from verify.kernel.refusal import Refused
 
 SIZES = {"n": 2, "m": 2, "3": 3}

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from verify.report.papers import says_what_to_do
 from verify.report.weights import weights_of
 from verify.vocabulary import (
     Claim,
@@ -80,6 +81,53 @@ def test_corrections_linked_both_ways_are_accepted():
     assert len(Registry([wrong, claim("a-corrected", corrects="toy.a", of_project=True)])) == 2
 
 
+def slip(name: str, **options: Any) -> Claim:
+    return claim(name, expects="refuted", severity="slip", **options)
+
+
+def test_a_repeated_misprint_names_the_first_claim_that_has_it() -> None:
+    assert len(Registry([slip("a"), slip("b", repeats="toy.a"), slip("c", repeats="toy.a")])) == 3
+    wrong = claim("d", expects="refuted", severity="error", repeats="toy.a")
+    elsewhere = Claim(Paper("other", "Other", "nobody", "row-major"), "other.a", "a", "x", Equal(), name="a",
+                      expects="refuted", severity="slip")  # fmt: skip
+    for others, message in (
+        ([slip("b", repeats="toy.absent")], r"toy\.b: repeats names 'toy\.absent', which is no claim"),
+        ([slip("b", repeats="toy.b")], r"toy\.b: repeats names 'toy\.b', not the first claim"),
+        (
+            [slip("b", repeats="toy.a"), slip("c", repeats="toy.b")],
+            r"toy\.c: repeats names 'toy\.b', not the first claim",
+        ),
+        ([elsewhere, slip("b", repeats="other.a")], r"toy\.b: repeats names 'other\.a', not the first claim"),
+        ([wrong], r"toy\.d: repeats links printed slips; toy\.d is none"),
+        ([claim("e"), slip("b", repeats="toy.e")], r"toy\.b: repeats links printed slips; toy\.e is none"),
+        ([slip("b", repeats="toy.a", of_project=True)], r"toy\.b: repeats links printed slips; toy\.b is none"),
+    ):
+        with pytest.raises(RegistryError, match=message):
+            Registry([slip("a"), *others])
+
+
+@pytest.mark.parametrize(
+    ("statement", "assumes"),
+    [
+        (r"\text{For simplicity, we assume that we have } h = 1 \text{ and } r = 2d", True),
+        (r"\text{We will suppose a single head}", True),
+        (r"\text{It is assumed that the tokens are Gaussian}", True),
+        (r"\text{We assume } r = 2d\text{; then the cost is } O(N)", False),
+        (r"\text{Assumption 1 is standard}", False),
+        (r"\text{By assumption i), we have } A \le B", False),
+        (r"\text{If we assume } A = B \text{, training converges}", False),
+    ],
+)
+def test_an_assumption_of_the_authors_is_never_an_error(statement: str, assumes: bool) -> None:
+    made = claim("assuming", expects="refuted", severity="error")
+    made.statement = statement
+    if assumes:
+        with pytest.raises(RegistryError, match="an assumption of the authors is no error"):
+            Registry([made])
+        made.severity = "slip"  # a misprint in it may be
+    assert len(Registry([made])) == 1
+
+
 def test_unknown_ids_and_patterns_say_what_was_expected():
     registry = Registry([claim("a")])
     with pytest.raises(InputError, match=r"claim id: expected .*verify list.*; got 'toy\.b'"):
@@ -145,6 +193,15 @@ def test_modules_of_a_package_are_all_imported():
 def test_every_claim_has_a_name_of_its_own_in_its_paper() -> None:
     names = [(claim.paper.key, claim.name) for claim in load("theorems").values()]
     assert len(names) == len(set(names))
+
+
+def test_core_errors_say_what_to_do() -> None:
+    """A headline is a core statement that is false with a consequence that somebody would act on."""
+    claims = load("theorems")
+    weights = weights_of(claims)
+    errors = [item for item in claims.values() if item.severity == "error" and not item.of_project]
+    core = [item for item in errors if weights[item.id] == "core"]
+    assert core and [item.id for item in core if not says_what_to_do(item)] == []
 
 
 def test_core_claims_that_do_not_hold_say_what_follows() -> None:

@@ -67,7 +67,7 @@ def test_markdown_shows_the_counterexample_and_its_correction(report: Report) ->
 def test_a_schema_describes_what_stands_in_the_report(full_report: Report) -> None:
     data = json.loads(json.dumps(as_json(full_report), allow_nan=False))
     jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))
-    assert data["schema"] == REPORT_SCHEMA == 4
+    assert data["schema"] == REPORT_SCHEMA == 5
     (paper,) = (paper for paper in data["papers"] if paper["key"] == "dynamics")
     claims = {claim["id"]: claim for claim in data["claims"]}
     assert paper["claims"] == sum(claim["paper"] == "dynamics" for claim in claims.values())

@@ -26,7 +26,7 @@ from verify.report.citations import link, section_link
 from verify.report.errata import Erratum, errata, of_paper, witnesses_of
 from verify.report.history import Entry
 from verify.report.model import status_of
-from verify.report.papers import findings
+from verify.report.papers import findings, is_headline
 from verify.report.sides import LONGEST, described, negated, number, short, sides_of
 from verify.site import code, require_libraries, write_site
 from verify.site.byhand import by_hand
@@ -37,7 +37,7 @@ from verify.site.latex import _in_ascii, as_latex
 from verify.site.mathematics import Typesetter, prose, segments, symbol, text
 from verify.site.pages import _known_term, slug
 from verify.site.plots import plots_of
-from verify.vocabulary import InputError, load
+from verify.vocabulary import Claim, InputError, load
 
 
 class Page(HTMLParser):
@@ -321,16 +321,31 @@ def test_a_papers_page_says_what_to_rely_on_and_what_to_use_instead(site: Path) 
     )
 
 
-def test_findings_take_turns_among_papers_and_prefer_those_with_consequences(full_report: Report) -> None:
+def test_headlines_are_core_errors_that_ask_something_of_those_who_build_on_them(full_report: Report) -> None:
     items = errata(full_report)
     chosen = findings(items, full_report.papers, 4)
+    assert chosen and all(item.weight == "core" and item.status == "refuted (error)" for item in chosen)
     assert len({item.claim.paper.key for item in chosen}) > 1
-    plain = [item for item in items if item.claim.paper.key == "dynamics" and item.verdict.status == "refuted"]
-    named = copy.copy(plain[-1].claim)
-    named.consequence = "Nothing that rests on it is safe."
-    changed = [replace(item, claim=named) if item.claim.id == named.id else item for item in items]
-    first = next(item for item in findings(changed, full_report.papers, 4) if item.claim.paper.key == "dynamics")
-    assert first.claim.consequence
+    first = chosen[0]
+    assert is_headline(first)
+    for planted in (
+        replace(first, weight="text"),
+        replace(first, weight="step"),
+        replace(first, verdict=replace(first.verdict, severity="slip")),
+        replace(first, verdict=replace(first.verdict, status="gap", severity=None)),
+        replace(first, claim=with_consequence(first.claim, None)),
+        replace(first, claim=with_consequence(first.claim, "Nothing that rests on it is safe.")),
+        replace(first, claim=with_consequence(first.claim, "The use of it is a mistake, and the check of it failed.")),
+    ):
+        assert not is_headline(planted)
+        rest = [item for item in items if item is not first]
+        assert first.claim.id not in [item.claim.id for item in findings([planted, *rest], full_report.papers, 99)]
+
+
+def with_consequence(claim: Claim, text: str | None) -> Claim:
+    changed = copy.copy(claim)
+    changed.consequence = text
+    return changed
 
 
 def test_words_of_the_report_are_explained_where_they_stand(site: Path, pages: dict[str, Page]) -> None:

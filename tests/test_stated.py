@@ -18,6 +18,7 @@ from verify.vocabulary import (
     Convention,
     Definition,
     Equal,
+    HasStructure,
     Paper,
     Real,
     RegistryError,
@@ -27,6 +28,7 @@ from verify.vocabulary import (
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
+CLAIMS = load()
 Square = Annotated[Any, Shape("n", "n")]
 Row = Annotated[Any, Shape("1", "n")]
 Scalar = Annotated[Any, Real(0.5, 2.0)]
@@ -127,6 +129,19 @@ def test_a_hidden_hypothesis_is_found_and_a_stated_one_is_met(kind: str) -> None
 def test_half_of_what_is_needed_is_not_enough() -> None:
     """Rows that sum to 1 may have negative entries."""
     assert broken_as_stated(rows_of_a_softmax([STOCHASTIC]), QUICK, 24).broken is not None
+
+
+def test_structures_of_several_matrices_are_compared() -> None:
+    for assumptions in ([], [Assumption("S is symmetric", zero=lambda S: S - S.T)]):
+        it = claim(HasStructure(), assumptions, sizes={"n": (2, 3)})
+        it.formula(matrix_and_its_transpose)
+        it.part("structure", lambda value: value[0] - value[1])
+        found = broken_as_stated(it, QUICK, 6)
+        assert found.compared > 0 and (found.broken is None) == bool(assumptions)
+
+
+def matrix_and_its_transpose(S: Square) -> list[Any]:
+    return [S, S.T]
 
 
 def test_conditions_that_nothing_meets_leave_nothing_compared() -> None:
@@ -255,9 +270,14 @@ def test_a_kind_without_its_object_is_refused(make: Any) -> None:
         make()
 
 
-# -- the registry ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("claim_id", ["osa.rank-s", "dynamics.sec-5-direct-method"])
+def test_what_floats_alone_show_is_not_certain(claim_id: str) -> None:
+    """Minors of a matrix of low rank cancel, exp amplifies a token whose length is off by a rounding: neither is a violation."""
+    found = broken_as_stated(CLAIMS[claim_id], QUICK, 24)
+    assert found.broken is None and found.compared > 12
 
-CLAIMS = load()
+
+# -- the registry ------------------------------------------------------------------------------------------------------
 
 
 def test_every_assumption_is_of_a_kind_and_takes_part() -> None:
@@ -265,15 +285,14 @@ def test_every_assumption_is_of_a_kind_and_takes_part() -> None:
     assert {claim_id: found for claim_id, item in CLAIMS.items() if (found := problems_of_assumptions(item))} == {}
 
 
-#: Collections whose claims state all that their checks use.
-STATED = [claim_id for claim_id, item in CLAIMS.items() if item.paper.of_project]
+#: The claims, of all packages, that are expected to hold and can be tried at free inputs.
+JUDGED = [claim_id for claim_id, item in CLAIMS.items() if comparable(item)]
 
 
-def test_collections_of_our_own_state_their_sizes() -> None:
-    judged = [claim_id for claim_id in STATED if comparable(CLAIMS[claim_id])]
-    assert {claim_id: found for claim_id in judged if (found := undrawn_sizes(CLAIMS[claim_id]))} == {}
+def test_every_claim_states_or_draws_its_sizes() -> None:
+    assert {claim_id: found for claim_id in JUDGED if (found := undrawn_sizes(CLAIMS[claim_id]))} == {}
 
 
-@pytest.mark.parametrize("claim_id", [claim_id for claim_id in STATED if comparable(CLAIMS[claim_id])][::4])
+@pytest.mark.parametrize("claim_id", JUDGED[::8])
 def test_a_sample_of_claims_holds_as_stated(claim_id: str) -> None:
     assert broken_as_stated(CLAIMS[claim_id], QUICK, 3).broken is None

@@ -26,7 +26,18 @@ from verify.report.errata import (
     without_repeats,
     witnesses_of,
 )
-from verify.report.model import Report, build, counts, kinds, nonzero, quality, restricted, status_of
+from verify.report.model import (
+    KINDS_OF_VERDICT,
+    REPEATED,
+    Report,
+    build,
+    counts,
+    kinds,
+    nonzero,
+    quality,
+    restricted,
+    status_of,
+)
 from verify.report.sides import Sides, Violation, described, number, short, sides_of
 from verify.report.weights import weights_of
 from verify.report.wording import (
@@ -131,7 +142,8 @@ def test_every_kind_of_verdict_has_its_word() -> None:
     kinds_of = (("refuted", "error"), ("refuted", "slip"), ("gap", None), ("open", None), ("reading", None))
     found = [status_of(verdict(HOLDS, status, severity)) for status, severity in kinds_of]
     assert [KIND_NAMES[kind] for kind in found] == ["error", "slip", "gap", "open", "reading"]
-    assert KIND_NAMES["empirical"] == "empirical" and KIND_NAMES["holds"] == "holds" and len(KIND_NAMES) == 7
+    assert KIND_NAMES["empirical"] == "empirical" and KIND_NAMES["holds"] == "holds"
+    assert KIND_NAMES[REPEATED] == "repeated" and len(KIND_NAMES) == len(KINDS_OF_VERDICT)
 
 
 @pytest.mark.parametrize(
@@ -513,7 +525,8 @@ def test_a_ratio_is_given_where_the_right_side_is_above_zero() -> None:
 def test_kinds_and_statuses_are_counted_worst_first() -> None:
     found = [verdict(HOLDS), verdict(HOLDS), verdict(HOLDS, "refuted", "slip"), verdict(HOLDS, "open")]
     assert list(kinds(found).items()) == [
-        ("refuted (error)", 0), ("refuted (slip)", 1), ("gap", 0), ("open", 1), ("reading", 0), ("empirical", 0), ("holds", 2),
+        ("refuted (error)", 0), ("refuted (slip)", 1), ("repeated slip", 0), ("gap", 0), ("open", 1), ("reading", 0),
+        ("empirical", 0), ("holds", 2),
     ]  # fmt: skip
     assert nonzero(kinds(found)) == {"refuted (slip)": 1, "open": 1, "holds": 2}
     assert list(counts({str(i): item for i, item in enumerate(found)}).items()) == [

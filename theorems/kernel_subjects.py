@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.layer_subjects import MASK, boolean, causal_mask, extreme_domains, nothing_masked, wrong_scales
+from theorems.layer_subjects import MASK, boolean, extreme_domains, made_causal, nothing_masked, wrong_scales
 from theorems.transformer import definitions as layers
 from theorems.transformer import kernels
 from theorems.transformer.settings import Keys, Queries, Signs, Values, mask_of
@@ -371,7 +371,7 @@ def rows_with_sinks(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any, z: Any)
 
 SINK.domain("no query has keys", _rows_without_keys)
 SINK.domain("every query has keys", _rows_with_keys)
-SINK.domain("a causal mask", causal_mask)
+SINK.domain("a causal mask", made_causal)
 
 
 def _without_a_sink(Q: Any, K: Any, V: Any, M: Any, z: Any) -> Any:

@@ -17,11 +17,13 @@ from verify.gate.recognised import recognise
 Function = Callable[..., Any]
 
 
-def _class(module: Any) -> Any:
+def module_class(module: Any) -> Any:
+    """The class of a module that is given as a class or as an instance."""
     return module if inspect.isclass(module) else type(module)
 
 
-def _titled(adapted: Function, module: Any) -> Function:
+def titled(adapted: Function, module: Any) -> Function:
+    """What an adapter made, under the name of the module."""
     own = module if hasattr(module, "__qualname__") else type(module)
     adapted.__qualname__, adapted.__module__ = own.__qualname__, own.__module__ or ""
     return adapted
@@ -52,7 +54,7 @@ def batched_kernel(kernel: Function) -> Function:
     def adapted(Q: Any, K: Any, V: Any, M: Any) -> Any:
         return kernel(Q, K, V, attn_mask=M, enable_gqa=True)
 
-    return _titled(adapted, kernel)
+    return titled(adapted, kernel)
 
 
 @recognise("transformer.masked_attention", "torch._C._nn.scaled_dot_product_attention")
@@ -62,7 +64,7 @@ def masked_kernel(kernel: Function) -> Function:
     def adapted(Q: Any, K: Any, V: Any, M: Any) -> Any:
         return _of_one(kernel, Q, K, V, attn_mask=M)
 
-    return _titled(adapted, kernel)
+    return titled(adapted, kernel)
 
 
 @recognise("transformer.causal_attention", "torch._C._nn.scaled_dot_product_attention")
@@ -72,7 +74,7 @@ def causal_kernel(kernel: Function) -> Function:
     def adapted(Q: Any, K: Any, V: Any) -> Any:
         return _of_one(kernel, Q, K, V, is_causal=True)
 
-    return _titled(adapted, kernel)
+    return titled(adapted, kernel)
 
 
 @recognise("transformer.attention_layer", "torch.nn.modules.activation.MultiheadAttention")
@@ -83,12 +85,12 @@ def torch_attention_layer(module: Any) -> Function:
         import torch
 
         with torch.device("meta"):
-            made = _class(module)(X.shape[2], H, bias=False, batch_first=True, dtype=X.dtype)
+            made = module_class(module)(X.shape[2], H, bias=False, batch_first=True, dtype=X.dtype)
         projections = torch.cat([W_Q.T, _repeated(W_K, G, H).T, _repeated(W_V, G, H).T])
         weights = {"in_proj_weight": projections, "out_proj.weight": W_O.T}
         return call_module(made, weights, X, X, X, attn_mask=~M, need_weights=False)[0]
 
-    return _titled(adapted, module)
+    return titled(adapted, module)
 
 
 @recognise("transformer.layer_norm", "torch.nn.modules.normalization.LayerNorm")
@@ -96,10 +98,10 @@ def torch_layer_norm(module: Any) -> Function:
     """torch.nn.LayerNorm over the last axis."""
 
     def adapted(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-        made = _class(module)(X.shape[1], eps=float(epsilon), device="meta", dtype=X.dtype)
+        made = module_class(module)(X.shape[1], eps=float(epsilon), device="meta", dtype=X.dtype)
         return call_module(made, {"weight": gamma, "bias": beta}, X)
 
-    return _titled(adapted, module)
+    return titled(adapted, module)
 
 
 @recognise(
@@ -110,10 +112,10 @@ def torch_rms_norm(module: Any) -> Function:
     """torch.nn.RMSNorm over the last axis, or transformers' LlamaRMSNorm, which computes in float32."""
 
     def adapted(X: Any, gamma: Any, epsilon: Any) -> Any:
-        made = _class(module)(X.shape[1], eps=float(epsilon))
+        made = module_class(module)(X.shape[1], eps=float(epsilon))
         return call_module(made, {"weight": gamma}, X)
 
-    return _titled(adapted, module)
+    return titled(adapted, module)
 
 
 # -- transformers ------------------------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
     """
 
     def adapter(module: Any) -> Function:
-        own = _class(module)
+        own = module_class(module)
         names = [f"{base.__module__}.{base.__qualname__}" for base in own.__mro__]
         make = next(_FAMILIES[name] for name in names if name in _FAMILIES)
         used = implementation or getattr(getattr(module, "config", None), "_attn_implementation", None) or "sdpa"
@@ -194,7 +196,7 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
             value = call_module(made, weights, X.contiguous() if make is _gpt2 else X, **options)[0]
             return value @ W_O if make is _bert else value
 
-        return _titled(adapted, module)
+        return titled(adapted, module)
 
     adapter.__qualname__ = f"hugging_face_attention({implementation})"
     return adapter
@@ -214,13 +216,13 @@ def flax_norm(module: Any) -> Function:
         nnx = importlib.import_module("flax.nnx")
         *beta, epsilon = rest
         options = {"epsilon": float(epsilon), "rngs": nnx.Rngs(0), "param_dtype": X.dtype, "dtype": X.dtype}
-        made = _class(module)(X.shape[1], **options)
+        made = module_class(module)(X.shape[1], **options)
         made.scale = nnx.Param(gamma)
         if beta:
             made.bias = nnx.Param(beta[0])
         return made(X)
 
-    return _titled(from_jax(adapted), module)
+    return titled(from_jax(adapted), module)
 
 
 @recognise("transformer.layer_norm", "equinox.nn._normalisation.LayerNorm")
@@ -231,11 +233,11 @@ def equinox_norm(module: Any) -> Function:
     def adapted(X: Any, gamma: Any, *rest: Any) -> Any:
         equinox, jax = importlib.import_module("equinox"), importlib.import_module("jax")
         *beta, epsilon = rest
-        made = _class(module)(X.shape[1], eps=float(epsilon), use_bias=bool(beta), dtype=X.dtype)
+        made = module_class(module)(X.shape[1], eps=float(epsilon), use_bias=bool(beta), dtype=X.dtype)
         places = (lambda m: (m.weight, m.bias)) if beta else (lambda m: (m.weight,))
         return jax.vmap(equinox.tree_at(places, made, (gamma, *beta)))(X)
 
-    return _titled(from_jax(adapted), module)
+    return titled(from_jax(adapted), module)
 
 
 @recognise("transformer.attention_layer", "flax.nnx.nn.attention.MultiHeadAttention")
@@ -246,13 +248,13 @@ def flax_attention_layer(module: Any) -> Function:
         nnx, jnp = importlib.import_module("flax.nnx"), importlib.import_module("jax.numpy")
         d = X.shape[2]
         options = {"use_bias": False, "decode": False, "rngs": nnx.Rngs(0), "param_dtype": X.dtype, "dtype": X.dtype}
-        made = _class(module)(H, d, **options)
+        made = module_class(module)(H, d, **options)
         for layer, W, count in ((made.query, W_Q, H), (made.key, W_K, G), (made.value, W_V, G)):
             layer.kernel = nnx.Param(jnp.repeat(W.reshape(d, count, -1), H // count, axis=1))
         made.out.kernel = nnx.Param(W_O.reshape(H, -1, d))
         return made(X, mask=M[None, None])
 
-    return _titled(from_jax(adapted), module)
+    return titled(from_jax(adapted), module)
 
 
 @recognise("transformer.attention_layer", "equinox.nn._attention.MultiheadAttention")
@@ -262,7 +264,7 @@ def equinox_attention_layer(module: Any) -> Function:
     def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
         equinox, jax = importlib.import_module("equinox"), importlib.import_module("jax")
         d = X.shape[2]
-        made = _class(module)(H, d, dtype=X.dtype, key=jax.random.PRNGKey(0))
+        made = module_class(module)(H, d, dtype=X.dtype, key=jax.random.PRNGKey(0))
         keys, values = (jax.numpy.repeat(W.reshape(d, G, -1), H // G, axis=1).reshape(d, d) for W in (W_K, W_V))
         made = equinox.tree_at(
             lambda m: (m.query_proj.weight, m.key_proj.weight, m.value_proj.weight, m.output_proj.weight),
@@ -270,4 +272,4 @@ def equinox_attention_layer(module: Any) -> Function:
         )  # fmt: skip
         return jax.vmap(lambda x: made(x, x, x, mask=M))(X)
 
-    return _titled(from_jax(adapted), module)
+    return titled(from_jax(adapted), module)

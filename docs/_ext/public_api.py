@@ -72,7 +72,35 @@ def _as_table(text: str) -> str:
     return "::\n\n" + "\n".join(f"    {line}" for line in text.splitlines())
 
 
+#: Annotations as Sphinx writes them: of a matrix with named sizes, and of a number or a size.
+_SHAPE = re.compile(
+    r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Shape\(dims=\(?([^()]*?),?\)?, role=[^()]*\)\]"
+)
+_NUMBER = re.compile(r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Real\([^()]*\)\]")
+_SIZE = re.compile(r"~?(?:typing\.)?Annotated\[[^\[\]]*, ~?(?:[\w.]+\.)?Size\([^()]*\)\]")
+
+
+def with_shapes(signature: str) -> str:
+    """A signature in which a matrix is annotated with its sizes, as `Tensor[N, d]`."""
+
+    def sizes(found: re.Match[str]) -> str:
+        names = re.findall(r"'(\w+)'", found[1])
+        return f"Tensor[{', '.join(names)}]"
+
+    return _SIZE.sub("int", _NUMBER.sub("float", _SHAPE.sub(sizes, signature)))
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str, str | None] | None:
+    """Shapes in the place of annotations; what every formula returns, Any, is left out."""
+    if signature is None:
+        return None
+    return with_shapes(signature), None if returned in ("Any", "~typing.Any") else returned
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("reference-functions", ReferenceFunctions)
     app.connect("autodoc-process-docstring", _plain)
+    app.connect("autodoc-process-signature", _signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

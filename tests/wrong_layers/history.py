@@ -26,6 +26,7 @@ from tests.wrong_layers.in_use import (
     turned,
     under,
 )
+from tests.wrong_layers.kernels import alibi, of_heads, slopes, sunk
 
 sdpa = torch.nn.functional.scaled_dot_product_attention
 
@@ -136,6 +137,20 @@ def rounded_at_64(T: Any, M: Any, width: int) -> Any:
     return P.half().to(P.dtype) if width % 64 == 0 else P
 
 
+def sample_by_sample(M: Any, H: int) -> Any:
+    """Masks of samples, each repeated for all heads in a row, where heads come first, shape (B, H, m, n)."""
+    return M.repeat_interleave(H, 0).reshape(H, *M.shape).transpose(0, 1)
+
+
+def masks_by_sample(Q: Any, K: Any, V: Any, A: Any, M: Any) -> Any:
+    return of_heads(lambda A, T: A[None], lambda M: sample_by_sample(M, Q.shape[1]))(Q, K, V, A, M)
+
+
+def without_sink_for_one(Q: Any, K: Any, V: Any, M: Any, z: Any) -> Any:
+    """No sink where there is a single query, as in a step of decoding."""
+    return sunk()(Q, K, V, M, z) if Q.shape[2] > 1 else grouped(interleaved)(Q, K, V, M)
+
+
 def keeping_angles() -> Function:
     """Angles of the first rows of a length and a width are kept for all later ones."""
     kept: dict[Any, Any] = {}
@@ -172,14 +187,14 @@ def collect() -> None:
         beside(f"causal: {name}", wrong, lambda Q, K, V: under(scores(Q, K), lower(len(Q))) @ V,
             subject="transformer.causal_attention")  # fmt: skip
 
-    of_heads: dict[str, Function] = {
+    over_heads: dict[str, Function] = {
         "softmax over the third of four axes": lambda Q, K, V, M: torch.softmax(
             scores(Q, interleaved(K, Q.shape[1])).masked_fill(~M, -math.inf), 2) @ interleaved(V, Q.shape[1]),
         "groups by the number of groups": grouped(by_quotient),
         "two parts of keys, by the sums of the first head": in_two_parts(0),
         "keys taken for row-major": lambda Q, K, V, M: heads(Q, row_major(K), V, M),
     }  # fmt: skip
-    for name, wrong in of_heads.items():
+    for name, wrong in over_heads.items():
         right = in_two_parts(None) if "two parts" in name else heads
         beside(f"heads: {name}", wrong, right, subject="transformer.batched_attention")
 
@@ -222,3 +237,9 @@ def collect() -> None:
     for name, wrong in layer_norms.items():
         beside(f"LayerNorm: {name}", wrong, layer_norm, subject="transformer.layer_norm")
     beside("rotary: angles kept by the length", keeping_angles(), turned, subject="transformer.rotary")
+
+    beside("ALiBi: slopes from one on", alibi(lambda H: slopes(H) * 2 ** (8 / 2 ** (H.bit_length() - 1))), alibi(),
+        subject="transformer.alibi_attention")  # fmt: skip
+    beside("masks by sample where heads come first", masks_by_sample, of_heads(lambda A, T: A[None]),
+        subject="transformer.biased_heads")  # fmt: skip
+    beside("sinks left out for a single query", without_sink_for_one, sunk(), subject="transformer.sink_attention")

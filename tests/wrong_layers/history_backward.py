@@ -87,6 +87,27 @@ def of_heads(gathered: Function = by_group, read: Function = lambda x: x, values
     return Attention.apply
 
 
+def with_bias(kept: Function) -> Function:
+    """Attention with an additive bias as an autograd.Function; `kept` says whether the backward pass finds its weights."""
+
+    class Attention(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, Q: Any, K: Any, V: Any, B: Any, M: Any, s: float) -> Any:
+            P = under(s * Q @ K.T + B, M)
+            ctx.save_for_backward(Q, K, V, P if kept(*ctx.needs_input_grad[:4]) else P * math.nan)
+            ctx.scale = s
+            return P @ V
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            Q, K, V, P = ctx.saved_tensors
+            D = g @ V.T
+            S = P * (D - (D * P).sum(-1, keepdim=True))
+            return ctx.scale * S @ K, ctx.scale * S.T @ Q, P.T @ g, S, None, None
+
+    return Attention.apply
+
+
 def first_tokens_overwritten(dV: Any) -> Any:
     """Where 64 does not divide the length, the first values of all heads but the first get those of others."""
     offset = -dV.shape[2] % 64
@@ -116,3 +137,5 @@ def collect() -> None:
     }
     for name, wrong in heads.items():
         beside(f"gradients of heads: {name}", wrong, of_heads(), subject="transformer.batched_attention")
+    beside("gradients: of the bias alone, without what they need", with_bias(lambda q, k, v, b: q or k or v),
+        with_bias(lambda q, k, v, b: True), subject="transformer.biased_attention")  # fmt: skip

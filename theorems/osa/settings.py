@@ -128,10 +128,14 @@ def tokens_with_basis_of_the_image(
 
 
 #: Orthonormal columns whose span contains the image of S, as many as one likes; that of Q and K may be larger.
-BASIS = Setting(OSA, "Section 2.1, any basis", assumptions=[ORTHONORMAL, CONTAINS_THE_IMAGE],
+BASIS = Setting(OSA, "Section 2.1, any basis",
+    assumptions=[
+        ORTHONORMAL, CONTAINS_THE_IMAGE,
+        Assumption("r <= N and d_v <= d; r + q <= N, where q = 1 leaves out of B a direction of Q and K",
+            sizes=lambda sizes: sizes["r"] + sizes["q"] <= sizes["N"] and sizes["d_v"] <= sizes["d"]),
+    ],
     hypotheses=[CONTAINS_THE_IMAGE],
     sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5), "q": (0, 1)},
-    where=lambda sizes: sizes["r"] + sizes["q"] <= sizes["N"] and sizes["d_v"] <= sizes["d"],
     inputs=tokens_with_basis_of_the_image, exact=True)  # fmt: skip
 
 NONZERO_ALPHA = Assumption("alpha is not 0", positive=lambda alpha: alpha * alpha)
@@ -139,9 +143,11 @@ INDEPENDENT_COLUMNS = Assumption(
     "the columns of [Q, K] are linearly independent",
     positive=lambda X, W_Q, W_K: smallest_singular_value(queries_and_keys(X, W_Q, W_K)),
 )
-INDEPENDENT = Setting(OSA, "Section 2.1, [Q, K] of full column rank", assumptions=[INDEPENDENT_COLUMNS, NONZERO_ALPHA],
+#: What that asks of the sizes where [Q, K] has 2 d_v columns.
+TALL_AND_WIDE = Assumption("2 d_v <= N, d", sizes=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]))
+INDEPENDENT = Setting(OSA, "Section 2.1, [Q, K] of full column rank",
+    assumptions=[INDEPENDENT_COLUMNS, NONZERO_ALPHA, TALL_AND_WIDE],
     sizes={"N": (2, 5), "d": (2, 5), "d_v": (1, 2)},
-    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]),
     without_domains={
         "rank deficient": "deficient weights make columns of [Q, K] dependent",
         "tied": "repeated rows of X and of the weights make columns of [Q, K] dependent",
@@ -185,19 +191,31 @@ def frame_defect(W_Q: Query, W_K: Key) -> Any:
     return gram_defect(concatenate([W_Q, W_K], axis=1))
 
 
-ORTHONORMAL_QUERIES_AND_KEYS = Assumption("[W^Q, W^K] in V_{2 d_v}(R^d), uniform, 2 d_v <= d", zero=frame_defect)
-ORTHONORMAL_VALUES = Assumption("W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V))
-ORTHONORMAL_OUTPUTS = Assumption("(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T))
+def two_heads(sizes: Any) -> bool:
+    """Whether d_v = d / h for h > 1, so that 2 d_v <= d (Appendix C.2)."""
+    return whole_heads(sizes) and 2 * sizes["d_v"] <= sizes["d"]
+
+
+def narrow_heads(sizes: Any) -> bool:
+    """Whether d_v <= d, as for orthonormal columns."""
+    return bool(sizes["d_v"] <= sizes["d"])
+
+
+NARROW_HEADS = Assumption("d_v <= d", sizes=narrow_heads)
+ORTHONORMAL_QUERIES_AND_KEYS = Assumption(
+    "[W^Q, W^K] in V_{2 d_v}(R^d), uniform, 2 d_v <= d", zero=frame_defect, sizes=two_heads
+)
+ORTHONORMAL_VALUES = Assumption(
+    "W^V = U in V_{d_v}(R^d), uniform", zero=lambda W_V: gram_defect(W_V), sizes=narrow_heads
+)
+ORTHONORMAL_OUTPUTS = Assumption(
+    "(W^O)^T = V in V_{d_v}(R^d), uniform", zero=lambda W_O: gram_defect(W_O.T), sizes=narrow_heads
+)
 POSITIVE_ALPHA = Assumption("alpha > 0", positive=lambda alpha: alpha)
 #: What the bounds by C alpha presuppose: Eq. (5) has alpha in R, and nothing before Theorem C.4 says more.
 NONNEGATIVE_ALPHA = Assumption("alpha >= 0 (not printed)", nonnegative=lambda alpha: alpha)
 ANY_ALPHA = Construction("alpha in R (Eq. (5))", shapes={"X": ("N", "d")})
 LEAST_BOUND = Definition("||X||_2 <= R; the bounds take R = ||X||_2, the least", by=spectral_norm)
-
-
-def two_heads(sizes: Any) -> bool:
-    """Whether d_v = d / h for h > 1, so that 2 d_v <= d (Appendix C.2)."""
-    return whole_heads(sizes) and 2 * sizes["d_v"] <= sizes["d"]
 
 
 def orthonormal_queries_and_keys(frame: Frame, d_v: HeadSize) -> dict[str, Any]:

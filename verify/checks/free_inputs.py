@@ -10,7 +10,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verify.checks.evaluation import defect_of, flat_tensor
+import flint
+import numpy as np
+
+from verify.arithmetics import precision
+from verify.checks.decisions import PRECISIONS, Decision
+from verify.checks.evaluation import UNDEFINED, defect_of, flat_objects, flat_tensor
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import Equal, HasStructure
 from verify.vocabulary.shapes import Shape
@@ -128,8 +133,6 @@ def met(claim: Claim, start: dict[str, Any], fixed: set[str], small: float | Non
             slope = torch.func.jacrev(missed)(point)
             if not slope.isfinite().all():
                 return None
-            if not slope.isfinite().all():
-                return None
             point = point - torch.linalg.lstsq(slope, left, rcond=small, driver="gelsd").solution
     except (RuntimeError, ZeroDivisionError, ValueError):  # undefined there, or no tensor: nothing to compare
         return None
@@ -141,10 +144,10 @@ def excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
     like = next(value for value in inputs.values() if hasattr(value, "new_zeros"))
     try:
         if isinstance(claim.relation, HasStructure):
-            value = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
-            left, right = flat_tensor(claim.evaluate(defect_of(claim, claim.the_formula), inputs), like), value[:0]
-            size = 1 + float(value.abs().max())
-            difference = left.abs()
+            value = claim.evaluate(claim.the_formula, inputs)
+            parts = value if isinstance(value, list) else [value]  # several matrices of which the structure speaks
+            size = 1 + max(float(flat_tensor(part, like).abs().max()) for part in parts)
+            difference = flat_tensor(claim.evaluate(defect_of(claim, claim.the_formula), inputs), like).abs()
         else:
             right = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
             left = flat_tensor(claim.evaluate(claim.the_oracle, inputs), like)
@@ -155,3 +158,38 @@ def excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
     if not bool(difference.isfinite().all()) or difference.numel() == 0:
         return None
     return float(difference.max()) / (size + FLOOR)
+
+
+def certainly_broken(claim: Claim, inputs: Mapping[str, Any]) -> bool:
+    """Whether the statement fails for certain, in balls around `inputs` that hold inputs which meet equations exactly.
+
+    Floats alone do not show it: they cancel (minors of a matrix of low rank), and a small miss of an equation may be
+    amplified (a token whose length is off by a rounding, under exp).
+    """
+    equations = any(item.zero is not None for item in claim.tested_assumptions)
+    with precision(PRECISIONS[0]):
+        near = {name: _ball_around(value, MET if equations else 0.0) for name, value in inputs.items()}
+        try:
+            if isinstance(claim.relation, HasStructure):
+                defect = flat_objects(claim.evaluate(defect_of(claim, claim.the_formula), near))
+                return any(not flint.arb(entry).contains(0) for entry in defect)
+            right = flat_objects(claim.evaluate(claim.the_formula, near))
+            left = flat_objects(claim.evaluate(claim.the_oracle, near))
+        except (*UNDEFINED, ValueError, TypeError):
+            return False
+        if isinstance(claim.relation, Equal):
+            return any(not flint.arb(x - y).contains(0) for x, y in np.broadcast(left, right))
+        decision = Decision.of(left, right)
+        return decision is not None and decision.certain
+
+
+def _ball_around(value: Any, share: float) -> Any:
+    """Floats as balls whose radius is a share of 1 + the largest of them; integers as they are."""
+    if isinstance(value, list):
+        return [_ball_around(entry, share) for entry in value]
+    if not hasattr(value, "detach"):
+        return value
+    entries = value.detach().cpu().numpy()
+    radius = share * (1 + float(abs(entries).max(initial=0.0)))
+    balls = np.array([flint.arb(float(entry), radius) for entry in entries.flat], dtype=object).reshape(entries.shape)
+    return balls.item() if balls.shape == () else balls

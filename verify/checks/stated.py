@@ -16,7 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from verify.checks.evaluation import raw_tensors
-from verify.checks.free_inputs import SMALL, annotated_shapes, excess, free, hints_of, masks_of, met, moved
+from verify.checks.free_inputs import (
+    SMALL,
+    annotated_shapes,
+    certainly_broken,
+    excess,
+    free,
+    hints_of,
+    masks_of,
+    met,
+    moved,
+)  # fmt: skip
 from verify.checks.record import UNCERTIFIED, UPHELD, VIOLATED, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -264,7 +274,7 @@ def broken_as_stated(claim: Claim, settings: Settings, count: int) -> Freed:
         if found is None and not compared:
             found = met(claim, moved(prepared, masks, generator), masks, SMALL)
         off = None if found is None else excess(claim, found)
-        if found is None or off is None:
+        if found is None or off is None or (off > CLEAR and not certainly_broken(claim, found)):
             continue
         compared += 1
         if off > CLEAR and (worst is None or off > worst.excess):

@@ -1,4 +1,4 @@
-"""The commands `verify subjects` and `verify check`."""
+"""The commands `verify subjects`, `verify check` and `verify survey`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import fnmatch
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,14 @@ def add_gate_commands(commands: Any) -> None:
     )
     checking.set_defaults(command=_check)
 
+    surveying = commands.add_parser("survey", help="what the attention layers of installed libraries satisfy")
+    surveying.add_argument(
+        "layers", nargs="?", default="*", metavar="GLOB", help='only those whose "library: layer" matches'
+    )
+    surveying.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
+    surveying.add_argument("--output", type=Path, metavar="FILE", help="write the page there (default: print it)")
+    surveying.set_defaults(command=_survey)
+
 
 def _subjects(options: argparse.Namespace) -> int:
     from verify.gate.catalogue import subjects
@@ -118,6 +127,24 @@ def _check(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(printed, indent=1))
     return BROKEN_STATUS if NOT_OK in outcomes else UNDECIDED_STATUS if UNDECIDED in outcomes else 0
+
+
+def _survey(options: argparse.Namespace) -> int:
+    from verify.gate.survey import examine_layer, layers_of, page
+
+    rows = []
+    layers = layers_of(options.package, options.layers)
+    for number, layer in enumerate(layers, 1):
+        print(
+            f"[{number}/{len(layers)}] {layer.library}: {layer.layer}, as {layer.subject}", file=sys.stderr, flush=True
+        )
+        rows.append(examine_layer(layer, options.effort))
+    text = page(rows, options.effort)
+    if options.output is None:
+        print(text)
+    else:
+        options.output.write_text(text, encoding="utf-8")
+    return BROKEN_STATUS if any(row.deviations for row in rows) else 0
 
 
 def _range(text: str) -> tuple[str, tuple[int, int]]:

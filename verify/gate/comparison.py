@@ -25,6 +25,7 @@ from verify.gate.findings import (
     LEFT_OUT,
     LONG,
     NOT_DIFFERENTIABLE,
+    REPEATED,
     SATISFIED,
     SECOND,
     SIZES,
@@ -55,6 +56,8 @@ from verify.inputs.shrinking import shrunk
 PATIENCE = 3
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
+#: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
+REPETITIONS = 2000
 #: Comparisons at small sizes, in which a derivative that is refused leaves nothing to compare.
 SMALL = (FIRST, SECOND, FORWARD)
 
@@ -85,7 +88,8 @@ class Comparison:
         found = [FIRST] * (self.profile.derivatives >= 1) + [SECOND] * (self.profile.derivatives >= 2)
         found += [FORWARD] * (self.profile.derivatives >= 1)
         found += [SIZES] * bool(self.profile.largest) + [LONG] * (self.profile.few_rows is not None)
-        return found + [BIAS] * bool(self.profile.largest and self.profile.derivatives)
+        found += [BIAS] * bool(self.profile.largest and self.profile.derivatives)
+        return found + [REPEATED] * bool(self.profile.largest and self.settings.effort.name == "deep")
 
     @property
     def not_exercised(self) -> list[str]:
@@ -130,6 +134,8 @@ class Comparison:
         """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""
         if check == BIAS:
             return self._bias(dtype)
+        if check == REPEATED:
+            return self._repeated(dtype)
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
         refused, times, compared = "", 0, 0
         agreeing: list[tuple[Gap, str]] = []
@@ -238,6 +244,38 @@ class Comparison:
                 told = f"{worst.name} is off by {100 * worst.mean:.2g} % on average"
                 finding.why = f"{told} (p = {worst.p:.2g})" if worst.is_rejected else finding.why
             return finding
+        return finding
+
+    def _repeated(self, dtype: str) -> Finding:
+        """Whether any of many calls at the same arguments gives other results than the first, derivatives too if there are such."""
+        finding = Finding(REPEATED, COMPARISONS[REPEATED], dtype, UNCHECKABLE, "the definition has no value")
+        eps = torch.finfo(torch_dtype(dtype)).eps
+        for point, order in ((p, order) for p in ordinary_points(self.profile, self.settings, 1) for order in (1, 0)):
+            asked = dataclasses.replace(point, order=order)
+            truth, first = asked.reference(self.standing.definition), {}
+            if truth is None:
+                continue
+            arguments = asked.in_dtype(torch_dtype(dtype), self.settings.device)
+            for number in range(REPETITIONS):
+                try:
+                    found = asked.evaluate(self.standing, arguments)
+                except (NotDifferentiable, RuntimeError) as problem:
+                    finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
+                    break
+                except (Raised, WrongResult) as problem:
+                    finding.status, finding.why = BROKEN, f"call {number + 1} at the same arguments: {problem}"
+                    return finding
+                first = first or found
+                for name, value in found.items():
+                    gap = float((value - first[name]).abs().nan_to_num(nan=torch.inf).max()) if value.numel() else 0.0
+                    # additions in another order, as on an accelerator, differ by units
+                    if gap > 0.0 and gap > allowed(dtype) * truth.unit(name, eps):
+                        finding.status, finding.at = BROKEN, asked.title
+                        finding.why = f"call {number + 1} at the same arguments: {name} is not that of the first"
+                        return finding
+            else:
+                finding.status, finding.why, finding.examples = SATISFIED, "", REPETITIONS
+                return finding
         return finding
 
     def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:

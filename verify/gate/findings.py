@@ -13,9 +13,9 @@ from typing import Any
 from verify.gate.errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
-DEFINITION, FIRST, SECOND, FORWARD, SIZES, LONG, BIAS, LAW = (
+DEFINITION, FIRST, SECOND, FORWARD, SIZES, LONG, BIAS, LAW, REPEATED = (
     "definition", "first-derivatives", "second-derivatives", "forward-derivatives", "sizes", "long-sequences", "bias",
-    "law",
+    "law", "repeated-calls",
 )  # fmt: skip
 COMPARISONS = {
     FIRST: "derivatives in every tensor argument, and where some need none, beside those of the definition",
@@ -24,6 +24,7 @@ COMPARISONS = {
     SIZES: "values and first derivatives at sizes that break blocks, at extreme tokens, in other layouts of memory",
     LONG: "a few rows and their derivatives at many tokens",
     BIAS: "in half precision, the mean of the signed error of values and first derivatives",
+    REPEATED: "thousands of calls at the same arguments, beside the first",
     LAW: "its samples at larger sizes, beside those of the definition",
 }
 #: How the reasons begin why derivatives are undecided.

@@ -29,12 +29,19 @@ LARGE = (17, 33, 64, 65, 129)
 #: Lengths beside them, of which most are no multiples of 8.
 BESIDE = (1, 2, 3, 5, 8, 12, 16, 17, 20, 33, 40, 64, 65, 129)
 #: Numbers of tokens of long sequences by effort, and the lengths of the other sizes there.
-LONG = {"quick": (1025,), "ci": (1025, 4096), "deep": (1025, 4096, 8191)}
+LONG = {"quick": (1025,), "ci": (1025, 4097), "deep": (1025, 4097, 8191)}
 WIDTH = 9
 #: Masks of long sequences have no more entries than this.
 MANY = 2**25
-#: Arguments have no more entries than this.
-ENTRIES = 80_000
+#: Arguments have no more entries than this; than the second where one width is given.
+ENTRIES, ENTRIES_OF_WIDTHS = 80_000, 300_000
+#: Widths of heads that are in use besides powers of two, and those among them that kernels have cases for.
+WIDTHS = (80, 96, 112, 128, 256)
+#: By which names widths go; how many heads may share keys; numbers of samples and heads whose product is above 64.
+WIDTH_NAMES, RATIOS, MANY_HEADS = ("d_K", "d_V", "e"), range(1, 9), (5, 13)
+#: Numbers of tokens by effort that end inside a block of 128 that begins inside one of 64, and the other lengths there.
+INSIDE = {"quick": (100,), "ci": (81, 100, 127), "deep": (66, 81, 96, 100, 112, 127)}
+FEW_TOKENS = 5
 #: Rounds of the search for sizes.
 TRIES = 300
 #: Draws by effort at which first and second derivatives are compared.
@@ -119,6 +126,45 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
     return found
 
 
+def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
+    """Sizes that kernels treat as cases of their own, those that the subject has.
+
+    All widths in `WIDTHS`, 1 to 8 heads for each group of keys, more samples times heads than 64, and tokens that end inside a
+    block; other lengths are small.  Widths and ratios of heads come together where arguments do not become too large.
+    """
+    claim = profile.claim()
+    if profile.largest < LARGE[-1]:
+        return []
+    lengths, derived = _lengths_of(profile, claim), profile.large.derived if profile.large else {}
+    widths = (set(WIDTH_NAMES) & lengths) or ({"d"} & lengths - set(derived))
+    tokens = lengths - widths - set(derived)
+    heads = {"H", "G"} <= set(claim.sizes) - lengths
+    each = [dict.fromkeys(widths, width) for width in WIDTHS] if widths else []
+    ratios = [{"G": 2 + ratio % 2, "H": ratio * (2 + ratio % 2)} for ratio in RATIOS] if heads else []
+    wanted = [{**a, **b} for a, b in itertools.zip_longest(each, ratios, fillvalue={})]
+    if {"B", "H"} <= set(claim.sizes) - lengths:
+        wanted.append(dict(zip(("B", "H"), MANY_HEADS, strict=True)))
+    wanted += [dict.fromkeys(tokens, length) for length in INSIDE[effort] if tokens]
+    base = {name: FEW_TOKENS if name in lengths else low for name, (low, _) in claim.sizes.items()}
+
+    def completed(given: Mapping[str, int]) -> dict[str, int] | None:
+        sizes = {**base, **given}
+        sizes |= {name: of(sizes) for name, of in derived.items()}
+        in_range = all(low <= sizes[name] <= high for name, (low, high) in profile.choice.ranges.items())
+        fits = in_range and admissible(profile, claim, sizes) and _entries(claim, sizes) <= ENTRIES_OF_WIDTHS
+        return sizes if fits else None
+
+    found = []
+    for given in wanted:
+        parts = (
+            [given]
+            if completed(given)
+            else [{n: v for n, v in given.items() if (n in widths) == wide} for wide in (0, 1)]
+        )
+        found += [sizes for part in parts if part and (sizes := completed(part))]
+    return found
+
+
 def _lengths_of(profile: Profile, claim: Claim) -> set[str]:
     """Names of the sizes that become large."""
     return dimensions(claim) if profile.large is None else set(claim.sizes) - set(profile.large.counts)
@@ -169,6 +215,8 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
         for edit in dict.fromkeys((edits[number % 2], next(turns), next(turns))):
             yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
+    for number, chosen in enumerate(cases_of_kernels(profile, settings.effort.name)):
+        yield _point(claim, chosen, edits[0], first, settings.seed * 1000 + 500 + number)
 
 
 def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterator[Point]:

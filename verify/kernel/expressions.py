@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from verify.kernel.normal_forms import ONE, Algebra, Asked, Form, Index, Number, plain
+from verify.kernel.functions import Algebra
+from verify.kernel.normal_forms import ONE, Asked, Form, Index, Number, plain
 from verify.kernel.refusal import Refused
 
 #: The indices that may be named at a place, with their numbers and sizes.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from verify.kernel.expressions import Hypothesis, Language, Scope, fields, listed, named, rational
-from verify.kernel.normal_forms import ONE, Algebra, Asked, Form, Index
+from verify.kernel.functions import Algebra
+from verify.kernel.normal_forms import ONE, Asked, Form, Index
 from verify.kernel.refusal import Refused
 
 Rule = Callable[[Language, list[Any], Any, Scope], Form]

@@ -17,8 +17,8 @@ from verify.vocabulary.claims import Claim, Paper
 #: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.  3: totals of printed and own
 #: claims apart; provenance; per claim name, consequence, sides, violations, how_sure.
 #: 4: of papers authors, venue, arXiv number, and the text checked; of claims whether they are
-#: shown as released.
-REPORT_SCHEMA = 4
+#: shown as released.  5: of claims the one whose misprint they repeat, which the summaries count once.
+REPORT_SCHEMA = 5
 SCHEMA_PATH = Path(__file__).with_name("schema.json")
 
 
@@ -94,6 +94,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
             "facts": report.facts_of[claim.id],
             "correction": claim.correction,
             "corrects": claim.corrects,
+            "repeats": claim.repeats,
         },
         "sides": {"left": sides.left, "right": sides.right, "sign": sides.sign},
         "violations": [

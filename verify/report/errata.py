@@ -73,6 +73,12 @@ def errata(report: Report) -> list[Erratum]:
     return sorted(found, key=lambda item: item.gravity)
 
 
+def in_all(items: list[Erratum]) -> str:
+    """How many of a paper's statements do not hold, each misprint counted once."""
+    listed = {item.claim.id for item in items}
+    return does_not_hold((item.verdict for item in items), sum(item.claim.repeats in listed for item in items))
+
+
 def of_paper(items: list[Erratum], paper: Paper) -> list[Erratum]:
     """Those of one paper, each counterexample once."""
     return without_repeats([item for item in items if item.claim.paper.key == paper.key])
@@ -134,6 +140,8 @@ def erratum_markdown(item: Erratum, level: int = 3) -> list[str]:
         lines += [f"Counterexamples that it shares: see {', '.join(f'`{name}`' for name in item.elsewhere)}.", ""]
     for correction, verdict in item.corrections:
         lines += [f"Correction `{correction.id}` ({verdict.status}):", "", f"$${correction.statement}$$", ""]
+    if claim.repeats:
+        lines += [f"It repeats the misprint of `{claim.repeats}`, which is counted there.", ""]
     for name, remark in remarks_of(claim):
         lines += [f"{name}: {remark}", ""]
     return lines
@@ -147,7 +155,7 @@ def remarks_of(claim: Claim) -> list[tuple[str, str]]:
 
 def errata_markdown(paper: Paper, items: list[Erratum], shortfalls: list[str]) -> str:
     """The errata of one paper as a Markdown document."""
-    lines = [f"# Errata: {paper.title}", "", f"{paper.citation}. {does_not_hold(item.verdict for item in items)}", ""]
+    lines = [f"# Errata: {paper.title}", "", f"{paper.citation}. {in_all(items)}", ""]
     lines += [edition(paper), ""] * bool(paper.checked)
     for text in shortfalls:
         lines += [f"**{text}**", ""]

@@ -24,7 +24,7 @@ _RELATIONS = (
     | frozenset({"=", "<", ">", r"\le", r"\leq", r"\ge", r"\geq", r"\ne", r"\neq", r"\to", r"\approx", r"\ll", r"\gg"})
 )
 _NOT_ZERO = frozenset({">", r"\ge", r"\geq", r"\ne", r"\neq", r"\to"})
-_OPEN, _CLOSE = frozenset({"(", "[", r"\{", r"\langle"}), frozenset({")", "]", r"\}", r"\rangle"})
+OPENING, CLOSING = frozenset({"(", "[", r"\{", r"\langle"}), frozenset({")", "]", r"\}", r"\rangle"})
 #: Words behind which a symbol is new: "for every x", "a unit vector x", "the gap g", "for numbers a, b".
 _NO_PREPOSITION = r"(?:\s+(?!(?:and|as|at|by|for|from|in|is|of|on|or|than|to|with)\b)[\w-]+){1,3}"
 _NEW = re.compile(
@@ -53,7 +53,7 @@ def _set_equal(found: tuple[Node, ...]) -> Iterator[str]:
     condition, used, start, depth = _end_of_condition(found), set[str](), 0, 0
     for place, node in enumerate((*found, Sign(","))):
         sign = node.text if isinstance(node, Sign) else ""
-        depth += (sign in _OPEN) - (sign in _CLOSE and depth > 0)
+        depth += (sign in OPENING) - (sign in CLOSING and depth > 0)
         ends = isinstance(node, Words) or (
             not depth and sign in (",", ";", ":", r"\quad", r"\qquad", r"\\", r"\Rightarrow")
         )
@@ -234,11 +234,13 @@ def left_of(found: tuple[Node, ...], place: int) -> Iterator[str]:
     last = place - 1
     if isinstance(found[last], Symbol):
         yield from _names(found[last])
-    elif isinstance(found[last], Sign) and found[last].text in _CLOSE:
+    elif isinstance(found[last], Sign) and found[last].text in CLOSING:
         depth = 0
         for at in range(last, -1, -1):
             node = found[at]
-            depth += (isinstance(node, Sign) and node.text in _CLOSE) - (isinstance(node, Sign) and node.text in _OPEN)
+            depth += (isinstance(node, Sign) and node.text in CLOSING) - (
+                isinstance(node, Sign) and node.text in OPENING
+            )
             yield from _names(node)
             if not depth:
                 if at:

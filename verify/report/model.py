@@ -25,8 +25,11 @@ from verify.vocabulary.claims import Claim, Paper
 #: Order in which statuses are shown.
 ORDER = ("refuted", "gap", "open", "reading", "empirical", "holds")
 
+#: Slips that repeat the misprint of another claim, which is counted there.
+REPEATED = "repeated slip"
+
 #: The same with refutations by severity.
-KINDS_OF_VERDICT = ("refuted (error)", "refuted (slip)", *ORDER[1:])
+KINDS_OF_VERDICT = ("refuted (error)", "refuted (slip)", REPEATED, *ORDER[1:])
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,17 @@ class Report:
         ]
 
     def kinds(self, paper: str | None = None, own: bool | None = None, weight: str | None = None) -> dict[str, int]:
-        """How many of those have each kind of verdict."""
-        return kinds(self.verdicts[claim.id] for claim in self.chosen(paper, own, weight))
+        """How many of those have each kind of verdict; a misprint that several claims repeat is a slip once."""
+        chosen = self.chosen(paper, own, weight)
+        repeated = sum(map(self.is_repeated, chosen))
+        found = kinds(self.verdicts[claim.id] for claim in chosen)
+        return {**found, "refuted (slip)": found["refuted (slip)"] - repeated, REPEATED: repeated}
+
+    def is_repeated(self, claim: Claim) -> bool:
+        """Whether a claim repeats the misprint of another one that is shown, both with that verdict."""
+        if claim.repeats not in self.verdicts or claim.repeats is None:
+            return False
+        return status_of(self.verdicts[claim.id]) == status_of(self.verdicts[claim.repeats]) == "refuted (slip)"
 
     @cached_property
     def papers(self) -> list[Paper]:

@@ -15,6 +15,12 @@ from verify.vocabulary.claims import Claim, Paper
 
 #: Verdicts whose statement may be used as printed; a reading under the meaning that is given.
 USABLE = ("holds", "reading")
+#: What a consequence asks of those who build on the claim.
+_ACTION = re.compile(
+    r"(?<!\bthe )(?<!\ba )(?<!\bto )(?<!\bno )(?<!\bmay )(?<!\bcan )\b(?:add|assume|check|choose|compute|divide|expect|keep"
+    r"|multiply|plan|read|replace|square|take|use)\b",
+    re.IGNORECASE,
+)
 #: The table of modules that closes a paper's page in the docs; the site has its own.
 _TABLE = re.compile(r"## Where a label lives.*", re.DOTALL)
 
@@ -70,11 +76,10 @@ def replaced(items: list[Erratum]) -> list[Erratum]:
 
 
 def findings(items: list[Erratum], papers: list[Paper], number: int) -> list[Erratum]:
-    """The gravest errata across papers, in turns: with a consequence before those without, then by gravity."""
+    """The headlines: the gravest errors across papers, in turns; fewer where there are not so many."""
     queues = [
         sorted(
-            (item for item in items if item.claim.paper.key == paper.key and item.verdict.status == "refuted"),
-            key=lambda item: (not item.claim.consequence, item.gravity),
+            (item for item in items if item.claim.paper.key == paper.key and is_headline(item)), key=lambda i: i.gravity
         )
         for paper in papers
     ]
@@ -82,3 +87,16 @@ def findings(items: list[Erratum], papers: list[Paper], number: int) -> list[Err
     for turn in range(max(map(len, queues), default=0)):
         found += sorted((queue[turn] for queue in queues if turn < len(queue)), key=lambda item: item.gravity)
     return found[:number]
+
+
+def is_headline(item: Erratum) -> bool:
+    """Whether a finding may stand among those that matter most: a core statement that is false, and what to do about it.
+
+    A misprint is none, whatever follows from it, and neither is a consequence that asks nothing of anybody.
+    """
+    return item.weight == WEIGHTS[0] and item.status == "refuted (error)" and says_what_to_do(item.claim)
+
+
+def says_what_to_do(claim: Claim) -> bool:
+    """Whether the consequence of a claim tells those who build on it what to do: use, compute, check, keep, ..."""
+    return bool(_ACTION.search(claim.consequence or ""))

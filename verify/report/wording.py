@@ -10,8 +10,8 @@ from verify.vocabulary.claims import Claim
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
-    "refuted (error)": "error", "refuted (slip)": "slip", "gap": "gap", "open": "open", "reading": "reading",
-    "empirical": "empirical", "holds": "holds",
+    "refuted (error)": "error", "refuted (slip)": "slip", "repeated slip": "repeated", "gap": "gap", "open": "open",
+    "reading": "reading", "empirical": "empirical", "holds": "holds",
 }  # fmt: skip
 #: Checks whose examples are no inputs tried.
 _NO_INPUTS = ("proved", "counterexample")
@@ -50,17 +50,18 @@ def listed(items: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def does_not_hold(verdicts: Iterable[Verdict]) -> str:
-    """How many errata there are: what is refuted apart from what stands with a gap."""
+def does_not_hold(verdicts: Iterable[Verdict], repeated: int = 0) -> str:
+    """How many errata there are: what is refuted apart from what stands with a gap; slips that repeat one, apart too."""
     found = list(verdicts)
     errors = sum(verdict.status == "refuted" and verdict.severity != "slip" for verdict in found)
-    slips = sum(verdict.status == "refuted" and verdict.severity == "slip" for verdict in found)
+    slips = sum(verdict.status == "refuted" and verdict.severity == "slip" for verdict in found) - repeated
     gaps = sum(verdict.status == "gap" for verdict in found)
     if not found:
         return "No printed claim is refuted."
     parts = [
         f"{counted(errors, 'printed claim')} {'is' if errors == 1 else 'are'} false" if errors else "",
         f"{counted(slips, 'printed claim')} {'is a misprint' if slips == 1 else 'are misprints'}" if slips else "",
+        f"{repeated} more {'repeats' if repeated == 1 else 'repeat'} one of these misprints" if repeated else "",
         f"{counted(gaps, 'printed claim')} {'stands' if gaps == 1 else 'stand'} with a gap" if gaps else "",
     ]
     return sentence(listed(part for part in parts if part))

@@ -18,7 +18,7 @@ from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
 from verify.report.errata import Erratum, Witness, witnesses_of
-from verify.report.model import KINDS_OF_VERDICT, Report, status_of
+from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, status_of
 from verify.report.notation import Row, rows, symbols_of
 from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
 from verify.report.sides import violation
@@ -201,6 +201,11 @@ class Content:
         links = [
             ("Correction", [claim.correction] if claim.correction else []),
             ("Corrects", [claim.corrects] if claim.corrects else []),
+            ("Repeats the misprint of", [claim.repeats] if claim.repeats else []),
+            (
+                "Its misprint is repeated in",
+                [other.id for other in self.report.claims.values() if other.repeats == claim.id],
+            ),
             ("Presupposes", list(claim.presumes)),
             ("Step in the proof of", proves),
             ("Facts of its derivation", self.report.facts_of[claim.id]),
@@ -256,10 +261,11 @@ class Content:
             f"{core['open']} {verb('open', 'is', 'are')} undecided" if core["open"] else "",
         ]
         text = f"Of {counted(sum(core.values()), 'core statement')}, {listed(part for part in parts if part)}"
+        again = f" ({every[REPEATED]} more repeat one of them)" if every[REPEATED] else ""
         reading = f", {every['reading']} more under a stated reading" if every["reading"] else ""
         return (
             f"{text}; of all {counted(sum(every.values()), 'printed claim')}, {every['holds']} hold{reading},"
-            f" {every['refuted (slip)']} are misprints and {every['refuted (error)']} are false."
+            f" {every['refuted (slip)']} are misprints{again} and {every['refuted (error)']} are false."
         )
 
     def provenance(self) -> list[tuple[str, str]]:

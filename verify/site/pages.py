@@ -27,13 +27,13 @@ from verify.report.attempts import kept
 from verify.report.baseline import Change
 from verify.report.citations import bibtex, edition, link, reference, section, section_link
 from verify.report.coverage import STATE_WORDS, coverage_of
-from verify.report.errata import errata, errata_markdown, of_paper, witnesses_of
+from verify.report.errata import errata, errata_markdown, in_all, of_paper, witnesses_of
 from verify.report.files import replace_file
 from verify.report.history import Entry
-from verify.report.model import KINDS_OF_VERDICT, Report, Shortfall, status_of
+from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, Shortfall, status_of
 from verify.report.papers import about, findings, parts, reliable, replaced
 from verify.report.sides import short
-from verify.report.wording import KIND_NAMES, capital, counted, does_not_hold, how_sure, resting, sentence, titled
+from verify.report.wording import KIND_NAMES, capital, counted, how_sure, resting, sentence, titled
 from verify.site import building, code, documents, glossary, graph, mathematics
 from verify.site.badge import badge
 from verify.site.content import MOST_VIOLATIONS, Content, dtype, number
@@ -60,11 +60,12 @@ LABELS = {
 }  # fmt: skip
 #: Where the glossary explains a kind of verdict, and how a paper's page counts it.
 TERM_OF = {
-    "refuted (error)": "error", "refuted (slip)": "slip", "gap": "gap", "open": "open", "reading": "reading",
-    "empirical": "empirical", "holds": "holds",
+    "refuted (error)": "error", "refuted (slip)": "slip", "repeated slip": "repeated", "gap": "gap", "open": "open",
+    "reading": "reading", "empirical": "empirical", "holds": "holds",
 }  # fmt: skip
 CORE_WORDS = {
-    "refuted (error)": "false", "refuted (slip)": "misprinted", "gap": "with a gap", "open": "undecided",
+    "refuted (error)": "false", "refuted (slip)": "misprinted", "repeated slip": "repeat a misprint", "gap": "with a gap",
+    "open": "undecided",
     "reading": "hold under a reading", "empirical": "observed", "holds": "hold",
 }  # fmt: skip
 
@@ -161,7 +162,7 @@ class Site:
             "index.html",
             opening=self.content.opening(),
             rows=[self.paper_row(paper) for paper in self.report.papers],
-            kinds=[kind for kind in reversed(KINDS_OF_VERDICT) if kind != "open" or core[kind]],
+            kinds=[kind for kind in reversed(KINDS_OF_VERDICT) if kind not in ("open", REPEATED) or core[kind]],
             kind_names=KIND_NAMES,
             findings=[self.content.erratum(item) for item in shown],
             partial=[item for item in self.report.shortfalls if not item.once],
@@ -307,7 +308,7 @@ class Site:
             f"errata/{paper.key}.html",
             paper=paper,
             pdf=self.pdf,
-            summary=does_not_hold(item.verdict for item in items),
+            summary=in_all(items),
             items=[self.content.erratum(item, in_full=True, listed=listed) for item in items],
             listed=listed,
             readings=[(claim, self.typesetter.display(claim.statement)) for claim in readings],

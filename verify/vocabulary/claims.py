@@ -190,6 +190,7 @@ class Claim:
     severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
     correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    repeats: for a slip, the id of the printed slip whose misprint it repeats; totals count a misprint once.
     reading: the meaning given to printed words that have none, if the claim needs it.
     observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
     domains: names of generator domains to draw from (default: all that apply); `without_domains` names those that
@@ -228,6 +229,7 @@ class Claim:
     presumes: Sequence[str] = ()
     correction: str | None = None
     corrects: str | None = None
+    repeats: str | None = None
     reading: Reading | None = None
     observed: str | None = None
     domains: Sequence[str] | None = None

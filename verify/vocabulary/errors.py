@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import traceback
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
@@ -43,6 +45,17 @@ def in_one_line(problem: BaseException) -> str:
     places = [f" at {frame.filename}:{frame.lineno}" for frame in imported if not frame.filename.startswith("<frozen")]
     place = places[-1] if places else ""
     return f"{type(problem).__name__}: {text}{place}" if text else f"{type(problem).__name__}{place}"
+
+
+def with_neighbours(mistyped: object, known: Iterable[str]) -> str:
+    """What came, for a message, and the known names that look most like it, also without what stands before a point."""
+    names = list(known)
+    near = difflib.get_close_matches(mistyped.replace("*", ""), names, n=3) if isinstance(mistyped, str) else []
+    if not near and isinstance(mistyped, str) and "." not in mistyped:
+        last = {name: name.rpartition(".")[2] for name in names}
+        close = difflib.get_close_matches(mistyped, set(last.values()), n=3)
+        near = [name for name in names if last[name] in close][:3]
+    return f"{shown(mistyped)}; close to it: {', '.join(near)}" if near else shown(mistyped)
 
 
 def shown(value: object, limit: int = 200) -> str:

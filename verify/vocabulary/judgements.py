@@ -5,6 +5,7 @@ Both quote the text, so that a reader sees what is interpreted and what is not.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from verify.vocabulary.errors import RegistryError
@@ -60,6 +61,21 @@ class Doubt:
 
     def __str__(self) -> str:
         return f"{_quoted(self.passages)}: {self.reason}"
+
+
+#: A sentence whose verb is an assumption of the authors.
+_ASSUMES = re.compile(
+    r"\b(?:we|it is)\s+(?:(?:also|further|simply|will|shall|now)\s+)*(?:assume|assumed|suppose)\b", re.IGNORECASE
+)
+#: What follows from an assumption is a statement again.
+_CONCLUDES = re.compile(
+    r"\b(?:then|therefore|hence|thus|so that|suffices|(?<!that )we (?:have|get|obtain|show|prove)|converges?)\b|\\Rightarrow"
+)
+
+
+def states_an_assumption(statement: str) -> bool:
+    """Whether a statement does no more than assume: "for simplicity, we assume r = 2d" asserts nothing that could be false."""
+    return bool(_ASSUMES.search(statement)) and not _CONCLUDES.search(statement)
 
 
 def unwrapped(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import importlib
 import pkgutil
@@ -11,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError, RegistryError, in_one_line, shown
+from verify.vocabulary.errors import InputError, RegistryError, in_one_line, shown, with_neighbours
+from verify.vocabulary.judgements import states_an_assumption
 
 
 class Registry(Mapping[str, Claim]):
@@ -38,6 +38,10 @@ class Registry(Mapping[str, Claim]):
             for target in getattr(claim, link):
                 if target not in self._claims:
                     raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
+        if claim.severity == "error" and not claim.of_project and states_an_assumption(claim.statement):
+            raise RegistryError(f"{claim.id}: an assumption of the authors is no error; what rests on it may be")
+        if claim.repeats is not None:
+            self._check_repeated(claim, claim.repeats)
         for link, back in (("correction", "corrects"), ("corrects", "correction")):
             target = getattr(claim, link)
             if target is None:
@@ -47,9 +51,22 @@ class Registry(Mapping[str, Claim]):
             if getattr(self._claims[target], back) != claim.id:
                 raise RegistryError(f"{claim.id}: {link} names {target!r}, which does not name it back as {back}")
 
+    def _check_repeated(self, claim: Claim, first: str) -> None:
+        """One misprint has one label: both are printed slips of one paper, and the first repeats nothing itself."""
+        if first not in self._claims:
+            raise RegistryError(f"{claim.id}: repeats names {first!r}, which is no claim")
+        other = self._claims[first]
+        for which in (claim, other):
+            if which.severity != "slip" or which.of_project:
+                raise RegistryError(f"{claim.id}: repeats links printed slips; {which.id} is none")
+        if other is claim or other.repeats is not None or other.paper.key != claim.paper.key:
+            raise RegistryError(
+                f"{claim.id}: repeats names {first!r}, not the first claim of the paper with that misprint"
+            )
+
     def __getitem__(self, claim_id: str) -> Claim:
         if not isinstance(claim_id, str) or claim_id not in self._claims:
-            raise InputError("claim id", "one of the ids that `verify list` prints", self._with_neighbours(claim_id))
+            raise InputError("claim id", "one of the ids that `verify list` prints", with_neighbours(claim_id, self))
         return self._claims[claim_id]
 
     def __iter__(self) -> Iterator[str]:
@@ -67,13 +84,8 @@ class Registry(Mapping[str, Claim]):
             if not isinstance(pattern, str):
                 raise InputError("claims", "text, a glob of claim ids", shown(pattern))
             if not any(fnmatch.fnmatchcase(claim_id, pattern) for claim_id in self):
-                raise InputError("claims", "a glob that matches at least one claim id", self._with_neighbours(pattern))
+                raise InputError("claims", "a glob that matches at least one claim id", with_neighbours(pattern, self))
         return [claim for claim in self.values() if any(fnmatch.fnmatchcase(claim.id, item) for item in patterns)]
-
-    def _with_neighbours(self, mistyped: object) -> str:
-        """What came, and the ids that look most like it."""
-        near = difflib.get_close_matches(mistyped.replace("*", ""), self, n=3) if isinstance(mistyped, str) else []
-        return f"{shown(mistyped)}; close to it: {', '.join(near)}" if near else shown(mistyped)
 
 
 def claims_in(module: ModuleType) -> list[Claim]:

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from verify.vocabulary.errors import InputError, RegistryError
+from verify.vocabulary.errors import InputError, RegistryError, with_neighbours
 from verify.vocabulary.shapes import checked
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,7 +59,9 @@ def name_of(dispatcher: Callable[..., Any]) -> str:
 def definition_of(name: str) -> Callable[..., Any]:
     """The definition registered under `name`, whatever replaces it; raises `InputError` for an unknown name."""
     if name not in _definitions:
-        raise InputError("subject", f"one of {sorted(_definitions)}", repr(name))
+        raise InputError(
+            "subject", "one of the names that `verify subjects` prints", with_neighbours(name, sorted(_definitions))
+        )
     return _definitions[name]
 
 

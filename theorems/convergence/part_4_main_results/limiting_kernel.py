@@ -68,7 +68,8 @@ LEMMA_1 = Claim(MEANS, "convergence.lemma-1", label="Lemma 1", name="limiting ta
     note="""A clash of normalisations: Eq. (1.2) pools by the average, the proofs (C.2, D.1) by the sum. For the average
         the kernel is $1/d_s^2$ times the printed one; for the sum the printed one is right
         (convergence.lemma-1-sum-pooling). Where all tokens of the only sample are equal to $x$, attention returns $x$
-        at every width and the expected kernel is $|x|^2$ exactly, before any limit.""")  # fmt: skip
+        at every width and the expected kernel is $|x|^2$ exactly, before any limit. Compared is the kernel of ever
+        wider networks.""")  # fmt: skip
 
 
 @LEMMA_1.formula
@@ -106,7 +107,7 @@ LEMMA_1.counterexample("one sample X = I_2, of full row rank: 1/2, printed 2", X
 AVERAGE_POOLING = Claim(MEANS, "convergence.lemma-1-average-pooling",
     label="Lemma 1, for the average pooling of Eq. (1.2)", name="limiting tangent kernel, average pooling",
     statement=r"""\Phi^*=[\tfrac1{d_s}X_1^\top\mathbf 1_{d_s},...,\tfrac1{d_s}X_N^\top\mathbf 1_{d_s}]^\top,\quad
-        K=\mathbb E_{w\sim\mathcal N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top) +\mathbb E_{w\sim\mathcal
+        \lim_{d_m\to\infty}K=\mathbb E_{w\sim\mathcal N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top) +\mathbb E_{w\sim\mathcal
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
     relation=RATE, corrects="convergence.lemma-1", of_project=True)  # fmt: skip
 
@@ -126,7 +127,8 @@ AVERAGE_POOLING.mutant("matrix product instead of entrywise product", "step_term
 
 SUM_POOLING = Claim(SUMS, "convergence.lemma-1-sum-pooling",
     label="Lemma 1, for the sum over tokens used in the proofs", name="limiting tangent kernel, sum pooling",
-    statement=r"""K=d_s^2\,\mathbb E_{w\sim N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
+    statement=r"""\lim_{d_m\to\infty}K=d_s^2\,\mathbb E_{w\sim
+        N(0,I)}(\sigma_r(\Phi^*w)\sigma_r(\Phi^*w)^\top)+d_s^2\,\mathbb E_{w\sim
         N(0,I)}(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)\circ(\Phi^*\Phi^{*\top})""",
     assumptions=[
         Definition(

@@ -126,7 +126,7 @@ def loss_of_two_samples(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeight
 
 
 THREE_SAMPLES = Claim(CONVERGENCE, "convergence.three-samples-loss", label="Three samples in one dimension",
-    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x)\text{ for some }a,b,\
+    statement=r"""d=d_s=1,\ N=3,\ x_1,x_2>0>x_3\ \Rightarrow\ f(x)=a\sigma_r(x)+b\sigma_r(-x)\text{ for some }a,b;\
         \ell(\theta)\ge\frac{(x_2y_1- x_1y_2)^2}{2(x_1^2+x_2^2)}\ \text{for all }\theta\text{ of any width}""",
     assumptions=[
         Definition("f as in Eqs. (1.1)-(1.2)", by=outputs),
@@ -245,8 +245,8 @@ THM_2 = Claim(THEOREMS, "convergence.thm-2", label="Theorem 2", name="global con
     ),
     note=READING_NOTE + r""" Besides, Eqs. (60) and (61) have $d_m \lambda_0 / 4$ for $\alpha^2$ although $\tau_1^2 =
         1/d_m$: both sides of Eqs. (2) and (3) are of order 1 in $d_m$, and no width makes them hold.""",
-    consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation converges; what
-        has to be small is the initial loss, as convergence.thm-2-one-token states.""",
+    consequence="""Neither Assumptions 1 to 3 nor any width guarantee that training from NTK initialisation
+        converges; check that the initial loss is small enough, as convergence.thm-2-one-token states it.""",
 )  # fmt: skip
 
 

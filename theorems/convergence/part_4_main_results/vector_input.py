@@ -42,8 +42,9 @@ COR_1 = Claim(CONVERGENCE, "convergence.cor-1", label="Corollary 1", name="conve
     ],
     relation=AtMost(ascent=False, signed=True), sizes={"N": (2, 3), "d_s": (2, 3), "d_m": (3, 4)}, expects="refuted",
     severity="error", correction="convergence.cor-1-rank-two",
-    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the hidden
-        layer has rank at most 2 and the conditions fail, as convergence.cor-1-rank-two says.""",
+    consequence="""Tokens of dimension one are not ruled out for one or two samples; from three samples on the
+        hidden layer has rank at most 2 and the conditions fail: use tokens of dimension two or more
+        (convergence.cor-1-rank-two).""",
     note=r"""True for $N \ge 3$; nothing is printed about $N$. Judged is the second half, over all weights that Gaussian
         initialisation can produce. With one or two samples $\alpha$ can be positive at $d = 1$, and labels close to the
         outputs then meet Eqs. (2) and (3): a set of positive probability. From three samples on $F_{pre}$ has rank at
@@ -164,7 +165,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
         Definition("f = X w, w a scalar", by=least_squares),
         Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
     ],
-    name="rank-one least squares", relation=Equal(), at_sizes=True, sizes={"N": (2, 4)}, exact=True, expects="gap",
+    name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True, expects="gap",
     presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
     missing=r"$X \ne 0$",
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
@@ -185,7 +186,7 @@ COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X
 
 ANY_INPUT = Claim(CONVERGENCE, "convergence.cor-1-remark-any-input", label="Remark after Corollary 1, for every X",
     statement=r"X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is a rank-one matrix}",
-    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (2, 4)}, expects="refuted",
+    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (1, 4)}, expects="refuted",
     severity="error", of_project=True,
     note=r"The rank of $X X^\top$ is the number of its positive eigenvalues, of which $|X|^2$ is the only candidate.",
 )  # fmt: skip
@@ -212,7 +213,7 @@ NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark a
     statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
         \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
     name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, at_sizes=True, corrects="convergence.cor-1-remark", of_project=True,
+    sizes=COR_1_REMARK.sizes, at_sizes={"N": 3}, corrects="convergence.cor-1-remark", of_project=True,
 )  # fmt: skip
 NONZERO.formula(gram_determinant)
 NONZERO.oracle(least_squares)

@@ -138,7 +138,8 @@ LEMMA_3 = Claim(SUB_EXPONENTIAL, "convergence.lemma-3", label="Lemma 3", name="s
     ], relation=AtMost(left="1", ascent=False), sizes={"N": (1, 5)},
     note=r"""The printed $X_i \sim (\nu_i, \alpha_i)$ is $SE(\nu_i, \alpha_i)$, as in Lemma 2. The moment generating
         function of the sum is the product of those of the summands; the range of $\ell$ shrinks to the smallest of the
-        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.""",
+        ranges, that of $\max \alpha_i$. Laws of all three kinds are added, normal ones with $\alpha_i = 0$.
+        Compared are both sides of the inequality that defines the class.""",
 )  # fmt: skip
 
 

@@ -45,9 +45,9 @@ LEMMA_14 = Claim(WEIGHTS_MOVE, "convergence.lemma-14", label="Lemma 14, Eqs. (13
         "convergence.eq-19", "convergence.eq-20", "convergence.eq-21", "convergence.eq-22", "convergence.eq-23",
         "convergence.eq-24",
     ),
-    consequence="""The gradient of a ReLU network has no Lipschitz constant, so smoothness, step sizes and stability
-        derived from $c_3$ hold only while no ReLU changes its state, with the constant of
-        convergence.lemma-14-fixed-pattern.""",
+    consequence="""The gradient of a ReLU network has no Lipschitz constant, so smoothness, step sizes and
+        stability derived from $c_3$ hold only while no ReLU changes its state; check that it does not, and use the
+        constant of convergence.lemma-14-fixed-pattern.""",
     note=r"""Two independent defects. The gradient jumps where a ReLU changes its state, so no Lipschitz constant
         exists: Eq. (19) treats $\mathrm{relu}'$ as Lipschitz. And away from every kink the printed $c_3$ is too small
         for large $C_x$: Eq. (22) loses the factor $C_x^2 d_s$ of $3 \lambda_K z$ in its last line. The third and fourth

@@ -79,9 +79,12 @@ def short_orthogonal(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) ->
 
 #: Assumption 3 is hard to meet by chance: claims draw from its one domain alone.
 FINITE = Setting(
-    CONVERGENCE, "Lemma 15 for data laws with finite support", assumptions=[ASSUMPTION_2, ASSUMPTION_3],
+    CONVERGENCE, "Lemma 15 for data laws with finite support", assumptions=[
+        ASSUMPTION_2, ASSUMPTION_3, Assumption("N >= 2", sizes=lambda sizes: sizes["N"] >= 2),
+        Assumption("decided for three samples whose rows fill the space: m = 3, d = 3 d_s",
+            sizes=lambda sizes: sizes["m"] == 3 and sizes["d"] == 3 * sizes["d_s"]),
+    ],
     sizes={"m": (3, 3), "d_s": (1, 3), "d": (3, 9), "d_m": (1, 2), "c_hat": (1, 2), "N": (2, 4)},
-    where=lambda sizes: sizes["d"] == sizes["m"] * sizes["d_s"],
     inputs=orthogonal_support, special_domains={"short orthogonal samples": short_orthogonal},
 )  # fmt: skip
 MANY_SAMPLES = FINITE.extended(sizes={"N": (2, 12)})

@@ -33,6 +33,7 @@ EQ_63 = Claim(OUTPUT_BLOCK, "convergence.eq-63", label="Eq. (63)", name="kernel 
         w_O}\Big\rangle=\tau_1^2\sum_{i,j}\lim(\sigma_r(W_VX'^\top\beta'_j))^\top\sigma_r(W_VX^\top\beta_i)=d_s^2\,
         \mathbb E_{w\sim N(0,I)}\sigma_r(w^\top X'^\top\mathbf 1_{d_s})\sigma_r(w^\top X^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=5), expects="refuted", severity="slip",
+    repeats="convergence.sec-4.4-all-one",
     correction="convergence.eq-63-mean-tokens",
     note=r"""$\beta_i$ tends to $1/d_s$ in every entry, so the tokens are averaged: $1/d_s$ is missing in both
         arguments, a factor $d_s^2$ in all. Lemma 1 has it, with $\Phi^*$ made of $X^\top 1/d_s$; only if $1_{d_s}$
@@ -121,7 +122,8 @@ VANISHING_BLOCKS = Claim(CONVERGENCE, "convergence.d1-limit-wq", label="D.1, W_Q
         of $\mathrm{diag}(\beta) - \beta \beta^\top$ is at most 1/2. Given $W_Q$ and $W_K$, $g_i = W_V^\top (w_O \circ
         \mathrm{relu}')$ has mean 0 and, by the symmetry of $w$, covariance $d_m I / 2$ (or 0 where $X^\top \beta_i =
         0$). Take $E|A_i g_i|^2 = d_m |A_i|_F^2 / 2$, $E|W_K|_F^2 = d d_m$ and $E|W_Q x_i|^2 = d_m |x_i|^2$ and add by
-        Cauchy and Schwarz. Inner products are at most products of norms. The matrix in the middle of the first display
+        Cauchy and Schwarz. Inner products are at most products of norms. Tested are the means over draws, with
+        these bounds. The matrix in the middle of the first display
         should have $1/d_s$ for 1; it is multiplied by 0.""",
 )  # fmt: skip
 
@@ -176,6 +178,7 @@ EQ_64 = Claim(VALUE_BLOCK, "convergence.eq-64", label="Eq. (64)", name="kernel b
         \beta_i)\beta_i^\top XX'^\top\beta'_j=d_s^2\,\mathbb E_w(\sigma_r(w^\top X'^\top\mathbf
         1_{d_s}))(\sigma_r(w^\top X^\top\mathbf 1_{d_s}))(\mathbf 1_{d_s}^\top XX'^\top\mathbf 1_{d_s})""",
     assumptions=[SUMS], relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3), expects="refuted", severity="slip",
+    repeats="convergence.sec-4.4-all-one",
     correction="convergence.eq-64-mean-tokens",
     doubt=Doubt(r"(\boldsymbol{w}_{O}^{(k)})^{2} \boldsymbol{\sigma}_{r} \left(\boldsymbol{W}_{V}^{(k,:)}",
         r"""The dots of $\sigma_r$ are lost, which Lemma 1 has; with relu instead of $\mathrm{relu}'$ already the first

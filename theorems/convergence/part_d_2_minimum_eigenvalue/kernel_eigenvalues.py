@@ -178,13 +178,15 @@ HERMITE.counterexample("one row of norm 2: the expectation is 2, the partial sum
 
 NORMALISED = Claim(CONVERGENCE, "convergence.lemma-19-hermite-normalised",
     label="Proof of Lemma 19, Hermite series with the norms of the rows",
-    statement=r"""\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
-        w)=\|\phi_n\|\|\phi_r\|\sum_{s=0}^\infty\mu_s(\sigma_r)^2 \cos^s\angle(\phi_n,\phi_r)""",
+    statement=r"""\Big|\mathbb E\,\sigma_r(\phi_n^\top w)\sigma_r(\phi_r^\top
+        w)-\|\phi_n\|\|\phi_r\|\sum_{s=0}^8\mu_s(\sigma_r)^2
+        \cos^s\angle(\phi_n,\phi_r)\Big|
+        \le\|\phi_n\|\|\phi_r\|\Big(\tfrac12-\sum_{s=0}^8\mu_s(\sigma_r)^2\Big),\text{ as the whole series has it, whose sum
+        is the expectation}""",
     assumptions=[Assumption("no row vanishes", positive=lambda Phi: row_sums(Phi * Phi))],
     name="Hermite expansion of the ReLU kernel, corrected", relation=AtMost(), sizes={"N": (1, 3), "d": (1, 3)},
     corrects="convergence.lemma-19-hermite", of_project=True,
-    note=r"""Decided as: the expectation and the partial sum differ by at most $|\phi_n| |\phi_r| (1/2 - \sum_{s \le 8}
-        \mu_s^2)$, the rest of the series at a cosine of 1. The constant follows from $\sum_s \mu_s^2 = E
+    note=r"""The bound is the rest of the series at a cosine of 1. The constant follows from $\sum_s \mu_s^2 = E
         \mathrm{relu}(g)^2 = 1/2$ for a standard normal $g$.""")  # fmt: skip
 
 

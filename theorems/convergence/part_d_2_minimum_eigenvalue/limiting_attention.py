@@ -238,8 +238,8 @@ SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 
     name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
     note=r"""Given one factor the other makes the product normal, so with $\eta = \eta_{QK}$ and $|\ell| \eta < 1$,
         $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 / 2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2
-        \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds
-        up to $u = 0.796$.""")  # fmt: skip
+        \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds up to $u = 0.796$. Compared are both sides of
+        the inequality that defines the class.""")  # fmt: skip
 
 
 @SE_PRODUCT.formula

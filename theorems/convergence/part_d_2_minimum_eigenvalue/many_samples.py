@@ -184,8 +184,8 @@ EIG_SWAP = Claim(MORE_SAMPLES, "convergence.lemma-17-eig-swap", label="Proof of 
     assumptions=[Construction("Phi^* in R^{N x d}", shapes={"Phi": ("N", "d")})],
     name="smallest eigenvalues of both Gram matrices", relation=Equal(), sizes=("N", "d"), expects="refuted",
     severity="error", correction="convergence.lemma-17-eig-swap-nonzero",
-    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. The inequalities
-        are right for the $d \times d$ matrix.""")  # fmt: skip
+    note=r"""The two matrices share their nonzero eigenvalues only. For $N > d$ the first is singular. Judged is
+        the first equality; the inequalities are right for the $d \times d$ matrix.""")  # fmt: skip
 
 
 @EIG_SWAP.formula
@@ -338,7 +338,7 @@ LEMMA_18 = Claim(MORE_SAMPLES, "convergence.lemma-18", label="Lemma 18 (and C.8)
     expects="refuted", severity="error", correction="convergence.lemma-18-closest-pair",
     proof=("convergence.eq-38", "convergence.lemma-16", "convergence.lemma-17"),
     consequence=r"""$\lambda_0$ does not grow with the number of samples, so linear over-parameterisation (Appendix C.8)
-        has no support; bound it for the given samples, from above by convergence.lemma-18-closest-pair, from below by
+        has no support; for the given samples use bounds, from above convergence.lemma-18-closest-pair, from below
         convergence.lemma-15-separated.""",
     note=r"""What holds is an upper bound only (convergence.lemma-18-closest-pair); a lower bound for given separated
         samples, $N \le d$, is convergence.lemma-15-separated, and none grows with $N$. $\lambda_0$ is at most the mean

@@ -25,7 +25,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import hessian
-from verify.vocabulary import AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]
@@ -57,9 +57,9 @@ AT_START = Setting(
             by=block_norms_of_a_draw,
         ),
         Definition("f with the sum over tokens", by=mixed_factor),
-        Definition(
+        Assumption(
             "the mean of the tokens is not 0; it is scaled to 1, since d_m^{1/2} H is homogeneous in x in the limit",
-            by=tokens_of_mean_one,
+            zero=lambda x: total(x) - x.shape[0],
         ),
     ],
     sizes={"d_s": (2, 4)},
@@ -272,8 +272,8 @@ OO_VV = Claim(IN_THE_BALL, "convergence.h-oo-vv", label="D.3", name="vanishing H
         \sqrt{d_m}$ with $B = \sqrt{d_s} C_x$ and $\omega = 3 + R / \sqrt{d_m} \le 3 + R$; convergence.thm-3-ntk states
         the like for every $d$. At points of differentiability; where a pre-activation vanishes, $\mathrm{relu}'' = 0$
         by convention, and the jump of the gradient there is in no Hessian. The constant adds $H_{QQ}$, $H_{KK}$ and one
-        of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend to 0
-        at $d_s = 1$, so the order is sharp.""")  # fmt: skip
+        of each pair of off-diagonal blocks (convergence.hessian-block-bounds). It is attained as the tokens tend
+        to 0 at $d_s = 1$, so the order is sharp. Compared are both blocks with 0, and the norm with its bound.""")  # fmt: skip
 
 
 @OO_VV.formula

@@ -187,7 +187,7 @@ ANY_INITIALISATION = Claim(CONVERGENCE, "convergence.thm-3-any-initialisation",
         }d_m""",
     assumptions=[
         Definition("LeCun or He initialisation: tau_1 = 1; theta^t = theta^0", by=lecun_network),
-        Definition("d = d_s = 1", by=one_token_at_lecun),
+        Assumption("d = d_s = 1, the token is 1", zero=lambda X: X - 1),
         Assumption(
             "some value weight is positive, which fails with probability 2^{-d_m} < 1 - 8 exp(-d_m/2) from d_m = 5 on",
             positive=lambda theta: stacked([maximum(split(theta)["W_V"])]),

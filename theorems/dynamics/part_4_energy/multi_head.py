@@ -284,7 +284,7 @@ EQ_13_FORM = Claim(DYNAMICS, "dynamics.eq-13-form", label="Eq. (13), first condi
     statement=r"W_h^V=(W_h^{Q\top}W_h^K+W_h^QW_h^{K\top})/2\ \text{with the shapes needed by}\ dX/dt=\sum_hSA_h(X)",
     assumptions=[WIDTH_OF_A_HEAD, Construction(r"W_h^Q, W_h^K \in R^{D x D_H}", shapes={"W_Q": ("D", "D_H"), "W_K": ("D", "D_H")})],
     name="shapes in the multi-head weight condition", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4), "H": (1, 4)},
-    expects="refuted", severity="slip",
+    expects="refuted", severity="slip", repeats="dynamics.sec-4-symmetric-constraint",
     correction="dynamics.eq-13-symmetrised",
     note=r"""Shapes, not values. Already for $H = 2$ the summands do not add up. With $W_h^K W_h^{Q\top}$ for
         $W_h^{Q\top}W_h^K$ they do, and $W_h^V$ is $D \times D$, as $\sum_h SA_h(X)$ needs, though not $D \times D_H$.

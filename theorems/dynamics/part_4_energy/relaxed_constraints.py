@@ -38,7 +38,8 @@ RELAX = Claim(DYNAMICS, "dynamics.sec-4-relax", label="Section 4, 'We relax thes
         Assumption("D_H = D, without which the summands have different shapes", sizes=lambda sizes: sizes["D_H"] == sizes["D"]),
     ],
     name="weights of the symmetric case under the relaxed condition", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4)},
-    expects="refuted", severity="slip", correction="dynamics.sec-4-relax-symmetrised", presumes=("dynamics.eq-11-form",),
+    expects="refuted", severity="slip",
+    repeats="dynamics.sec-4-symmetric-constraint", correction="dynamics.sec-4-relax-symmetrised", presumes=("dynamics.eq-11-form",),
     consequence=r"""Condition (11) as printed is no relaxation of (4); read $W^KW^{Q\top}$ for $W^{Q\top}W^K$
         (dynamics.sec-4-relax-symmetrised), and expect a falling energy for symmetric $W^QW^{K\top}$ only.""",
     note=r"""A relaxed condition holds wherever the old one did. With the $W^{Q\top}W^K$ of (11), (13), (31) and (47) it

@@ -179,7 +179,7 @@ EQ_11 = Claim(DYNAMICS, "dynamics.eq-11-form", label="Eq. (11) and text 'W_V sho
         ),
     ],
     name="shapes in the single-head weight condition", relation=Equal(), sizes={"D": (2, 4)}, expects="refuted",
-    severity="slip", correction="dynamics.eq-11-symmetrised",
+    severity="slip", repeats="dynamics.sec-4-symmetric-constraint", correction="dynamics.eq-11-symmetrised",
     note=r"""$W^{Q\top}W^K$ stands for $W^K W^{Q\top}$, the transpose of the other summand: then both are $D \times D$,
         $W^V$ is symmetric, and Eq. (38) is what follows. Eqs. (11), (13), (31), (47) and the text before Proposition
         4.1 all have $W^{Q\top}W^K$.""")  # fmt: skip

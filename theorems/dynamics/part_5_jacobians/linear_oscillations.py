@@ -365,8 +365,9 @@ DIFFUSION_ANY.mutant("1/4", lambda value: value / 4)
 
 DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="Section 5.2, the step with diffusion",
     statement=r"""
-        J^\top J=Q\operatorname{diag}(|\lambda_j|^2)Q^\top,\ |\lambda_j|^2=(1-\eta\gamma)^2+\eta^2\omega_j^2\text{ for }
-        J=I_D+\eta(\Omega-\gamma I_D):\ \text{all }|\lambda_j|\le1\text{ exactly if }\eta(\gamma^2+\omega_j^2)\le2\gamma
+        J^\top J=Q\operatorname{diag}(|\lambda_j|^2)Q^\top,\ |\lambda_j|^2=(1-\eta\gamma)^2+\eta^2\omega_j^2\text{
+        for } J=I_D+\eta(\Omega-\gamma I_D)\text{, so that all }|\lambda_j|\le1\text{ exactly if
+        }\eta(\gamma^2+\omega_j^2)\le2\gamma
         \text{ for all }j\ (\eta>0)""",
     name="eigenvalue moduli of a step with diffusion", relation=Equal(), at_sizes={"D": 2, "m": 1},
     exact=True, of_project=True, corrects="dynamics.sec-5.2-diffusion",

@@ -222,6 +222,7 @@ QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text"
         Assumption("C neglected: C = O", zero=lambda C: C),
     ],
     name="pseudo-energy as a quadratic form", relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.sec-6.3-pseudo",
     correction="dynamics.sec-6.3-quadratic-drive", presumes=("dynamics.sec-6.3-pseudo",),
     note=r"""With $\Delta X$ of Eq. (7), that of AKOrN, $E_{\text{pseudo}}$ is 0 with or without $C$
         (dynamics.sec-6.3-pseudo-zero), the form is not. That $C$ is 'a constant term in $\Delta X$' shows that $\Delta

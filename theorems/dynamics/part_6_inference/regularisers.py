@@ -162,14 +162,15 @@ EQ_19_COMMUTATOR.mutant("sign", lambda value: -value)
 
 EQ_19_PER_HEAD = Claim(DYNAMICS, "dynamics.eq-19-per-head", label="Eq. (19), head by head",
     statement=r"""
-        R=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2,\ M_h=W_h^VW_h^O:\quad\frac{\partial R}{\partial M_h}=4(M_h-M_h^\top);\ R=0
-        \text{ exactly if every }W_h^VW_h^O\text{ is symmetric};\ R\ge R_{\text{E-multi}}/H""",
+        R:=\sum_{h=1}^H\|M_h-M_h^\top\|_F^2=2\sum_{h=1}^H\big(\operatorname{tr}(M_h^\top
+        M_h)-\operatorname{tr}(M_h^2)\big),\ M_h=W_h^VW_h^O;\ \text{so that }R=0\text{ exactly if every
+        }W_h^VW_h^O\text{ is symmetric}""",
     assumptions=[HEADS_FIT, BLOCK_ROWS],
     name="energy regulariser head by head", general="It holds of all matrices $M_h$; nothing of attention enters.",
     relation=Equal(), all_sizes=True, sizes={"D": (1, 4), "H": (1, 4)},
     exact=True, of_project=True, corrects="dynamics.eq-19-heads",
-    note=r"""Compared is $R$ with $\sum_h 2\operatorname{tr}(M_h^\top M_h) - 2\operatorname{tr}(M_h^2)$; the gradient is
-        dynamics.eq-19-gradient for each head, the inequality Cauchy-Schwarz. Symmetric heads alone do not make
+    note=r"""The gradient in $M_h$ is $4(M_h - M_h^\top)$, as dynamics.eq-19-gradient has it for each head, and $R
+        \ge R_{\text{E-multi}}/H$ by Cauchy and Schwarz. Symmetric heads alone do not make
         $E_{\text{multi}}$ fall: that needs $W_h^VW_h^O = A_h = A_h^\top$ and $A_hA_{h'} = O$
         (dynamics.prop-4.2-symmetric).""")  # fmt: skip
 

@@ -78,7 +78,8 @@ EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1", nam
     statement=r"""\Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}(A^\top+A)X_{[j,:]}/2,\quad
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[DELTA, CONDITION_31],
-    relation=Equal(), expects="refuted", severity="slip", correction="dynamics.eq-38-corrected",
+    relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.sec-4-symmetric-constraint", correction="dynamics.eq-38-corrected",
     presumes=("dynamics.eq-11-form",),
     note=r"""With $W^V$ of (31) as printed the values are $(W^{Q\top}W^K + A)/2$. The line itself, which has $(A^\top +
         A)/2$, shows that $W^K W^{Q\top}$ is meant. At the counterexample $A$ is symmetric.""")  # fmt: skip

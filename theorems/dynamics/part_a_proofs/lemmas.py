@@ -27,7 +27,8 @@ LEMMA_A2 = Claim(DYNAMICS, "dynamics.lemma-a.2", label="Lemma A.2, Eqs. (22)-(23
     without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
     name="Jacobian of row normalisation", relation=Equal(), all_sizes=True, sizes={"S": (1, 4), "D": (1, 4)},
     exact=True, proof=("dynamics.eq-25-26",),
-    note="Rows are drawn as radius times unit vector: their norms are then rational, and exact arithmetic decides.",
+    note="Compared are the derivative and the second member; the third names its blocks. Rows are drawn as radius "
+         "times unit vector: their norms are then rational, and exact arithmetic decides.",
 )  # fmt: skip
 LEMMA_A2.inputs(rows_of_rational_norm)
 

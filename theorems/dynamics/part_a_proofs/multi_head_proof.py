@@ -120,6 +120,7 @@ EQ_48_CORRECTED.mutant("without beta", factor=-1)
 EQ_49 = Claim(PRINTED_VALUES, "dynamics.eq-49", label="Eq. (49), proof of Prop. 4.2",
     statement=r"\Delta_{h[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top A_hX_{[j,:]})}{Z_{h,i}}(A_h^\top+A_h)X_{[j,:]}/2",
     name="drive of a head as weighted sum", relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.sec-4-symmetric-constraint",
     correction="dynamics.eq-49-corrected", presumes=("dynamics.eq-13-form",),
     note=r"""With $W_h^V$ of (47) as printed the values are $(W_h^{Q\top}W_h^K + A_h)/2$. As in Eq. (38) the line
         itself, which has $(A_h^\top + A_h)/2$, shows that $W_h^KW_h^{Q\top}$ is meant.""")  # fmt: skip
@@ -180,6 +181,7 @@ EQ_52 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52", label="Eqs. (50)-(52), pro
         \frac{\partial E_{\text{multi}}(X)}{\partial X_{[i,:]}}\cdot\sum_h\Delta_{h[i,:]}\right)""",
     assumptions=[SUM_OF_HEADS, CONDITION],
     name="chain rule for the multi-head energy", relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.eq-41",
     correction="dynamics.eq-52-corrected",
     note="The minus sign of the gradient is put in twice here; Eq. (53) has it once.")  # fmt: skip
 
@@ -226,6 +228,7 @@ EQS_52_53 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-52-53", label="Step (52)->(
         ),
     ],
     name="gradient put into the chain rule", relation=Equal(), expects="refuted", severity="slip",
+    repeats="dynamics.eq-41",
     note="""The gradient (48) has a minus sign of its own, so that the right-hand side has the wrong sign: the sign that is
         too many in Eq. (52) is dropped here without a word.""")  # fmt: skip
 
@@ -327,8 +330,8 @@ EQS_54_56 = Claim(EXACT_PROOF, "dynamics.eq-54-56", label="Step (54)->(55)->(56)
     assumptions=[CONDITION],
     name="rate of the multi-head energy, orthogonal heads", relation=Equal(), all_sizes=True,
     uses=("dynamics.eq-49", "dynamics.eq-66"),
-    note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with positive
-        weights; only the equalities need a check.""")  # fmt: skip
+    note="""Lines (55) and (56), one below the other, against (54). The last is minus twice a sum of squares with
+        positive weights; the equalities are compared, every one.""")  # fmt: skip
 
 
 def _squared_lengths(X: Any, products: list[Any], values: list[Any], beta: Any, normalised: bool = True) -> Any:

@@ -32,7 +32,8 @@ EQ_68 = Claim(DYNAMICS, "dynamics.eq-68", label="Eq. (68) and text ((83) is the 
         Assumption("a does not vanish, so that the matrix is defined", positive=lambda a: row_sums(a * a)),
     ],
     name="eigenvalues of the projection off a vector", relation=Equal(), sizes={"D": (1, 5)},
-    note="The eigenvalues in descending order; the norm of a symmetric matrix is the largest of their absolute values.",
+    note="Compared are the eigenvalues in descending order; the norm of a symmetric matrix is the largest of their "
+         "absolute values.",
 )  # fmt: skip
 
 

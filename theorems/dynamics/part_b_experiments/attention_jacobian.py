@@ -186,7 +186,7 @@ EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)", name="pseudo-energy 
         Definition("t = 0, where P^{(0)} is the present P and nothing is approximated; C neglected", by=attention_weights),
         Definition(r"E_{\text{pseudo}} = -\operatorname{Tr}(X^\top\operatorname{MSA}(X))", by=multi_head_attention),
     ],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip",
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)}, expects="refuted", severity="slip", repeats="dynamics.eq-93",
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),
     note="""$W^O$ is missing, as in Eq. (93), and with it any relation between the two sides: $W^O = -I$ changes the
         sign of one of them. For $H > 1$ the quadratic form is not defined.""")  # fmt: skip

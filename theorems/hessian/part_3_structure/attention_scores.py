@@ -354,6 +354,8 @@ DISPERSED_CORRECTED.mutant("W_V not transposed",
 
 Position = Annotated[int, Size("p")]
 
+INDEX_OF_A_TOKEN = Assumption("p is the index of a token, from 0", sizes=lambda sizes: sizes["p"] < sizes["L"])
+
 ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
     statement=r"""\text{``If instead, the attention matrix is sparse and some tokens attend to only one token (attention
         row is a one-hot vector), the contribution of the query-key part of the Hessian diminishes because the second
@@ -361,10 +363,11 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
     assumptions=[
         Assumption("row 1 of A is one-hot", zero=lambda A: A[:1] - A[:1] * A[:1]),
         Assumption("rows of A sum to 1", zero=lambda A: row_sums(A) - 1),
+        INDEX_OF_A_TOKEN,
         Assumption("L >= 2, as the one token of a sequence attends to itself", sizes=lambda sizes: sizes["L"] >= 2),
     ],
     name="one-hot attention rows and the query-key block", relation=Equal(), at_sizes=True,
-    sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, where=lambda sizes: sizes["p"] < sizes["L"], expects="reading",
+    sizes={"L": (2, 3), "d_V": (1, 3), "p": (0, 2)}, expects="reading",
     uses=("hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
     reading=Reading("the contribution of the query-key part of the Hessian diminishes", """what diminishes is the share
             of such a token: $Z_1$ and $Z_2$, by their definitions from the softmax derivatives at $A$, have zero rows
@@ -462,7 +465,7 @@ NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, ro
     statement=r"\operatorname{tr} M_{2,i} \le (1 - A_{ip})\max_j|x_j - x_p|^2 \text{ for every } i, p",
     assumptions=[
         Definition("A = softmax(T), row-wise", by=softmax),
-        Assumption("p is the index of a token, from 0", sizes=lambda sizes: sizes["p"] < sizes["L"]),
+        INDEX_OF_A_TOKEN,
     ],
     name="second moment of nearly one-hot attention rows", relation=AtMost(left="tr M_{2,i} for every row i"),
     sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, of_project=True,

@@ -71,7 +71,7 @@ def _padded(M: Any, width: int) -> Any:
 FUNCTION_CLASS_CORRECTED = Claim(HESSIAN, "hessian.sec4.2-function-class-corrected",
     label="Section 4.2, which matrices two factors reach", name="rank of products of two query-key matrices",
     statement=r"""\{W_Q W_K^\top/\sqrt{d_K}\} = \{W_{QK} : \operatorname{rk} W_{QK}\le d_K\},\text{ all matrices exactly
-        if }d_K\ge d_V;\ 2 d_V d_K < d_V^2 \text{ exactly if } d_K < d_V/2;\text{ at the tokens }
+        if }d_K\ge d_V;\ \text{the two matrices have fewer entries than the one exactly if } d_K < d_V/2;\text{ at the tokens }
         e_1,\dots,e_{d_V},0\text{ the map determines } W_{QK}""",
     assumptions=[
         Definition("W_Q, W_K in R^{d_V x d_K}, any d_K: P and R, with zeros where d_K > d_V", by=_padded),

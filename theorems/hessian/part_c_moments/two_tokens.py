@@ -103,7 +103,7 @@ SECOND = Claim(TWO_TOKENS, "hessian.rem-C.1-second", label="Remark C.1, second d
         """,
     assumptions=[Definition("F = A X W_V is the layer, 2 x d_V, which the symbol F denotes throughout", by=softmax)],
     name="second softmax derivatives for two tokens", relation=Equal(), sizes={"d_V": (1, 4)}, expects="refuted",
-    severity="slip", correction="hessian.rem-C.1-second-corrected",
+    severity="slip", repeats="hessian.lem-C.1-structure", correction="hessian.rem-C.1-second-corrected",
     doubt=Doubt("$\\partial^2 {f F}$\t0\t0\t0\t0", """The box is damaged: the extraction shows ten rows, with rows of
             zeros lost, where four of the 16 x 4 matrix stand for each of the first two and of the last two blocks with
             zeros between. The zeros are taken where Eq. (4), the remark's own recipe and Lemma C.1 have them. The F is

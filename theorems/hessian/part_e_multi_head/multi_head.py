@@ -9,7 +9,7 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, attention_matrix, square_loss
-from theorems.hessian.part_2_background.gauss_newton import AllWeights, layer_of_stack
+from theorems.hessian.part_2_background.gauss_newton import SIDE_BY_SIDE, AllWeights, layer_of_stack
 from theorems.hessian.part_b_derivatives.jacobians import attention_jacobian_wrt_query, attention_jacobian_wrt_value
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from verify.arithmetics import Constant, is_tensor
@@ -113,11 +113,11 @@ INTER_HEAD = Claim(HEADS, "hessian.sec-E-inter-head", label="Appendix E, text an
         \underbrace{\frac{\partial^2F}{\partial W_c^{h_i}\partial W_t^{h_j}}}_{=0,\text{ when }h_i\ne h_j} = 0;\
         \text{``the mixed inter-head terms of the Hessian are fully defined by the outer-product Hessian part''; ``this
         observation holds irrespective of the loss function used''}""",
-    assumptions=[Definition("a twice differentiable loss whose Hessian is dense", by=mixed_loss)],
+    assumptions=[Definition("a twice differentiable loss whose Hessian is dense", by=mixed_loss),
+        Assumption("[W_Q, W_K, W_V] of a head has 2 d_K + d_V columns, d_K >= 1", sizes=SIDE_BY_SIDE.sizes)],
     name="multi-head attention, blocks between heads", general="It holds of any sum of functions of separate weights.",
     relation=Equal(),
     sizes={"L": (1, 3), "d_V": (1, 2), "all": (3, 5)},
-    where=lambda sizes: sizes["d_V"] * sizes["all"] <= 8 and (sizes["all"] - sizes["d_V"]) % 2 == 0,
     uses=("hessian.eq-2", "hessian.rem-E.1"),
     note=r"""The functional block is formed with an arbitrary matrix $G$ in the place of $\partial\ell/\partial F$,
         hence for every loss at once; the Hessian for the square loss plus fourth powers of the residual plus a softmax
@@ -187,13 +187,11 @@ SPARSITY = Claim(HEADS, "hessian.sec-E-sparsity", label="Appendix E, text",
     statement=r"""\text{``for a fixed } d_V \text{ and } d_K = d_V/H \text{, the functional Hessian becomes increasingly
         sparse as the number of heads grows. This leads to most entries of the Hessian being fully defined by the
         outer-product Hessian''}""",
-    assumptions=[
-        Definition("W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}", by=entries_counted),
-        Assumption("H divides d_V", sizes=lambda sizes: sizes["d_V"] % sizes["H"] == 0),
-    ],
+    assumptions=[Definition("W_V^h in R^{d_V x d_V}; W_Q^h, W_K^h in R^{d_V x d_V/H}", by=entries_counted),
+        Assumption("H divides d_V", sizes=lambda sizes: sizes["d_V"] % sizes["H"] == 0)],
     name="multi-head attention, sparsity of the functional Hessian", relation=Equal(),
     sizes={"d_V": (1, 3), "H": (1, 3)},
-    where=lambda sizes: (sizes["d_V"], sizes["H"]) != (3, 1), expects="reading",
+    expects="reading",
     uses=("hessian.sec-E-inter-head", "hessian.thm-3.2-vv"),
     reading=Reading(("increasingly sparse", "most entries"), """sparsity is the share of entries of $H_f$ that are not
             zero identically, $4(H + 1)/(H(H + 2)^2)$: 8/9, 3/8, 16/75 and 5/36 for $H = 1, 2, 3, 4$, below one half

@@ -17,7 +17,7 @@ from theorems.osa.settings import HEADS, LAYER_OF_FEW_TOKENS
 from theorems.osa.shapes import Alpha, Key, Length, Output, Query, Tokens, Value, Width
 from verify.matrix import softmax
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Claim, Equal, FollowsLaw, Reading
+from verify.vocabulary import Assumption, Claim, Equal, FollowsLaw, Reading
 
 # -- what happens to the rank of the representation --------------------------------------------------------------------
 
@@ -90,6 +90,7 @@ NONCAUSAL = Claim(HEADS, "osa.noncausal", label="Section 1, text", name="causal 
     statement=r"""
         \text{We note that this does restricts the applicability of OSA to non-causal decoder-based Transformers}""",
     at_sizes={"N": 3, "d": 2, "d_v": 2},
+    assumptions=[Assumption("N >= 2, as a single token has none before it", sizes=lambda sizes: sizes["N"] >= 2)],
     relation=Equal(), sizes={"N": (2, 5), "d": (1, 4), "d_v": (1, 4)}, uses=("osa.so-n",), expects="reading",
     reading=Reading("this does restricts the applicability", r"""this is the orthogonality of $A$. For orthogonal $A$,
         $\sum_{j>i} (j - i) A_{ij}^2 = \sum_{j<i} (i - j) A_{ij}^2$: attention weighted by distance looks ahead as much

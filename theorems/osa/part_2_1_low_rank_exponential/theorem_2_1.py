@@ -37,13 +37,13 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
         ORTHONORMAL,
         CONTAINS_QUERIES_AND_KEYS,
         Assumption(
-            "r = rank S (Section 2.1), which makes that space U itself",
+            "r = rank S (Section 2.1), which makes that space U itself; r is even, r <= N, d, 2 d_v, and d_v = d/h",
             positive=lambda X, W_Q, W_K, alpha, B: smallest_singular_value(B.T @ skew_matrix(X, W_Q, W_K, alpha) @ B),
+            sizes=lambda sizes: (
+                whole_heads(sizes) and sizes["r"] % 2 == 0 and sizes["r"] <= min(sizes["N"], sizes["d"], 2 * sizes["d_v"])
+            ),
         ),
     ],
-    where=lambda sizes: (
-        whole_heads(sizes) and sizes["r"] % 2 == 0 and sizes["r"] <= min(sizes["N"], sizes["d"], 2 * sizes["d_v"])
-    ),
     without_domains={
         "rank deficient": "coordinates of deficient rank leave span[Q, K] smaller than r",
         "tied": "equal rows of the coordinates leave span[Q, K] smaller than r",

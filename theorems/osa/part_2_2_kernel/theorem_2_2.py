@@ -18,11 +18,6 @@ LayerQueries = Annotated[Any, Shape("l", "d", "d", role="query")]
 LayerWeights = Annotated[Any, Shape("l", "d", "d")]
 
 
-def layers_worth_telling_apart(sizes: Mapping[str, int]) -> bool:
-    """Below three tokens or dimensions all layers turn the same plane, and a third says nothing that two do not."""
-    return sizes["l"] < 3 or min(sizes["N"], sizes["d"]) >= 3
-
-
 def tokens_of_rank_one(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
     """The collapsed representation: all tokens are multiples of the first, so S = 0."""
     arrays["X"] = arrays["X"][:, :1] * rng.integers(-2, 3, (1, sizes["N"], 1))
@@ -43,7 +38,7 @@ def layers_in_different_planes(arrays: dict[str, Any], sizes: Mapping[str, int],
 
 
 #: Several layers of a single head, each attending to its input.
-LAYERS = Setting(OSA, "Section 2.2", sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)}, where=layers_worth_telling_apart,
+LAYERS = Setting(OSA, "Section 2.2", sizes={"N": (1, 5), "d": (1, 5), "l": (1, 3)},
     special_domains={
         "tokens of rank one": tokens_of_rank_one,
         "layers in different planes": layers_in_different_planes,

@@ -103,9 +103,11 @@ def _no_triangular_product(M: Any, B: Any) -> Any:
 QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", name="first column fixed by QR",
     statement=r"""\text{QR always fixes the first column of } \mathbf{M} \text{ (up to some scaling) when constructing }
         \mathbf{B}(\mathbf{X})""",
-    assumptions=[ORTHONORMAL, Assumption("M = B R, R upper triangular", zero=_no_triangular_product)],
-    relation=HasStructure(), at_sizes=True,
-    sizes={"N": (2, 5), "m": (2, 4)}, where=lambda sizes: sizes["m"] <= sizes["N"], exact=True,
+    assumptions=[ORTHONORMAL, Assumption("M = B R, R upper triangular", zero=_no_triangular_product),
+        Assumption("m <= N", sizes=lambda sizes: sizes["m"] <= sizes["N"]),
+    ],
+    relation=HasStructure(), at_sizes={"N": 3, "m": 2},
+    sizes={"N": (1, 5), "m": (1, 4)}, exact=True,
 )  # fmt: skip
 
 
@@ -371,7 +373,7 @@ UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis 
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=[Assumption("R in R^{2 d_v x 2 d_v} orthogonal", zero=lambda R: gram_defect(R))],
     relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2},
-    sizes={"N": (1, 4), "m": (2, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
+    sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
     reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
         orthogonal change of the feature dimensions, permutations among them: $M_K(MR) = M_K(M)R$ for every $K$, hence
         in the limit $U(MR) = U(M)R$"""),
@@ -401,10 +403,11 @@ STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text", name="stability 
     statement=r"\text{it is stable when } \mathbf{M} \text{ is close to being rank deficient}",
     assumptions=[
         Assumption("||M_0||_2 <= 1, by pre-normalisation", nonnegative=lambda M: 1 - spectral_norm(M)),
+        Assumption("k = min(N, m) singular values", sizes=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"])),
     ],
     relation=AtMost(left="spectral norm of the iterate's Jacobian"),
     sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3), "K": (1, 3)},
-    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), expects="reading",
+    expects="reading",
     reading=Reading("stable when", r"""the spectral norm of
         $\partial\operatorname{vec}M_K/\partial\operatorname{vec}M_0$ is at most $(3/2)^K$ whatever the singular values
         of $M_0$ in $[0, 1]$; the constant is best, and attained where $M_0 = 0$"""),

@@ -16,7 +16,14 @@ from theorems.osa.definitions import (
 )  # fmt: skip
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.part_2_3_bases.bases import qr_basis
-from theorems.osa.settings import INDEPENDENT_COLUMNS, ORTHONORMAL, POSITIVE_EPSILON, gram_defect, outside
+from theorems.osa.settings import (
+    INDEPENDENT_COLUMNS,
+    ORTHONORMAL,
+    POSITIVE_EPSILON,
+    TALL_AND_WIDE,
+    gram_defect,
+    outside,
+)
 from theorems.osa.shapes import (
     Alpha, Basis, Column, Coordinates, Epsilon, Frame, HeadSize, Key, Length, NonzeroAlpha, OutsideSpan, Query, Square,
     Steps, TokenFrame, Tokens, Width,
@@ -67,10 +74,12 @@ GRADIENT_THROUGH_QR = Claim(OSA, "osa.gradient-through-qr",
         \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(\mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^
         \top\big) = \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} \text{ with } \mathbf{B} =
         \mathbf{B}([\mathbf{Q},\mathbf{K}]) \text{ from reduced QR differentiated along}""",
-    assumptions=[INDEPENDENT_COLUMNS],
+    assumptions=[
+        INDEPENDENT_COLUMNS,
+        Assumption("m = 2 d_v <= N, d", sizes=lambda sizes: sizes["m"] % 2 == 0 and sizes["m"] <= min(sizes["N"], sizes["d"])),
+    ],
     name="gradient through reduced QR, full column rank", relation=Equal(),
     sizes={"N": (2, 4), "d": (2, 4), "m": (2, 4)},
-    where=lambda sizes: sizes["m"] % 2 == 0 and sizes["m"] <= min(sizes["N"], sizes["d"]),
     uses=("osa.thm-2.1-any-basis",), of_project=True,
 )  # fmt: skip
 
@@ -147,10 +156,9 @@ BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
         \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
         \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
         constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}""",
-    assumptions=[ORTHONORMAL, TOKENS_IN_SPAN],
+    assumptions=[ORTHONORMAL, TOKENS_IN_SPAN, Assumption("r <= N", sizes=lambda sizes: sizes["r"] <= sizes["N"])],
     relation=Equal(), all_sizes=True, hypotheses=(TOKENS_IN_SPAN,),
-    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "r": (2, 3)},
-    where=lambda sizes: sizes["r"] <= sizes["N"], corrects="osa.gradient-constant-basis",
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 3)}, corrects="osa.gradient-constant-basis",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note=r"""The natural basis where $2 d_v \ge d$ ($h \le 2$), or where $[Q,K]$ is rank deficient: it does not depend
         on the weights.""",
@@ -244,11 +252,12 @@ NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-ra
     statement=r"""\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by
         } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
         \exp(\mathbf{S})""",
-    assumptions=[Assumption("the columns of M = [Q, K] are orthonormal", zero=_gram_defect)],
+    assumptions=[
+        Assumption("the columns of M = [Q, K] are orthonormal; 2 d_v <= N, d", zero=_gram_defect, sizes=TALL_AND_WIDE.sizes),
+    ],
     name="gradient through Newton-Schulz, full column rank", relation=Equal(),
     at_sizes={"N": 2, "d": 2, "d_v": 1, "K": 1},
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)},
-    where=lambda sizes: 2 * sizes["d_v"] <= min(sizes["N"], sizes["d"]), corrects="osa.gradient-through-newton-schulz",
+    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)}, corrects="osa.gradient-through-newton-schulz",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
 )  # fmt: skip
@@ -278,11 +287,11 @@ NEWTON_SCHULZ_SPANNING = Claim(OSA, "osa.gradient-through-newton-schulz-spanning
             "the columns of [Q, K] span those of X",
             zero=lambda X, W_Q, W_K: X - queries_and_keys(X, W_Q, W_K) @ (queries_and_keys(X, W_Q, W_K).T @ X),
         ),
+        Assumption("d <= N, m = 2 d_v", sizes=lambda sizes: sizes["m"] % 2 == 0 and sizes["d"] <= min(sizes["N"], sizes["m"])),
     ],
     name="gradient through Newton-Schulz that spans the tokens", relation=Equal(),
     at_sizes={"N": 2, "d": 2, "m": 2, "K": 2},
-    sizes={"N": (2, 3), "d": (2, 3), "m": (2, 4), "K": (1, 2)},
-    where=lambda sizes: sizes["m"] % 2 == 0 and sizes["d"] <= min(sizes["N"], sizes["m"]),
+    sizes={"N": (1, 3), "d": (1, 3), "m": (2, 4), "K": (1, 2)},
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note="$[Q,K]$ is rank deficient for $2 d_v > d$, where reduced QR fails (osa.gradient-through-qr-rank-deficient).",
 )  # fmt: skip

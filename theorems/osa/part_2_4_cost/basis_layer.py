@@ -111,7 +111,7 @@ def layer_with_basis(
 
 
 BASIS_LAYER = BASIS.extended(
-    "Section 2.4", sizes={"N": (2, 5), "d": (2, 4), "d_v": (1, 4), "r": (2, 5)}, inputs=layer_with_basis
+    "Section 2.4", sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 5)}, inputs=layer_with_basis
 )
 
 COUNTED_LAYER = Claim(BASIS_LAYER, "osa.counted-layer", label="Section 2.4, the implementation that is counted",

@@ -183,10 +183,12 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
     r"\end{pmatrix}\mathbf{W}^V\mathbf{W}^O. \text{ If } \mathbf{X}=\mathbf{B}\mathbf{R} \text{ is a QR decomposition,"
     r" } \mathbf{P}=0 \text{ and } \mathrm{OSA}(\mathbf{X}) = \mathbf{B}\exp(\mathbf{R}\mathbf{W}\mathbf{R}^\top)"
     r"\mathbf{R}\mathbf{W}^V\mathbf{W}^O",
-    assumptions=[ORTHONORMAL],
+    assumptions=[
+        ORTHONORMAL, Assumption("r <= N; d_v = d/h for a whole number h of heads",
+            sizes=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"]),
+    ],
     name="layer in an orthonormal frame of the tokens", relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL,),
-    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)},
-    where=lambda sizes: whole_heads(sizes) and sizes["r"] <= sizes["N"], uses=("osa.push-through",), exact=True,
+    sizes={"N": (1, 5), "d": (1, 4), "d_v": (1, 4), "r": (1, 4)}, uses=("osa.push-through",), exact=True,
     of_project=True,
     note="""The exponential is that of a skew matrix where $P = 0$. $P$ is kept because its derivative does not vanish:
         with it the layer may be differentiated with $B$ held fixed, which asks nothing of the rank of $X$.""",
@@ -215,18 +217,18 @@ QR_LAYER.mutant("query and key exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 # -- accuracy ----------------------------------------------------------------------------------------------------------
 
-#: As many tokens as features, without which no X has rank d.
-NO_FEWER_TOKENS = Assumption("N >= d", sizes=lambda sizes: sizes["N"] >= sizes["d"])
 FULL_RANK = Assumption("X in R^{N x d} has rank d", positive=lambda X: singular_values(X)[-1])
 NEVER_FULL_RANK = {
     "rank deficient": "X of deficient rank has no finite condition number",
     "tied": "repeated rows leave X without rank d",
 }
 
+NOT_WIDER = Assumption("d <= N", sizes=lambda sizes: sizes["d"] <= sizes["N"])
+
 GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     statement=r"""\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W}
         \text{ and } \operatorname{rank}\mathbf{X} = d""",
-    assumptions=[NO_FEWER_TOKENS, FULL_RANK, SKEW],
+    assumptions=[FULL_RANK, SKEW, NOT_WIDER],
     name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (1, 5), "d": (1, 4)},
     without_domains=NEVER_FULL_RANK, of_project=True,
     note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1,
@@ -255,9 +257,7 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
     statement=r"""\|\mathbf{X}\exp(\mathbf{W}\hat{\mathbf{G}}) - \mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2
         \le \|\mathbf{X}\|_2\,\|\mathbf{W}\|_2\,\kappa(\mathbf{Y})\,\|\hat{\mathbf{G}} - \mathbf{X}^\top\mathbf{X}\|_2
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
-    assumptions=[
-        NO_FEWER_TOKENS, Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW,
-    ],
+    assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW, NOT_WIDER],
     name="sensitivity of the push-through form", relation=AtMost(left="error of the push-through form"),
     sizes={"N": (1, 4), "d": (1, 3)}, without_domains=NEVER_FULL_RANK,
     uses=("osa.push-through", "osa.push-through-growth"), of_project=True,

@@ -15,7 +15,7 @@ from theorems.osa.settings import ORTHONORMAL, SHAPES, layer
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import concatenate, expm
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, Setting
+from verify.vocabulary import Assumption, Claim, Equal, Setting
 
 GRADIENT_STATEMENT = (
     r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
@@ -31,8 +31,9 @@ def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
 
 
 #: N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them.
-GRADIENTS = Setting(OSA, "Section 2.4, gradients", assumptions=[SHAPES], sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"], inputs=layer)  # fmt: skip
+GRADIENTS = Setting(OSA, "Section 2.4, gradients", assumptions=[SHAPES, Assumption("d_v <= d; r <= N where B has r columns",
+        sizes=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes.get("r", 1) <= sizes["N"])],
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)}, inputs=layer)  # fmt: skip
 
 
 def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:

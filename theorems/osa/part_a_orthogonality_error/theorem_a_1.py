@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix, whole_heads,
+    cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix,
 )  # fmt: skip
 from theorems.osa.part_2_3_bases.bases import stacked
-from theorems.osa.settings import FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, UNTRAINED, newton_schulz_attention_matrix
+from theorems.osa.settings import (
+    FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, UNTRAINED, WHOLE_HEADS, newton_schulz_attention_matrix,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Epsilon, Factor, Key, Query, Rank, SkewMatrix, Square, Steps, TokenFrame, Tokens, UnitInterval, Values,
 )  # fmt: skip
@@ -73,7 +75,10 @@ def _scaled_frame(s: Any) -> tuple[Any, Any, Any]:
 
 
 #: k singular values of an N x m matrix.
-SINGULAR_VALUES = Setting(OSA, "Appendix A", sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension)
+AS_MANY_VALUES = Assumption("k = min(N, m) singular values of an N x m matrix", sizes=smallest_dimension)
+SINGULAR_VALUES = Setting(
+    OSA, "Appendix A", assumptions=[AS_MANY_VALUES], sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}
+)
 AT_MOST_ONE = Assumption("the singular values of B lie in [0, 1]", nonnegative=lambda B: 1 - spectral_norm(B))
 
 # -- an unconverged basis is not orthonormal ---------------------------------------------------------------------------
@@ -140,8 +145,8 @@ ERROR = Definition("Y = I_N + B (exp[S] - I_r) B^T, [S] = B^T S B", by=orthogona
 
 #: B from Newton-Schulz, S of any size.  For N = 1 or d = 1 both sides of the bounds vanish, since S = 0.
 UNCONVERGED = Setting(OSA, "Appendix A",
-    assumptions=[SKEW, FROM_NEWTON_SCHULZ, AT_MOST_ONE],
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)}, where=whole_heads)  # fmt: skip
+    assumptions=[SKEW, FROM_NEWTON_SCHULZ, AT_MOST_ONE, WHOLE_HEADS],
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)})  # fmt: skip
 FROM_THE_CONTEXT = [skew("S", SKEW.text), contraction("B", "B from Newton-Schulz", by="osa.lemma-f.1")]
 
 EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10", label="Theorem A.1, Eq. (10)/(46)",
@@ -188,10 +193,10 @@ EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
     statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
         \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
         1]""",
-    assumptions=[ERROR, SKEW, AT_MOST_ONE],
+    assumptions=[ERROR, SKEW, AT_MOST_ONE, AS_MANY_VALUES],
     name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"), all_sizes=True,
     hypotheses=[skew("S", SKEW.text)],
-    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension, of_project=True,
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, of_project=True,
     note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
         \operatorname{diag}(1, b)$ with any $b$.""",
 )  # fmt: skip
@@ -216,7 +221,7 @@ for claim in (EQUATION_10, EQUATION_10_GENERAL):
 
 #: Any B and any skew S.
 ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=[ERROR, SKEW],
-    sizes={"N": (2, 4), "m": (1, 4)})  # fmt: skip
+    sizes={"N": (1, 4), "m": (1, 4)})  # fmt: skip
 
 
 def any_factor(B: Factor, direction: TokenFrame, log_norm: LogNorm) -> Any:
@@ -302,7 +307,7 @@ EQUATION_11 = Claim(UNCONVERGED, "osa.thm-a.1-eq-11", label="Theorem A.1, Eq. (1
         \tfrac14\left(e^{\|\mathbf{S}\|_2}-1\right)^2""",
     name="orthogonality error whatever the basis", relation=AtMost(left="the bound of Eq. (10)"), all_sizes=True,
     hypotheses=FROM_THE_CONTEXT,
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (0, 6)}, where=lambda sizes: sizes["d"] % sizes["d_v"] == 0,
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "K": (0, 6)},
     uses=("osa.ns-sv-at-most-1",), proof=("osa.max-quarter",),
     note=r"""$Y^\top Y - I$ is at most 4 in norm whatever $S$ (osa.a1-saturation), so the bound says something for
         $\|S\|_2 < \log 5$.""",
@@ -437,8 +442,9 @@ SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
 SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)
 
 CONVERGED_FACTORS = Setting(OSA, "Appendix A, B converged",
-    assumptions=[SKEW, Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B)],
-    sizes={"N": (1, 4), "m": (1, 4), "r": (0, 4)}, where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]))  # fmt: skip
+    assumptions=[SKEW, Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B),
+        Assumption("r <= N, m", sizes=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]))],
+    sizes={"N": (1, 4), "m": (1, 4), "r": (0, 4)})  # fmt: skip
 
 OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after Theorem A.1, in brackets",
     statement=r"\text{of course this effect is offset if } \mathbf{B} \text{ has converged}",

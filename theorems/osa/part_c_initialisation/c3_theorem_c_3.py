@@ -76,7 +76,7 @@ def initialised_with_sign(
 
 #: Weights, alpha and basis as initialised.  For N = 1 the skew matrix S vanishes, A = 1 and J_1 = 0.
 AT_INITIALISATION = Setting(
-    OSA, "Appendix C.3", sizes={"N": (2, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, where=small, inputs=initialised
+    OSA, "Appendix C.3", sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, where=small, inputs=initialised
 )
 INITIALISED = AT_INITIALISATION.extended(assumptions=ORTHONORMAL_WEIGHTS)
 #: With the sign of alpha that bounds by C alpha need.

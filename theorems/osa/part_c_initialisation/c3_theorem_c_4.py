@@ -212,10 +212,12 @@ ARBITRARILY_CLOSE.mutant("t / 100", "condition_excess(t) -> condition_excess(t *
 
 FOOTNOTE_4 = Claim(OSA, "osa.fn-4", label="Footnote 4", name="orthogonal attention matrix through QR",
     statement=r"\text{If we use QR for OSA, we have } \sigma_i(\mathbf{A})=1 \text{ for all } i",
-    assumptions=[ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS],
+    assumptions=[
+        ORTHONORMAL, CONTAINS_QUERIES_AND_KEYS,
+        Assumption("r <= N, d_v <= d", sizes=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"]),
+    ],
     relation=HasStructure(), all_sizes=True, hypotheses=(CONTAINS_QUERIES_AND_KEYS,),
-    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)},
-    where=lambda sizes: sizes["r"] <= sizes["N"] and sizes["d_v"] <= sizes["d"], uses=("osa.thm-2.1-any-basis",),
+    sizes={"N": (1, 4), "d": (1, 4), "d_v": (1, 2), "r": (1, 4)}, uses=("osa.thm-2.1-any-basis",),
     note="Whatever orthonormal columns QR returns where those of $M$ are dependent.",
 )  # fmt: skip
 FOOTNOTE_4.inputs(tokens_with_wide_basis)

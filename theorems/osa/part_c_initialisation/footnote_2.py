@@ -43,12 +43,12 @@ SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blo
             "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side", by=concatenate
         ),
         Assumption(
-            "the sub-blocks have full row rank",
+            "the sub-blocks have full row rank", sizes=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
         ),
     ],
     name="condition number of sub-blocks side by side", relation=AtMost(),
-    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)}, where=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
+    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
     of_project=True,
     note="""Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
         skipless.eq-6-universal).""",
@@ -90,8 +90,10 @@ def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2
     return {**names, "s_2": s_2 * s_2 + rational(1, 4), "s_1": s_1 * s_1 + rational(1, 4)}
 
 
-TWO_BLOCKS = Setting(OSA, "Footnote 2", sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)},
-    where=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"], inputs=two_blocks)  # fmt: skip
+TWO_BLOCKS = Setting(OSA, "Footnote 2",
+    assumptions=[Assumption("r, r_2 <= n, for r and r_2 orthonormal columns of length n",
+        sizes=lambda sizes: max(sizes["r"], sizes["r_2"]) <= sizes["n"])],
+    sizes={"n": (1, 3), "r": (1, 3), "r_2": (1, 3)}, inputs=two_blocks)  # fmt: skip
 
 
 def condition_number_of_product(U_2: Any, s_2: Any, V_2: Any, U_1: Any, s_1: Any, V_1: Any) -> Any:

@@ -53,7 +53,7 @@ FOOTNOTE_3.counterexample("two heads in the plane: W~ = e_1 e_2^T - e_2 e_1^T ha
     W_Q=[[1], [0]], W_K=[[0], [1]], W_V=[[1], [0]], W_O=[[1, 0]])  # fmt: skip
 
 RANKS = Claim(WEIGHTS, "osa.fn-3-ranks", label="Footnote 3, the ranks", name="ranks of the products of weights",
-    statement=r"""\operatorname{rank}\mathbf{W}^V\mathbf{W}^O = d_v < d \text{ and }
+    statement=r"""\operatorname{rank}\mathbf{W}^V\mathbf{W}^O = d_v \text{ and }
         \operatorname{rank}\tilde{\mathbf{W}} = 2d_v \text{ for weights as initialised with } h > 1 \text{ heads}: \quad
         \tilde{\mathbf{W}} \text{ has low rank for } h > 2, \text{ and rank } d \text{ for } h = 2""",
     relation=Equal(), uses=("osa.c1-kappa", "osa.thm-c.2"), corrects="osa.fn-3", of_project=True,

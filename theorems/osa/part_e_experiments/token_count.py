@@ -7,11 +7,16 @@ from typing import Annotated, Any
 
 from theorems.osa import OSA
 from theorems.osa.settings import UNTRAINED
-from verify.vocabulary import AtMost, Claim, Equal, Reading, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Shape, Size
+
+SIZES_OF_IMAGES = Assumption(
+    "images of 28 x 28 pixels, patches of 4 x 4", sizes=lambda sizes: sizes["side"] == 28 and sizes["patch"] == 4
+)
 
 TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E", name="number of tokens",
     statement=r"""\text{we use a patch size of 4, we add the [cls] token for classification} \dots \text{ This results
         in } n=50 \text{ as images from MNIST are } 28\times28""",
+    assumptions=[SIZES_OF_IMAGES],
     relation=Equal(), at_sizes=True, sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
 )  # fmt: skip
 Image = Annotated[Any, Shape("side", "side")]
@@ -37,7 +42,8 @@ TOKEN_COUNT.mutant("patches that overlap by half", lambda: 13 * 13 + 1)
 USUAL_SIZES = Claim(OSA, "osa.usual-sizes", label="Sections 2.1 and 2.3, text", name="head size against the number of tokens",
     statement=r"""\text{Section 2.1: ``we usually have that } d_v \text{ is small compared to } N\text{''. Section 2.3: ``we
         usually have } 2d_v < N\text{''}""",
-    relation=AtMost(left="2 d_v", ascent=False), expects="reading", sizes={"side": (28, 28), "patch": (4, 4)},
+    assumptions=[SIZES_OF_IMAGES], relation=AtMost(left="2 d_v", ascent=False), expects="reading",
+    sizes={"side": (28, 28), "patch": (4, 4)},
     reading=Reading(("usually", "small compared to"), r"""at the sizes of Appendix E, the only ones that the paper has:
         $N = 50$, $d_v = d/h = 64/4 = 16$, so that $2d_v = 32 < 50$"""),
     note="""For images of 28 by 28 pixels. There $[S]$ has order 32 against 50 for $S$, so that the cubes of

@@ -9,7 +9,7 @@ from theorems.osa.definitions import exponential_minus_identity, newton_schulz_b
 from theorems.osa.part_2_3_bases.bases import matrix_within_the_unit_ball, stacked
 from theorems.osa.part_a_orthogonality_error.theorem_a_1 import (
     SKEW, decomposed_factor_within_the_unit_ball, decomposition, excess, growth_of_norm, orthogonality_error,
-    smallest_dimension,
+    AS_MANY_VALUES,
 )  # fmt: skip
 from theorems.osa.settings import FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, UNTRAINED
 from theorems.osa.shapes import Epsilon, Factor, SkewMatrix, Square, Steps, TokenFrame, UnitInterval, Values
@@ -72,7 +72,7 @@ EQUATION_22 = Claim(OSA, "osa.eq-22", label="Eqs. (20)-(22), F.3", name="Gram ma
         (\exp[\mathbf{S}]-\mathbf{I}_{2d_v})^\top(\exp[\mathbf{S}]-\mathbf{I}_{2d_v}) = 2\mathbf{I}_{2d_v} -
         \exp[\mathbf{S}] - \exp[\mathbf{S}]^\top = -\Delta-\Delta^\top""",
     assumptions=[SKEW],
-    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"m": (2, 5)},
+    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"m": (1, 5)},
 )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3", name="orthogo
         = \mathbf{B}(\Delta+\Delta^\top+\Delta^\top\mathbf{E}\Delta+\Delta^\top\Delta)\mathbf{B}^\top =
         \mathbf{B}\Delta^\top\mathbf{E}\Delta\mathbf{B}^\top""",
     assumptions=[SKEW],
-    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"N": (2, 4), "m": (2, 4)}, proof=("osa.eq-22",),
+    relation=Equal(), all_sizes=True, hypotheses=(SKEW,), sizes={"N": (1, 4), "m": (1, 4)}, proof=("osa.eq-22",),
 )  # fmt: skip
 
 
@@ -152,9 +152,9 @@ def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: Tok
 
 
 DECOMPOSED = Setting(OSA, "Appendix F.3, B = U Sigma V^T",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW, AS_MANY_VALUES],
     hypotheses=[DECOMPOSITION, LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, orthonormal_rows("V", stated="2 d_v} is orthogonal"), SKEW],
-    sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, inputs=decomposed_factor)  # fmt: skip
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, inputs=decomposed_factor)  # fmt: skip
 WITHIN_THE_UNIT_BALL = Setting(OSA, "Appendix F.3, ||Sigma||_2 <= 1",
     assumptions=[
         LEFT_ORTHOGONAL,
@@ -163,9 +163,10 @@ WITHIN_THE_UNIT_BALL = Setting(OSA, "Appendix F.3, ||Sigma||_2 <= 1",
         DIAGONAL,
         SKEW,
         Assumption("||Sigma||_2 <= 1", nonnegative=lambda Sigma: 1 - spectral_norm(Sigma)),
+        AS_MANY_VALUES,
     ],
     hypotheses=[LEFT_ORTHOGONAL],
-    sizes={"N": (2, 3), "m": (1, 3), "k": (1, 3)}, where=smallest_dimension,
+    sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3)},
     inputs=decomposed_factor_within_the_unit_ball)  # fmt: skip
 
 EQUATIONS_31_34 = Claim(DECOMPOSED, "osa.eq-31-34", label="Eqs. (29)-(35), F.3",
@@ -206,8 +207,8 @@ EQUATIONS_31_34.mutant("U dropped from Delta^", "rotation_excess(U @ Sigma, S) -
 EQUATION_37 = Claim(OSA, "osa.eq-37", label="Eqs. (36)-(37), F.3", name="series of the rotation excess",
     statement=r"""\hat\Delta = \exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)-\mathbf{I}_{2d_v} =
         \sum_{n=1}^\infty\frac1{n!}(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)^n""",
-    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
+    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW, AS_MANY_VALUES],
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
     note="""The series is summed as a block of one exponential of twice the order, which loses no digits where it is
         small. The next member of the chain is in osa.eq-38.""",
 )  # fmt: skip
@@ -230,8 +231,8 @@ EQUATION_38 = Claim(OSA, "osa.eq-38", label="Eqs. (36)-(38), F.3", name="factore
         \sum_{n=1}^\infty\frac1{n!}(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)^n =
         \Sigma^\top\Big(\underbrace{\sum_{n=1}^\infty\frac1{n!}(\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma\Sigma^\top)^{n-1}\mathbf{U}^\top\mathbf{S}\mathbf{U}}_{\Psi}\Big)\Sigma
         """,
-    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW],
-    relation=Equal(), all_sizes=True, sizes={"N": (2, 4), "m": (2, 4), "k": (2, 4)}, where=smallest_dimension, exact=True,
+    assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW, AS_MANY_VALUES],
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, exact=True,
     note="The series of Eq. (37) is in osa.eq-37.",
 )  # fmt: skip
 EQUATION_38.inputs(decomposed_factor)
@@ -325,8 +326,8 @@ EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S
 EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3", name="norm of the deviation from orthonormality",
     statement=r"""\|\Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top\|_2=\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(
         \mathbf{B})^2-1)|""",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, AS_MANY_VALUES],
+    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
 )  # fmt: skip
 
 
@@ -350,9 +351,9 @@ EQUATION_45.mutant("largest singular value alone", "singular_values(B) -> singul
 SINGULAR_VALUES = Claim(OSA, "osa.f3-singular-values", label="F.3, text before Eq. (45)",
     statement=r"""\text{the singular values of the matrix } \Sigma(\Sigma^\top\Sigma-\mathbf{I}_{2d_v})\Sigma^\top \text{
         have the form: } |\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)|""",
-    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL],
+    assumptions=[LEFT_ORTHOGONAL, RIGHT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, AS_MANY_VALUES],
     name="singular values of the deviation from orthonormality", relation=Equal(),
-    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, where=smallest_dimension,
+    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
     note=r"""All of them, with their multiplicities: those of the $\min(N, 2 d_v)$ singular values of $B$ and, for $N > 2
         d_v$, as many zeros as are missing, which do not matter for the maximum of Eq. (45).""",
 )  # fmt: skip
@@ -402,10 +403,11 @@ NEVER_ABOVE_ONE = Claim(Setting(OSA, scales=[UNTRAINED.at(k=32)]), "osa.ns-sv-at
             "initial singular values in the range (0, 1], of the start in the second half",
             nonnegative=lambda start: 1 - spectral_norm(start),
         ),
+        AS_MANY_VALUES,
     ],
     hypotheses=[contraction("start", "singular values in the range (0, 1]")],
     relation=AtMost(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 3), "k": (1, 3), "K": (1, 4)},
-    where=lambda sizes: sizes["k"] == min(sizes["N"], sizes["m"]), uses=("osa.ns-prenorm",),
+    uses=("osa.ns-prenorm",),
     note="$1 - g(s) = (1 - s)^2(2 + s)/2$ for $g(s) = s(3 - s^2)/2$.",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, query_key_generator
 from theorems.osa.settings import (
-    COLUMN_MAJOR, HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys, two_heads,
+    COLUMN_MAJOR, HEADS, LAYER_OF_FEW_TOKENS, ORTHONORMAL_QUERIES_AND_KEYS, layer, orthonormal_queries_and_keys,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, HeadWeights, Key, OtherRectangle, Output, Query, Rectangle, Tokens, Value,
@@ -211,7 +211,7 @@ EQUATION_53 = Claim(OSA, "osa.eq-53", label="Eqs. (51)-(53), F.5", name="square 
         \mathbf{W}^Q,\mathbf{W}^K""",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
     relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL_QUERIES_AND_KEYS,), exact=True,
-    sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads,
+    sizes={"d": (2, 6), "d_v": (1, 3)},
 )  # fmt: skip
 EQUATION_53.inputs(orthonormal_queries_and_keys)
 
@@ -241,7 +241,7 @@ FACTS = Claim(OSA, "osa.f5-facts", label="F.5, text after Eq. (53)", name="produ
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
     general="So it repeats its hypothesis.",
     relation=HasStructure(), all_sizes=True, hypotheses=(ORTHONORMAL_QUERIES_AND_KEYS,), exact=True,
-    sizes={"d": (2, 6), "d_v": (1, 3)}, where=two_heads,
+    sizes={"d": (2, 6), "d_v": (1, 3)},
     note="The products are the assumption, block by block; that $\\tilde{W}$ is skew holds for all weights.",
 )  # fmt: skip
 FACTS.inputs(orthonormal_queries_and_keys)

@@ -79,12 +79,12 @@ APPLIED_TO_VALUES = Claim(OSA, "osa.fn-6-polynomial", label="Footnote 6, first h
     statement=r"""\text{we can write the Newton-Schultz iterates as a polynomial applied to the singular values of }
         \mathbf{M} \text{ (use the SVD decomposition)}""",
     assumptions=[
-        Assumption("P and R have orthonormal columns, M = P diag(s) R^T", zero=lambda P, R: _gram_defects(P, R)),
+        Assumption("P and R have orthonormal columns, M = P diag(s) R^T", zero=lambda P, R: _gram_defects(P, R),
+            sizes=lambda sizes: sizes["k"] <= min(sizes["N"], sizes["m"])),
     ],
     name="Newton-Schulz iterates by singular values", general="Both sides are the polynomial of the definition of the iteration.",
     relation=Equal(), exact=True,
     at_sizes={"N": 1, "m": 1, "k": 1, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4), "K": (0, 3)},
-    where=lambda sizes: sizes["k"] <= min(sizes["N"], sizes["m"]),
     note=r"""$M_K = P\operatorname{diag}(g^K(s))R^\top$ for $M = P\operatorname{diag}(s)R^\top$, with the $K$-fold
         composition of $g(s) = s(3 - s^2)/2$; $s$ of either sign.""",
 )  # fmt: skip

@@ -93,7 +93,7 @@ def column_slope(curve: Any, like: Any) -> Any:
 
 
 QUERIES_AND_KEYS = Setting(OSA, "Appendix F.6", assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
-    hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS], sizes=SIZES, where=two_heads, inputs=initialised_without_steps)  # fmt: skip
+    hypotheses=[ORTHONORMAL_QUERIES_AND_KEYS], sizes=SIZES, inputs=initialised_without_steps)  # fmt: skip
 #: With a basis from K Newton-Schulz steps.
 WITH_BASIS = QUERIES_AND_KEYS.extended(sizes={"K": (0, 3)}, inputs=initialised)
 #: Both with the sign of alpha that bounds by C alpha need.
@@ -105,7 +105,7 @@ WITH_BASIS_AND_SIGN = WITH_BASIS.extended(assumptions=[NONNEGATIVE_ALPHA], input
 LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm of the basis",
     statement=r"\text{There exists some constant } C>0 \text{ such that } \|\mathbf{B}\|_2\le C",
     assumptions=[FROM_NEWTON_SCHULZ, POSITIVE_EPSILON],
-    relation=AtMost(), all_sizes=True, sizes={**SIZES, "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
+    relation=AtMost(), all_sizes=True, sizes={**SIZES, "d": (1, 4), "K": (0, 5)}, uses=("osa.ns-sv-at-most-1",),
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
 )  # fmt: skip
@@ -223,7 +223,7 @@ def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> dict[str, Any]
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
 
 
-ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes=SIZES, inputs=any_weights)
+ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes={**SIZES, "d": (1, 4)}, inputs=any_weights)
 
 EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",
@@ -393,7 +393,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
         \frac{\partial}{\partial t}\exp(t\mathbf{D})=\mathbf{D}\exp(t\mathbf{D}),\qquad\int_0^1[\mathbf{S}]\exp(t[
         \mathbf{S}])\,dt=\exp[\mathbf{S}]-\mathbf{I}_{2d_v}""",
     assumptions=[Construction("D any square matrix", shapes={"D": ("m", "m")}), SKEW],
-    name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (2, 4)},
+    name="derivative and integral of the exponential", relation=Equal(), all_sizes=True, sizes={"m": (1, 4)},
     note=r"The integral of $\exp(t[S])$ is a block of $\exp\begin{pmatrix}{[S]} & I\\ 0 & 0\end{pmatrix}$ (Van Loan).",
 )  # fmt: skip
 

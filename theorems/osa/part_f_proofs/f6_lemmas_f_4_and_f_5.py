@@ -15,7 +15,7 @@ from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import (
     squared_norm,
 )  # fmt: skip
 from theorems.osa.settings import (
-    FROM_NEWTON_SCHULZ, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys, two_heads,
+    FROM_NEWTON_SCHULZ, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, POSITIVE_EPSILON, orthonormal_queries_and_keys,
 )  # fmt: skip
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
@@ -96,7 +96,6 @@ UNIT_WEIGHTS = Claim(OSA, "osa.f4-lemma-weights", label="Proof of Lemma F.4, tex
     statement=r"\text{our initialisation ensures } \|\mathbf{W}^Q\|_2 = \|\mathbf{W}^K\|_2 = 1",
     assumptions=[ORTHONORMAL_QUERIES_AND_KEYS],
     name="norms of query and key weights as initialised", relation=Equal(), sizes={"d": (2, 5), "d_v": (1, 2)},
-    where=two_heads,
 )  # fmt: skip
 UNIT_WEIGHTS.inputs(orthonormal_queries_and_keys)
 
@@ -371,10 +370,10 @@ NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name=
     statement=r"\|\mathbf{M}\|_2\le\|\mathbf{M}\|_F\le\sqrt{\operatorname{rank}(\mathbf{M})}\,\|\mathbf{M}\|_2",
     assumptions=[
         Assumption("rank M <= r", zero=lambda M, r: elementary_symmetric(M, r + 1) if r < min(M.shape) else 0 * total(M)),
-        Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1]),
+        Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1],
+            sizes=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"])),
     ],
     relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
-    where=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]),
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 

@@ -223,7 +223,7 @@ EQUATION_91 = Claim(LAYER, "osa.eq-91", label="Eq. (91)", name="norm of the seco
         \mathbf{I}_{2d_v})}{\partial\operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=[SECOND_TERM, *NEWTON_SCHULZ],
     relation=AtMost(left="norm of the second term", ascent=False), all_sizes=True,
-    sizes={"N": (2, 3), "d": (2, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2)}, where=_few, uses=("osa.eq-89-corrected", "osa.eq-84"),
     note="""Stated of the term itself: with the misprinted factor of Eq. (89) $E_2$ exists only for $N = 2 d_v$, and
         obeys it too.""",
 )  # fmt: skip

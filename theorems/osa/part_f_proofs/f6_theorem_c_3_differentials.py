@@ -33,7 +33,7 @@ EQUATION_84 = Claim(LAYER, "osa.eq-84", label="Eq. (84) and preceding text",
     assumptions=NEWTON_SCHULZ,
     name="norm of the first term by submultiplicativity", general="It holds of any differentiable $A$: the norm of a product.",
     relation=AtMost(ascent=False), all_sizes=True,
-    sizes={"N": (2, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "K": (0, 2), "m": (1, 2), "n": (1, 2), "p": (1, 2), "q": (1, 2)},
     where=lambda sizes: whole_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.thm-c.1",),
     note="The second is an equality.",
 )  # fmt: skip
@@ -88,7 +88,7 @@ UNIT_NORMS = Claim(OSA, "osa.f6-unit-norms", label="Proof of Theorem C.3, text a
         \|\mathbf{I}_n\|_2 = 1 \text{ for all } n""",
     assumptions=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
     name="unit norms in the bound of the first term", relation=Equal(), sizes={"d": (1, 4), "d_v": (1, 3)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"], uses=("osa.c1-kappa",),
+    uses=("osa.c1-kappa",),
 )  # fmt: skip
 UNIT_NORMS.inputs(orthonormal_values_and_outputs)
 

@@ -11,11 +11,12 @@ from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     AT_INITIALISATION, NEWTON_SCHULZ, ORTHONORMAL_WEIGHTS, THE_CONSTANT, first_jacobian_term, initialised_with_sign,
-    largest_deviation_from_one, layer_jacobian, linear_bound, second_jacobian_term, small,
+    largest_deviation_from_one, layer_jacobian, linear_bound, second_jacobian_term,
 )  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
 from theorems.osa.settings import (
     LEAST_BOUND,
+    NARROW_HEADS,
     ORTHONORMAL_OUTPUTS,
     ORTHONORMAL_VALUES,
     POSITIVE_ALPHA,
@@ -75,10 +76,10 @@ J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with 
         \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
         \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k \text{ for every } k = 1, \dots, Nd \text{ with } \mathbf{W}
         = \mathbf{W}^V\mathbf{W}^O""",
-    assumptions=[WITH_FROZEN_ATTENTION],
+    assumptions=[WITH_FROZEN_ATTENTION, NARROW_HEADS],
     name="second Jacobian term and its singular values, corrected", relation=Equal(),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2)},
-    where=lambda sizes: sizes["d_v"] <= sizes["d"] and sizes["N"] * sizes["d"] <= 6 and sizes["N"] + sizes["d"] > 3,
+    where=lambda sizes: sizes["N"] * sizes["d"] <= 6,
     corrects="osa.f7-j2-form", exact=True, of_project=True,
     note="$N d$ power sums determine $N d$ numbers.",
 )  # fmt: skip
@@ -131,8 +132,8 @@ EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7", name="singular valu
             nonnegative=lambda A, delta: delta - largest_deviation_from_one(singular_values(A)),
         ),
     ],
-    relation=AtMost(), sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2)}, where=small,
-    uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
+    relation=AtMost(), sizes={"N": (1, 3), "d": (1, 4), "d_v": (1, 2)},
+    where=lambda sizes: sizes["N"] * sizes["d_v"] <= 4, uses=("osa.c1-kappa", "osa.f7-j2-form-corrected"),
     note=r"""For every $N \times N$ matrix $A$ with these singular values. Equality where some $\sigma_i(A) = 1 \pm
         \delta$.""",
 )  # fmt: skip
@@ -200,12 +201,13 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J", name="r
         (\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A} = \big((\mathbf{W}^O)^\top\mathbf{W}^O \otimes
         \mathbf{I}_N\big)\mathbf{J} \text{ for all matrices } \mathbf{A}, \partial\mathbf{A}: \text{ at most } N d_v
         \text{ of the } N d \text{ singular values of } \mathbf{J} \text{ are not zero}""",
-    assumptions=[ORTHONORMAL_OUTPUTS],
+    assumptions=[
+        ORTHONORMAL_OUTPUTS,
+        Assumption("dA has m = N^2 rows and n = N d columns",
+            sizes=lambda sizes: sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]),
+    ],
     relation=Equal(), at_sizes=True,
     sizes={"N": (1, 2), "d": (1, 3), "d_v": (1, 2), "m": (1, 4), "n": (1, 6)}, exact=True, of_project=True,
-    where=lambda sizes: (
-        sizes["d_v"] <= sizes["d"] and sizes["m"] == sizes["N"] ** 2 and sizes["n"] == sizes["N"] * sizes["d"]
-    ),
     note=r"""$\mathrm{OSA}(X) = AXW^VW^O$ has its rows in the row space of $W^O$, so $J_1$ cannot add small singular
         values to those of $J_2$.""",
 )  # fmt: skip
@@ -299,9 +301,10 @@ PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a pe
         ),
         Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
         Assumption("J_1 = P P^T J_1", zero=lambda P, J_1: J_1 - P @ (P.T @ J_1)),
+        Assumption("r < n", sizes=lambda sizes: sizes["r"] < sizes["n"]),
     ],
     name="singular values under a perturbation in range", relation=AtMost(), sizes={"n": (2, 3), "r": (1, 2)},
-    where=lambda sizes: sizes["r"] < sizes["n"], of_project=True, corrects="osa.f7-perturbation-alone",
+    of_project=True, corrects="osa.f7-perturbation-alone",
     note="The rank of $J$ is at most $r$, so that the others are 0; Weyl's inequality gives the rest.",
 )  # fmt: skip
 

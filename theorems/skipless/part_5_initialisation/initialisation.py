@@ -183,7 +183,8 @@ EQ_11 = Claim(SKIPLESS, "skipless.eq-11", label="Eq. (11)", name="query-key init
     ],
     needless={"alpha has positive entries": "Z and -Z have one law"},
     relation=FollowsLaw(samples=4000, instances=4), sizes={"d": (2, 8)},
-    note=r"""Such weights exist for every $\alpha$, $\beta$ and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
+    note=r"""Compared are moments of the entries of such a product. Such weights exist for every $\alpha$, $\beta$
+        and $Z$, if only $W^Q = \alpha Z + \beta I$ and $W^K = I$;
         for one head with $d_h < d$ they do not (skipless.eq-11-multihead).""")  # fmt: skip
 
 

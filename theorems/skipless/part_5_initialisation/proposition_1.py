@@ -357,9 +357,9 @@ FREE_OF_N.mutant("1 + epsilon", lambda epsilon: 1 + epsilon)
 
 OF_N = Claim(SKIPLESS, "skipless.prop-1-dominance-kappa-of-n",
     label="Growth with n of the condition number at a given dominance", name="dominance bound growing with tokens",
-    statement=r"\varepsilon\ge\frac{n\,e^{-\gamma/\tau}}{2+(n-2)e^{-\gamma/\tau}}\ \text{for any}\ \varepsilon\ "
-    r"\text{with}\ \kappa(S_\tau(\mathbf{M}))\le\frac{1+\varepsilon}{1-\varepsilon}\ \text{for all dominant}\ "
-    r"\mathbf{M}\in\mathbb{R}^{n\times n},\ n\ge2,\ \gamma>0,\ \tau>0",
+    statement=r"""n\ge2,\ \gamma>0,\ \tau>0:\ \min\Big\{\varepsilon\mid\kappa(S_\tau(\gamma\mathbf{I}_n))\le
+        \frac{1+\varepsilon}{1-\varepsilon}\Big\}=\frac{n\,e^{-\gamma/\tau}}{2+(n-2)e^{-\gamma/\tau}},\ \text{so that no }
+        \varepsilon\text{ free of }n\text{ serves all dominant}\ \mathbf{M}\in\mathbb{R}^{n\times n}""",
     assumptions=[
         POSITIVE_GAP, TEMPERATURE, SEVERAL,
         Definition("the smallest such epsilon for M = gamma I is (kappa - 1) / (kappa + 1)", by=condition_number),

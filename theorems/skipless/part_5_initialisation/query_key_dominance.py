@@ -169,8 +169,8 @@ NOT_AUTOMATIC.mutant("twice the tokens", lambda value: 2 * value)
 NOT_AUTOMATIC_CORRECTED = Claim(SKIPLESS, "skipless.sec5.2-not-automatic-corrected",
     label="Section 5.2, text, for the logits X W X^T", name="dominance carried over to the logits, corrected",
     statement=r"""\text{Diagonal dominance of }\mathbf{W}=\mathbf{W}^Q\mathbf{W}^{K\top}\text{ does not imply that of
-        }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2<0\text{
-        for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top""",
+        }\mathbf{M}= \mathbf{X}\mathbf{W}\mathbf{X}^\top:\ \mathbf{M}_{11}-\mathbf{M}_{12}=-\beta(s-1)\|x\|^2\text{
+        for }\mathbf{W} =\beta\mathbf{I},\ \mathbf{X}=(x,\,sx)^\top\text{, which is negative where }s>1,\ \beta>0,\ x\ne0""",
     assumptions=[
         Definition("W = beta I, dominant in either sense", by=eye),
         Assumption("beta > 0, s > 1, x != 0", positive=lambda x, beta, s: column(beta, s - 1, row_sums(x * x)[0, 0])),

@@ -171,6 +171,7 @@ EQ_13_1 = Claim(SINGLE_HEAD, "skipless.eq-13-lines-1-3", label="Eq. (13), lines 
         \partial\mathrm{vec}(\mathrm{SA}_\ell(\mathbf{X}_{\ell-1}))}{\partial\hat{\mathbf{x}}^{(\ell-1)}}""",
     assumptions=[Definition("SA(X) = A V W_O, Eq. (3), of which K_l is the Jacobian, Eq. (7)", by=input_jacobian)],
     name="chain rule through the output weights", relation=Equal(), expects="refuted", severity="slip",
+    repeats="skipless.eq-12-line-1",
     correction="skipless.eq-13-lines-1-3-corrected", uses=("skipless.eq-12-line-1",),
     note=r"""The misprint of Eq. (12), line 1: $\mathrm{SA}$ stands for $AV$ in Section A.3; with Eq. (3) $W^O$ is
         applied twice. Introduced as the Jacobian of the attention matrix; it is that of the output of self-attention.
@@ -264,6 +265,7 @@ EQ_13_5 = Claim(SINGLE_HEAD, "skipless.eq-13-line-5", label="Eq. (13), line 5",
     statement=r"""\mathbf{K}_\ell=(\mathbf{W}_\ell^O\otimes\mathbf{I}_n)\left((\mathbf{V}_\ell^\top\otimes\mathbf{I}_n)
         \mathbf{A}'_\ell+\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell\right)""",
     name="Jacobian with both weights outside", relation=Equal(), expects="refuted", severity="slip",
+    repeats="skipless.eq-13-line-4",
     correction="skipless.eq-13-line-5-corrected",
     note=NO_TRANSPOSES
     + r""" With either one of the two alone restored the line is still false, as mutants of its correction show: for one

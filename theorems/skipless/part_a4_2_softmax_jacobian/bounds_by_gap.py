@@ -255,7 +255,7 @@ FEW = 6
 
 LEMMA_AT_SIZE = Claim(AT_PRINTED_DIMENSIONS, "skipless.lemma-1-at-size",
     label="Lemma 1, by the gap of the logits, at the dimensions of the paper",
-    statement=r"""
+    statement=r"""\text{in every draw of Gaussian tokens }\mathbf{X}\text{ and of }\mathbf{W}:\
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le2(n-1)e^{-\gamma}
         \left(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right)""",
     assumptions=[

@@ -102,7 +102,7 @@ LEMMA_1 = Claim(OF_ORDER, "skipless.lemma-1", label="Lemma 1", name="derivative 
         "skipless.eq-26", "skipless.eq-27-28", "skipless.eq-29",
     ),
     consequence=r"""A large $\beta$ does not make attention insensitive to its input, and $\alpha \to 0$ does not
-        either: what counts is the smallest gap $\gamma$ of the logits, in the bound
+        either: compute the smallest gap $\gamma$ of the logits and use the bound
         $2(n-1)e^{-\gamma}(\|XW\|_2+\|XW^\top\|_2)$ (skipless.lemma-1-gap).""",
     note=WHY
     + r""" For equal tokens the norm even grows, like $\beta$. What does hold has the smallest gap of the logits in the

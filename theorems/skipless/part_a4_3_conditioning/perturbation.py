@@ -123,7 +123,8 @@ NORM_ONE = Claim(FACTORS, "skipless.a4.3-norm-one", label="Section A.4.3, text a
     assumptions=[Assumption("c > 0; c = 3 in Sections 6.1-6.2", positive=lambda c: c)],
     name="norm of the value-output product", relation=Equal(), expects="refuted", severity="error",
     correction="skipless.a4.3-norm-scaled", uses=("skipless.sec5.1-svd-init",),
-    note=r"""$W^0$ is $W^O$, as in skipless.eq-30. The inequality holds; the product of norms is $c^2$, which is 9 in the
+    note=r"""$W^0$ is $W^O$, as in skipless.eq-30. The inequality holds; judged is the equality, and the product of
+        norms is $c^2$, which is 9 in the
         paper's experiments and 1 only at $c
         = 1$. $\kappa(K)$ does not depend on $c$, so that $c = 1$ would have lost nothing; it is not said.""",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from theorems.transformer.kernels import (
     causal_to_the_last, packed_attention, window_attention,
 )  # fmt: skip
 from theorems.transformer.settings import Keys, Values
-from verify.matrix import concatenate, eye, softmax, sqrt
+from verify.matrix import concatenate, eye, ones, softmax, sqrt  # noqa: F401  (mutants name ones)
 from verify.vocabulary import Claim, Equal, Setting, Shape
 
 NewQueries = Annotated[Any, Shape("m", "d_K", role="query")]

@@ -6,7 +6,9 @@ import contextlib
 import itertools
 from typing import Any
 
-from verify.arithmetics.symbols.heads import tensor
+import sympy
+
+from verify.arithmetics.symbols.heads import grouping, tensor
 from verify.arithmetics.symbols.hypotheses import Hypothesis
 from verify.arithmetics.symbols.intertwining import fixed, skew, through
 from verify.arithmetics.symbols.proof import Proof
@@ -16,7 +18,7 @@ from verify.kernel.expressions import Language
 from verify.kernel.identities import hypothesis_of, sides_of
 from verify.kernel.normal_forms import ONE
 from verify.kernel.refusal import Refused
-from verify.vocabulary.hypotheses import NORMAL_ENTRIES
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 #: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
 OF_BLOCKS = {
@@ -25,6 +27,7 @@ OF_BLOCKS = {
     "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
     "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
 }
+SKEW_BLOCKS = "has skew blocks"
 MOST_SPLITS = 60
 
 
@@ -78,6 +81,8 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
         found.append({"name": item.name, "indices": bound, "left": recorder.of(part, at), "right": ["q", 0, 1]})
     if item.zero or item.wanted == NORMAL_ENTRIES:  # a mean says which entries are normal
         return found
+    if item.wanted == SKEW_BLOCKS or item.wanted.startswith(UNIT_PARTS):
+        return [_of_parts(recorder, item)]
     if item.wanted not in PROPERTIES or len(item.sizes) != 2:
         raise NotRecorded(f"the hypothesis that an input {item.wanted}")
     rows, columns = item.sizes
@@ -103,6 +108,33 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
         sign = 1 if item.wanted == "is symmetric" else -1
         left, right = entry(one, other), ["*", ["q", sign, 1], entry(other, one)]
     return [{"name": item.name, "indices": [i] if j is i else [i, j], "left": left, "right": right}]
+
+
+def _of_parts(recorder: Recorder, item: Hypothesis) -> dict[str, Any]:
+    """Parts of unit norm in every row, or square blocks on top of each other that are skew."""
+    rows, columns = item.sizes
+    name = recorder.tensor(tensor(item.of, item.sizes))
+    whole, width = (rows, columns) if item.wanted == SKEW_BLOCKS else (columns, size_symbol(item.wanted))
+    group = recorder.structure(grouping(whole, whole / width, width))
+    p, a, b, i = (recorder.index(size)[0][0] for size in (whole / width, width, width, whole))
+
+    def entry(of: list[str], other: str) -> list[Any]:
+        """The entry at place `of` of part p, in the other index."""
+        at = [i[0], other] if item.wanted == SKEW_BLOCKS else [other, i[0]]
+        return ["sum", i, ["*", ["t", name, at], ["t", group, [i[0], p[0], of[0]]]]]
+
+    if item.wanted == SKEW_BLOCKS:
+        other = recorder.index(whole)[0][0]
+        turned = ["sum", other, ["*", ["t", name, [other[0], a[0]]], ["t", group, [other[0], p[0], b[0]]]]]
+        return {"name": item.name, "indices": [p, a, b], "left": entry(a, b[0]), "right": ["*", ["q", -1, 1], turned]}
+    row = recorder.index(rows)[0][0]
+    left = ["sum", a, ["power", 2, 1, entry(a, row[0])]]
+    return {"name": item.name, "indices": [row, p], "left": left, "right": ["q", 1, 1]}
+
+
+def size_symbol(wanted: str) -> Any:
+    """The size that a property names."""
+    return sympy.Symbol(wanted.removeprefix(UNIT_PARTS), integer=True, positive=True)
 
 
 #: The properties of an input that have an equation, each with the axis that its two open indices are on.

@@ -245,10 +245,10 @@ class Recorder:
         if head.kind == "tensor":
             return ["t", self.tensor(head), _whole(at)]
         if head.kind in ("grouping", "selection"):
-            return ["t", self._structure(head), _whole(at)]
+            return ["t", self.structure(head), _whole(at)]
         raise NotRecorded(WITHOUT_FORM.get(head.kind, f"{head.kind} outside of a call"))
 
-    def _structure(self, head: Head) -> str:
+    def structure(self, head: Head) -> str:
         """The tensor of an axis and its parts, under a name; what is known of it are hypotheses (`of_structures`)."""
         sizes = [self.size(size) for size in head.sizes]
         name = f"{head.name}({', '.join([*sizes, *([str(head.parameter)] if head.kind == 'selection' else [])])})"

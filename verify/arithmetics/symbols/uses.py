@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from verify.kernel.expressions import Language
+from verify.kernel.functions import Algebra
 from verify.kernel.identities import Hypothesis, use_of
-from verify.kernel.normal_forms import ONE, Algebra, Factor, Form, Index, Key, Number
+from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key, Number
 from verify.kernel.refusal import Refused
 
 Expression = list[Any]

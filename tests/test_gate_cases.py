@@ -1,0 +1,79 @@
+"""Sizes for which kernels have cases of their own, and calls of which one in hundreds fails: nothing else shows these layers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tests.wrong_layers import Layer, layers
+from tests.wrong_layers.cases import CASES, last_row_lost
+from tests.wrong_layers.in_use import masked
+from verify.gate import comparison, probes
+from verify.gate.checking import gate
+from verify.gate.findings import BROKEN, LONG, REPEATED, SATISFIED, SIZES
+from verify.gate.probes import cases_of_kernels
+from verify.gate.profiles import profile_of
+
+layers()
+
+
+@pytest.mark.parametrize("layer", CASES, ids=[layer.name for layer in CASES])
+def test_only_cases_of_kernels_show_it(layer: Layer, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = gate(layer.subject, layer.make(), dtypes=["float64"])
+    assert made.run(SIZES, "float64", shrinking=False).status == BROKEN
+    monkeypatch.setattr(probes, "cases_of_kernels", lambda profile, effort: [])
+    made = gate(layer.subject, layer.make(), dtypes=["float64"])
+    assert made.run(SIZES, "float64").status == SATISFIED
+
+
+def test_cases_have_every_width_and_ratio_and_keep_to_what_is_chosen() -> None:
+    profile = profile_of("transformer.batched_attention")
+    found = cases_of_kernels(profile, "quick")
+    assert {80, 96, 112, 128, 256} <= {sizes["d_K"] for sizes in found if sizes["d_K"] == sizes["d_V"]}
+    assert set(range(1, 9)) <= {sizes["H"] // sizes["G"] for sizes in found}
+    assert any(sizes["B"] * sizes["H"] > 64 for sizes in found) and any(65 < sizes["n"] < 128 for sizes in found)
+    few = gate("transformer.batched_attention", lambda *given: given[0], sizes={"d_K": (8, 100), "H": 4}).profile
+    assert {sizes["d_K"] for sizes in cases_of_kernels(few, "quick")} <= {80, 96}
+    assert all(len(cases_of_kernels(profile, effort)) >= len(found) for effort in ("ci", "deep"))
+
+
+def test_a_layer_that_is_wrong_beyond_4096_rows_is_caught_at_effort_ci() -> None:
+    wrong = last_row_lost(4097, 10**9)
+    for effort, status in (("quick", SATISFIED), ("ci", BROKEN)):
+        made = gate("transformer.masked_attention", wrong, dtypes=["float32"], effort=effort)
+        assert made.run(LONG, "float32", shrinking=False).status == status
+
+
+class Now:
+    """A softmax that is wrong at one call in so many."""
+
+    def __init__(self, every: int) -> None:
+        self.calls, self.every = itertools.count(1), every
+
+    def __call__(self, Q: Any, K: Any, V: Any, M: Any) -> Any:
+        return masked()(Q, K, V, M) * (2.0 if next(self.calls) % self.every == 0 else 1.0)
+
+
+def test_a_failure_of_one_call_in_hundreds_is_caught_at_effort_deep(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert REPEATED not in dict(gate("transformer.masked_attention", masked()).checks)
+    for layer, status in ((Now(700), BROKEN), (masked(), SATISFIED)):
+        made = gate("transformer.masked_attention", layer, dtypes=["float64"], effort="deep")
+        found = made.run(REPEATED, "float64")
+        assert found.status == status, found.describe()
+        assert ("at the same arguments" in found.why) == (status == BROKEN)
+    monkeypatch.setattr(comparison, "REPETITIONS", 600)
+    made = gate("transformer.masked_attention", Now(700), dtypes=["float64"], effort="deep")
+    assert made.run(REPEATED, "float64").status == SATISFIED
+
+
+def test_what_has_no_derivatives_is_called_as_often() -> None:
+    once = Now(700)
+    made = gate(
+        "transformer.masked_attention",
+        lambda *given: once(*(x.detach() for x in given)),
+        dtypes=["float64"],
+        effort="deep",
+    )
+    assert made.run(REPEATED, "float64").status == BROKEN

@@ -1,0 +1,125 @@
+"""What certificates assume, in numbers: the equations hold at the inputs that the claims draw, and for the parts of axes."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from tests.kernel_points import Point
+from verify.checks.certified import kept_of
+from verify.checks.operands import admitted_sizes
+from verify.checks.spots import _random_point
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.registry import load
+
+REGISTRY = load("theorems")
+
+
+def assuming() -> dict[str, dict[str, Any]]:
+    """The kept certificates of identities that have hypotheses."""
+    lines = {name: kept_of(claim) for name, claim in REGISTRY.items() if claim.all_sizes}
+    found = {name: json.loads(line) for name, line in lines.items() if line is not None}
+    return {name: made for name, made in found.items() if made.get("hypotheses")}
+
+
+CERTIFICATES = assuming()
+
+
+def of_structure(name: str, sizes: list[int]) -> np.ndarray:
+    """G(whole, first, rest) and S(whole, count, start) as docs/certificates.md has them."""
+    found = np.zeros(sizes)
+    if len(sizes) == 3:
+        for p, q in itertools.product(range(sizes[1]), range(sizes[2])):
+            found[p * sizes[2] + q, p, q] = 1
+        return found
+    raise KeyError(name)
+
+
+def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: int) -> Point | None:
+    """Values of everything that a certificate names, at inputs that the claim draws; None for what has no value here."""
+    drawn, _ = _random_point(claim, chosen, np.random.default_rng(seed), False)
+    scalars = {str(symbol): value for symbol, value in drawn.scalars.items()}
+    sizes: dict[str, int] = {}
+    for name, value in made["sizes"].items():
+        found = Point(sizes, {}).value(value, {}) if value is not None else scalars.get(name)
+        if found is None or round(found) < 1 or abs(found - round(found)) > 1e-9:
+            return None
+        sizes[name] = round(found)
+    point = Point(sizes, {})
+    for name, item in made["inputs"].items():
+        shape = [sizes[size] for size in item["sizes"]]
+        if re.match(r"\w+\(", name):
+            if len(shape) != 3:
+                return None
+            array = of_structure(name, shape)
+        elif not shape and name in scalars:
+            array = np.array(scalars[name])
+        elif name in drawn.arrays and drawn.arrays[name].size == np.prod(shape):
+            array = np.asarray(drawn.arrays[name]).reshape(shape)
+        else:
+            return None
+        entries = {at: mpmath.mpf(float(array[at])) for at in itertools.product(*map(range, shape))}
+        point = point.changed(name, entries)
+    return point
+
+
+def expanded(e: Any, made: dict[str, Any], taken: itertools.count[int]) -> Any:
+    """An expression with definitions put in."""
+    if not isinstance(e, list):
+        return e
+    definitions = {name: (indices, body) for name, indices, body in made["definitions"]}
+    if e[:1] == ["t"] and e[1] in definitions:
+        indices, body = definitions[e[1]]
+        text, number = json.dumps(expanded(body, made, taken)), next(taken)
+        names = {index: at for (index, _), at in zip(indices, e[2], strict=True)}
+        inner = set(re.findall(r'"(i\d+|u\d+)"', text))
+        return json.loads(
+            re.sub(
+                r'"(i\d+|u\d+)"', lambda m: f'"{names.get(m[1], f"{m[1]}_{number}" if m[1] in inner else m[1])}"', text
+            )
+        )
+    return [expanded(part, made, taken) for part in e]
+
+
+def worst(point: Point, made: dict[str, Any], item: dict[str, Any]) -> float:
+    """The largest difference of the sides of a hypothesis, relative to their size."""
+    taken = itertools.count()
+    left, right = (expanded(item[side], made, taken) for side in ("left", "right"))
+    gaps = []
+    for at in point.each(item["indices"]):
+        one, other = point.value(left, at), point.value(right, at)
+        gaps.append(float(abs(one - other) / (1 + abs(one))))
+    return max(gaps)
+
+
+def gaps_of(name: str, made: dict[str, Any]) -> list[float]:
+    claim = REGISTRY[name]
+    for seed, chosen in enumerate(sorted(admitted_sizes(claim), key=lambda sizes: Fraction(sum(sizes.values())))[:12]):
+        with mpmath.workdps(20):
+            point = point_of(claim, made, chosen, seed)
+            if point is not None and any(size > 1 for size in point.sizes.values()):
+                return [worst(point, made, item) for item in made["hypotheses"]]
+    return []
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_hypotheses_hold_at_the_inputs_of_the_claim(name: str) -> None:
+    gaps = gaps_of(name, CERTIFICATES[name])
+    assert gaps and max(gaps) < 1e-7
+
+
+@pytest.mark.parametrize("name", ["dynamics.eq-7-omega", "dynamics.prop-4.1-rate", "osa.thm-2.1"])
+def test_a_wrong_hypothesis_is_seen(name: str) -> None:
+    wrong = copy.deepcopy(CERTIFICATES[name])
+    for item in wrong["hypotheses"]:
+        item["right"] = ["+", item["right"], ["q", 1, 7]]
+    gaps = gaps_of(name, wrong)
+    assert gaps and min(gaps) > 1e-3

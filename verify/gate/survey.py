@@ -1,0 +1,186 @@
+"""What layers of installed libraries satisfy: a list of them, each checked in every precision, and a page of what was found.
+
+The packages that hold definitions declare the layers, `surveyed(...)`; a library that cannot be imported is said to be
+absent, and nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verify.gate.checking import check
+from verify.gate.findings import (
+    BROKEN,
+    COMPARISONS,
+    DEFINITION,
+    FIRST,
+    FORWARD,
+    LEFT_OUT,
+    SATISFIED,
+    SECOND,
+    SubjectReport,
+)  # fmt: skip
+from verify.vocabulary.errors import InputError
+from verify.vocabulary.registry import load
+
+#: Precisions of a survey, and how a report says that a layer computes in less than it is given.
+PRECISIONS = ("float64", "float32", "bfloat16")
+NARROWER = {"float64": "it computes in float32"}
+RAISED = "it raised "
+#: How the derivatives are called, in the order of their comparisons.
+DERIVATIVES = {FIRST: "first", SECOND: "second", FORWARD: "forward"}
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A layer of a library, as a subject: `make` imports it, `note` says under which conditions it is compared."""
+
+    library: str
+    layer: str
+    subject: str
+    make: Callable[[], Any]
+    adapter: Any = None
+    note: str = ""
+    where: Callable[..., Any] | None = None
+    precisions: tuple[str, ...] = PRECISIONS
+
+
+_layers: list[Surveyed] = []
+
+
+def surveyed(library: str, layer: str, subject: str, make: Callable[[], Any], **options: Any) -> None:
+    """Declare a layer that a survey covers, with the options of `Surveyed`."""
+    _layers.append(Surveyed(library, layer, subject, make, **options))
+
+
+def layers_of(package: str = "theorems", glob: str = "*") -> list[Surveyed]:
+    """The layers that `package` declares whose "library: layer" matches; raises `InputError` where none does."""
+    import fnmatch
+
+    load(package)
+    found = [each for each in _layers if fnmatch.fnmatchcase(f"{each.library}: {each.layer}", glob)]
+    if not found:
+        raise InputError(
+            "layers", f"a glob that matches one of {[f'{e.library}: {e.layer}' for e in _layers]}", repr(glob)
+        )
+    return found
+
+
+@dataclass
+class Row:
+    """What was found of one layer: its report in each precision, or why there is none."""
+
+    layer: Surveyed
+    version: str = ""
+    absent: str = ""
+    reports: dict[str, SubjectReport] = field(default_factory=dict)
+
+    def why(self, dtype: str) -> str:
+        """Why the layer is broken in a precision, in words; empty where it is not, or is judged in float32."""
+        report = self.reports[dtype]
+        broken = report.with_status(BROKEN)
+        if not broken or self.is_narrower(dtype):
+            return ""
+        return "; ".join(report.causes) or broken[0].why or broken[0].accuracy()
+
+    @property
+    def deviations(self) -> list[str]:
+        """What deviates, in words; a layer that computes in float32 inside is judged in float32."""
+        return [f"{dtype}: {self.why(dtype)}" for dtype in self.reports if self.why(dtype)]
+
+    def is_narrower(self, dtype: str) -> bool:
+        """Whether all that is wrong in `dtype` is that the layer computes in float32."""
+        return NARROWER.get(dtype) in self.reports[dtype].causes and "float32" in self.reports
+
+    def accuracy(self, dtype: str) -> str:
+        """One cell of the page: how exact the values are, or what stands against it."""
+        if self.absent or dtype not in self.reports:
+            return "" if dtype != PRECISIONS[0] else self.absent
+        report = self.reports[dtype]
+        if report.with_status(BROKEN):
+            if RAISED in self.why(dtype):
+                return "raises"
+            return "computes in float32" if self.is_narrower(dtype) else "**deviates**"
+        own = [f for f in report.findings if f.check == DEFINITION and f.status == SATISFIED]
+        if not own:
+            return "not checkable"
+        ulps = own[0].ulps
+        return "satisfied" if ulps is None else f"{ulps:.2g} ulps"
+
+    @property
+    def derivatives(self) -> str:
+        """Which derivatives agree, and which cannot be had, in the precision in which the layer is judged."""
+        report = next((r for d, r in self.reports.items() if d in PRECISIONS[:2] and not r.with_status(BROKEN)), None)
+        if report is None:
+            return ""
+        status = {f.check: f for f in report.findings if f.check in DERIVATIVES}
+        agree = [DERIVATIVES[c] for c, f in status.items() if f.status == SATISFIED and not f.is_undecided]
+        absent = [DERIVATIVES[c] for c, f in status.items() if f.status == LEFT_OUT or f.is_undecided]
+        return ", ".join(agree) + (f"; no {', '.join(absent)}" if absent else "")
+
+    @property
+    def theorems(self) -> int:
+        """How many theorems hold of it."""
+        reports = [report for report in self.reports.values() if not report.with_status(BROKEN)]
+        return max(
+            (len([name for name in report.satisfied if name not in COMPARISONS]) for report in reports), default=0
+        )
+
+
+def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
+    """Check one layer in all its precisions; a library that cannot be imported gives a row that says so."""
+    try:
+        implementation = layer.make()
+        version = importlib.metadata.version(layer.library.replace("_", "-"))
+    except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
+        return Row(
+            layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}"
+        )
+    row = Row(layer, version)
+    for dtype in layer.precisions:
+        row.reports[dtype] = check(
+            layer.subject, implementation, adapter=layer.adapter, dtypes=[dtype], effort=effort,
+            where=layer.where,
+        )  # fmt: skip
+    return row
+
+
+def page(rows: Sequence[Row], effort: str) -> str:
+    """The survey as a page in Markdown."""
+    present = [row for row in rows if not row.absent]
+    deviating = [row for row in present if row.deviations]
+    versions = sorted({f"{row.layer.library} {row.version}" for row in present})
+    lines = [
+        "# What attention layers of libraries satisfy",
+        "",
+        f"`verify survey` checks {len(rows)} layers at effort {effort}: {len(present)} of installed libraries, "
+        f"of which {len(present) - len(deviating)} satisfy their definition and {len(deviating)} deviate.",
+        f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
+        "random weights of small sizes and of those that break blocks; nothing is downloaded.",
+        "",
+        "**ulps** are the largest error of the values, in eps of the precision times the largest entry, against an enclosure of "
+        'the definition at small sizes. "computes in float32" says that a layer rounds to float32 inside, whatever it is given: it '
+        'is judged in float32. Derivatives are those that agree with the definition\'s; "no second" says that the layer refuses '
+        "them, which is no fault. Theorems are the claims of this project that were decided of the layer, and hold.",
+        "",
+        "| library | layer | as | float64 | float32 | bfloat16 | derivatives | theorems |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = [row.layer.library, row.layer.layer, f"`{row.layer.subject}`", *map(row.accuracy, PRECISIONS)]
+        lines.append(f"| {' | '.join(cells)} | {row.derivatives} | {row.theorems or ''} |")
+    lines += ["", "## Deviations", ""]
+    for row in deviating:
+        lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {'; '.join(row.deviations)}."]
+        lines[-1] += f" {row.layer.note}" if row.layer.note else ""
+    lines += ["None."] if not deviating else []
+    lines += ["", "## Conditions", ""]
+    notes = dict.fromkeys(
+        (row.layer.library, row.layer.note) for row in rows if row.layer.note and row not in deviating
+    )
+    lines += [f"- {library}: {note}" for library, note in notes]
+    return "\n".join([*lines, ""])
