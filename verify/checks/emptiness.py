@@ -172,14 +172,14 @@ def _run(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> t
 
     done: list[Any] = []
 
-    class Noted(TorchDispatchMode):
+    class Noted(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             shapes = tuple(tuple(value.shape) for value in args if hasattr(value, "shape"))
             if not function.is_view and shapes and "_to_copy" not in str(function):
                 done.append((str(function), shapes))
             return function(*args, **(kwargs or {}))
 
-    with Noted():
+    with Noted():  # type: ignore[no-untyped-call]
         value = _values(claim, side, inputs)
     return value, done
 
