@@ -7,7 +7,7 @@
 * it holds of *any object* in the place of the definitions that it is about: they are replaced by unrelated functions of
   values of the same shapes, and it still holds.
 
-The last is no fault of a step that applies what holds of every matrix; its claim says so (`Claim.of_any`).
+The last is no fault of a step that applies what holds of every matrix; its claim says so (`Claim.general`).
 """
 
 from __future__ import annotations

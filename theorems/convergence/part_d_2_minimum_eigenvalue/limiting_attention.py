@@ -281,7 +281,8 @@ EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of 
     levels={"delta": (1 / 2, 1 / 16, 1 / 64)},
     relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
     uses=("convergence.se-product", "convergence.lemma-4"),
-    note=r"""Tested at $\delta = 1/2$, 1/16 and $2^{-k}$ for the drawn level $k$ from 6 to 8. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
+    note=r"""Tested at $\delta = 1/2$, 1/16 and $2^{-k}$ for the drawn level $k$ from 6 to 8. In
+        $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
         is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =
         \sqrt{\ell/d_m}/(\tau_0 \eta_{QK})$, within the range of the previous step, gives $2 \exp(-2 \ell + \ell) =
         \delta$.""")  # fmt: skip
