@@ -107,7 +107,11 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
                 f"{counted(number, 'argument')} of a function or power {'is' if number == 1 else 'are'} {words}"
             )
     text += f"; the theorem assumes: {'; '.join(assumed)}" if assumed else "; the theorem assumes nothing"
-    inside = "; a derivative inside a function is the expression that was computed for it" if found.get("real") is not True else ""
+    inside = (
+        "; a derivative inside a function is the expression that was computed for it"
+        if found.get("real") is not True
+        else ""
+    )
     return (
         f"{text}{inside}; axioms of its library: "
         f"{', '.join(name.split('.')[-1] for name in checked_by_rocq(claim.package)['axioms']) or 'none'}"
