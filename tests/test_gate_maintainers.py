@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import torch
 
 import verify
 from verify.cli import main
+from verify.gate.checking import gate
 from verify.gate.expected import Expected
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, Finding, SubjectReport
 from verify.vocabulary import InputError
@@ -94,6 +97,29 @@ def test_a_report_says_what_was_not_exercised() -> None:
     report = verify.check("hessian.softmax", lambda T: torch.softmax(T, -1), claims="hessian.lem-B.1", dtypes=["float64"],
                           sizes={"L": (1, 20)} if "(L" in verify.subjects()["hessian.softmax"].shapes["T"] else None)  # fmt: skip
     told = "; ".join(report.not_exercised)
-    for part in ("precision float32 and float16", "devices other than cpu", "widths beyond 129", "long sequences"):
+    for part in ("precision float32 and float16", "devices other than cpu", "widths beyond 129", "long sequences",
+                 "derivatives beyond order 2", "tensors that are sparse, nested or quantised"):  # fmt: skip
         assert part in told.replace("bfloat16 and float16", "float16").replace("float32 and bfloat16", "float32"), told
     assert f"not exercised: {told}" in str(report)
+
+
+def test_a_report_names_the_kernels_that_did_not_run() -> None:
+    made = gate("transformer.causal_attention", torch.nn.functional.scaled_dot_product_attention)
+    assert "kernels efficient, cudnn" in made.not_exercised({"flash_attention_for_cpu": 3, "attention_math": 1})
+    assert "fused kernels: none ran" in made.not_exercised({"attention_math": 1})
+    assert not any("kernels" in told for told in made.not_exercised({}))
+    halves = gate("transformer.causal_attention", torch.nn.functional.scaled_dot_product_attention, dtypes=["bfloat16"])
+    assert "second and forward derivatives in half precision" in halves.not_exercised({})
+
+
+def test_the_gate_does_without_what_tests_and_texts_need() -> None:
+    """torch, numpy and flint, which encloses definitions, are enough; sympy and mpmath come with torch."""
+    absent = ("hypothesis", "jax", "jaxtyping", "matplotlib", "pylatexenc", "pytest", "scipy", "transformers", "yaml")
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({absent}))
+import torch, verify
+report = verify.check("hessian.softmax", lambda T: torch.softmax(T, -1), claims="hessian.lem-B.1", dtypes=["float64"])
+assert report.ok and report.satisfied == ["hessian.lem-B.1"], report
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -659,7 +659,21 @@ def test_two_indices_exchanged_are_refused(theorem: dict[str, Any]) -> None:
     is_refused(one)
 
 
-@pytest.mark.parametrize("name", ["hessian.thm-3.2-qk", "hessian.def-3.1"])
+@pytest.mark.parametrize("name", ["osa.thm-2.1", "osa.f7-lemma-orthogonal", "skipless.eq-18", "norms.rows"])
+def test_the_search_finds_what_the_checker_accepts(registry: Any, name: str) -> None:
+    """Exponentials that intertwine, of skew matrices, means, functions of equal arguments; without their uses they are refused."""
+    claim = registry[name]
+    line = certified(claim, prove_claim(claim)).line
+    assert line is not None and accepted(line).problem is None
+    made = json.loads(line)
+    for part in made["parts"]:
+        for k in range(len(part["uses"])):
+            kept_use = part["uses"].pop(k)
+            is_refused(made)
+            part["uses"].insert(k, kept_use)
+
+
+@pytest.mark.parametrize("name", ["hessian.thm-3.2-qk", "hessian.def-3.1", "osa.thm-2.1"])
 def test_mutants_are_refused(registry: Any, name: str) -> None:
     """The sides of wrong variants in the place of the formula."""
     claim = registry[name]

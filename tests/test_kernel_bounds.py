@@ -471,6 +471,17 @@ def test_statements_are_compared_in_normal_form() -> None:
     assert statement(certificate | {"assumptions": [certificate["parts"][0]["left"]]}) != statement(certificate)
 
 
+def test_what_a_statement_divides_by_is_a_part_of_it() -> None:
+    """z + 0 / z says something of z other than 0 alone."""
+    table = Table()
+    z = table.add("scalar", "z")
+    table.reader.nonzero.add(table.reader.table[z])
+    hidden = table.add("+", z, table.add("*", table.add("q", 0, 1), table.add("^", z, -1, 1)))
+    plain, other = (table.certificate(left, z, [], nonzero=[z]) for left in (z, hidden))
+    assert statement(plain) != statement(other)
+    assert statement(plain)[-1] == statement(other)[-1]
+
+
 # -- normal forms ------------------------------------------------------------------------------------------------------
 
 

@@ -128,6 +128,29 @@ def test_an_assumption_of_the_authors_is_never_an_error(statement: str, assumes:
     assert len(Registry([made])) == 1
 
 
+@pytest.mark.parametrize(
+    ("missing", "degenerate"),
+    [
+        (r"$X \ne 0$", True),
+        (r"$\eta\Omega \ne O$", True),
+        (r"$\nu$ and $\alpha$ are not both 0", True),
+        ("the input is not zero", True),
+        (r"$\alpha \ge 0$", False),
+        (r"$X \ne 0$ and bounded norms", False),
+        ("the largest eigenvalue is simple", False),
+        ("the input keeps $R$ away from 0", False),
+    ],
+)
+def test_a_hypothesis_that_excludes_zero_alone_makes_no_gap(missing: str, degenerate: bool) -> None:
+    presumed = claim("presumed", expects="refuted", severity="error", of_project=True)
+    gap = claim("gap", expects="gap", presumes=["toy.presumed"], missing=missing)
+    if degenerate:
+        with pytest.raises(RegistryError, match=r"toy\.gap: what is printed holds if it fails for zero alone"):
+            Registry([presumed, gap])
+    else:
+        assert len(Registry([presumed, gap])) == 2
+
+
 def test_unknown_ids_and_patterns_say_what_was_expected():
     registry = Registry([claim("a")])
     with pytest.raises(InputError, match=r"claim id: expected .*verify list.*; got 'toy\.b'"):

@@ -22,7 +22,7 @@ def test_totals_count_a_misprint_once() -> None:
     assert sum(report.kinds().values()) == len(report.chosen())
     assert in_all(errata(report)) == "2 printed claims are misprints and 1 more repeats one of these misprints."
     assert "| 2 | 1 | 1 |" in as_summary(report)
-    assert "2 refuted (slip), 1 repeated slip" in as_markdown(report)
+    assert "2 refuted (slip), 1 refuted (repeated)" in as_markdown(report)
     again = next(item for item in as_json(report)["claims"] if item["id"] == "toy.again")
     assert again["links"]["repeats"] == "toy.first" and again["verdict"] == "refuted"
     assert as_json(report)["summary"]["printed"] == {"refuted (slip)": 2, REPEATED: 1, "holds": 1}

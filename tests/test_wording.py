@@ -525,7 +525,7 @@ def test_a_ratio_is_given_where_the_right_side_is_above_zero() -> None:
 def test_kinds_and_statuses_are_counted_worst_first() -> None:
     found = [verdict(HOLDS), verdict(HOLDS), verdict(HOLDS, "refuted", "slip"), verdict(HOLDS, "open")]
     assert list(kinds(found).items()) == [
-        ("refuted (error)", 0), ("refuted (slip)", 1), ("repeated slip", 0), ("gap", 0), ("open", 1), ("reading", 0),
+        ("refuted (error)", 0), ("refuted (slip)", 1), ("refuted (repeated)", 0), ("gap", 0), ("open", 1), ("reading", 0),
         ("empirical", 0), ("holds", 2),
     ]  # fmt: skip
     assert nonzero(kinds(found)) == {"refuted (slip)": 1, "open": 1, "holds": 2}

@@ -29,7 +29,7 @@ def titled(adapted: Function, module: Any) -> Function:
     return adapted
 
 
-def _repeated(W: Any, G: int, H: int) -> Any:
+def repeated(W: Any, G: int, H: int) -> Any:
     """The columns of each of G groups once for every head of it, shape (d, H e)."""
     return W.unflatten(1, (G, -1)).repeat_interleave(H // G, dim=1).flatten(1)
 
@@ -86,7 +86,7 @@ def torch_attention_layer(module: Any) -> Function:
 
         with torch.device("meta"):
             made = module_class(module)(X.shape[2], H, bias=False, batch_first=True, dtype=X.dtype)
-        projections = torch.cat([W_Q.T, _repeated(W_K, G, H).T, _repeated(W_V, G, H).T])
+        projections = torch.cat([W_Q.T, repeated(W_K, G, H).T, repeated(W_V, G, H).T])
         weights = {"in_proj_weight": projections, "out_proj.weight": W_O.T}
         return call_module(made, weights, X, X, X, attn_mask=~M, need_weights=False)[0]
 
@@ -180,7 +180,7 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
             with torch.device("meta"):
                 made = make(own, {"attn_implementation": used}, d, H, G).eval()
             if make is not _llama:
-                W_K, W_V = _repeated(W_K, G, H), _repeated(W_V, G, H)
+                W_K, W_V = repeated(W_K, G, H), repeated(W_V, G, H)
             given = {"c_attn.weight": torch.cat([W_Q, W_K, W_V], 1), "c_proj.weight": W_O} if make is _gpt2 else {}
             for name, W in (("q", W_Q), ("k", W_K), ("v", W_V), ("o", W_O)):
                 given[f"{name}_proj.weight"] = W.T

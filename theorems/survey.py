@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.adapters import attention_kernel, sdpa
-from theorems.layer_adapters import batched_kernel, causal_kernel, hugging_face_attention, masked_kernel
+from theorems.layer_adapters import batched_kernel, causal_kernel, hugging_face_attention, masked_kernel, repeated
 from theorems.library_adapters import (
     diffusers_layer, hugging_face_family, keras_attention_layer, keras_on_torch, x_transformers_layer,
 )  # fmt: skip
@@ -17,7 +17,7 @@ LAYER, BATCHED = "transformer.attention_layer", "transformer.batched_attention"
 #: Layers without groups are given as many keys as queries.
 WITHOUT_GROUPS = "Keys and values of groups are repeated before the layer, which has no groups of heads."
 NO_TURNS = "Rotations are by the angle 0, windows are longer than the rows, biases are 0."
-IN_TURNS = "A convention of that library, no mistake: head h has the keys of group h mod G."
+IN_TURNS = "heads take groups of keys in turns, head h has those of group h mod G. Weights of other libraries need a permutation."
 BIAS_FREE = "Biases are 0, dropout is off."
 
 
@@ -50,12 +50,10 @@ def eval_mode(module: Any) -> Callable[..., Any]:
     """torch.nn.MultiheadAttention after .eval(), with biases, which are zero: without gradients its fast path is taken."""
     import torch
 
-    from theorems.layer_adapters import _repeated
-
     def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
         d = X.shape[2]
         made = module(d, H, batch_first=True, dtype=X.dtype).eval()
-        given = torch.cat([W_Q.T, _repeated(W_K, G, H).T, _repeated(W_V, G, H).T])
+        given = torch.cat([W_Q.T, repeated(W_K, G, H).T, repeated(W_V, G, H).T])
         weights = {"in_proj_weight": given, "in_proj_bias": X.new_zeros(3 * d)}
         weights |= {"out_proj.weight": W_O.T, "out_proj.bias": X.new_zeros(d)}
         return torch.func.functional_call(made, weights, (X, X, X), {"attn_mask": ~M, "need_weights": False})[0]
@@ -119,7 +117,7 @@ def _others() -> None:
         LAYER,
         attention,
         adapter=x_transformers_layer(grouped=True),
-        note=IN_TURNS,
+        convention=IN_TURNS,
     )
     for processor in ("AttnProcessor", "AttnProcessor2_0"):
         surveyed("diffusers", f"Attention, {processor}", LAYER, named("diffusers.models.attention_processor", "Attention"),

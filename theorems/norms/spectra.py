@@ -10,6 +10,7 @@ from verify.matrix import (
     column, concatenate, expm, eye, rational, singular_values, spectral_norm,
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Equal, Real
+from verify.vocabulary.hypotheses import skew
 
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]
 
@@ -53,7 +54,8 @@ POLYNOMIAL.mutant("at the largest alone", "singular_values(M) -> singular_values
 
 GRAM = Claim(SMALL, "norms.gram-of-rotation", label="Gram matrix of a rotation", name="a rotation in a frame, multiplied out",
     statement=r"""D + D^\top + D^\top D = LR^\top(L^\top L - I)RL^\top\text{ for } D = LRL^\top,\ R = e^S - I,\ S\text{ skew}""",
-    assumptions=[SKEW], relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)})  # fmt: skip
+    assumptions=[SKEW], hypotheses=[skew("S", SKEW.text)], relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)},
+    all_sizes=True)  # fmt: skip
 
 
 @GRAM.inputs

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.transformer.definitions import (
-    Epsilon, Gain, Samples, Shift, batched_attention, causal_mask, layer_norm, rms_norm,
+    Epsilon, Gain, Samples, Shift, batched_attention, layer_norm, rms_norm,
 )  # fmt: skip
-from verify.matrix import indexed
+from verify.matrix import causal_mask, indexed
 from verify.vocabulary import Shape, Size, subject
 
 FusedWeights = Annotated[Any, Shape("d", "t")]

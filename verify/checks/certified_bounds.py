@@ -24,7 +24,7 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
         return without(claim, NONE_KEPT, None)
     try:
         fresh = json.dumps(certificate_of(claim.id, proof, steps=anew), separators=(",", ":"), ensure_ascii=False)
-    except NotCertified as reason:
+    except (NotCertified, Refused) as reason:
         return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
         return without(claim, f"{type(error).__name__} while it was written", before)

@@ -29,6 +29,7 @@ from verify.gate.findings import (
     Finding,
     SubjectReport,
 )  # fmt: skip
+from verify.gate.kernels import FUSED
 from verify.gate.measure import TWICE, examine, judge_laws
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
@@ -132,6 +133,9 @@ class Gate:
             found += self.comparison.not_exercised
         if kernels and not any("math" not in name for name in kernels):
             found += ["fused kernels: none ran"]
+        elif kernels:
+            missing = [kind for kind in FUSED if not any(name.startswith(kind) for name in kernels)]
+            found += [f"kernels {', '.join(missing)}"] if missing else []
         if self.profile.choice.ranges or self.profile.choice.condition:
             found += ["sizes that were not chosen"]
         return found

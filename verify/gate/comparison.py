@@ -93,8 +93,14 @@ class Comparison:
 
     @property
     def not_exercised(self) -> list[str]:
-        """Lengths beyond those that are drawn at this effort."""
+        """Lengths beyond those that are drawn at this effort, derivatives and layouts of memory that are not asked for."""
         found = [f"widths beyond {self.profile.largest}"] if self.profile.largest else ["large sizes"]
+        found.append(f"derivatives beyond order {self.profile.derivatives}")
+        if any(dtype in HALVES for dtype in self.settings.dtypes):
+            found.append("second and forward derivatives in half precision")
+        found.append(
+            "tensors that are sparse, nested or quantised" if self.profile.largest else "layouts other than contiguous"
+        )
         longest = max(LENGTHS_OF_ROWS[self.settings.effort.name])
         return [*found, f"more than {longest} tokens" if self.profile.few_rows is not None else "long sequences"]
 
@@ -252,7 +258,8 @@ class Comparison:
         eps = torch.finfo(torch_dtype(dtype)).eps
         for point, order in ((p, order) for p in ordinary_points(self.profile, self.settings, 1) for order in (1, 0)):
             asked = dataclasses.replace(point, order=order)
-            truth, first = asked.reference(self.standing.definition), {}
+            truth = asked.reference(self.standing.definition)
+            first: dict[str, torch.Tensor] = {}
             if truth is None:
                 continue
             arguments = asked.in_dtype(torch_dtype(dtype), self.settings.device)

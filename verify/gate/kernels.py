@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+#: How the names of torch's fused attention kernels begin.
+FUSED = ("flash", "efficient", "cudnn")
 #: Namespaces of operators whose names say nothing, unless they are kernels of attention.
 _OF_TORCH = ("aten", "autograd", "prim", "prims", "profiler", "torch", "inductor")
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from verify.gate.checking import Gate, gate
 from verify.gate.errors import SubjectFailure
 from verify.gate.findings import BROKEN, SATISFIED, Finding
 from verify.vocabulary.errors import InputError, shown
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class SubjectCheck:
@@ -37,6 +38,8 @@ class SubjectCheck:
         if finding.is_undecided and finding.is_among(self.made.required):
             raise SubjectFailure(f"{self.made.subject} implemented by {self.made.title}\n{finding.describe()}")
         if finding.status != SATISFIED:
+            import pytest  # a check without tests does without it
+
             pytest.skip(f"{self.check}: {finding.status}: {finding.why}")
         return finding
 
@@ -52,6 +55,8 @@ def parametrize_with_theorems(
 
     `options` are those of `verify.check`, which says what is raised for wrong ones.
     """
+    import pytest
+
     parameters = []
     expected = "pairs (subject, implementation) or triples (subject, implementation, adapter), at least one"
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):

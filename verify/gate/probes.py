@@ -141,7 +141,9 @@ def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
     heads = {"H", "G"} <= set(claim.sizes) - lengths
     each = [dict.fromkeys(widths, width) for width in WIDTHS] if widths else []
     ratios = [{"G": 2 + ratio % 2, "H": ratio * (2 + ratio % 2)} for ratio in RATIOS] if heads else []
-    wanted = [{**a, **b} for a, b in itertools.zip_longest(each, ratios, fillvalue={})]
+    wanted: list[dict[str, int]] = [
+        {**(width or {}), **(ratio or {})} for width, ratio in itertools.zip_longest(each, ratios)
+    ]
     if {"B", "H"} <= set(claim.sizes) - lengths:
         wanted.append(dict(zip(("B", "H"), MANY_HEADS, strict=True)))
     wanted += [dict.fromkeys(tokens, length) for length in INSIDE[effort] if tokens]

@@ -37,7 +37,10 @@ DERIVATIVES = {FIRST: "first", SECOND: "second", FORWARD: "forward"}
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A layer of a library, as a subject: `make` imports it, `note` says under which conditions it is compared."""
+    """A layer of a library, as a subject: `make` imports it, `note` says under which conditions it is compared.
+
+    `convention` says by which convention it is known to differ from the definition, which is no mistake.
+    """
 
     library: str
     layer: str
@@ -45,6 +48,7 @@ class Surveyed:
     make: Callable[[], Any]
     adapter: Any = None
     note: str = ""
+    convention: str = ""
     where: Callable[..., Any] | None = None
     precisions: tuple[str, ...] = PRECISIONS
 
@@ -90,7 +94,9 @@ class Row:
     @property
     def deviations(self) -> list[str]:
         """What deviates, in words; a layer that computes in float32 inside is judged in float32."""
-        return [f"{dtype}: {self.why(dtype)}" for dtype in self.reports if self.why(dtype)]
+        return [
+            f"{dtype}: {self.why(dtype)}" for dtype in self.reports if self.why(dtype) and not self.layer.convention
+        ]
 
     def is_narrower(self, dtype: str) -> bool:
         """Whether all that is wrong in `dtype` is that the layer computes in float32."""
@@ -104,6 +110,8 @@ class Row:
         if report.with_status(BROKEN):
             if RAISED in self.why(dtype):
                 return "raises"
+            if self.layer.convention:
+                return "another convention"
             return "computes in float32" if self.is_narrower(dtype) else "**deviates**"
         own = [f for f in report.findings if f.check == DEFINITION and f.status == SATISFIED]
         if not own:
@@ -120,7 +128,7 @@ class Row:
         status = {f.check: f for f in report.findings if f.check in DERIVATIVES}
         agree = [DERIVATIVES[c] for c, f in status.items() if f.status == SATISFIED and not f.is_undecided]
         absent = [DERIVATIVES[c] for c, f in status.items() if f.status == LEFT_OUT or f.is_undecided]
-        return ", ".join(agree) + (f"; no {', '.join(absent)}" if absent else "")
+        return "; ".join(filter(None, (", ".join(agree), f"no {', '.join(absent)}" if absent else "")))
 
     @property
     def theorems(self) -> int:
@@ -153,12 +161,14 @@ def page(rows: Sequence[Row], effort: str) -> str:
     """The survey as a page in Markdown."""
     present = [row for row in rows if not row.absent]
     deviating = [row for row in present if row.deviations]
+    other = [row for row in present if row.layer.convention]
     versions = sorted({f"{row.layer.library} {row.version}" for row in present})
     lines = [
         "# What attention layers of libraries satisfy",
         "",
-        f"`verify survey` checks {len(rows)} layers at effort {effort}: {len(present)} of installed libraries, "
-        f"of which {len(present) - len(deviating)} satisfy their definition and {len(deviating)} deviate.",
+        f"`verify survey` checks {len(rows)} layers at effort {effort}. Installed: {len(present)}. Satisfying their definition: "
+        f"{len(present) - len(deviating) - len(other)}; deviating from it: {len(deviating)}; "
+        f"following another convention: {len(other)}.",
         f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
@@ -178,7 +188,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
         lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {'; '.join(row.deviations)}."]
         lines[-1] += f" {row.layer.note}" if row.layer.note else ""
     lines += ["None."] if not deviating else []
-    lines += ["", "## Conditions", ""]
+    lines += ["", "## Conventions and conditions", ""]
+    lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {row.layer.convention}" for row in other]
     notes = dict.fromkeys(
         (row.layer.library, row.layer.note) for row in rows if row.layer.note and row not in deviating
     )

@@ -216,9 +216,11 @@ def statement(certificate: dict[str, Any]) -> Any:
     reader, assumed = _read(certificate)
     sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
     declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
+    asked = [reader.asked[left] | reader.asked[right] for _, left, right in sides]
     return (
         *declared,
         assumed,
+        asked,
         [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
     )
 

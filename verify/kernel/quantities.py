@@ -147,9 +147,12 @@ def _root_of_number(c: Fraction, e: Fraction) -> Scalar:
 
 
 def is_whole(value: Scalar, least: int = 0) -> bool:
-    """Whether a scalar is made of whole numbers and sizes, and at least 0 or 1."""
+    """Whether a scalar is made of whole numbers and sizes, and at least 0 or 1; or one product of sizes by another."""
     powers = [(g, e) for monomial in value.terms for g, e in monomial]
-    whole = all(g[0] == "size" and e > 0 and e.denominator == 1 for g, e in powers)
+    whole = all(g[0] == "size" and e.denominator == 1 for g, e in powers)
+    if whole and len(value.terms) == 1 and powers:
+        return all(c > 0 for c in value.terms.values())
+    whole = whole and all(e > 0 for _, e in powers)
     whole = whole and all(c.denominator == 1 for c in value.terms.values())
     return whole and is_nonnegative(value - number(least))
 

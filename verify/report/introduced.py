@@ -231,16 +231,15 @@ def left_of(found: tuple[Node, ...], place: int) -> Iterator[str]:
     """What is defined left of a sign: a symbol, or a function with its arguments."""
     if not place:
         return
-    last = place - 1
-    if isinstance(found[last], Symbol):
-        yield from _names(found[last])
-    elif isinstance(found[last], Sign) and found[last].text in CLOSING:
+    last = found[place - 1]
+    if isinstance(last, Symbol):
+        yield from _names(last)
+    elif isinstance(last, Sign) and last.text in CLOSING:
         depth = 0
-        for at in range(last, -1, -1):
+        for at in range(place - 1, -1, -1):
             node = found[at]
-            depth += (isinstance(node, Sign) and node.text in CLOSING) - (
-                isinstance(node, Sign) and node.text in OPENING
-            )
+            text = node.text if isinstance(node, Sign) else ""
+            depth += (text in CLOSING) - (text in OPENING)
             yield from _names(node)
             if not depth:
                 if at:

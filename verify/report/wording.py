@@ -10,7 +10,7 @@ from verify.vocabulary.claims import Claim
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
-    "refuted (error)": "error", "refuted (slip)": "slip", "repeated slip": "repeated", "gap": "gap", "open": "open",
+    "refuted (error)": "error", "refuted (slip)": "slip", "refuted (repeated)": "repeated", "gap": "gap", "open": "open",
     "reading": "reading", "empirical": "empirical", "holds": "holds",
 }  # fmt: skip
 #: Checks whose examples are no inputs tried.

@@ -60,11 +60,11 @@ LABELS = {
 }  # fmt: skip
 #: Where the glossary explains a kind of verdict, and how a paper's page counts it.
 TERM_OF = {
-    "refuted (error)": "error", "refuted (slip)": "slip", "repeated slip": "repeated", "gap": "gap", "open": "open",
+    "refuted (error)": "error", "refuted (slip)": "slip", "refuted (repeated)": "repeated", "gap": "gap", "open": "open",
     "reading": "reading", "empirical": "empirical", "holds": "holds",
 }  # fmt: skip
 CORE_WORDS = {
-    "refuted (error)": "false", "refuted (slip)": "misprinted", "repeated slip": "repeat a misprint", "gap": "with a gap",
+    "refuted (error)": "false", "refuted (slip)": "misprinted", "refuted (repeated)": "repeat a misprint", "gap": "with a gap",
     "open": "undecided",
     "reading": "hold under a reading", "empirical": "observed", "holds": "hold",
 }  # fmt: skip

@@ -78,6 +78,15 @@ def states_an_assumption(statement: str) -> bool:
     return bool(_ASSUMES.search(statement)) and not _CONCLUDES.search(statement)
 
 
+#: A hypothesis that leaves out zero, in one formula or in words.
+_NOT_ZERO = re.compile(r"\$?[^$]*(?:\\ne|\\neq)\s*[0O]\$?|.* (?:is|are) not (?:both |all )?(?:0|zero)", re.DOTALL)
+
+
+def excludes_zero_alone(hypothesis: str) -> bool:
+    """Whether a hypothesis says no more than that something is not zero."""
+    return bool(_NOT_ZERO.fullmatch(hypothesis.strip().rstrip(".")))
+
+
 def unwrapped(text: str) -> str:
     """Text written over several lines as one line: a line break with its indentation is a space."""
     return " ".join(text.split())

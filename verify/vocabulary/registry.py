@@ -11,7 +11,7 @@ from types import ModuleType
 
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, RegistryError, in_one_line, shown, with_neighbours
-from verify.vocabulary.judgements import states_an_assumption
+from verify.vocabulary.judgements import excludes_zero_alone, states_an_assumption
 
 
 class Registry(Mapping[str, Claim]):
@@ -40,6 +40,10 @@ class Registry(Mapping[str, Claim]):
                     raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
         if claim.severity == "error" and not claim.of_project and states_an_assumption(claim.statement):
             raise RegistryError(f"{claim.id}: an assumption of the authors is no error; what rests on it may be")
+        if claim.missing is not None and excludes_zero_alone(claim.missing):
+            raise RegistryError(
+                f"{claim.id}: what is printed holds if it fails for zero alone; the note names the case, missing is for more"
+            )
         if claim.repeats is not None:
             self._check_repeated(claim, claim.repeats)
         for link, back in (("correction", "corrects"), ("corrects", "correction")):

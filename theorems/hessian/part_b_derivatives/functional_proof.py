@@ -43,7 +43,7 @@ PROOF_VQ = Claim(PROOF, "hessian.thm-3.2-proof-vq", label="Appendix B.1, proof o
         \frac{\partial^2F}{\partial W_V\partial W_Q} = \frac{\partial F_1}{\partial W_Q} = \frac{\partial F_1}{\partial
         F_2}\frac{\partial F_2}{\partial W_Q}""",
     name="second derivative in value and query weights", relation=Equal(), all_sizes=True,
-    uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.3"),
+    uses=("hessian.eq-16-17", "hessian.lem-B.1", "hessian.lem-B.2", "hessian.lem-B.3"),
     note="""The remark between the displays, that $F_2$ differs from $A$ only by $W_V$, is
         hessian.thm-3.2-proof-vq-remark; no formula rests on it.""")  # fmt: skip
 

@@ -103,7 +103,8 @@ BULK = Claim(SPLIT_ANYWHERE, "hessian.sec-D-bulk", label="Appendix D, text",
     name="bulk eigenvalues of the query-key Hessian", relation=Equal(), all_sizes=True, expects="reading",
     uses=("hessian.rem-D.1-corrected", "hessian.lem-D.2-rank-of-v"),
     reading=Reading("responsible for the bulk eigenvalues", r"""on the null space of $V$, which the directions
-            $[-W_KM^\top; W_QM]$ that leave $T$ unchanged make up, the query-key Hessian is $H_f^T$ alone"""),
+            $[-W_KM^\top; W_QM]$, in the order $[W_K; W_Q]$, that leave $T$ unchanged make up, the query-key
+            Hessian is $H_f^T$ alone"""),
     note=r"""For $W_Q$, $W_K$ of full rank these directions number $2d_Vd_K - \operatorname{rk}V$: $d_K^2$ for $d_K <
         d_V$ and $2d_Vd_K - d_V^2$ for $d_K \ge d_V$. If 'bulk' means more than half of the $2d_Vd_K$ eigenvalues, the
         sentence needs $d_K > d_V$: for $d_K < d_V$, the usual case, $H_o^T$ can have the rank $2d_Vd_K - d_K^2$, more

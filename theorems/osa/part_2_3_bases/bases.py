@@ -12,7 +12,7 @@ import numpy as np
 
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
-from theorems.osa.settings import ORTHONORMAL, POSITIVE_EPSILON, UNTRAINED, gram_defect
+from theorems.osa.settings import POSITIVE_EPSILON, UNTRAINED, gram_defect
 from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
 from verify.arithmetics import Constant, is_tensor
 from verify.matrix import (
@@ -103,7 +103,8 @@ def _no_triangular_product(M: Any, B: Any) -> Any:
 QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", name="first column fixed by QR",
     statement=r"""\text{QR always fixes the first column of } \mathbf{M} \text{ (up to some scaling) when constructing }
         \mathbf{B}(\mathbf{X})""",
-    assumptions=[ORTHONORMAL, Assumption("M = B R, R upper triangular", zero=_no_triangular_product),
+    assumptions=[
+        Assumption("M = B R, R upper triangular", zero=_no_triangular_product),
         Assumption("m <= N", sizes=lambda sizes: sizes["m"] <= sizes["N"]),
     ],
     relation=HasStructure(), at_sizes={"N": 3, "m": 2},

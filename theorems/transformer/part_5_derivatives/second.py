@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.transformer import TRANSFORMER
+from theorems.transformer.kernels import Bias, Scale
+from theorems.transformer.kernels import biased_weights as weights
 from theorems.transformer.part_5_derivatives.first import (
-    ANY_SCALE, SIZES, Bias, Cotangent, QueryChange, Scale, change_of_logits, column, deviations, weighted, weights,
+    ANY_SCALE, SIZES, Cotangent, QueryChange, change_of_logits, column, deviations, weighted,
 )  # fmt: skip
 from theorems.transformer.settings import SOME_KEY, Keys, Mask, Queries, Signs, Values, mask_of
 from verify.oracles import hessian

@@ -264,7 +264,7 @@ class Writer:
             return self.transposed(self.of_atom((kind, False, columns, rows, *data)))
         shape = self.of_scalar(rows), self.of_scalar(columns)
         if kind == "input":
-            name, *at = [part for part in data if part not in bound_rules.PROPERTIES]
+            name, at, _ = data
             return self.add(kind, name, *shape, *map(self.place_of, at))
         if kind == "embedding":
             return self.add(kind, *shape, *map(self.place_of, data))

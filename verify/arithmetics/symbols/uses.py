@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from verify.kernel.expressions import Language
+from verify.kernel.expressions import Hypothesis, Language
 from verify.kernel.functions import Algebra
-from verify.kernel.identities import Hypothesis, use_of
+from verify.kernel.identities import use_of
 from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key, Number
 from verify.kernel.refusal import Refused
 
@@ -146,10 +146,9 @@ class Search:
     def run(self, form: Form) -> Form:
         """Rewrite as long as anything applies; what is left."""
         while form and len(self.uses) < MOST_USES and self._trials < MOST_TRIALS:
-            for step in (self._step, self._with_other_argument, *(partial(move, self) for move in self.moves)):
-                changed = step(form)
-                if changed is not None:
-                    break
+            steps: list[Callable[[Form], Form | None]] = [self._step, self._with_other_argument]
+            steps += [partial(move, self) for move in self.moves]
+            changed = next((found for step in steps if (found := step(form)) is not None), None)
             if changed is None:
                 return form
             form = changed
