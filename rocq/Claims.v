@@ -1,8 +1,10 @@
-(* What a claim's file says: an equation that holds for all sizes, inputs and indices, under what it assumes. *)
+(* What a claim's file says: an equation that holds for all sizes, inputs and indices, under what it assumes.
+
+   A derivative in it is the real derivative, and part of what is said is that it exists. *)
 From Coq Require Import ZArith NArith.
 From Coq Require List.
 From mathcomp Require Import all_ssreflect ssralg ssrnum reals.
-From Attention Require Import Rationals Expressions Functions Rules.
+From Attention Require Import Rationals Expressions Functions Rules Derivatives Tables Slopes Statements.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -10,19 +12,30 @@ Local Open Scope ring_scope.
 Definition index_of (name : N) (size : nat) : index := (name, size).
 Arguments index_of name%num size%nat.
 
-Definition always (T : table) (given : seq condition) (hypotheses : seq equation) (h : equation) : Prop :=
+Definition always (T : table) (given : seq condition) (hypotheses : seq equation) (h : formula * formula) : Prop :=
   forall (R : realType) (size_of : nat -> nat) (scalar : nat -> R)
     (arbitrary : nat -> seq nat -> (seq nat -> R) -> seq nat -> R) (input : nat -> seq nat -> R),
   (forall s, 0 < size_of s)%N -> (forall n, 0 < scalar n) ->
   (forall c, List.In c given -> condition_holds size_of scalar arbitrary T input c) ->
-  let true_equation := holds size_of (power size_of scalar) (entries_of size_of scalar arbitrary T input) in
-  (forall g, List.In g hypotheses -> true_equation g) -> true_equation h.
-Definition accepts (T : table) given hypotheses steps h p : bool :=
-  well_formed T && proves T given hypotheses steps h p.
+  (forall g, List.In g hypotheses -> holds size_of (power size_of scalar) (entries_of size_of scalar arbitrary T input) g) ->
+  let as_given : given_entries R := fun=> None in
+  forall r, valid size_of r ->
+  [/\ derivatives_exist size_of scalar arbitrary T input as_given r h.1,
+      derivatives_exist size_of scalar arbitrary T input as_given r h.2
+    & formula_value size_of scalar arbitrary T input as_given r h.1
+      = formula_value size_of scalar arbitrary T input as_given r h.2].
+Definition accepts (T : table) given hypotheses steps (h : formula * formula) p : bool :=
+  [&& well_formed T, proper T given [::] h.1, proper T given [::] h.2
+    & proves T given hypotheses steps (lower T h.1, lower T h.2) p].
 
 Theorem accepts_correct T given hypotheses steps h p : accepts T given hypotheses steps h p ->
   always T given hypotheses h.
 Proof.
-case/andP => wf A R size_of scalar arbitrary input S0 P0 G true_equation H.
-exact: (proves_correct S0 P0 wf G A H).
+case/and4P => wf Pl Pr A R size_of scalar arbitrary input S0 P0 G H as_given r rV.
+have none : within_scope [::] as_given by move=> k; case.
+have G' c : List.In c given -> condition_in size_of scalar T (entries_at size_of scalar arbitrary input T as_given) c.
+  by move/G; rewrite condition_in_input.
+have [Dl ->] := formula_right S0 P0 wf Pl isT none G' rV.
+have [Dr ->] := formula_right S0 P0 wf Pr isT none G' rV.
+split=> //; rewrite entries_at_none; exact: (proves_correct S0 P0 wf G A H rV).
 Qed.

@@ -118,7 +118,6 @@ Proof. by rewrite entries_at_none. Qed.
 Variables (over : given_entries) (by_ : nat) (at_ : seq index) (ats : seq nat).
 Hypothesis over_outer : within_scope over.
 Hypothesis outer_variables : all (is_variable T) (by_ :: outer).
-Hypothesis outer_free : all (fun k => (k == by_) || ~~ depends T by_ k) outer.
 Hypothesis conditions_hold : forall c, List.In c given -> condition_in (world over) c.
 
 Definition varied (t : R) : given_entries := fun j =>

@@ -31,7 +31,6 @@ Fixpoint proper (T : table) (given : seq condition) (outer : seq nat) (f : formu
   | Plus a b | Product a b => proper T given outer a && proper T given outer b
   | Total _ a => proper T given outer a
   | Partial by_ at_ a => [&& proper T given (by_ :: outer) a, is_variable T by_,
-      all (fun k => (k == by_) || ~~ depends T by_ k) outer,
       ~~ has_partial a || all (carried T given outer by_ at_) given & differentiable T given outer by_ at_ (lower T a)] end.
 
 Section Meaning.
@@ -84,14 +83,14 @@ elim: f outer over r => [e|a IHa b IHb|a IHa b IHb|v a IHa|by_ at_ a IHa] outer 
 - move=> Pa V O G rV; split.
     by move=> x xn; have [] := IHa _ _ _ Pa V O G (update_valid rV xn).
   by apply: eq_big_nat => x /andP[_ xn]; have [] := IHa _ _ _ Pa V O G (update_valid rV xn).
-case/and5P => Pa Vb Vo C D V O G rV; set ats := map r at_.
+case/and4P => Pa Vb C D V O G rV; set ats := map r at_.
 have V' : all (is_variable T) (by_ :: outer) by rewrite /= Vb.
-have H := derivative_right sizes_positive scalars_positive T_formed O V' Vo G rV erefl D rV erefl.
+have H := derivative_right sizes_positive scalars_positive T_formed O V' G rV erefl D rV erefl.
 have near : \forall t \near (0 : R), derivatives_exist (vary over by_ ats t) r a /\
     formula_value (vary over by_ ats t) r a = meaning size_of scalar (world (vary over by_ ats t)) r (lower T a).
   case Pn: (has_partial a) C => /= C; last first.
     apply: filterE => t; exact: plain_right.
-  have := conditions_near sizes_positive scalars_positive T_formed O V' Vo G rV (erefl ats) C.
+  have := conditions_near sizes_positive scalars_positive T_formed O V' G rV (erefl ats) C.
   apply: filterS => t Gt; apply: IHa Pa V' _ Gt rV => k; exact: (varied_scope O).
 have S : slope_at (fun t => formula_value (vary over by_ ats t) r a) 0 (meaning size_of scalar (world over) r (derivative T by_ at_ (lower T a))).
   by apply: slope_near H; apply: filterS near => t [_ ->].

@@ -23,7 +23,18 @@ from export import HEADER, Written, assumptions, in_files, read_certificates, wr
 
 HERE = Path(__file__).parent
 #: In the order in which they need each other.
-THEORY = ("Rationals", "Expressions", "Functions", "Rules", "Derivatives", "Slopes", "Claims")
+THEORY = (
+    "Rationals",
+    "Expressions",
+    "Functions",
+    "Rules",
+    "Derivatives",
+    "Calculus",
+    "Tables",
+    "Slopes",
+    "Statements",
+    "Claims",
+)
 CLAIMS = HERE / "claims"
 RESULT = HERE.parent / "theorems" / "kernel.json"
 
@@ -72,10 +83,15 @@ def axioms_in(log: str) -> list[str]:
 
 
 def described(item: Written) -> dict[str, Any]:
-    """What the kernel checked of a claim: blocks, functions with their arguments, derivatives, rules; what is assumed."""
+    """What the kernel checked of a claim: blocks, functions with their arguments, derivatives, rules; what is assumed.
+
+    `real`: every derivative in the theorem is a real one.  One that stands inside a function is the expression that
+    Derivatives.v computes.
+    """
     checked = item.checked
     return {
         "algebra": checked.blocks, "functions": checked.functions, "derivatives": checked.derivatives,
+        "real": "(derivative T" not in item.text,
         "rules": sorted(checked.rules - {"Equal", "SameEntries", "SameFunctions", "PowerOne"}),
         "hypotheses": checked.hypotheses, "conditions": checked.conditions,
         "certificate": item.sha256,

@@ -188,8 +188,9 @@ def identity_of(A: Square) -> Any:
 # -- the registry ------------------------------------------------------------------------------------------------------
 
 CLAIMS = load()
-#: Of every package, every so many; all of them in a search of effort deep.
-SAMPLE = [item for item in CLAIMS.values() if item.expects in ("holds", "reading", "gap")][::9]
+JUDGED = [item for item in CLAIMS.values() if item.expects in ("holds", "reading", "gap")]
+#: Every so many; not of the paper on convergence, where a claim takes half a minute.
+SAMPLE = [item for item in JUDGED if item.paper.key != "convergence"][::12]
 
 
 @pytest.mark.parametrize("item", SAMPLE, ids=lambda item: item.id)

@@ -51,7 +51,20 @@ JACOBIAN = claim(
 )
 #: (diag(p) - p p^T) 1 = 0 for a softmax p: it takes the sum of the row.
 ROWS = claim(["sum", ["k", "n"], times(soft("a"), ["+", ["delta", "a", "k"], times(MINUS, soft("k"))])], ["q", 0, 1])
-TRUE = {"jacobian": JACOBIAN, "rows": ROWS}
+#: The derivatives of a logarithm, of a root and of a ramp, each where there is one.
+LOG = claim(
+    ["diff", "x", ["b"], ["f", "log", [[[], entry("x", "a")]], []]],
+    times(["power", -1, 1, entry("x", "a")], ["delta", "a", "b"]),
+)
+ROOT = claim(
+    ["diff", "x", ["b"], ["power", 1, 2, entry("x", "a")]],
+    times(["q", 1, 2], ["power", -1, 2, entry("x", "a")], ["delta", "a", "b"]),
+)
+RAMP = claim(
+    ["diff", "x", ["b"], ["f", "relu", [[[], entry("x", "a")]], []]],
+    times(["f", "step", [[[], entry("x", "a")]], []], ["delta", "a", "b"]),
+)
+TRUE = {"jacobian": JACOBIAN, "rows": ROWS, "log": LOG, "root": ROOT, "ramp": RAMP}
 
 
 def refused_here(certificate: dict[str, Any]) -> Written:
@@ -79,6 +92,11 @@ def planted(text: str, old: str, new: str) -> str:
     return accepted_as("false", text.replace(old, new))
 
 
+def without_conditions(text: str, kind: str) -> str:
+    assert re.search(rf"conditions : seq condition := .*{kind}", text)
+    return accepted_as("false", re.sub(r"(conditions : seq condition :=) .*\.\n", r"\1 [::].\n", text))
+
+
 def accepted_as(value: str, text: str) -> str:
     """The file with the checker's answer computed in the place of its theorems."""
     text = re.sub(
@@ -97,7 +115,7 @@ def test_the_kernel_accepts_what_is_true_and_refuses_what_is_not(tmp_path: Path)
     use = "[:: (Use [::] (Mul (Int (-1)%Z) (Entry 1 [:: (i 1000 0)])) 0 [::] [::])]"
     false = {
         "sign": planted(texts["jacobian"], "(Mul (Int (-1)%Z) (Mul (Entry", "(Mul (Int 1%Z) (Mul (Entry"),
-        "mutant": planted(texts["rows"], "right0 := (Int 0%Z)", "right0 := (Int 1%Z)"),
+        "mutant": planted(texts["rows"], "right0 := (Plain (Int 0%Z))", "right0 := (Plain (Int 1%Z))"),
         "dropped": planted(texts["rows"], use, "[::]"),
         "multiplier": planted(texts["rows"], use, use.replace("(-1)%Z", "1%Z")),
         "undeclared": planted(texts["rows"], use, use.replace(" 0 [::] [::])", " 7 [::] [::])")),
@@ -106,6 +124,14 @@ def test_the_kernel_accepts_what_is_true_and_refuses_what_is_not(tmp_path: Path)
         "circle": planted(texts["rows"], "(Entry 0 [:: (i 0 0)])", "(Entry 1 [:: (i 0 0)])"),
         # a rule for a function that it is not about
         "rule": planted(texts["rows"], "SoftmaxRows 1", "StepSquare 1"),
+        # a logarithm and a root that are differentiated where they need not be positive, a ramp at its kink
+        "log": without_conditions(texts["log"], "IsPositive"),
+        "root": without_conditions(texts["root"], "IsPositive"),
+        "ramp": without_conditions(texts["ramp"], "IsNonzero"),
+        # a function of which nothing is known has no derivative that is known
+        "unknown": planted(texts["jacobian"], "Node (Softmax 1)", "Node (Arbitrary 0)"),
+        # the entry in which it is differentiated is an index of a function of its own
+        "clash": planted(texts["jacobian"], "(Partial 0 [:: (i 1001 0)]", "(Partial 0 [:: (i 0 0)]"),
     }
     source = HEADER + "".join(texts.values())
     for name, text in false.items():

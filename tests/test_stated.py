@@ -8,8 +8,15 @@ import pytest
 
 from verify import matrix
 from verify.checks.settings import settings_for
-from verify.checks.stated import as_stated, broken_as_stated, comparable, problems_of_assumptions, undrawn_sizes
-from verify.matrix import absolute, eye, frobenius_norm, row_sums, softmax, spectral_norm, sqrt
+from verify.checks.stated import (
+    as_stated,
+    at_undrawn_sizes,
+    broken_as_stated,
+    comparable,
+    problems_of_assumptions,
+    undrawn_sizes,
+)
+from verify.matrix import absolute, eye, frobenius_norm, ones, row_sums, softmax, spectral_norm, sqrt
 from verify.vocabulary import (
     Assumption,
     AtMost,
@@ -196,6 +203,27 @@ def test_sizes_that_are_never_drawn_are_stated() -> None:
     assert undrawn_sizes(costly) == []  # what is left out has nothing larger beside it that is drawn
     at_least_two = Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2)
     assert undrawn_sizes(of_two_sizes([at_least_two], sizes={"n": (2, 3), "m": (1, 2)})) == []
+
+
+def one_for_several(A: Square) -> Any:
+    return ones(1, 1) * int(A.shape[0] > 1)
+
+
+def test_the_statement_is_tried_at_sizes_that_are_never_drawn() -> None:
+    def outcomes(it: Claim) -> list[tuple[dict[str, int], str]]:
+        return [(dict(each.sizes), each.outcome) for each in at_undrawn_sizes(it, QUICK)]
+
+    fails = claim(Equal(), sizes={"n": (2, 3)})
+    fails.formula(one_for_several)
+    fails.oracle(lambda A: ones(1, 1))
+    assert outcomes(fails) == [({"n": 1}, "fails")]
+    holds = of_two_sizes(sizes={"n": (2, 2), "m": (1, 1)})
+    holds.oracle(lambda A: 1 * A.T)
+    assert outcomes(holds) == [({"n": 1, "m": 1}, "holds")]
+    orthonormal = Assumption("A^T A = I", zero=lambda A: A.T @ A - eye(A.shape[1]))
+    none = of_two_sizes([orthonormal], sizes={"n": (1, 2), "m": (1, 2)}, where=lambda sizes: sizes["m"] <= sizes["n"])
+    none.oracle(lambda A: 1 * A.T)
+    assert outcomes(none) == [({"n": 1, "m": 2}, "no inputs")]
 
 
 def test_a_condition_on_sizes_holds_of_all_that_are_drawn() -> None:

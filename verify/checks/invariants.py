@@ -39,7 +39,7 @@ ZERO = 1e-9
 #: A condition number that free matrices exceed now and then.
 ILL_CONDITIONED = 100.0
 #: At how many inputs without a property the statement is tried, and from how many draws they are sought where entries are many.
-TRIED, FEW = 4, 2
+TRIED, FEW = 4, 1
 
 
 # -- properties --------------------------------------------------------------------------------------------------------

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from verify.checks.record import CERTIFIED, ERROR, PROOFS, SEPARATION, UPHELD, VIOLATED, Record
+from verify.evidence.kernel import confirmed
 from verify.evidence.runner import CONFIRMING
 from verify.vocabulary.claims import Claim
 
 #: Grades of evidence, weakest first.
-GRADES = ("sampled", "enclosed", "exact", "some sizes", "all sizes")
+GRADES = ("sampled", "enclosed", "exact", "some sizes", "all sizes", "kernel")
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
     if separation is None or not separation >= SEPARATION:  # NaN is no separation
         return verdict("open", f"right and wrong are only {separation} apart, {SEPARATION:g} are needed")
     grade = max((grade_of(record.arithmetic) for record in records), key=GRADES.index)
+    if grade == "all sizes" and confirmed(claim, records):
+        grade = "kernel"
     if claim.observed is not None:
         return verdict("empirical", f"observed: {claim.observed}", grade)
     if claim.reading is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from verify.report.weights import data_file
+from verify.evidence.data_files import data_file
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verify.report.weights import data_file
+from verify.evidence.data_files import data_file
 from verify.vocabulary.claims import Claim, Paper
 from verify.vocabulary.errors import InputError
 

@@ -12,13 +12,14 @@ from typing import Any
 from verify.checks import checks_of
 from verify.checks.record import Record
 from verify.checks.settings import Settings
+from verify.evidence.data_files import data_file
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.released import FILE, read_released
 from verify.evidence.store import Rejected, current, read, standing
 from verify.evidence.verdicts import Verdict, disagreements, facts_in, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
-from verify.report.weights import data_file, stated, weights_of
+from verify.report.weights import stated, weights_of
 from verify.report.wording import counted
 from verify.vocabulary.claims import Claim, Paper
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from verify.checks.record import UPHELD, Record
+from verify.evidence.kernel import checked, checked_by_rocq
 from verify.evidence.verdicts import GRADES, grade_of
 from verify.report.unicode import readable
-from verify.report.weights import data_file
 from verify.report.wording import counted, listed
 from verify.vocabulary.claims import Claim
 
@@ -90,23 +88,15 @@ def certificate_text(certificate: dict[str, Any]) -> str:
 CONDITIONS = {"IsPositive": "positive", "IsNonzero": "not 0", "IsInvertible": "invertible"}
 
 
-@functools.cache
-def _checked_by_rocq(package: str) -> dict[str, Any]:
-    """What `make kernel` found of the certificates of a package; nothing where it has no such file."""
-    source = data_file(package, "kernel.json")
-    return dict(json.loads(source.read_text(encoding="utf-8"))) if source.is_file() else {"claims": {}, "axioms": []}
-
-
 def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
     """What Rocq's kernel checked of this very certificate; empty where it checked none, or another."""
-    file = _checked_by_rocq(claim.package)
-    found = file["claims"].get(claim.id)
-    if found is None or found["certificate"] != certificate.get("sha256"):
+    found = checked(claim, certificate)
+    if found is None:
         return ""
     parts = [
         counted(found["algebra"], "equation"),
         counted(found["functions"], "comparison of the arguments of functions", "comparisons of the arguments of functions"),
-        counted(found["derivatives"], "derivative"),
+        counted(found["derivatives"], "real derivative"),
     ]  # fmt: skip
     text = f"checked by Rocq's kernel: {listed(part for part in parts if not part.startswith('0 '))}"
     text += f"; proof rules: {', '.join(found['rules'])}" if found["rules"] else ""
@@ -117,9 +107,14 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
                 f"{counted(number, 'argument')} of a function or power {'is' if number == 1 else 'are'} {words}"
             )
     text += f"; the theorem assumes: {'; '.join(assumed)}" if assumed else "; the theorem assumes nothing"
-    slopes = "; the slopes of functions by which it differentiates are not proved" if found["derivatives"] else ""
+    inside = (
+        "; a derivative inside a function is the expression that was computed for it"
+        if found.get("real") is not True
+        else ""
+    )
     return (
-        f"{text}{slopes}; axioms of its library: {', '.join(name.split('.')[-1] for name in file['axioms']) or 'none'}"
+        f"{text}{inside}; axioms of its library: "
+        f"{', '.join(name.split('.')[-1] for name in checked_by_rocq(claim.package)['axioms']) or 'none'}"
     )
 
 

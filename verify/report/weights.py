@@ -8,24 +8,15 @@ what they correct; failing that they are steps if a printed proof names them, an
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
+from verify.evidence.data_files import data_file
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 
 #: Heaviest first.
 WEIGHTS = ("core", "text", "step")
-
-
-def data_file(package: str, name: str) -> Path:
-    """A file of data beside the claims of a package, or of a module that is no package."""
-    spec = importlib.util.find_spec(package)
-    if spec is not None and spec.submodule_search_locations:
-        return Path(next(iter(spec.submodule_search_locations))) / name
-    return (Path(spec.origin).parent if spec is not None and spec.origin else Path()) / name
 
 
 @functools.cache

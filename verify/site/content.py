@@ -222,7 +222,7 @@ class Content:
         report = self.report
         printed, own = report.chosen(own=False), report.chosen(own=True)
         inputs = sum(record.satisfied for record in report.records if record.check not in ("proved", "counterexample"))
-        proved = sum(verdict.grade == "all sizes" for verdict in report.verdicts.values())
+        proved = sum(verdict.grade in ("all sizes", "kernel") for verdict in report.verdicts.values())
         papers = len(report.printed_papers)
         what = (
             f"{in_words(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"

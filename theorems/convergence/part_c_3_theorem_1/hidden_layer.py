@@ -92,7 +92,7 @@ EQ_47_PERTURBED = Claim(NETWORK, "convergence.eq-47-perturbed",
     statement=r"""\sigma_{\min}(F_{pre})\ge d_s\sigma_{\min}(\hat F_{pre})-\sum_i\|F_i-\hat F_{pre}\|_2,\quad
         F_i=\tau_1\sigma_r(\Phi_iW_V^\top),\ \hat F_{pre}=F_1""",
     assumptions=[Definition("F_pre = sum over tokens i of F_i", by=(last_hidden_layer, token_layer))],
-    name="smallest singular value of the hidden layer", general="It holds of all matrices in the place of the hidden layer.",
+    name="smallest singular value of the hidden layer",
     relation=AtMost(signed=True),
     corrects="convergence.eq-47-psd-sum", of_project=True,
     note=r"""Weyl's inequality. For the average of Eq. (1.2) everything is $1/d_s$ times as large. At $\tau_0 = 1/d_m$

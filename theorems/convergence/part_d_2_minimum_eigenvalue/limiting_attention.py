@@ -255,13 +255,16 @@ SE_PRODUCT.mutant("nu of the sum without sqrt(d_m)", x=2)
 
 def exceedances(formula: Any, generator: Any, samples: int, d_m: Width, level: Level, tau_0: SmallPositive,
                 eta_QK: SmallPositive) -> list[LawTest]:  # fmt: skip
-    """Whether the sum exceeds the threshold more often than delta allows."""
+    """Whether the sum exceeds the threshold more often than delta allows, at 1/2, 1/16 and the drawn level."""
     W_Q, W_K = standard_normal(generator, None, 2, samples, d_m)
     sums = (W_Q * W_K).sum(1) * float(eta_QK) * float(tau_0)
-    above = sums.abs() > formula(d_m, level, tau_0, eta_QK)
-    return [
-        at_most_probability(f"|sum| above the bound, delta = 2^-{level}", int(above.sum()), above.numel(), 2.0**-level)
-    ]
+    tests = []
+    for k in (1, 4, level):
+        above = sums.abs() > formula(d_m, k, tau_0, eta_QK)
+        tests.append(
+            at_most_probability(f"|sum| above the bound, delta = 2^-{k}", int(above.sum()), above.numel(), 2.0**-k)
+        )
+    return tests
 
 
 EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of the query-key product",
@@ -275,10 +278,11 @@ EQ_67 = Claim(CONVERGENCE, "convergence.eq-67", label="Eq. (67)", name="tail of 
         Assumption("d_m >= 2 log(2/delta), delta = 2^-level",
             sizes=lambda sizes: sizes["d_m"] >= 2 * (sizes["level"] + 1) * math.log(2)),
     ],
-    levels={"delta": "level"},
-    relation=FollowsLaw(instances=6), sizes={"d_m": (3, 20), "level": (1, 8)},
+    levels={"delta": (1 / 2, 1 / 16, 1 / 64)},
+    relation=FollowsLaw(instances=6), sizes={"d_m": (10, 20), "level": (6, 8)},
     uses=("convergence.se-product", "convergence.lemma-4"),
-    note=r"""$\delta = 2^{-k}$ for the drawn level $k$. In $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
+    note=r"""Tested at $\delta = 1/2$, 1/16 and $2^{-k}$ for the drawn level $k$ from 6 to 8. In
+        $\max(\nu \sqrt{2 \ell}, 2 \alpha \ell)$ of Lemma 4 the first
         is the larger exactly for $d_m \ge 2 \ell$, $\ell = \log(2/\delta)$. Directly: Markov at $t =
         \sqrt{\ell/d_m}/(\tau_0 \eta_{QK})$, within the range of the previous step, gives $2 \exp(-2 \ell + \ell) =
         \delta$.""")  # fmt: skip

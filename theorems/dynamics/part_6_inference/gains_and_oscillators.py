@@ -300,7 +300,7 @@ TABLE_S1 = Claim(DYNAMICS, "dynamics.table-s1", label="Table S.1",
     statement=r"""\text{``Hidden dimension }D\text{: 512, 384''; ``Number of heads }H\text{: 8, 8''}:\ D_H=D/H\text{,
         the blocks of }D/(2H)\text{ columns of (13) and the }D/N\text{ oscillators of (97) are whole, for the }N\text{ of
         Appendix B.1 and Table S.2 and the }H\text{ of Figure S.1 too}""",
-    name="sizes of the trained models", general="This is arithmetic with the printed numbers.",
+    name="sizes of the trained models",
     relation=Equal(), sizes={"row": (1, len(CONFIGURATIONS))}, exact=True,
     note="Each count of columns times its number of blocks is compared with $D$.")  # fmt: skip
 

@@ -74,7 +74,7 @@ ONE_SEQUENCE = Claim(LINEAR_MLP, "hessian.sec2-one-sequence", label="Section 2, 
         sequence''}:\ \frac{\partial^2}{\partial W_i\partial W_j}\frac{\|F(X)-Y\|_F^2}{Nh_D} =
         \frac1N\sum_{n=1}^N\frac{\partial^2}{\partial W_i\partial W_j}\frac{|F(x_n)-y_n|^2}{h_D}""",
     assumptions=[Definition("h_D is the width of the output, x_n and y_n are the rows of X and Y", by=outputs)],
-    name="a data set as one sequence", general="It holds of any function of single rows.",
+    name="a data set as one sequence",
     relation=Equal(), sizes=mlp.WIDTHS | {"D": (1, 3), "h_4": (1, 1)},
     note="All blocks $i\\le j$ are compared; labels are the first $h_D$ of three columns.")  # fmt: skip
 

@@ -16,7 +16,7 @@ SIZES_OF_IMAGES = Assumption(
 TOKEN_COUNT = Claim(OSA, "osa.e-n50", label="Appendix E", name="number of tokens",
     statement=r"""\text{we use a patch size of 4, we add the [cls] token for classification} \dots \text{ This results
         in } n=50 \text{ as images from MNIST are } 28\times28""",
-    assumptions=[SIZES_OF_IMAGES], general="This is arithmetic with the printed numbers.",
+    assumptions=[SIZES_OF_IMAGES],
     relation=Equal(), at_sizes=True, sizes={"side": (28, 28), "patch": (4, 4)}, exact=True,
 )  # fmt: skip
 Image = Annotated[Any, Shape("side", "side")]
