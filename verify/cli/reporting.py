@@ -107,7 +107,7 @@ def _release(options: argparse.Namespace) -> int:
     from verify.evidence.store import current, read, standing
     from verify.evidence.verdicts import disagreements, judge_all
     from verify.report.provenance import provenance
-    from verify.report.weights import data_file
+    from verify.evidence.data_files import data_file
     from verify.report.wording import counted
 
     registry = load(options.package)
