@@ -102,8 +102,8 @@ mutants: $(VENV)/ready
 	$(BIN)/mutmut run --max-children $(WORKERS) $(foreach module,$(MODULES),'$(module)')
 	$(BIN)/mutmut results
 
-kernel:
-	$(PYTHON) rocq/check.py --jobs $(WORKERS)
+kernel: $(VENV)/ready
+	$(BIN)/python rocq/check.py --jobs $(WORKERS)
 
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzzing --count $(COUNT) --seed $(SEED) --jobs $(WORKERS)

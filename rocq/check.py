@@ -1,7 +1,8 @@
 """Check identities with Rocq's kernel: compile the theory, write the certificates out as files, compile those, say what came of it.
 
 `python rocq/check.py [CERTIFICATES...]` (`make kernel`): needs Debian's coq and libcoq-mathcomp-analysis.  The log of Rocq with the
-axioms of every theorem goes to rocq/claims/log.txt, what was checked to theorems/kernel.json.
+axioms of every theorem goes to rocq/claims/log.txt, what was checked to theorems/kernel.json.  What the theorems assume is held
+against the claims there too (conditions.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from conditions import RESULT, add_to, problems
 from export import HEADER, Written, assumptions, in_files, read_certificates, written
 
 HERE = Path(__file__).parent
@@ -36,7 +38,6 @@ THEORY = (
     "Claims",
 )
 CLAIMS = HERE / "claims"
-RESULT = HERE.parent / "theorems" / "kernel.json"
 
 
 def compiled(path: Path) -> tuple[bool, str]:
@@ -114,7 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.monotonic()
     log = compile_theory()
     CLAIMS.mkdir(exist_ok=True)
-    found = [written(certificate) for path in paths for certificate in read_certificates(path)]
+    certificates = [certificate for path in paths for certificate in read_certificates(path)]
+    found = [written(certificate) for certificate in certificates]
     groups = in_files([item for item in found if item.text], 4 * options.jobs)
     refused: dict[str, str] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -134,9 +136,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 else ""
             )
         )
+    claims = {item.claim: described(item) for item in accepted}
+    add_to(claims, (certificate for certificate in certificates if certificate["claim"] in claims))
+    print("\n".join(problems(claims)))
     result = {
         "axioms": axioms_in(log),
-        "claims": {item.claim: described(item) for item in accepted},
+        "claims": claims,
         "not checked": {**{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
     }
     RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")

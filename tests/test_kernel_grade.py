@@ -12,6 +12,9 @@ from verify.checks.record import VIOLATED, Record
 from verify.evidence import kernel
 from verify.evidence.verdicts import GRADES, judge_alone
 
+MET: dict[str, Any] = {"inputs": 3, "not met": {}}
+GOOD: dict[str, Any] = {"certificate": "abc", "real": True, "met": MET}
+
 
 def judged(monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any] | None, **changed: Any) -> str | None:
     """The grade where `kernel.json` says this of the claim, and the record of its proof has the certificate `abc`."""
@@ -24,15 +27,31 @@ def judged(monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any] | None, **chan
 
 
 def test_the_certificate_that_the_kernel_accepted_has_the_grade(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert judged(monkeypatch, {"certificate": "abc", "real": True}) == "kernel"
+    assert judged(monkeypatch, GOOD) == "kernel"
     assert GRADES.index("kernel") > GRADES.index("all sizes")
 
 
-@pytest.mark.parametrize("entry", [None, {"certificate": "stale", "real": True}, {"certificate": "abc", "real": False}])
+NOT_MET = {"inputs": 3, "not met": {"IsPositive 8": "it does not hold at an input of the domain 'kinks' with n = 2"}}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None,
+        {**GOOD, "certificate": "stale"},
+        {**GOOD, "real": False},
+        {**GOOD, "met": NOT_MET},
+        {**GOOD, "met": {"inputs": 0, "not met": {}}},
+        {"certificate": "abc", "real": True},
+    ],
+)
 def test_no_other_has_it(monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any] | None) -> None:
-    """Nothing checked; another certificate than that of the evidence; a derivative that is not a real one."""
+    """Nothing checked; another certificate than that of the evidence; a derivative that is not a real one.
+
+    A condition that does not hold at an input of the claim; conditions that were tested at no input, or of which nothing is said.
+    """
     assert judged(monkeypatch, entry) == "all sizes"
 
 
 def test_a_proof_that_fails_has_no_grade(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert judged(monkeypatch, {"certificate": "abc", "real": True}, outcome=VIOLATED) is None
+    assert judged(monkeypatch, GOOD, outcome=VIOLATED) is None

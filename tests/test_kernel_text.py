@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
-from verify.report.proofs import kernel_text
+from verify.report.proofs import assumed_text, kernel_text
 from verify.vocabulary import load
 
 FOUND = json.loads((Path(__file__).parents[1] / "theorems/kernel.json").read_text(encoding="utf-8"))["claims"]
@@ -20,13 +21,33 @@ def test_a_theorem_is_described_and_another_certificate_is_not() -> None:
     assert kernel_text(claim, {"sha256": "another"}) == kernel_text(claim, {"missing": "no rule"}) == ""
 
 
-def test_hypotheses_and_conditions_are_named() -> None:
-    texts = {
-        name: kernel_text(load()[name], {"sha256": item["certificate"]})
-        for name, item in FOUND.items()
-        if name in load()
-    }
-    some = next(name for name, item in FOUND.items() if any("IsPositive" in each for each in item["conditions"]))
-    assert "of a function or power" in texts[some] and "positive" in texts[some]
-    free = next(name for name, item in FOUND.items() if not item["conditions"] and not item["hypotheses"])
-    assert "assumes nothing" in texts[free]
+def text_of(name: str) -> str:
+    return kernel_text(load()[name], {"sha256": FOUND[name]["certificate"]})
+
+
+def test_what_is_assumed_is_said_in_formulas_and_where_it_was_tested() -> None:
+    text = text_of("transformer.layer-norm-jacobian")
+    assert "epsilon is positive; d^(-1) sum_j (X[i,j] - d^(-1) sum_k X[i,k])^2 + epsilon is positive" in text
+    assert f"was so at {FOUND['transformer.layer-norm-jacobian']['met']['inputs']} inputs of the claim" in text
+    rows = text_of("transformer.masked-rows")
+    assert "M has the entries 0 and 1; sum_j M[i,j] exp(T[i,j]) is not 0" in rows
+    free = next(name for name, item in FOUND.items() if not item["assumed"] and not item["hypotheses"])
+    assert "assumes nothing;" in text_of(free)
+
+
+def test_no_text_names_functions_by_their_numbers() -> None:
+    for name, item in FOUND.items():
+        if name in load():
+            assert not re.search(r"Is(Positive|Nonzero|Invertible)", text_of(name))
+            assert bool(item["assumed"]) == ("was so at" in text_of(name) or "more than the claim" in text_of(name))
+
+
+def test_a_theorem_that_assumes_more_than_the_claim_is_said_to_give_no_grade() -> None:
+    text = text_of("convergence.eq-73")
+    assert "w_V[j]" in text and "is not 0" in text
+    assert "more than the claim assumes (it does not hold at an input" in text and "gives no grade" in text
+
+
+def test_the_text_of_an_old_file_names_its_conditions() -> None:
+    old = {key: value for key, value in FOUND["transformer.masked-rows"].items() if key not in ("assumed", "met")}
+    assert "IsNonzero 4" in assumed_text(old) and "0 inputs" in assumed_text(old)

@@ -27,11 +27,23 @@ def checked(claim: Claim, certificate: Mapping[str, Any]) -> dict[str, Any] | No
     return dict(found)
 
 
+def assumes_no_more(found: Mapping[str, Any]) -> bool:
+    """Whether all that a theorem assumes held wherever it was tested, which was at inputs that the claim draws.
+
+    A condition that no input meets would make a theorem empty; one that some do not meet leaves a part of the claim out.
+    """
+    met = found.get("met", {})
+    return met.get("inputs", 0) > 0 and met.get("not met") == {}
+
+
 def confirmed(claim: Claim, records: Iterable[Record]) -> bool:
-    """Whether the kernel accepts a theorem, with real derivatives, of the certificate that a proof among these records has."""
+    """Whether the kernel accepts a theorem of the certificate that a proof among these records has.
+
+    Its derivatives have to be real ones, and it may assume no more than the claim does.
+    """
     certificates = (record.details.get("certificate", {}) for record in records if record.outcome == UPHELD)
     found = (checked(claim, certificate) for certificate in certificates)
-    return any(item is not None and item.get("real") is True for item in found)
+    return any(item is not None and item.get("real") is True and assumes_no_more(item) for item in found)
 
 
-__all__ = ["checked", "checked_by_rocq", "confirmed"]
+__all__ = ["assumes_no_more", "checked", "checked_by_rocq", "confirmed"]

@@ -84,10 +84,6 @@ def certificate_text(certificate: dict[str, Any]) -> str:
     return f"accepted, {left} and {right} terms, by {' and '.join(rests) if rests else 'algebra and derivatives alone'}"
 
 
-#: What theorems in Rocq assume of what a function is taken of, and how that is said.
-CONDITIONS = {"IsPositive": "positive", "IsNonzero": "not 0", "IsInvertible": "invertible"}
-
-
 def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
     """What Rocq's kernel checked of this very certificate; empty where it checked none, or another."""
     found = checked(claim, certificate)
@@ -100,13 +96,7 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     text = f"checked by Rocq's kernel: {listed(part for part in parts if not part.startswith('0 '))}"
     text += f"; proof rules: {', '.join(found['rules'])}" if found["rules"] else ""
-    assumed = list(dict.fromkeys(found["hypotheses"]))
-    for kind, words in CONDITIONS.items():
-        if number := sum(condition.startswith(kind) for condition in found["conditions"]):
-            assumed.append(
-                f"{counted(number, 'argument')} of a function or power {'is' if number == 1 else 'are'} {words}"
-            )
-    text += f"; the theorem assumes: {'; '.join(assumed)}" if assumed else "; the theorem assumes nothing"
+    text += f"; {assumed_text(found)}"
     inside = (
         "; a derivative inside a function is the expression that was computed for it"
         if found.get("real") is not True
@@ -115,6 +105,26 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
     return (
         f"{text}{inside}; axioms of its library: "
         f"{', '.join(name.split('.')[-1] for name in checked_by_rocq(claim.package)['axioms']) or 'none'}"
+    )
+
+
+def assumed_text(found: Mapping[str, Any]) -> str:
+    """What the theorem assumes, and whether inputs of the claim meet it."""
+    conditions = found.get("assumed", found["conditions"])
+    assumed = [*dict.fromkeys(found["hypotheses"]), *conditions]
+    if not assumed:
+        return "the theorem assumes nothing"
+    text = f"the theorem assumes: {'; '.join(assumed)}"
+    text += " (for all values of the indices that are not summed)" * any("[" in each for each in conditions)
+    met = found.get("met", {"inputs": 0, "not met": {}})
+    if met["not met"]:
+        where = next(iter(met["not met"].values()))
+        return f"{text}; one of these is more than the claim assumes ({where}), so that the theorem gives no grade"
+    if not conditions:
+        return text
+    return (
+        f"{text}; what is positive, not 0 or invertible here was so at "
+        f"{counted(met['inputs'], 'input')} of the claim at which it was tested"
     )
 
 
