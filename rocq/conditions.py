@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +77,14 @@ def meaning(claim: Claim, stated: Stated, draw: Draw, seed: int, arrays: Arrays)
     entries: dict[int, dict[tuple[int, ...], Any]] = {}
     for name, item in claim.certificate["inputs"].items():
         shape = [numbered.get(claim.sizes[size], 0) for size in item["sizes"]]
-        if name in claim.entries and name in values and values[name].size == np.prod(shape):
+        if name in claim.entries and name in values and _but_ones(values[name].shape) == _but_ones(shape):
             array = values[name].reshape(shape)
             entries[claim.entries[name]] = {place: as_ball(array[place]) for place in np.ndindex(*shape)}
     return Meaning(numbered, scalars, entries, claim.by_number)
+
+
+def _but_ones(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]
 
 
 def _whole(x: Any) -> int:

@@ -6,6 +6,9 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
+from verify.cli import main
 from verify.report.proofs import assumed_text, kernel_text
 from verify.vocabulary import load
 
@@ -51,3 +54,14 @@ def test_a_theorem_that_assumes_more_than_the_claim_is_said_to_give_no_grade() -
 def test_the_text_of_an_old_file_names_its_conditions() -> None:
     old = {key: value for key, value in FOUND["transformer.masked-rows"].items() if key not in ("assumed", "met")}
     assert "IsNonzero 4" in assumed_text(old) and "0 inputs" in assumed_text(old)
+
+
+def test_show_and_prove_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name, own = "transformer.masked-rows", ["--evidence", str(tmp_path)]
+    main([*own, "run", name, "--effort", "quick", "--jobs", "1"])
+    for command in ("show", "prove"):
+        capsys.readouterr()
+        main([*own, command, name])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "checked by Rocq's kernel: 1 equation" in shown
+        assert "sum_j M[i,j] exp(T[i,j]) is not 0" in shown

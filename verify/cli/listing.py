@@ -108,6 +108,7 @@ def _show(options: argparse.Namespace) -> int:
     from verify.checks.record import UPHELD, VIOLATED
     from verify.report import build, claim_json, paste, restricted, status_of
     from verify.report.citations import reference
+    from verify.report.proofs import kernel_text
     from verify.report.unicode import readable, readable_words
     from verify.report.wording import how_sure, titled
 
@@ -159,6 +160,8 @@ def _show(options: argparse.Namespace) -> int:
             )
             for name, result in record.mutants.items():
                 print(f"    mutant {'dead ' if result['killed'] else 'ALIVE'} {name}: {result['residual']:.3g}")
+            if in_rocq := kernel_text(claim, record.details.get("certificate", {})):
+                print(textwrap.fill(in_rocq, 110, initial_indent="    ", subsequent_indent="    "))
             if record.outcome != UPHELD and record.message:
                 print(textwrap.fill(record.message, 110, initial_indent="    ", subsequent_indent="    "))
             if record.outcome == VIOLATED and record.details.get("inputs"):

@@ -59,6 +59,7 @@ def proof_text(claim: Claim, record: Record) -> str:
             lines.append(f"{title}: {'; '.join(details[name])}")
     if "certificate" in details:
         lines.append(f"certificate: {certificate_text(details['certificate'])}")
+        lines += filter(None, [kernel_text(claim, details["certificate"])])
     for spot in details.get("spots", []):
         sizes = ", ".join(f"{name} = {value}" for name, value in spot["sizes"].items()) or "no sizes"
         lines.append(f"normal forms against the functions at {sizes}: {float(spot['worst']):.1e} apart")
