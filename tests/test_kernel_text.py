@@ -13,11 +13,12 @@ from verify.report.proofs import assumed_text, kernel_text
 from verify.vocabulary import load
 
 FOUND = json.loads((Path(__file__).parents[1] / "theorems/kernel.json").read_text(encoding="utf-8"))["claims"]
+REGISTRY = load()
 CLAIM = "hessian.thm-3.2-qk"
 
 
 def test_a_theorem_is_described_and_another_certificate_is_not() -> None:
-    claim, found = load()[CLAIM], FOUND[CLAIM]
+    claim, found = REGISTRY[CLAIM], FOUND[CLAIM]
     text = kernel_text(claim, {"sha256": found["certificate"]})
     assert text.startswith("checked by Rocq's kernel: 1 equation")
     assert f"{found['derivatives']} real derivatives" in text
@@ -25,7 +26,7 @@ def test_a_theorem_is_described_and_another_certificate_is_not() -> None:
 
 
 def text_of(name: str) -> str:
-    return kernel_text(load()[name], {"sha256": FOUND[name]["certificate"]})
+    return kernel_text(REGISTRY[name], {"sha256": FOUND[name]["certificate"]})
 
 
 def test_what_is_assumed_is_said_in_formulas_and_where_it_was_tested() -> None:
@@ -40,7 +41,7 @@ def test_what_is_assumed_is_said_in_formulas_and_where_it_was_tested() -> None:
 
 def test_no_text_names_functions_by_their_numbers() -> None:
     for name, item in FOUND.items():
-        if name in load():
+        if name in REGISTRY:
             assert not re.search(r"Is(Positive|Nonzero|Invertible)", text_of(name))
             assert bool(item["assumed"]) == ("was so at" in text_of(name) or "more than the claim" in text_of(name))
 
