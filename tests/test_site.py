@@ -359,12 +359,12 @@ def test_words_of_the_report_are_explained_where_they_stand(site: Path, pages: d
 
 def test_names_and_consequences_are_shown_where_they_are_given(full_report: Report, tmp_path: Path) -> None:
     claim = copy.copy(full_report.claims["dynamics.prop-4.1"])
-    claim.name, claim.consequence = "energy of self-attention", "Stability of $W_Q$ does not follow"
+    claim.name, claim.consequence = "energy of self-attention", "Use another bound: stability of $W_Q$ does not follow"
     write_site(restricted(replace(full_report, claims={**full_report.claims, claim.id: claim}), [claim]), tmp_path)
     for name in ("index.html", "claims.html", "claims/dynamics.prop-4.1.html", "errata/dynamics.html"):
         assert "energy of self-attention" in (tmp_path / name).read_text(), name
     assert "does not follow." in (tmp_path / "claims/dynamics.prop-4.1.html").read_text()
-    assert "Stability of $W_Q$ does not follow." in (tmp_path / "errata/dynamics.tex").read_text()
+    assert "stability of $W_Q$ does not follow." in (tmp_path / "errata/dynamics.tex").read_text()
     assert "energy" in (tmp_path / "assets/search.js").read_text()
 
 

@@ -102,12 +102,12 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _release(options: argparse.Namespace) -> int:
+    from verify.evidence.data_files import data_file
     from verify.evidence.fingerprints import fingerprint
     from verify.evidence.released import FILE, read_released, write_released
     from verify.evidence.store import current, read, standing
     from verify.evidence.verdicts import disagreements, judge_all
     from verify.report.provenance import provenance
-    from verify.report.weights import data_file
     from verify.report.wording import counted
 
     registry = load(options.package)

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verify.evidence.data_files import data_file
 from verify.report.introduced import introduced, left_of
 from verify.report.symbols_in_latex import Node, Sign, Symbol, Words, every, nodes
 from verify.report.typed_formulas import as_latex
-from verify.report.weights import data_file
 from verify.vocabulary.assumptions import Construction, Convention, Definition, text_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError

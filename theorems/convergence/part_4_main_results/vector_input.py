@@ -13,7 +13,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     ASSUMPTION_1, NOT_NARROW, ROOM_ONE, Bounds, sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.settings import Positive
-from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, step, total
+from verify.matrix import concatenate, frobenius_norm, rational, relu, softmax, stack_rows, total
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Shape
 
 ScalarTokens = Annotated[Any, Shape("N", "d_s", "1")]
@@ -168,7 +168,7 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
     name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True,
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
         has rank one. For the zero input alone both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has
-        $[X, y]$, while every $w$ is a solution (convergence.cor-1-remark-any-input). The paper does not use that case;
+        $[X, y]$, while every $w$ is a solution. The paper does not use that case;
         convergence.cor-1-remark-nonzero leaves it out and gives the least loss.""")  # fmt: skip
 
 
@@ -181,31 +181,6 @@ def gram_determinant(X: Labels, y: Labels) -> Any:
 COR_1_REMARK.oracle(least_squares)
 COR_1_REMARK.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
 COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")
-
-
-ANY_INPUT = Claim(CONVERGENCE, "convergence.cor-1-remark-any-input", label="Remark after Corollary 1, for every X",
-    statement=r"X\in\mathbb R^{N\times1}\Rightarrow XX^\top\text{ is a rank-one matrix}",
-    name="rank-one least squares, zero input included", relation=Equal(), sizes={"N": (1, 4)}, expects="refuted",
-    severity="error", of_project=True,
-    note=r"The rank of $X X^\top$ is the number of its positive eigenvalues, of which $|X|^2$ is the only candidate.",
-)  # fmt: skip
-
-
-@ANY_INPUT.formula
-def rank_as_stated(X: Labels) -> Any:
-    """1, a scalar."""
-    return total(X * X) * 0 + 1
-
-
-@ANY_INPUT.domain("zero input")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    arrays["X"][:] = 0.0
-
-
-ANY_INPUT.oracle(lambda X: step(total(X * X)))
-ANY_INPUT.mutant("rank two", "1 -> 2")
-ANY_INPUT.mutant("rank zero", "1 -> 0")
-ANY_INPUT.counterexample("X = 0 has rank zero", X=[[0], [0]])
 
 
 NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark after Corollary 1, for X other than 0",

@@ -162,7 +162,7 @@ LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="s
     note=r"""With $t$ the printed maximum, Chernoff's bound gives $P(|X - \mu| \ge t) \le 2 \max(\exp(-t^2/(2 \nu^2)),
         \exp(-t/(2 \alpha)))$ in its two regimes, hence $\le \delta$. It fails for a constant alone, which is SE(0,
         0) where 1/0 is taken as
-        infinite: then $|X - \mu| < 0$ is never true (convergence.lemma-4-any-parameters), and $<$ has to be $\le$
+        infinite: then $|X - \mu| < 0$ is never true, and $<$ has to be $\le$
         (convergence.lemma-4-with-equality). The paper has no constant among its variables.""",
 )  # fmt: skip
 
@@ -211,30 +211,6 @@ def quantiles(b: Spread, excess: Excess, level: Level) -> Any:
 LEMMA_4.mutant("log(1/delta) for log(2/delta)", two=1)
 LEMMA_4.mutant("square root of log(2/delta) without the 2", root=1)
 LEMMA_4.mutant("minimum for maximum", least=True)
-
-
-ANY_PARAMETERS = Claim(CONVERGENCE, "convergence.lemma-4-any-parameters",
-    label="Lemma 4, for all nonnegative nu and alpha", name="sub-exponential tail bound, constants included",
-    statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\
-        P\Big(|X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2 \alpha\log\tfrac2\delta\big)\Big)\ge1-\delta""",
-    assumptions=[
-        Definition("X constant, which is SE(0, 0) in the sense of Appendix B.2; delta = exp(-level)", by=exp),
-        POSITIVE_LEVEL,
-    ],
-    relation=AtMost(left="1 - delta", ascent=False, signed=True), expects="refuted", severity="error", of_project=True,
-    note=r"The definition allows 'non-negative parameters'. $|X - \mu| < 0$ never happens.")  # fmt: skip
-
-
-@ANY_PARAMETERS.formula
-def probability_within_printed_deviation(level: Level) -> Any:
-    """P(|X - mu| < 0) for a constant X with nu = alpha = 0, a scalar."""
-    return level * 0
-
-
-ANY_PARAMETERS.oracle(lambda level: 1 - exp(-level))
-ANY_PARAMETERS.mutant("<= for <", lambda level: level * 0 + 1)
-ANY_PARAMETERS.mutant("a fair coin", lambda level: level * 0 + rational(1, 2))
-ANY_PARAMETERS.counterexample("X = 0, delta = 1/e: the event has probability 0", level="1")
 
 
 WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",

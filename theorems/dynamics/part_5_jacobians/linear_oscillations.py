@@ -189,8 +189,8 @@ EULER_UNSTABLE = Claim(PLANES, "dynamics.sec-5.2-euler-unstable", label="Section
     name="instability of discretised oscillations", general="The comparison is one of moduli with 1, whatever the oscillators are.",
     relation=Equal(), uses=("dynamics.eq-17",),
     note=r"""(17) is normal, so it is unstable exactly if some $|\lambda_j| > 1$; compared are 1 and whether that is so.
-        It fails where nothing turns, for $\eta\Omega = O$ alone: there the step is the identity and every state rests
-        (dynamics.sec-5.2-euler-unstable-any). What grows, and how fast, is dynamics.sec-5.2-euler-growth; states in the
+        It fails where nothing turns, for $\eta\Omega = O$ alone: there the step is the identity and every state rests. What grows,
+        and how fast, is dynamics.sec-5.2-euler-growth; states in the
         kernel of $\Omega$ rest.""")  # fmt: skip
 
 
@@ -209,36 +209,6 @@ def _grows(Q: Any, omega: Any, eta: Any) -> Any:
 EULER_UNSTABLE.oracle(_grows)
 EULER_UNSTABLE.mutant("stable, as in continuous time", lambda x: row_sums(x * 0))
 EULER_UNSTABLE.mutant("unstable for eta > 1 only", lambda x, eta: row_sums(x * 0) + step(eta - 1))
-
-
-EULER_UNSTABLE_ANY = Claim(PLANES, "dynamics.sec-5.2-euler-unstable-any", label="Instability of (17) without exception",
-    statement=r"\Omega=-\Omega^\top\ \Rightarrow\ x^{(t+1)}=(I_D+\eta\Omega)x^{(t)}\text{ is }" + UNSTABLE,
-    name="instability of discretised oscillations without exception", relation=Equal(), expects="refuted",
-    severity="error", of_project=True)  # fmt: skip
-
-
-@EULER_UNSTABLE_ANY.formula
-def any_euler_step_is_unstable(x: Row) -> Any:
-    """1: yes."""
-    return row_sums(x * 0) + 1
-
-
-EULER_UNSTABLE_ANY.oracle(_grows)
-
-
-@EULER_UNSTABLE_ANY.domain("no rotation")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    arrays["omega"][:] = 0.0
-
-
-@EULER_UNSTABLE_ANY.counterexample("Omega = O: the step is the identity")
-def _() -> dict[str, Any]:
-    """By hand: every state rests."""
-    return {"Q": [[1, 0], [0, 1]], "omega": [[0]], "x": [[1, 0]], "eta": 1}
-
-
-EULER_UNSTABLE_ANY.mutant("half", lambda value: value / 2)
-EULER_UNSTABLE_ANY.mutant("twice", lambda value: value * 2)
 
 
 EULER_GROWTH = Claim(PLANES, "dynamics.sec-5.2-euler-growth", label="Section 5.2, growth under (17)",

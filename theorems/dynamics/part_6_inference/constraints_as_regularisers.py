@@ -302,11 +302,6 @@ def unit_norm_weights(
     return {"X": X, **weights, "beta": beta, "H": H}
 
 
-def norms_beside_1(W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
-    """What the largest singular values of the four weight matrices differ from 1 by, shape (1, 4)."""
-    return concatenate([ones(1, 1) * (spectral_norm(W) - 1) for W in (W_Q, W_K, W_V, W_O)], axis=1)
-
-
 def largest_token(X: Any) -> Any:
     """r = max_i |X_i|, shape (1, 1)."""
     return ones(1, 1) * maximum(row_norms(X))
@@ -318,7 +313,7 @@ SPECTRUM = Claim(DYNAMICS, "dynamics.sec-6.2-jacobian-spectrum", label="Section 
     assumptions=[
         POSITIVE_BETA,
         HEADS_FIT,
-        Assumption("every weight matrix has the largest singular value 1, where R_Spec vanishes", zero=norms_beside_1),
+        Definition("every weight matrix has the largest singular value 1, where R_Spec vanishes", by=unit_norm_weights),
         Definition("r is the largest norm of a token", by=largest_token),
     ],
     name="Jacobian of attention under spectral regularisation", relation=AtMost(ascent=False, left="|J_MSA(X)|_2"),
