@@ -136,7 +136,7 @@ def _explains(variant: Function, points: list[_Point]) -> bool:
 
 def _candidates(profile: Profile, standing: Standing) -> Iterator[tuple[str, Function]]:
     for variant in profile.variants:
-        yield variant.name, variant.function
+        yield variant.name, profile.as_read(variant.function)
     definition = standing.definition
     shapes = {**profile.shapes(), **_shapes(definition)}
     for a, b in itertools.combinations(shapes, 2):

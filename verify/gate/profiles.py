@@ -132,10 +132,10 @@ class Profile:
             return implementation
         read = self._read
 
-        def called(*arguments: Any) -> Any:
-            value = implementation(*arguments)
+        def called(*arguments: Any, **named: Any) -> Any:
+            value = implementation(*arguments, **named)
             try:
-                return read(value, *arguments)
+                return read(value, *arguments, **named)
             except (AttributeError, RuntimeError, TypeError):  # a value of another type or shape is refused as it is
                 return value
 

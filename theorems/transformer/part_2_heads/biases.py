@@ -142,7 +142,7 @@ SUNK = Setting(
 )  # fmt: skip
 
 SINKS = Claim(SUNK, "transformer.sinks-of-heads", label="Each head has its sink",
-    statement=r"""F_{bgr} = PV_{bg},\quad P_{ij} = \frac{M_{ij}e^{T_{ij}}}{e^{z_{gr}} + \sum_kM_{ik}e^{T_{ik}}},\ T =
+    statement=r"""F_{bgr} = PV_{bg},\quad P_{ij} = \frac{M_{ij}\exp(T_{ij})}{\exp(z_{gr}) + \sum_kM_{ik}\exp(T_{ik})},\ T =
         \frac{Q_{bgr}K_{bg}^\top}{\sqrt{d_K}}""",
     name="attention with sinks head by head", relation=Equal(), all_sizes=True)  # fmt: skip
 
