@@ -45,6 +45,7 @@ from verify.report.wording import (
     capital,
     counted,
     does_not_hold,
+    how_known,
     how_sure,
     in_words,
     listed,
@@ -53,8 +54,12 @@ from verify.report.wording import (
     titled,
 )
 from verify.vocabulary import (
+    Assumption,
     AtMost,
     Claim,
+    Construction,
+    Convention,
+    Definition,
     Doubt,
     Equal,
     FollowsLaw,
@@ -667,3 +672,18 @@ def test_a_report_is_built_from_the_evidence_about_the_present_code(tmp_path: Pa
     assert report.outdated == {TRUE.id} and report.verdicts[HOLDS.id].status == "holds"
     assert report.verdicts[TRUE.id].why == "no evidence about the present code"
     assert report.verdicts == judge_all(report.claims, report.records)
+
+
+def test_how_an_assumption_is_known_is_said_by_its_kind() -> None:
+    met = Assumption("t > 0", positive=lambda t: t)
+    assert how_known(met, False) == "a condition; every input is tested for it"
+    assert how_known(met, True).endswith("; the counterexample meets it for certain")
+    assert how_known(Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2), True) == (
+        "a condition on sizes; no others are tried"
+    )
+    assert how_known(Definition("A is the softmax", by=how_sure), True) == "a definition, made so by `how_sure`"
+    assert how_known(Convention("relu'(0) = 0", by=lambda x: x), False) == (
+        "a convention, applied in the functions of the claim"
+    )
+    assert how_known(Construction("X has rows", shapes={"X": ("n", "d")}), True) == "true of every input of this shape"
+    assert how_known("X is nice", True) == "in words alone; nothing tests it"

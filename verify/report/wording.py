@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from verify.checks.record import CERTIFIED, UPHELD, Record
 from verify.evidence.verdicts import Verdict, found_by_search
+from verify.vocabulary.assumptions import Assumption, Construction, Convention, Stated, objects_of
 from verify.vocabulary.claims import Claim
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
@@ -70,6 +71,26 @@ def does_not_hold(verdicts: Iterable[Verdict], repeated: int = 0) -> str:
 def resting(number: int) -> str:
     """ "3 claims rest on it"."""
     return f"{counted(number, 'claim')} {'rests' if number == 1 else 'rest'} on it"
+
+
+def how_known(item: Stated, certified: bool) -> str:
+    """How the machine knows an assumption: by a test, by a function that makes it so, or by the shape of the inputs.
+
+    `certified` says whether the claim has a counterexample, which then meets every condition for certain.
+    """
+    if isinstance(item, str):
+        return "in words alone; nothing tests it"
+    if isinstance(item, Assumption):
+        if not item.tests:
+            return "a condition on sizes; no others are tried"
+        beside = "; the counterexample meets it for certain" if certified else ""
+        return f"a condition; every input is tested for it{beside}"
+    if isinstance(item, Construction):
+        return "true of every input of this shape"
+    named = (getattr(each, "__name__", "") for each in objects_of(item))
+    names = ", ".join(f"`{name}`" for name in named if name.isidentifier() and not name.startswith("_"))
+    kind, verb = ("a convention", "applied") if isinstance(item, Convention) else ("a definition", "made so")
+    return f"{kind}, {verb} {f'by {names}' if names else 'in the functions of the claim'}"
 
 
 def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:

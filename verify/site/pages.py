@@ -33,12 +33,13 @@ from verify.report.history import Entry
 from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, Shortfall, status_of
 from verify.report.papers import about, findings, parts, reliable, replaced
 from verify.report.sides import short
-from verify.report.wording import KIND_NAMES, capital, counted, how_sure, resting, sentence, titled
+from verify.report.wording import KIND_NAMES, capital, counted, how_known, how_sure, resting, sentence, titled
 from verify.site import building, code, documents, glossary, graph, mathematics
 from verify.site.badge import badge
 from verify.site.content import MOST_VIOLATIONS, Content, dtype, number
 from verify.site.latex import as_latex
 from verify.site.plots import plots_of
+from verify.vocabulary.assumptions import text_of
 from verify.vocabulary.claims import Claim, Paper
 
 _HERE = Path(__file__).parent
@@ -97,7 +98,7 @@ class Site:
         self.templates.filters.update(
             words=self.words, plain=mathematics.plain, number=number, status=status_of, slug=slug, titled=titled,
             sentence=sentence, capital=capital, counted=counted, resting=resting, short=short, link=link,
-            section=section, section_link=section_link,
+            section=section, section_link=section_link, text_of=text_of, how_known=how_known,
             reference=reference, edition=edition,
         )  # fmt: skip
 
