@@ -24,7 +24,7 @@ from theorems.osa.shapes import (
     UnitInterval,
 )  # fmt: skip
 from verify.matrix import (
-    absolute, concatenate, exp, expm, eye, frobenius_norm, rational, spectral_norm, sqrt, total, unvec_r,
+    absolute, concatenate, exp, expm, eye, rational, spectral_norm, sqrt, total, unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting
@@ -405,7 +405,7 @@ def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0
 
 def _resized(A: Any, size: Any) -> Any:
     """A with Frobenius norm just below `size`, or 0."""
-    return A * (size / (frobenius_norm(A) + rational(1, 256)))
+    return A * (size / sqrt(total(A * A) + rational(1, 2**16)))  # a root at 0 has no ball
 
 
 def _integral(D: Any) -> Any:
