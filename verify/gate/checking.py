@@ -15,7 +15,6 @@ from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_known, require_text, texts
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
-from verify.gate.errors import Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
     BROKEN,
@@ -35,6 +34,7 @@ from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
+from verify.gate.subject_errors import Raised, WrongResult
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load

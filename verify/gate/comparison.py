@@ -13,9 +13,8 @@ import torch
 
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
+from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
 from verify.gate.bias import biases, relative_errors
-from verify.gate.derivatives import Gap, Point, gap_at, taken_for_constants
-from verify.gate.errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
     BROKEN,
@@ -50,6 +49,7 @@ from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
 
 #: A derivative that is refused so often in a row is not asked for again.

@@ -20,17 +20,16 @@ import numpy as np
 
 from verify.arithmetics import is_tensor, midpoints
 from verify.checks import attack_on
-from verify.checks.assumptions import float_satisfies
 from verify.checks.bounds import BoundAttack
 from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, one_of, raw_tensors
 from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
 from verify.gate.choice import sizes_of, square_draws
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -44,6 +43,7 @@ from verify.gate.findings import (
 from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest

@@ -11,7 +11,7 @@ import sympy
 from verify.arithmetics.norms import nodes, rules
 from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, norm
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
-from verify.arithmetics.norms.spectra import rotation_less_identity
+from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
 from verify.arithmetics.norms.world import Node
 from verify.kernel import bound_rules, quantities
 

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from verify.gate.bridge import require_differentiable
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.rounding import Reference, Results, is_real, reference
 from verify.gate.standing import Standing, require_unchanged
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 
 #: Names of results: the value itself, and derivatives by an argument.
 VALUE = "the value"

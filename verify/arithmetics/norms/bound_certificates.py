@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from verify.arithmetics.norms.derivations import BoundProof, Entry
 from verify.arithmetics.norms.instances import Instances, Steps
-from verify.arithmetics.norms.proof import BoundProof, Entry
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
