@@ -19,7 +19,7 @@ from verify.arithmetics.norms import (
     rules,
     singular_polynomials,
 )
-from verify.arithmetics.norms.derivation_search import Search
+from verify.arithmetics.norms.derivation_search import DerivationSearch
 from verify.arithmetics.norms.derivations import bounded_in
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm
@@ -200,7 +200,7 @@ def test_a_mean_of_exponentials_is_bounded_by_bounds_of_its_exponent(
             values = Values(known, {m: 3, n: 4}, arrays(np.random.default_rng(seed)))
             exact = values.number(value)
             assert exact == pytest.approx(np.expm1(values.number(inner)) / values.number(inner))
-            (found,) = Search(targets).of_expression(value)
+            (found,) = DerivationSearch(targets).of_expression(value)
             assert found.complete and found.bound.free_symbols == set(targets)
             below.append(exact <= values.number(found.bound) * (1 + 1e-12))
     assert all(below) is not planted

@@ -19,7 +19,7 @@ import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms
 from verify.arithmetics import midpoints
 from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.deciding import uncovered
-from verify.arithmetics.norms.derivations import BoundProof, Entry, prove_bound
+from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
 from verify.arithmetics.norms.facts import FACTS, facts_of
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
@@ -392,7 +392,7 @@ def _facts(claim: Claim, proof: BoundProof) -> list[str]:
     return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))
 
 
-def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
+def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:
     known = proof.world
 
     def text(value: Any) -> str:

@@ -84,7 +84,7 @@ def allowed(dtype: str) -> float:
 
 
 @dataclass
-class Sides:
+class ComparedSides:
     """The two functions that a claim compares, and how their difference counts."""
 
     left: Callable[..., Any]
@@ -92,13 +92,13 @@ class Sides:
     bound: bool
 
     @staticmethod
-    def of(claim: Claim) -> Sides | None:
+    def of(claim: Claim) -> ComparedSides | None:
         """The sides of an equality, a structure or a bound; None for other relations."""
         attack = attack_on(claim)
         if isinstance(attack, BoundAttack):
-            return Sides(claim.the_oracle, claim.the_formula, True)
+            return ComparedSides(claim.the_oracle, claim.the_formula, True)
         if isinstance(attack, EqualityAttack):
-            return Sides(attack.left(claim), attack.right(claim), False)
+            return ComparedSides(attack.left(claim), attack.right(claim), False)
         return None
 
     @property
@@ -165,7 +165,7 @@ def examine(
 
 
 def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool) -> None:
-    sides = Sides.of(claim)
+    sides = ComparedSides.of(claim)
     if sides is None:
         finding.status = LEFT_OUT
         finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
@@ -221,7 +221,7 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
 
 
 def sample_at(
-    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
+    claim: Claim, sides: ComparedSides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
 ) -> Sample | None:
     """Both sides at a batch of one seed, in rounding units; None where assumptions fail or the statement has no value.
 
@@ -234,7 +234,12 @@ def sample_at(
 
 
 def _at(
-    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, may_overflow: bool = True
+    claim: Claim,
+    sides: ComparedSides,
+    arrays: dict[str, Any],
+    settings: Settings,
+    dtype: str,
+    may_overflow: bool = True,
 ) -> Sample | None:
     """Both sides at a batch of one seed, not yet in rounding units; None where both `may_overflow` in half precision, and do."""
     raw = exact = raw_tensors(claim, arrays, settings, dtype)
@@ -264,7 +269,7 @@ def _at(
     return sample
 
 
-def _measured(claim: Claim, sides: Sides, sample: Sample, dtype: str, of_values: bool) -> bool:
+def _measured(claim: Claim, sides: ComparedSides, sample: Sample, dtype: str, of_values: bool) -> bool:
     """Measure a sample in rounding units; whether balls can decide there."""
     seed = one_of(claim, sample.arrays, 0)
     unit = unit_at(claim, sides.functions, seed, BITS[dtype])
@@ -301,7 +306,7 @@ def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, An
     return too_large(seen.largest, torch_dtype(dtype))
 
 
-def _changes(claim: Claim, sides: Sides, sample: Sample, settings: Settings, dtype: str) -> bool:
+def _changes(claim: Claim, sides: ComparedSides, sample: Sample, settings: Settings, dtype: str) -> bool:
     """Whether other calls at the same arguments give other values than the first, rounding aside."""
     for _ in range(CALLS if sample.residual > allowed(dtype) else 1):  # chance gives the same values now and then
         again = in_batch(claim, sides.left, raw_tensors(claim, sample.arrays, settings, dtype))[0]
@@ -337,7 +342,7 @@ def _compare_with_enclosure(claim: Claim, sample: Sample, seed: dict[str, Any], 
 
 
 def _describe_break(
-    claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], draw: Draw, settings: Settings
+    claim: Claim, sides: ComparedSides, finding: Finding, seed: dict[str, Any], draw: Draw, settings: Settings
 ) -> None:
     """Shrink the inputs while the implementation stays wrong there, and keep what it gives at the smallest."""
     of_values = finding.check == DEFINITION

@@ -22,7 +22,7 @@ _WHERE = re.compile(
     r"\s*\((?:Eqs?|Section|Lemma|Theorem|Proposition|Appendix|Table|Remark|Corollary|Definition)[^()]*(?:\([^()]*\)[^()]*)*\)$"
 )
 _SENTENCE = re.compile(r"(?<!Eq)(?<!Eqs)(?<!Fig)(?<!cf)(?<!i\.e)(?<!e\.g)\.(?:\s|$)|\n\s*\n|[;:] ")
-_UNIT = 2.0**-53
+_ROUNDING = 2.0**-53
 #: A name of nothing but zero, perhaps with a word on why; a minus sign at the start of a name.
 _ZERO = re.compile(r"0(,|$)")
 _MINUS = re.compile(r"-(?=\w)|minus ")
@@ -120,13 +120,13 @@ class Violation:
         return left / right if right > 0 and left / right < 1e300 else None
 
     @property
-    def units(self) -> float:
+    def roundings(self) -> float:
         """The difference in roundings of the larger side in float64."""
         largest = max(abs(number(self.left)), abs(number(self.right)), 1e-300)
-        return abs(number(self.difference)) / (largest * _UNIT)
+        return abs(number(self.difference)) / (largest * _ROUNDING)
 
     @property
-    def in_words(self) -> str:
+    def one_line(self) -> str:
         """One line: "dE/dt here = 0.5 > 0 = the printed bound"."""
         shown = self.as_printed
         return f"{shown.sides.left} = {short(shown.left)} {self.sign} {short(shown.right)} = {shown.sides.right}"

@@ -40,7 +40,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def in_words(number: int) -> str:
+def number_word(number: int) -> str:
     """A small number as a word."""
     return _SMALL[number] if number < len(_SMALL) else f"{number:,}"
 
@@ -106,7 +106,7 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
     certified = [record for record in records if record.outcome == CERTIFIED]
     if verdict.status == "refuted" and certified:
         inputs = sum(record.satisfied for record in certified)
-        where = "At one explicit input" if inputs == 1 else f"At each of {in_words(inputs)} explicit inputs"
+        where = "At one explicit input" if inputs == 1 else f"At each of {number_word(inputs)} explicit inputs"
         exact = all(record.arithmetic == "exact" for record in certified)
         how = "computed in rational numbers" if exact else "enclosed away from zero by balls"
         return f"Certain. {where} every assumption holds, and the violation is {how}."

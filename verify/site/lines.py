@@ -59,7 +59,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Point:
+class SidesAt:
     """The two sides at one value of what moves; None where an assumption fails or a side is not defined."""
 
     place: Fraction
@@ -71,7 +71,7 @@ class Course:
     """What a line shows: its points, and whether the statement holds somewhere on it where the sides do not both vanish."""
 
     line: Line
-    points: list[Point]
+    points: list[SidesAt]
     holds: bool
     one_entry: bool  #: whether the sides are matrices, of which one entry is shown
 
@@ -216,7 +216,7 @@ def _entries(inputs: Mapping[str, Any]) -> int:
 def _course(claim: Claim, certificate: Mapping[str, Any], line: Line, steps: int) -> Course | None:
     """The sides along a line, as far as they are defined without a break around the counterexample."""
     entry = certificate["entry"]
-    points = [Point(place, _sides(claim, line.at(place), entry)) for place in line.places(steps)]
+    points = [SidesAt(place, _sides(claim, line.at(place), entry)) for place in line.places(steps)]
     if points[steps].sides is None:
         return None
     first = last = steps

@@ -89,7 +89,7 @@ def _residuals(claim: Claim, records: list[Record], refuted: list[Violation]) ->
     in_units = claim.relation.kind in ("equal", "structure", "at most", "order")
     rows: list[tuple[str, list[tuple[str, float]]]] = []
     if refuted:
-        rows.append(("as printed, at the counterexample", [(COUNTEREXAMPLE, found.units) for found in refuted]))
+        rows.append(("as printed, at the counterexample", [(COUNTEREXAMPLE, found.roundings) for found in refuted]))
     if in_units:
         drawn = [(r.arithmetic, r.worst_residual) for r in records if r.worst_residual is not None]
         rows.append(("as printed, at inputs drawn" if refuted else "as printed", drawn))

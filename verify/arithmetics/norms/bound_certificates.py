@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from verify.arithmetics.norms.derivations import BoundProof, Entry
+from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
@@ -54,7 +54,7 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
 class _Replay(Instances):
     """One entry: its value as the checker sees it, and the steps that have led there."""
 
-    def __init__(self, writer: Writer, entry: Entry, facts: list[int]) -> None:
+    def __init__(self, writer: Writer, entry: EntryBound, facts: list[int]) -> None:
         self.w, self.entry, self.facts = writer, entry, facts
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
         self.value = writer.value(self.left)
