@@ -460,7 +460,9 @@ def rational(c: Scalar) -> Fraction:
 def power(base: Scalar, exponent: Scalar) -> Scalar:
     """A power of a positive rational number, as the quotient of powers of whole numbers."""
     value = rational(base)
-    parts = [q.generator("power", number(n), exponent) if n > 1 else number(1) for n in (value.numerator, value.denominator)]
+    parts = [
+        q.generator("power", number(n), exponent) if n > 1 else number(1) for n in (value.numerator, value.denominator)
+    ]
     return parts[0] * parts[1] ** -1
 
 

@@ -157,7 +157,12 @@ def chain_of_rows(J: Matrix, i: Any) -> Matrix:
     V, P, layout, x = derivative(J)
     (word,) = V.terms
     Y = word[0][4] if word[0][:2] == ("normalised rows", False) else None
-    if Y is None or layout != "row-major" or V.terms[word] != number(1) or any(mentions(other, x) for other in word[1:]):
+    if (
+        Y is None
+        or layout != "row-major"
+        or V.terms[word] != number(1)
+        or any(mentions(other, x) for other in word[1:])
+    ):
         raise Refused("no normalised rows")
     B = Matrix(Y.columns, V.columns, {word[1:]: number(1)})
     here = Differential(x, P, q.zeros(P.rows, P.columns)).of(Y)[0]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.layer_subjects import wrong_scales
+from theorems.subjects.layers import wrong_scales
 from theorems.transformer import encodings, kernels
 from theorems.transformer import definitions as layers
 from theorems.transformer.settings import Keys, Values
