@@ -198,7 +198,7 @@ def test_weights_come_from_the_package_and_else_from_the_links() -> None:
     weights = weights_of(claims)
     assert weights["osa.thm-2.1"] == "core"
     assert weights["dynamics.prop-4.1-symmetric"] == "core", "a correction weighs what it corrects"
-    own = next(c for c in claims.values() if c.of_project and c.corrects is None)
+    own = next(c for c in claims.values() if c.of_project and not c.corrects)
     assert weights[own.id] in ("text", "step")
 
 

@@ -189,10 +189,10 @@ def _show_links(registry: Registry, claim: Claim) -> None:
     for name in ("uses", "proof", "presumes"):
         for other in getattr(claim, name):
             print(f"{name}: {other} ({registry[other].label})")
-    for name in ("correction", "corrects"):
-        other = getattr(claim, name)
-        if other:
-            print(f"{name}: {other}")
+    if claim.correction:
+        print(f"correction: {claim.correction}")
+    for other in claim.corrects:
+        print(f"corrects: {other}")
 
 
 def _contents(options: argparse.Namespace) -> int:

@@ -118,7 +118,9 @@ class Gate:
                 if self.comparison and not self.standing.bridged:
                     # torch.func takes what is marked as differentiable once for a constant, and says nothing
                     self.standing.bridged = self.comparison.is_differentiable_once
-                return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking)
+                first = next(each for each in self.settings.dtypes if each not in HALVES)
+                again = self.comparison is not None and dtype != first
+                return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking, again)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION, shrinking=shrinking)
 
     def _claim(self, claim_id: str) -> Claim:

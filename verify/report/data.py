@@ -93,7 +93,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
             "presumes": list(claim.presumes),
             "facts": report.facts_of[claim.id],
             "correction": claim.correction,
-            "corrects": claim.corrects,
+            "corrects": list(claim.corrects),
             "repeats": claim.repeats,
         },
         "sides": {"left": sides.left, "right": sides.right, "sign": sides.sign},

@@ -94,7 +94,7 @@ def keys(
         named = [
             *claim.uses, *claim.proof, *claim.presumes, *report.used_by[claim_id], *verdict.unsound_uses,
             *report.facts_of[claim_id], *report.fact_in[claim_id],
-            *filter(None, (claim.correction, claim.corrects)), *order[max(place - 1, 0) : place + 2],
+            *filter(None, (claim.correction, *claim.corrects)), *order[max(place - 1, 0) : place + 2],
         ]  # fmt: skip
         modules = sorted({claim.module, *(module for module, _ in reached_by(claim))})
         return digest(

@@ -100,8 +100,8 @@ def folded(claims: Mapping[str, Claim]) -> dict[str, str]:
         for step in claim.proof:
             if step in owners:
                 owners[step].append(claim.id)
-        if claim.corrects in claims and claim.id not in used and claim.corrects is not None:
-            owners[claim.id].append(claim.corrects)
+        if claim.of_project and claim.id not in used:
+            owners[claim.id].extend(other for other in claim.corrects if other in claims)
     into: dict[str, str] = {}
     for claim_id in claims:
         end, seen = claim_id, {claim_id}

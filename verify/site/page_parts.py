@@ -78,7 +78,7 @@ class Content:
         others = [
             (c, verdict)
             for c, verdict in item.corrections
-            if c.id != item.claim.correction and c.corrects not in listed
+            if c.id != item.claim.correction and not set(c.corrects) & set(listed)
         ]
         return {
             "item": item,
@@ -103,9 +103,9 @@ class Content:
         claims = self.report.claims
         if (pair := self.pair(claim, claim.correction)) and claim.correction is not None:
             found["correction"] = {"claim": claims[claim.correction], "pair": pair}
-        elif claim.corrects in claims and claim.corrects is not None:
-            pair = compared(self.typesetter, claims[claim.corrects].statement, claim.statement)
-            found["corrects"] = {"claim": claims[claim.corrects], "pair": pair}
+        elif shown := [other for other in claim.corrects if other in claims]:
+            pair = compared(self.typesetter, claims[shown[0]].statement, claim.statement)
+            found["corrects"] = {"claims": [claims[other] for other in shown], "pair": pair}
         return found
 
     def counterexample(self, counterexample: CertifiedCounterexample, in_numpy: bool = False) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class Content:
         users = [other for other in self.report.used_by[claim.id] if other not in proves]
         links = [
             ("Correction", [claim.correction] if claim.correction else []),
-            ("Corrects", [claim.corrects] if claim.corrects else []),
+            ("Corrects", list(claim.corrects)),
             ("Repeats the misprint of", [claim.repeats] if claim.repeats else []),
             (
                 "Its misprint is repeated in",

@@ -189,7 +189,8 @@ class Claim:
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
     severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
-    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold; one statement may
+        correct several claims.
     repeats: for a slip, the id of the printed slip whose misprint it repeats; totals count a misprint once.
     reading: the meaning given to printed words that have none, if the claim needs it.
     observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
@@ -228,7 +229,7 @@ class Claim:
     proof: Sequence[str] = ()
     presumes: Sequence[str] = ()
     correction: str | None = None
-    corrects: str | None = None
+    corrects: str | Sequence[str] = ()
     repeats: str | None = None
     reading: Reading | None = None
     observed: str | None = None
@@ -255,6 +256,7 @@ class Claim:
         self.paper = self.setting.paper
         self.of_project = self.of_project or self.paper.of_project
         self._take_from_setting(self.setting)
+        self.corrects = (self.corrects,) if isinstance(self.corrects, str) else tuple(self.corrects)
         for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))

@@ -196,8 +196,8 @@ LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lem
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[LEAST_BOUND, ANY_ALPHA],
-    name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True, corrects="osa.lemma-f.2",
-    uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
+    name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
+    corrects=("osa.lemma-f.2", "osa.eq-57"), uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
 )  # fmt: skip
 
 
@@ -277,7 +277,7 @@ EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2"
     statement=r"\|\mathbf{S}\|_2\le\cdots\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
     name="norm of the scores at initialisation", relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap",
     uses=("osa.thm-c.2", "osa.eq-56-corrected"), presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$",
-    correction="osa.eq-57-absolute",
+    correction="osa.lemma-f.2-absolute",
     note=r"Of $S$ itself: from the right-hand side printed in Eq. (56), $\|X\|_2 \le \|X\|_2^2$ would be needed.",
 )  # fmt: skip
 
@@ -288,25 +288,10 @@ def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> 
     return _unit(X, W_Q, alpha)
 
 
-EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. (57), with the size of alpha",
-    statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
-        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
-    assumptions=[ANY_ALPHA],
-    name="norm of the scores at initialisation, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
-    corrects="osa.eq-57", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
-)  # fmt: skip
-
-
-@EQUATION_57_ABSOLUTE.formula
-def skew_matrix_bound_for_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """|alpha| / sqrt(d_v) ||X||_2^2, a scalar."""
-    return _unit(X, W_Q, absolute(alpha))
-
-
-for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
-    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-    claim.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
-    claim.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_57.mutant("linear in ||X||_2",
+    lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))  # fmt: skip
+EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
