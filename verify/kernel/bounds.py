@@ -14,6 +14,7 @@ from verify.kernel.identities import Accepted
 from verify.kernel.quantities import Index, Matrix, Scalar, number
 from verify.kernel.refusal import Refused
 
+
 class Assumed(NamedTuple):
     """Scalars that are at least 0, and matrices with orthonormal columns or rows, by what the claim assumes."""
 
@@ -53,7 +54,11 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         compare(number(0), gap, rest[1], assumed, table)
     elif name == "instance":  # of a rule, which says that one side is at most the other
         rule, arguments, reasons, multiplier, why = rest
-        left, right = instance(rule, [table[k] if isinstance(k, int) else k for k in arguments], reasons, assumed, table)
+        left, right = instance(
+            rule, [table[k] if isinstance(k, int) else k for k in arguments], reasons, assumed, table
+        )
+        if not right.free <= left.free:
+            raise Refused("a free index would be bound")
         compare(number(0), b - a - _not_negative(table[multiplier]) * (right - left), why, assumed, table)
     elif name == "exponents":
         x, y = table[rest[0]], table[rest[1]]
@@ -139,6 +144,9 @@ class Reader:
         asked = frozenset().union(*(self.asked[item] for item in entry[1:] if self._is_place(item)))
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
+        if entry[:2] == ["opaque", "derivative"]:
+            items = {item for word in self.value(entry[4]).terms for item in word}
+            asked |= {(item[4], "rows that are not 0") for item in items if item[0] == "normalised rows"}
         if entry[0] == "^":
             base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
             wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]
@@ -306,7 +314,9 @@ def instance(
             raise Refused("no such assumption")
         return two(arguments[0]), number(1)
     left, right, *conditions = RULES[rule][1](*arguments)
-    compared = [condition for condition in conditions if isinstance(condition, tuple)]  # a <= b, for a reason that is given
+    compared = [
+        condition for condition in conditions if isinstance(condition, tuple)
+    ]  # a <= b, for a reason that is given
     if len(compared) != len(reasons) or not all(item is True for item in conditions if item not in compared):
         raise Refused("a condition of the rule does not hold")
     for (a, b), reason in zip(compared, reasons, strict=True):
