@@ -142,7 +142,8 @@ def examine(
 
     `briefly`: at one draw, for theorems about an implementation that is known to be wrong.  `shrinking`: whether a small
     example is looked for where it breaks.  `again`: for a theorem that was tried in another precision, and an implementation
-    that is compared with its definition in this one as well: at a quarter of the draws, and balls measure only what differs.
+    that is compared with its definition in this one as well: at a quarter of the draws, and balls measure
+    only what differs by more than a rounding.
     """
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
@@ -197,7 +198,7 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
         exhausted = not taken
         measured = again
         for sample, draw, number in sorted(found, key=lambda each: -each[0].roundings):
-            if measured and sample.roundings <= allowed(finding.dtype):
+            if measured and sample.roundings <= (1.0 if again else allowed(finding.dtype)):
                 finding.examples += 1  # as in every check of the project, balls measure where sides differ most
                 finding.residual = max(finding.residual, sample.roundings if again else 0.0)
                 continue
