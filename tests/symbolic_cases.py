@@ -11,9 +11,9 @@ import sympy
 import torch
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.operand import named
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols.difference import float_values
+from verify.arithmetics.symbols.indexed import named
+from verify.arithmetics.symbols.points import Point
 from verify.matrix import (
     absolute,
     basis_vector,

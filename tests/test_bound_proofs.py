@@ -14,10 +14,9 @@ import sympy
 
 from tests.claims_that_fail import toy
 from verify.arithmetics import Constant
-from verify.arithmetics.norms import proof as norm_proofs
-from verify.arithmetics.norms import rules
-from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms import derivations, rules
 from verify.arithmetics.norms.facts import DEFINITIONS, FACTS
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.statements import STATEMENTS
 from verify.arithmetics.norms.world import world
 from verify.checks import bound_proofs, checks_of
@@ -48,7 +47,7 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import closed_form, closed_forms, jacobian
 from verify.report import attempts
-from verify.report.proofs import headline, proof_text
+from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size, load
 from verify.vocabulary.hypotheses import Hypothesis, skew
 
@@ -242,14 +241,14 @@ def test_a_matrix_whose_square_vanishes_by_assumption_has_an_exponential_of_two_
 
 
 def test_a_planted_wrong_multiple_of_the_identity_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = norm_proofs.reduction_in
+    right = derivations.reduction_in
 
     def halved(value: Any) -> None:
         right(value)
         known = world()
         known.reductions = {pair: c / 2 for pair, c in known.reductions.items()}
 
-    monkeypatch.setattr(norm_proofs, "reduction_in", halved)
+    monkeypatch.setattr(derivations, "reduction_in", halved)
     assert "the quantities differ from the functions" in check_of(turning()).message
 
 
@@ -375,7 +374,7 @@ def growing_with_size() -> Claim:
 
 def test_a_factor_that_small_sizes_do_not_show_is_seen_at_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_of(growing_with_size()).message == "1 of 1 inequalities are not derived"
-    monkeypatch.setattr(norm_proofs, "grows_with", lambda value, part: True)
+    monkeypatch.setattr(derivations, "grows_with", lambda value, part: True)
     message = check_of(growing_with_size()).message
     assert "the left side is above the right one" in message and "'n': " in message
     monkeypatch.setattr(bound_proofs, "far_spots", lambda *given: [])

@@ -13,11 +13,10 @@ import sympy
 import torch
 
 from tests.claims_that_fail import toy
-from verify.arithmetics.symbols import expectation as pairings
-from verify.arithmetics.symbols import named
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.hypotheses import normal_entries as granted
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols import named, pairings
+from verify.arithmetics.symbols.difference import float_values
+from verify.arithmetics.symbols.hypothesis_rules import normal_entries as granted
+from verify.arithmetics.symbols.points import Point
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.proofs import proved
 from verify.checks.record import UPHELD, VIOLATED

@@ -13,9 +13,8 @@ import torch
 
 from verify.checks.settings import settings_for
 from verify.gate import measure
+from verify.gate.autograd import VALUE, Gap, Point, gap_at
 from verify.gate.comparison import PATIENCE, Comparison
-from verify.gate.derivatives import VALUE, Gap, Point, gap_at
-from verify.gate.errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -38,6 +37,7 @@ from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, Sides, allowed,
 from verify.gate.profiles import profile_of
 from verify.gate.rounding import BLURRED, SPREADS, UNDERFLOW, Reference, Rounded, reference, too_large
 from verify.gate.standing import Standing, title_of
+from verify.gate.subject_errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
 from verify.oracles import LawTest
 from verify.vocabulary import AtMost, Claim, Paper, Shape
 from verify.vocabulary.registry import load

@@ -15,7 +15,6 @@ import torch
 
 from tests import claims_that_fail as toy
 from verify.arithmetics import DEFAULT_BITS
-from verify.checks.assumptions import float_satisfies, satisfies
 from verify.checks.attack import Check
 from verify.checks.record import (
     CERTIFIED,
@@ -31,6 +30,7 @@ from verify.checks.record import (
     scored,
     separation_of,
 )
+from verify.checks.satisfied import float_satisfies, satisfies
 from verify.checks.settings import EFFORTS, Settings, settings_for
 from verify.evidence import store
 from verify.evidence.fingerprints import code_of, fingerprint

@@ -11,9 +11,9 @@ import sympy
 import torch
 
 from verify.arithmetics.norms import Bounded, gaps, input_matrix, nodes, rules
-from verify.arithmetics.norms.bounds import replaceable
-from verify.arithmetics.norms.evaluation import Values
-from verify.arithmetics.norms.operand import total_of
+from verify.arithmetics.norms.bounded import total_of
+from verify.arithmetics.norms.derivation_search import replaceable
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import World, derivation, world

@@ -9,9 +9,9 @@ import pytest
 import sympy
 
 from verify.arithmetics.closed_forms import _known, closed_form
-from verify.arithmetics.norms import bounds, input_matrix, moments, nodes, quantities, rules
-from verify.arithmetics.norms.bounds import Search
-from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms import derivation_search, input_matrix, moments, nodes, quantities, rules
+from verify.arithmetics.norms.derivation_search import Search
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import derivation, world
@@ -168,7 +168,7 @@ def test_planted_bounds_of_sums_over_rows_are_seen(planted: str, monkeypatch: py
         right = quantities._square_of_rows
         monkeypatch.setattr(quantities, "_square_of_rows", lambda *args: (right(*args) or 0) / 2 or None)
     else:
-        monkeypatch.setattr(bounds.sympy, "sqrt", lambda size: sympy.Integer(1))
+        monkeypatch.setattr(derivation_search.sympy, "sqrt", lambda size: sympy.Integer(1))
     with pytest.raises(AssertionError):
         for k in range(len(TERMS)):
             test_sums_over_rows_are_bounded_by_the_norm_of_the_matrix(k)

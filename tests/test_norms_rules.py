@@ -10,12 +10,22 @@ import numpy as np
 import pytest
 import sympy
 
-from verify.arithmetics.norms import assumed, differentials, entries, gaps, input_matrix, moments, proof, rules, spectra
+from verify.arithmetics.norms import (
+    assumed,
+    derivations,
+    differentials,
+    entries,
+    gaps,
+    input_matrix,
+    moments,
+    rules,
+    singular_polynomials,
+)
 from verify.arithmetics.norms.assumed import consequences, follows
-from verify.arithmetics.norms.bounds import Search
 from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.evaluation import Values
-from verify.arithmetics.norms.polynomials import expanded
+from verify.arithmetics.norms.derivation_search import Search
+from verify.arithmetics.norms.float_values import Values
+from verify.arithmetics.norms.monomials import expanded
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, largest, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.statements import STATEMENTS
@@ -60,7 +70,7 @@ ELSEWHERE = {
     *gaps.STATED,
     *moments.STATED,
     "number among the factors",
-    *spectra.STATED,
+    *singular_polynomials.STATED,
     "unit direction",
     "common factor",
     "assumption",
@@ -380,7 +390,7 @@ def test_sums_of_roots_are_compared_term_by_term() -> None:
 @pytest.mark.parametrize("planted", [False, True])
 def test_reverse_triangles_are_true_in_numbers(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if planted:
-        monkeypatch.setattr(proof, "_size", lambda c: 2 * abs(c))
+        monkeypatch.setattr(derivations, "_size", lambda c: 2 * abs(c))
     smallest = []
     for seed in range(4):
         with derivation() as known:
@@ -395,7 +405,7 @@ def test_reverse_triangles_are_true_in_numbers(planted: bool, monkeypatch: pytes
                 A - B * (size - 1),
             ]
             targets = sum(norm(kind, X.node) for X in sums for kind in (SPECTRAL, FROBENIUS))
-            facts = proof.reverse_triangles(targets)
+            facts = derivations.reverse_triangles(targets)
             assert len(facts) >= 16
             values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
             for fact, last in facts.items():

@@ -30,13 +30,13 @@ from verify.report.papers import findings, is_headline
 from verify.report.sides import LONGEST, described, negated, number, short, sides_of
 from verify.site import code, require_libraries, write_site
 from verify.site.byhand import by_hand
-from verify.site.comparison import compared
 from verify.site.content import searchable
+from verify.site.errata_in_latex import _in_ascii, as_latex
 from verify.site.graph import folded, picture, proof_status
-from verify.site.latex import _in_ascii, as_latex
 from verify.site.mathematics import Typesetter, prose, segments, symbol, text
 from verify.site.pages import _known_term, slug
 from verify.site.plots import plots_of
+from verify.site.side_by_side import compared
 from verify.vocabulary import Claim, InputError, load
 
 

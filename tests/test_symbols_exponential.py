@@ -11,11 +11,11 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, corner, disagreement, slope_disagreement
 from verify.arithmetics.symbols import calculus, named, sums
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.exponential import frechet_derivative, mean_exponential
-from verify.arithmetics.symbols.hypotheses import Hypothesis, vanishing
+from verify.arithmetics.symbols.difference import float_values, parts_of, prove
+from verify.arithmetics.symbols.hypothesis_rules import Hypothesis, vanishing
 from verify.arithmetics.symbols.latex import sum_latex
-from verify.arithmetics.symbols.proof import float_values, parts_of, prove
+from verify.arithmetics.symbols.matrix_exponential import frechet_derivative, mean_exponential
+from verify.arithmetics.symbols.points import Point
 from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax, total
 from verify.oracles.derivatives import hessian, jacobian

@@ -12,12 +12,12 @@ import torch
 
 from tests.claims_that_fail import toy
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import families, hypotheses, named, part_hypotheses, sums
+from verify.arithmetics.symbols import families, hypothesis_rules, named, part_hypotheses, sums
 from verify.arithmetics.symbols.conditions import recording_conditions
-from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.difference import float_values
 from verify.arithmetics.symbols.heads import tensor
-from verify.arithmetics.symbols.hypotheses import hypothesis_on
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
+from verify.arithmetics.symbols.points import Point
 from verify.arithmetics.symbols.sums import extra_rules, recording_rules
 from verify.checks.proofs import proved
 from verify.checks.record import UPHELD, VIOLATED
@@ -236,7 +236,7 @@ def test_hypotheses_on_parts_keep_the_value(function: Any) -> None:
 
 def test_a_wrong_number_of_unit_parts_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = part_hypotheses.unit_parts_rule
-    monkeypatch.setattr(hypotheses, "unit_parts_rule", lambda name, width: right(name, width**2))
+    monkeypatch.setattr(hypothesis_rules, "unit_parts_rule", lambda name, width: right(name, width**2))
     with pytest.raises(AssertionError):
         test_hypotheses_on_parts_keep_the_value(of_unit_parts)
 

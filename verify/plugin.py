@@ -47,7 +47,7 @@ _REUSED = pytest.StashKey[set[Task]]()
 FROM_EVIDENCE = "from evidence"
 
 #: The gate for other people's implementations, silent until --subject or --subjects asks for it.
-pytest_plugins = ["verify.gate.plugin"]
+pytest_plugins = ["verify.gate.items"]
 
 #: Where evidence is kept, relative to the root of the project under test.
 EVIDENCE = ".verify/evidence"

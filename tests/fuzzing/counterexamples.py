@@ -16,11 +16,11 @@ import flint
 import numpy as np
 
 from verify.arithmetics import precision
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.proof import Proof, float_values
-from verify.checks.assumptions import satisfies
+from verify.arithmetics.symbols.difference import Proof, float_values
+from verify.arithmetics.symbols.points import Point
 from verify.checks.evaluation import as_balls, flat_objects, flat_tensor, one_of
 from verify.checks.proofs import real_symbol, size_symbol
+from verify.checks.satisfied import satisfies
 from verify.inputs.generators import Draw, systematic, telling_sizes
 from verify.oracles.expectations import forget_moments
 from verify.vocabulary import AtMost, Claim, Real, Shape, Size

@@ -9,8 +9,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
-from verify.arithmetics.norms.bounds import Search
-from verify.arithmetics.norms.proof import prove_bound
+from verify.arithmetics.norms.derivation_search import Search
+from verify.arithmetics.norms.derivations import prove_bound
 from verify.arithmetics.norms.quantities import LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, world

@@ -25,15 +25,7 @@ A new arithmetic is one more `Kind` with its scalar functions; nothing else in t
 from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
 from verify.arithmetics.constants import Constant, Surd, rational
 from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
-from verify.arithmetics.exponentials import (
-    exponentials_are_free,
-    free_exponentials,
-    free_rational,
-    polynomial_for_expm,
-    series_coefficients,
-)
-from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
-from verify.arithmetics.functions import (
+from verify.arithmetics.entrywise import (
     absolute,
     cos,
     exp,
@@ -46,6 +38,14 @@ from verify.arithmetics.functions import (
     step,
     total,
     vanishes,
+)
+from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
+from verify.arithmetics.free_exponentials import (
+    exponentials_are_free,
+    free_exponentials,
+    free_rational,
+    polynomial_for_expm,
+    series_coefficients,
 )
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind

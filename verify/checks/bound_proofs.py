@@ -17,15 +17,14 @@ import sympy
 
 import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics import midpoints
+from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.deciding import uncovered
-from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms.derivations import BoundProof, Entry, prove_bound
 from verify.arithmetics.norms.facts import FACTS, facts_of
-from verify.arithmetics.norms.operand import input_matrix
-from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
-from verify.checks.assumptions import float_satisfies
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
@@ -33,6 +32,7 @@ from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
 from verify.checks.proofs import exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.inputs.witnesses import Given, witnesses_of

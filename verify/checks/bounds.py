@@ -13,11 +13,11 @@ import flint
 import numpy as np
 
 from verify.checks.ascent import ascents
-from verify.checks.assumptions import float_tests, floats_meet
 from verify.checks.attack import Attack, Check
 from verify.checks.decisions import Place
 from verify.checks.evaluation import all_in_batch, as_balls, at_objects, exact_text, one_of, raw_tensors
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.satisfied import float_tests, floats_meet
 from verify.checks.search import Tally, search
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, at_scales, systematic

@@ -9,10 +9,10 @@ import flint
 import numpy as np
 
 from verify.arithmetics import Kind, exact_scalar, kind_of, midpoints
-from verify.checks.assumptions import satisfies
 from verify.checks.attack import Attack
 from verify.checks.evaluation import exact_text, flat_objects, lifted_to_balls, lifted_to_rationals
 from verify.checks.record import CERTIFIED, UNCERTIFIED, Record, blank, in_words, scored
+from verify.checks.satisfied import satisfies
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, NotFiniteError, RegistryError
 from verify.vocabulary.shapes import Shape, parameter_specs

@@ -16,11 +16,11 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.conditions import Condition
+from verify.arithmetics.symbols.difference import Proof, parts_of, prove
 from verify.arithmetics.symbols.guarded import guarded
-from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, vanishing
+from verify.arithmetics.symbols.hypothesis_rules import Hypothesis, hypothesis_on, vanishing
+from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
-from verify.arithmetics.symbols.operand import Indexed
-from verify.arithmetics.symbols.proof import Proof, parts_of, prove
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (

@@ -16,9 +16,9 @@ import flint
 import numpy as np
 
 from verify.arithmetics import midpoints
-from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.difference import Proof, float_values
 from verify.arithmetics.symbols.extents import work
-from verify.arithmetics.symbols.proof import Proof, float_values
+from verify.arithmetics.symbols.points import Point
 from verify.checks.evaluation import UNDEFINED, as_balls, defect_of, flat_objects, one_of
 from verify.checks.operands import admitted_sizes, free_parameters, real_symbol, sides_of, size_symbol
 from verify.inputs.generators import Draw

@@ -108,7 +108,7 @@ def _show(options: argparse.Namespace) -> int:
     from verify.checks.record import UPHELD, VIOLATED
     from verify.report import build, claim_json, paste, restricted, status_of
     from verify.report.citations import reference
-    from verify.report.proofs import kernel_text
+    from verify.report.proof_texts import kernel_text
     from verify.report.unicode import readable, readable_words
     from verify.report.wording import how_sure, titled
 

@@ -42,7 +42,7 @@ def _prove(options: argparse.Namespace) -> int:
     from verify.checks.proofs import proved as proved_identity
     from verify.checks.record import UPHELD
     from verify.checks.settings import EFFORTS, Settings
-    from verify.report.proofs import headline, proof_text, text_at_sizes
+    from verify.report.proof_texts import headline, proof_text, text_at_sizes
 
     def proved(claim: Claim, settings: Settings) -> Record:
         return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from collections import Counter
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ def counted(kernels: Counter[str]) -> Iterator[None]:
     kernels.update(name for thread in threads for record in thread if (name := _kernel(record.name())))
 
 
+@functools.cache
 def _kernel(operator: str) -> str | None:
     """The name of a kernel, "flash_attention_for_cpu"; None for other operators and for backward passes."""
     space, colons, name = operator.partition("::")

@@ -20,17 +20,16 @@ import numpy as np
 
 from verify.arithmetics import is_tensor, midpoints
 from verify.checks import attack_on
-from verify.checks.assumptions import float_satisfies
 from verify.checks.bounds import BoundAttack
 from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, one_of, raw_tensors
 from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
 from verify.gate.choice import sizes_of, square_draws
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -44,6 +43,7 @@ from verify.gate.findings import (
 from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
@@ -136,11 +136,13 @@ def examine(
     check: str | None = None,
     briefly: bool = False,
     shrinking: bool = True,
+    again: bool = False,
 ) -> Finding:
     """The finding of one claim in one dtype; `standing` has to be active in `verify.vocabulary.replaced`.
 
     `briefly`: at one draw, for theorems about an implementation that is known to be wrong.  `shrinking`: whether a small
-    example is looked for where it breaks.
+    example is looked for where it breaks.  `again`: for a theorem that was tried in another precision, and an implementation
+    that is compared with its definition in this one as well: at a quarter of the draws, and balls measure only what differs.
     """
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
@@ -150,7 +152,7 @@ def examine(
         elif isinstance(claim.relation, TendsTo) and isinstance(claim.relation.rate, PowerRate):
             _test_limit(claim, claim.relation, finding, settings)
         else:
-            _compare(copy.copy(claim), finding, settings, briefly, shrinking)
+            _compare(copy.copy(claim), finding, settings, briefly, shrinking, again)
     except (WrongResult, Raised) as problem:
         finding.status, finding.why = BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
     except NotDifferentiable as problem:
@@ -164,7 +166,7 @@ def examine(
     return finding
 
 
-def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool) -> None:
+def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool, again: bool) -> None:
     sides = Sides.of(claim)
     if sides is None:
         finding.status = LEFT_OUT
@@ -172,7 +174,9 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
         return
     claim.batched = False
     of_values = finding.check == DEFINITION
-    wanted = _draws_of_values(claim, settings) if of_values else _draws_of_a_theorem(settings)
+    wanted = (
+        _draws_of_values(claim, settings) if of_values else settings.effort.tying(_draws_of_a_theorem(settings), again)
+    )
     wanted = 1 if briefly else wanted
     finding.residual, exhausted = 0.0, False
     chosen = systematic(claim, 4 * wanted, settings.seed)
@@ -191,10 +195,11 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
                 )
             found += [(sample, draw, number)] if sample is not None else []
         exhausted = not taken
-        measured = False
+        measured = again
         for sample, draw, number in sorted(found, key=lambda each: -each[0].roundings):
             if measured and sample.roundings <= allowed(finding.dtype):
                 finding.examples += 1  # as in every check of the project, balls measure where sides differ most
+                finding.residual = max(finding.residual, sample.roundings if again else 0.0)
                 continue
             with place(number + number // ROUND):
                 if not _measured(claim, sides, sample, finding.dtype, of_values):

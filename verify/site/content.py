@@ -20,15 +20,15 @@ from verify.report.citations import reference
 from verify.report.errata import Erratum, Witness, witnesses_of
 from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, status_of
 from verify.report.notation import Row, rows, symbols_of
-from verify.report.proofs import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
+from verify.report.proof_texts import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
 from verify.report.wording import counted, in_words, listed, titled
 from verify.site import code, mathematics
 from verify.site.byhand import by_hand
-from verify.site.comparison import compared
 from verify.site.lines import picture
 from verify.site.plots import Plot
+from verify.site.side_by_side import compared
 from verify.vocabulary.claims import Claim, Paper
 
 #: Violations shown on a claim's first screen; the others stand with their counterexamples.

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from verify.arithmetics import midpoints
-from verify.checks.assumptions import satisfies
 from verify.checks.evaluation import flat_objects, lifted_to_balls
+from verify.checks.satisfied import satisfies
 from verify.report.sides import arranged, in_its_own_sign, sides_of
 from verify.site.chart import Axis, Chart
 from verify.site.plots import UNDRAWABLE, Plot

@@ -38,7 +38,7 @@ from verify.report.wording import KIND_NAMES, capital, counted, how_known, how_s
 from verify.site import building, code, documents, glossary, graph, mathematics
 from verify.site.badge import badge
 from verify.site.content import MOST_VIOLATIONS, Content, dtype, number
-from verify.site.latex import as_latex
+from verify.site.errata_in_latex import as_latex
 from verify.site.plots import plots_of
 from verify.vocabulary.assumptions import text_of
 from verify.vocabulary.claims import Claim, Paper

@@ -11,7 +11,7 @@ import sympy
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.operand import Index, Indexed, Tree, identity, lifted
+from verify.arithmetics.symbols.indexed import Index, Indexed, Tree, identity, lifted
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import contract
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError

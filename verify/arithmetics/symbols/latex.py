@@ -10,10 +10,10 @@ import sympy
 
 from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.exponential import legs_of
+from verify.arithmetics.symbols.difference import parts_of
 from verify.arithmetics.symbols.heads import Head
-from verify.arithmetics.symbols.operand import Index, Indexed
-from verify.arithmetics.symbols.proof import parts_of
+from verify.arithmetics.symbols.indexed import Index, Indexed
+from verify.arithmetics.symbols.matrix_exponential import legs_of
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 

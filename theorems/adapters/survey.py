@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from theorems.adapters import attention_kernel, sdpa
-from theorems.layer_adapters import batched_kernel, causal_kernel, hugging_face_attention, masked_kernel, repeated
-from theorems.library_adapters import (
+from theorems.adapters.layers import batched_kernel, causal_kernel, hugging_face_attention, masked_kernel, repeated
+from theorems.adapters.libraries import (
     diffusers_layer, hugging_face_family, keras_attention_layer, keras_on_torch, x_transformers_layer,
 )  # fmt: skip
 from verify.gate.survey import surveyed

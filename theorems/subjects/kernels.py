@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.layer_subjects import MASK, boolean, extreme_domains, made_causal, nothing_masked, wrong_scales
+from theorems.subjects.layers import MASK, boolean, extreme_domains, made_causal, nothing_masked, wrong_scales
 from theorems.transformer import definitions as layers
 from theorems.transformer import kernels
 from theorems.transformer.settings import Keys, Queries, Signs, Values, mask_of

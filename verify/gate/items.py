@@ -55,7 +55,7 @@ class SubjectItem(pytest.Function):
         self.obj()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        from verify.gate.errors import SubjectFailure
+        from verify.gate.subject_errors import SubjectFailure
 
         return str(excinfo.value) if isinstance(excinfo.value, SubjectFailure) else super().repr_failure(excinfo)
 

@@ -13,8 +13,8 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.entries import speaks_of_sums
+from verify.arithmetics.norms.monomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.polynomials import difference, expanded, has_no_negative_term
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     MEAN_EXPONENTIAL,

@@ -13,12 +13,12 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
-from verify.arithmetics.norms.bounds import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.bounded import Bounded, is_scalar, plainly
+from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
+from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.operand import Bounded, is_scalar, plainly
-from verify.arithmetics.norms.polynomials import difference
-from verify.arithmetics.norms.primitives import entries_of
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text

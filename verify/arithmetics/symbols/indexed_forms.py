@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics import functions as plain
+from verify.arithmetics import entrywise as plain
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.patterns import groups_of
@@ -20,7 +20,7 @@ from verify.arithmetics.symbols.block_functions import (
 )
 from verify.arithmetics.symbols.blocks import Blocks, joined
 from verify.arithmetics.symbols.families import Family, over
-from verify.arithmetics.symbols.functions import (
+from verify.arithmetics.symbols.function_heads import (
     absolute_of,
     exponential,
     logarithm,
@@ -31,7 +31,7 @@ from verify.arithmetics.symbols.functions import (
 )
 from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.operand import Index, Indexed, common, entrywise, filled, identity, lifted
+from verify.arithmetics.symbols.indexed import Index, Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Sum, contract, single

@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from theorems.layer_adapters import repeated
-from theorems.layer_adapters import titled
+from theorems.adapters.layers import repeated
+from theorems.adapters.layers import titled
 from verify.gate.adapters import call_module, from_jax
 from verify.gate.recognised import recognise
 

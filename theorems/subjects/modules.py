@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from theorems.layer_adapters import module_class, titled
+from theorems.adapters.layers import module_class, titled
 from theorems.transformer import definitions
 from theorems.transformer import layers as modules
 from verify.arithmetics import is_tensor

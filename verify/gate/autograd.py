@@ -8,6 +8,7 @@ derivative is that along D in all arguments at once, by torch.autograd.forward_a
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -20,9 +21,9 @@ import numpy as np
 import torch
 
 from verify.gate.bridge import require_differentiable
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.rounding import Reference, Results, is_real, reference
 from verify.gate.standing import Standing, require_unchanged
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 
 #: Names of results: the value itself, and derivatives by an argument.
 VALUE = "the value"
@@ -220,11 +221,18 @@ class Gap:
 
 
 def gap_at(
-    point: Point, standing: Standing, truth: Reference, dtype: torch.dtype, device: str, enough: float
+    point: Point,
+    standing: Standing,
+    truth: Reference,
+    dtype: torch.dtype,
+    device: str,
+    enough: float,
+    watched: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Gap | None:
     """The largest distance of the implementation's results from `truth`; None where nothing could be compared.
 
     Results that are within `enough` roundings of their largest entries are not measured in units, which are larger.
+    The implementation is called inside a context of `watched`, the definition outside.
     Derivatives by a number that come out as zero are not compared: layers may take numbers for constants.
     Raises `Raised` and `WrongResult` as the implementation does, and `NotDifferentiable`.
     """
@@ -239,7 +247,8 @@ def gap_at(
         truth = found
     before = {name: x.detach().clone() for name, x in arguments.items() if isinstance(x, torch.Tensor)}
     try:
-        yours = point.evaluate(standing, arguments, yours=True)
+        with watched():
+            yours = point.evaluate(standing, arguments, yours=True)
         require_unchanged(arguments, before, " in its backward pass")
     except (NotDifferentiable, Raised, WrongResult):
         raise

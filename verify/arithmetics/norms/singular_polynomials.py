@@ -14,7 +14,7 @@ import sympy
 
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.operand import Bounded, is_scalar, scalar
+from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
 from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm
 from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
 from verify.arithmetics.norms.statements import STATEMENTS

@@ -1,4 +1,4 @@
-"""What the gate knows about the definitions of orthogonal self-attention, as `theorems.subjects` does of the others."""
+"""What the gate knows about the definitions of orthogonal self-attention, as `papers` does of the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from theorems.osa import definitions as osa
 from theorems.osa.settings import newton_schulz_attention_matrix
 from theorems.osa.shapes import Epsilon
-from theorems.subjects import TOKENS_ARE_ROWS
+from theorems.subjects.papers import TOKENS_ARE_ROWS
 from verify.checks.settings import Settings
 from verify.gate.profiles import Profile
 from verify.matrix import exp, eye, rational, sqrt

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.norms import calculus, nodes
+from verify.arithmetics.norms import chain_rule, nodes
 from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.quantities import MEAN_EXPONENTIAL, SHIFT
 from verify.arithmetics.norms.world import Index, Node, World, resumed
@@ -194,11 +194,11 @@ _ANALYTIC = frozenset({
 
 def is_analytic(node: Node, name: str, known: World) -> bool:
     """Whether the entries of a node are analytic in those of the input `name`: no norm of it is a coefficient."""
-    if not calculus.depends(node, name, known):
+    if not chain_rule.depends(node, name, known):
         return True
     return (
         node.kind in _ANALYTIC
-        and not any(calculus.depends(item, name, known) for item in node.data if not isinstance(item, str))
+        and not any(chain_rule.depends(item, name, known) for item in node.data if not isinstance(item, str))
         and all(is_analytic(part, name, known) for part in node.parts)
     )
 

@@ -10,7 +10,7 @@ import sympy
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.calculus import with_projection
+from verify.arithmetics.norms.chain_rule import with_projection
 from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.text import node_text

@@ -10,7 +10,7 @@ from verify.arithmetics.formal import register_forms
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.heads import delta
-from verify.arithmetics.symbols.operand import Indexed, lifted, named
+from verify.arithmetics.symbols.indexed import Indexed, lifted, named
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, is_rule, note_rule, step_named

@@ -12,7 +12,7 @@ from verify.arithmetics.symbols.canonical import Key
 from verify.arithmetics.symbols.conditions import rely_on_nonzero
 from verify.arithmetics.symbols.heads import Size, delta, head, tensor
 from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
-from verify.arithmetics.symbols.rules import instance, match, numbers_of, occurrences
+from verify.arithmetics.symbols.product_rules import instance, match, numbers_of, occurrences
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Rule, Sum, as_built, contract, extra_rules, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError

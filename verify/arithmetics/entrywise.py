@@ -11,8 +11,8 @@ import flint
 from verify.arithmetics.adaptable import elementwise, settled
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.conversions import exact_scalar
-from verify.arithmetics.exponentials import exponentials_are_free, free_rational
 from verify.arithmetics.formal import primitive
+from verify.arithmetics.free_exponentials import exponentials_are_free, free_rational
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.arithmetics.polynomials import Quotient

@@ -6,16 +6,18 @@ Nothing here is trusted: what a derivation leaves out is tried, and whatever com
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from verify.arithmetics.norms.derivations import BoundProof, Entry
 from verify.arithmetics.norms.instances import Instances, Steps
-from verify.arithmetics.norms.proof import BoundProof, Entry
-from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, generators, size_of, text_of
+from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
 from verify.kernel import quantities
+from verify.kernel.bound_rules import multiplied
 from verify.kernel.refusal import Refused
 
 
@@ -51,6 +53,10 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
     }  # fmt: skip
 
 
+#: How many multiples of assumptions are taken off in a row, and are tried.
+DEPTH, ATTEMPTS = 8, 40
+
+
 class _Replay(Instances):
     """One entry: its value as the checker sees it, and the steps that have led there."""
 
@@ -68,6 +74,7 @@ class _Replay(Instances):
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
+        self.w.point_directions(self.entry.steps)
         for step in self.entry.steps:
             self._offer(step)
         start = self.value, list(self.steps)
@@ -165,7 +172,7 @@ def comparison_of(a: Any, b: Any, w: Writer, facts: list[int], depth: int = 4) -
     """A reason for a <= b that the checker accepts."""
     for reason in _reasons(a, b, w, facts, depth):
         try:
-            kernel.compare(a, b, reason, w.assumed.facts, w.reader.table)
+            kernel.compare(a, b, reason, w.assumed, w.reader.table)
         except (Refused, *kernel.ERRORS):
             continue
         return reason
@@ -187,43 +194,58 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
             ]
             if all(reason for _, reason in cases):
                 yield ["cases", w.of_generator(g), cases]
-    if facts and (used := _subtracted(b - a, w, facts, 8)) is not None:
-        yield ["facts", used, ["terms"]]
-    if facts and (used := _subtracted(b * b - a * a, w, facts, 8)) is not None:
-        yield ["squares", ["facts", used, ["terms"]]]
-    with contextlib.suppress(Refused):
-        if facts and (used := _subtracted(kernel.without_denominators(b - a), w, facts, 8)) is not None:
-            yield ["denominators", ["facts", used, ["terms"]]]
-    for g in generators(b):
+    for g in [*generators(b), *generators(a)]:
         if g[0] == "exp":
             yield ["growth", w.of_generator(g), ["terms"]]
             yield ["denominators", ["growth", w.of_generator(g), ["terms"]]]
-    exponents = [[g[1] for m in side.terms for g, e in m if g[0] == "exp" and e == 1] for side in (a, b)]
+            yield ["growth", w.of_generator(g), ["denominators", ["terms"]]]
+    exponents = [[g[1] * quantities.number(e) for m in side.terms for g, e in m if g[0] == "exp"] for side in (a, b)]
     if all(len(found) == 1 for found in exponents):
-        inner = comparison_of(exponents[0][0], exponents[1][0], w, facts, depth - 1)
+        (x,), (y,) = exponents
+        inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
-            yield ["exponents", inner]
+            yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
+    yield from _reverse_triangles(b, w)
+    gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
+    with contextlib.suppress(Refused):
+        gaps.append((kernel.without_denominators(b - a), lambda why: ["denominators", why]))
+    for most in (1, 2) if facts else ():  # assumptions in one product
+        products = [list(chosen) for chosen in itertools.combinations_with_replacement(range(len(facts)), most)]
+        values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]
+        for gap, reason in gaps:
+            if (used := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
+                yield reason(["facts", used, ["terms"]])
 
 
-def _subtracted(gap: Any, w: Writer, facts: list[int], depth: int) -> list[list[int]] | None:
-    """Assumptions with multipliers that are not negative, of which a scalar is the sum and more."""
+def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
+    """||A|| <= ||A + B|| + ||B|| for the norms of sums A + B on the right."""
+    for _, kind, variants in (g for g in generators(b) if g[0] == "norm"):
+        X = any_of(variants)
+        for word, c in X.terms.items() if 1 < len(X.terms) < 4 else ():
+            rest = X.times(quantities.number(-1)) + quantities.Matrix(X.rows, X.columns, {word: c})
+            pieces = [kind, w.matrix(X), w.matrix(rest)]
+            yield ["instance", "triangle inequality", pieces, [], w.of_scalar(quantities.number(1)), ["terms"]]
+
+
+def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]) -> list[list[Any]] | None:
+    """Products of assumptions with multipliers that are not negative, of which a scalar is the sum and more."""
     if quantities.is_nonnegative(gap):
         return []
     negative = [(m, c) for m, c in gap.terms.items() if c < 0]
-    if depth == 0 or not negative:
+    attempts[0] -= 1
+    if depth == 0 or not negative or attempts[0] < 0:
         return None
-    w.try_one(4)
     monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), text_of(item)))
     options: list[Any] = []
-    for fact in facts:
-        for own, d in w.value(fact).terms.items():
+    for chosen, fact in facts:
+        for own, d in fact.terms.items():
             factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None
             if factor is None or not quantities.is_nonnegative(factor):
                 continue
-            rest = gap - factor * w.value(fact)
-            options.append((sum(e < 0 for e in rest.terms.values()), len(options), fact, factor, rest))
-    for *_, fact, factor, rest in sorted(options, key=lambda option: option[:2])[:3]:
-        used = _subtracted(rest, w, facts, depth - 1)
+            rest = gap - factor * fact
+            options.append((sum(e < 0 for e in rest.terms.values()), len(options), chosen, factor, rest))
+    for *_, chosen, factor, rest in sorted(options, key=lambda option: option[:2])[:3]:
+        used = _subtracted(rest, w, facts, depth - 1, attempts)
         if used is not None:
-            return [[facts.index(fact), w.of_scalar(factor)], *used]
+            return [[chosen[0] if len(chosen) == 1 else chosen, w.of_scalar(factor)], *used]
     return None

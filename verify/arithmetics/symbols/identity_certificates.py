@@ -8,10 +8,10 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
-from verify.arithmetics.symbols.hypotheses import Hypothesis
+from verify.arithmetics.symbols.hypothesis_rules import Hypothesis
 from verify.arithmetics.symbols.intertwining import fixed, skew, through
-from verify.arithmetics.symbols.proof import Proof
 from verify.arithmetics.symbols.recorded import NotRecorded, Recorder, TakenApart
 from verify.arithmetics.symbols.uses import Search
 from verify.kernel.expressions import Language

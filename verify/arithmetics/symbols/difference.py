@@ -13,11 +13,11 @@ import numpy as np
 
 from verify.arithmetics.symbols.blocks import Blocks, from_numbers
 from verify.arithmetics.symbols.conditions import Condition, recording_conditions
-from verify.arithmetics.symbols.evaluation import Point
 from verify.arithmetics.symbols.extents import Extent, recording_extents
 from verify.arithmetics.symbols.heads import met_afresh
-from verify.arithmetics.symbols.hypotheses import Hypothesis
-from verify.arithmetics.symbols.operand import Indexed, lifted
+from verify.arithmetics.symbols.hypothesis_rules import Hypothesis
+from verify.arithmetics.symbols.indexed import Indexed, lifted
+from verify.arithmetics.symbols.points import Point
 from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import alike

@@ -13,10 +13,7 @@ import sympy
 from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.differentials import depends, differential
-from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
-from verify.arithmetics.norms.nodes import ONE, ZERO
-from verify.arithmetics.norms.operand import (
+from verify.arithmetics.norms.bounded import (
     Bounded,
     Family,
     is_scalar,
@@ -26,6 +23,9 @@ from verify.arithmetics.norms.operand import (
     shown,
     within,
 )  # fmt: skip
+from verify.arithmetics.norms.differentials import depends, differential
+from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
+from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.quantities import (
     FROBENIUS,
     LARGEST,
@@ -38,7 +38,7 @@ from verify.arithmetics.norms.quantities import (
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.spectra import Shifts, Spectrum
+from verify.arithmetics.norms.singular_polynomials import Shifts, Spectrum
 from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, world
 from verify.arithmetics.symbols.conditions import rely_on_whole

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor, canonical
-from verify.arithmetics.symbols.exponential import LEGGED, comes_first, exponential_of_matrix, legs_of, with_leg
 from verify.arithmetics.symbols.heads import Head, Size, delta
-from verify.arithmetics.symbols.rules import instance, leading_term, match, occurrences
+from verify.arithmetics.symbols.matrix_exponential import LEGGED, comes_first, exponential_of_matrix, legs_of, with_leg
+from verify.arithmetics.symbols.product_rules import instance, leading_term, match, occurrences
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
 

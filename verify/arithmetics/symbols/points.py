@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.exponential import LEGGED, legs_of
 from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
 from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 

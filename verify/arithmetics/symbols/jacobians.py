@@ -12,7 +12,7 @@ from verify.arithmetics.symbols.blocks import Blocks, joined
 from verify.arithmetics.symbols.calculus import derivative, substituted
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.heads import Head, tensor
-from verify.arithmetics.symbols.operand import Indexed, lifted
+from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor, canonical
-from verify.arithmetics.symbols.functions import _entrywise, of_entries, power
+from verify.arithmetics.symbols.function_heads import _entrywise, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor
-from verify.arithmetics.symbols.functions import exponential, power, softmax_of
+from verify.arithmetics.symbols.function_heads import exponential, power, softmax_of
 from verify.arithmetics.symbols.heads import Head, Size
-from verify.arithmetics.symbols.rules import occurrences
+from verify.arithmetics.symbols.product_rules import occurrences
 from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
 

@@ -19,7 +19,7 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.symbols.extents import note_extent
-from verify.arithmetics.symbols.functions import power
+from verify.arithmetics.symbols.function_heads import power
 from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
