@@ -23,7 +23,7 @@ from verify.checks import ATTACKS
 #: Keywords of a claim that no check reads, and of its relation.
 TEXTS = {
     "label", "statement", "name", "consequence", "observed", "reading", "doubt", "missing", "note", "severity",
-    "correction", "corrects",
+    "correction", "corrects", "loose",
 }  # fmt: skip
 RELATIONS = {relation.__name__ for relation in ATTACKS}
 NAMES_OF_SIDES = {"left", "right"}

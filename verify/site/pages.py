@@ -30,6 +30,7 @@ from verify.report.coverage import STATE_WORDS, coverage_of
 from verify.report.errata import counterexamples_of, errata, errata_markdown, in_all, of_paper
 from verify.report.files import replace_file
 from verify.report.history import Changes
+from verify.report.looseness import nearest
 from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, Shortfall, status_of
 from verify.report.papers import about, findings, parts, reliable, replaced
 from verify.report.sides import short
@@ -274,6 +275,7 @@ class Site:
             records=records,
             dtype=dtype,
             ratio_of=partial(content.ratio_of, claim),
+            nearest=nearest(claim, report.verdicts[claim.id]),
             plots=plots_of(claim, records),
             picture=content.picture(claim),
             counterexamples=[content.counterexample(item, in_numpy=True) for item in counterexamples_of(report, claim)],

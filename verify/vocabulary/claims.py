@@ -213,6 +213,7 @@ class Claim:
         functions read here; or the drawn input that a level follows from, ``{"delta": "ell"}``.
     general: of a statement that holds of any function in the place of the definitions that it names, a sentence that says
         so; it is added to the note.
+    loose: of a bound that no search brings near equality, a sentence that says why; it is added to the note.
     """
 
     setting: Setting | Paper
@@ -249,6 +250,7 @@ class Claim:
     needless: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Sequence[float] | str] = field(default_factory=dict)
     general: str | None = None
+    loose: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):
@@ -260,8 +262,9 @@ class Claim:
         for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))
-        if self.general:
-            self.note = " ".join(part for part in (self.note, unwrapped(self.general)) if part)
+        for added in (self.general, self.loose):
+            if added:
+                self.note = " ".join(part for part in (self.note, unwrapped(added)) if part)
         for name, kind in (("reading", Reading), ("doubt", Doubt)):
             if not isinstance(getattr(self, name), (kind, type(None))):
                 raise RegistryError(

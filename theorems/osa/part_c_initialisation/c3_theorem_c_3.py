@@ -263,6 +263,9 @@ THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem 
     name="norm of the first Jacobian term, corrected", relation=AtMost(), all_sizes=True,
     hypotheses=ORTHONORMAL_WEIGHTS, corrects="osa.thm-c.3",
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"), of_project=True,
+    loose=r"""The norms of the three parts of the derivative are added up, two of them with the $\sqrt2$ of
+        osa.newton-schulz-differential, which an unconverged basis comes near to. For $A = \exp(S)$ the constant is $2$
+        (osa.rem-c.5-every-m).""",
 )  # fmt: skip
 
 
