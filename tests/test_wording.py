@@ -67,6 +67,7 @@ from verify.vocabulary import (
     Paper,
     PowerRate,
     QuadraticRate,
+    Realised,
     TendsTo,
 )
 
@@ -680,6 +681,9 @@ def test_how_an_assumption_is_known_is_said_by_its_kind() -> None:
     met = Assumption("t > 0", positive=lambda t: t)
     assert how_known(met, False) == "a condition; every input is tested for it"
     assert how_known(met, True).endswith("; the counterexample meets it for certain")
+    made = Realised({"t > 0": "t is a square"})
+    assert how_known(met, False, made).endswith("; how inputs are made to meet it: t is a square")
+    assert how_known(Assumption("s > 0", positive=lambda s: s), False, made) == how_known(met, False)
     assert how_known(Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2), True) == (
         "a condition on sizes; no others are tried"
     )

@@ -19,8 +19,10 @@ from verify.checks.bounds import BoundAttack
 from verify.checks.counterexamples import certify
 from verify.checks.equality import EqualityAttack, StructureAttack
 from verify.checks.growth import GrowthAttack
+from verify.checks.invariants import JUDGED, nothing_unstated
 from verify.checks.laws import LawAttack
 from verify.checks.limits import LimitAttack
+from verify.checks.preparations import all_reached
 from verify.checks.record import Record
 from verify.checks.settings import Settings
 from verify.checks.stated import as_stated, comparable
@@ -55,6 +57,11 @@ def checks_of(claim: Claim, settings: Settings) -> list[Check]:
             return certify(claim, attack)
 
         found.append(Check("counterexample", "exact or ball", certified, draws=False))
-    if settings.effort.name == "deep" and comparable(claim):
-        found.append(Check("as stated", "float64", as_stated))
+    if settings.effort.name == "deep":
+        if comparable(claim):
+            found.append(Check("as stated", "float64", as_stated))
+        if claim.expects in JUDGED:
+            found.append(Check("nothing unstated", "float64", nothing_unstated))
+        if claim.prepares_inputs:
+            found.append(Check("all reached", "float64", all_reached))
     return found

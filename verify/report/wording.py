@@ -8,6 +8,7 @@ from verify.checks.record import CERTIFIED, UPHELD, Record
 from verify.evidence.verdicts import Verdict, found_by_search
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Stated, objects_of
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.realised import Realised
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
@@ -73,10 +74,11 @@ def resting(number: int) -> str:
     return f"{counted(number, 'claim')} {'rests' if number == 1 else 'rest'} on it"
 
 
-def how_known(item: Stated, certified: bool) -> str:
+def how_known(item: Stated, certified: bool, realised: Realised | None = None) -> str:
     """How the machine knows an assumption: by a test, by a function that makes it so, or by the shape of the inputs.
 
-    `certified` says whether the claim has a counterexample, which then meets every condition for certain.
+    `certified` says whether the claim has a counterexample, which then meets every condition for certain; `realised` is
+    what the preparation of its inputs says of the conditions that it realises.
     """
     if isinstance(item, str):
         return "in words alone; nothing tests it"
@@ -84,7 +86,8 @@ def how_known(item: Stated, certified: bool) -> str:
         if not item.tests:
             return "a condition on sizes; no others are tried"
         beside = "; the counterexample meets it for certain" if certified else ""
-        return f"a condition; every input is tested for it{beside}"
+        made = realised.of(item.text) if realised else ""
+        return f"a condition; every input is tested for it{beside}{f'; how inputs are made to meet it: {made}' if made else ''}"
     if isinstance(item, Construction):
         return "true of every input of this shape"
     named = (getattr(each, "__name__", "") for each in objects_of(item))

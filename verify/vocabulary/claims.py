@@ -27,6 +27,7 @@ from verify.vocabulary.assumptions import Assumption, SizeCondition, Stated, tex
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
+from verify.vocabulary.realised import Realised, realised_by
 from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
@@ -458,6 +459,11 @@ class Claim:
     def prepares_inputs(self) -> bool:
         """Whether the formula's inputs are made from others, which are drawn."""
         return self._inputs is not None
+
+    @property
+    def realised(self) -> Realised | None:
+        """What its preparation says of the conditions that it realises, if it does."""
+        return realised_by(self._inputs)
 
     @property
     def parameters(self) -> dict[str, Spec]:
