@@ -40,7 +40,6 @@ from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
-from verify.vocabulary.relations import AtMost
 from verify.vocabulary.shapes import Real, Shape, Size, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
@@ -58,7 +57,7 @@ def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
     value, as n == 1, that value is a case of its own, with a derivation of its own.  `with_mutants` its wrong variants are
     tried too: where one of them can be proved nothing is.
     """
-    if claim.relation.kind != AtMost.kind:
+    if not claim.relation.one_sided:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
     mutants = {mutant.name: mutant.function for mutant in claim.mutants if with_mutants}
     proof = _derivation_of(claim, {}, mutants)
