@@ -20,7 +20,7 @@ from verify.arithmetics import midpoints
 from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.deciding import uncovered
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
-from verify.arithmetics.norms.facts import FACTS, facts_of
+from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
@@ -386,7 +386,7 @@ def _facts(claim: Claim, proof: BoundProof) -> list[str]:
     """The claims that a derivation rests on: those of its rules, of closed forms, and by which hypotheses follow."""
     known = proof.world
     assert known is not None
-    simplified = sorted(known.simplified | (known.used & FACTS.keys()))
+    simplified = sorted(known.simplified | set(filter(rests_on_claims, known.used)))
     by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
     return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))
 
