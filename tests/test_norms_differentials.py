@@ -10,6 +10,7 @@ import pytest
 import sympy
 import torch
 
+from tests.declared_rules import stated_in
 from verify.arithmetics.norms import (
     Bounded,
     derivation_search,
@@ -144,9 +145,8 @@ def test_no_rule_gives_less_than_the_quantity(seed: int) -> None:
         with derivation() as known:
             known.properties |= PROPERTIES
             seen |= checked(known, np.random.default_rng([seed, draw]))
-    missing = (
-        {*differentials.STATED, *singular_polynomials.STATED, "common factor", "Weyl"} - seen - {"mean of exponentials"}
-    )
+    stated = stated_in(differentials) | stated_in(singular_polynomials) | {"common factor", "Weyl"}
+    missing = stated - seen - {"integral of orthogonal matrices"}  # which test_norms_rules tries
     assert not missing, f"rules that nothing tried: {missing}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,6 +107,9 @@ class Scores:
 
 class BoundAttack(Attack[AtMost]):
     """Targeted search and gradient ascent on the violation; what comes closest is decided in balls."""
+
+    def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return claim.the_oracle, claim.the_formula
 
     def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
         return oracle - formula

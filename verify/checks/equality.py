@@ -55,6 +55,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
     def right(self, claim: Claim) -> Callable[..., Any] | None:
         return claim.the_oracle
 
+    def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        return self.left(claim), self.right(claim)
+
     def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 

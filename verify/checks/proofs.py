@@ -37,10 +37,11 @@ from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, sc
 from verify.checks.settings import Settings
 from verify.checks.spots import AGREEMENT, SpotCheck, agree_in_balls, far_sizes, far_spot, spot_check, spot_sizes
 from verify.vocabulary.assumptions import Assumption
-from verify.vocabulary.claims import PROVABLE, Claim
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 from verify.vocabulary.hypotheses import Hypothesis as Property
+from verify.vocabulary.relations import PROVABLE
 from verify.vocabulary.shapes import Real
 
 #: The largest sizes are tried too, so many of them, where the terms that a mutant leaves vanish at those.
@@ -57,7 +58,7 @@ LONGEST = 1500
 
 def prove_claim(claim: Claim) -> Proof:
     """Try to prove a claim of relation *equal* or *structure*, by the hypotheses that it declares."""
-    if claim.relation.kind not in PROVABLE:
+    if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
     try:
         formula, oracle, mutants = sides_of(claim)

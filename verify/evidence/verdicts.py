@@ -154,7 +154,7 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
 
 def found_by_search(claim: Claim, record: Record) -> bool:
     """Whether a record shows inputs at which the statement fails for certain: in balls, or in exact arithmetic."""
-    certain = record.arithmetic in ("ball", "exact") or claim.relation.kind == "at most"
+    certain = record.arithmetic in ("ball", "exact") or claim.relation.one_sided
     return record.outcome == VIOLATED and certain and bool(record.details.get("inputs"))
 
 

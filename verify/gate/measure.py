@@ -20,8 +20,6 @@ import numpy as np
 
 from verify.arithmetics import is_tensor, midpoints
 from verify.checks import attack_on
-from verify.checks.bounds import BoundAttack
-from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, one_of, raw_tensors
 from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
@@ -48,7 +46,7 @@ from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.relations import FollowsLaw, PowerRate, TendsTo
+from verify.vocabulary.relations import FollowsLaw, PowerRate, Relation, TendsTo, by_type
 
 #: How many more bits than the printed formula's evaluation an implementation may lose.
 LOST_BITS = 4
@@ -93,13 +91,9 @@ class ComparedSides:
 
     @staticmethod
     def of(claim: Claim) -> ComparedSides | None:
-        """The sides of an equality, a structure or a bound; None for other relations."""
-        attack = attack_on(claim)
-        if isinstance(attack, BoundAttack):
-            return ComparedSides(claim.the_oracle, claim.the_formula, True)
-        if isinstance(attack, EqualityAttack):
-            return ComparedSides(attack.left(claim), attack.right(claim), False)
-        return None
+        """The sides as the attack on the claim's relation compares them; None for relations that floats do not decide."""
+        compared = attack_on(claim).compared(claim)
+        return None if compared is None else ComparedSides(*compared, claim.relation.one_sided)
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
@@ -148,10 +142,8 @@ def examine(
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
     try:
-        if isinstance(claim.relation, FollowsLaw):
-            _test_laws(claim, finding, settings)
-        elif isinstance(claim.relation, TendsTo) and isinstance(claim.relation.rate, PowerRate):
-            _test_limit(claim, claim.relation, finding, settings)
+        if (measured := by_type(MEASURES, claim.relation)) is not None:
+            measured(claim, finding, settings)
         else:
             _compare(copy.copy(claim), finding, settings, briefly, shrinking, again)
     except (WrongResult, Raised) as problem:
@@ -170,8 +162,7 @@ def examine(
 def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool, again: bool) -> None:
     sides = ComparedSides.of(claim)
     if sides is None:
-        finding.status = LEFT_OUT
-        finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
+        _leave_out(claim, finding)
         return
     claim.batched = False
     of_values = finding.check == DEFINITION
@@ -425,6 +416,11 @@ def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings)
     return [test for test in tests if test.p < FALSE_ALARM]
 
 
+def _leave_out(claim: Claim, finding: Finding) -> None:
+    finding.status = LEFT_OUT
+    finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
+
+
 def _test_laws(claim: Claim, finding: Finding, settings: Settings) -> None:
     draws = systematic(claim, LAW_INSTANCES, settings.seed)
     judge_laws(finding, [test for draw in draws for test in _law_tests(claim, claim.the_formula, draw, settings)])
@@ -444,12 +440,23 @@ def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
         finding.why = f"{len(rejected)} of {len(tests)} statistical tests reject it: {names}"
 
 
-def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:
+def _test_limit(claim: Claim, finding: Finding, settings: Settings) -> None:
     """A random limit, by the relation's own check; it draws thousands of networks, so not at effort quick."""
+    attack = attack_on(claim)
+    if not isinstance(attack, LimitAttack) or not isinstance(attack.relation.rate, PowerRate):
+        _leave_out(claim, finding)
+        return
     if settings.effort.name == "quick":
         finding.status, finding.why = LEFT_OUT, "a limit over growing widths: checked from effort ci on"
         return
-    record = LimitAttack(relation).random(claim, settings)
+    record = attack.random(claim, settings)
     finding.examples = record.examples
     finding.why = record.message or f"observed rate of convergence: width^{record.details['exponent']:.3g}"
     finding.status = SATISFIED if record.outcome == UPHELD else BROKEN
+
+
+#: How a statement is measured, by its relation, where it is not compared draw by draw.
+MEASURES: dict[type[Relation], Callable[[Claim, Finding, Settings], None]] = {
+    FollowsLaw: _test_laws,
+    TendsTo: _test_limit,
+}

@@ -43,7 +43,7 @@ class Sides:
 def sides_of(claim: Claim) -> Sides:
     """The names that the claim gives, else what the docstrings or names of its functions say."""
     relation = claim.relation
-    if relation.kind == "at most":
+    if relation.one_sided:
         left = relation.left or (described(claim.the_oracle) if claim.has_oracle else "") or "left side"
         right = relation.right or described(claim.the_formula) or "right side"
         return Sides(*((left, right) if left != right else (f"{left}, left", f"{right}, right")), "≤")
@@ -178,7 +178,7 @@ def arranged(signs: Signs, left: T, right: T, negative: Callable[[T], T]) -> tup
 def violation(claim: Claim, certificate: Mapping[str, Any]) -> Violation:
     """What a certificate of a claim's counterexample shows."""
     formula, oracle = certificate["formula"], certificate["oracle"]
-    left, right = (oracle, formula) if claim.relation.kind == "at most" else (formula, oracle)
+    left, right = (oracle, formula) if claim.relation.one_sided else (formula, oracle)
     return Violation(
         certificate["title"], sides_of(claim), left, right, certificate["violation"], certificate["arithmetic"]
     )

@@ -170,7 +170,7 @@ class Content:
         """The ratio that a check found: for a counterexample that of its violation."""
         found = [violation(claim, item).ratio for item in record.details.get("certificates", [])]
         known = [ratio for ratio in found if ratio is not None]
-        return max(known) if known and claim.relation.kind == "at most" else record.tightest_ratio
+        return max(known) if known and claim.relation.one_sided else record.tightest_ratio
 
     # -- sources and links ---------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
 from verify.vocabulary.realised import Realised, realised_by
-from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
+from verify.vocabulary.relations import Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -56,9 +56,6 @@ VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
 #: How grave a refutation is.
 SEVERITIES = ("error", "slip")
-
-#: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
-PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 
 @dataclass(frozen=True)
@@ -298,9 +295,9 @@ class Claim:
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )
-        if self.all_sizes and self.relation.kind not in PROVABLE:
+        if self.all_sizes and not self.relation.entrywise:
             raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
-        if self.proved_at_sizes and not isinstance(self.relation, (Equal, HasStructure)):
+        if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
             raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof at given sizes")
         if self.all_sizes and self.proved_at_sizes:
             raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
@@ -472,7 +469,7 @@ class Claim:
 
     def require_consistent(self) -> None:
         """Raise `RegistryError` where a parameter has no annotation, a size no range, or an oracle takes what is no input."""
-        if self._formula is None or self.relation.kind not in PROVABLE:
+        if self._formula is None or not self.relation.entrywise:
             return
         drawn = self._inputs or self._formula
         try:
