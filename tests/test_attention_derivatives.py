@@ -315,6 +315,15 @@ def test_nothing_of_size_n_by_n_is_stored(monkeypatch: pytest.MonkeyPatch) -> No
     assert measure.peak_memory(product) < blocks.BLOCK["cpu"] * 4 * 5 + 6 * held
 
 
+def test_a_compiled_product_of_short_sequences() -> None:
+    Q, K, V, dQ = (normal(1, 2, 5, 4, seed=k) for k in range(4))
+
+    def product(Q: Any, dQ: Any) -> Any:
+        return jvp(grad(lambda Q: attention(Q, K, V, is_causal=True).square().sum()), (Q,), (dQ,))[1]
+
+    assert_near(torch.compile(product, fullgraph=True, backend="aot_eager")(Q, dQ), product(Q, dQ))
+
+
 def test_compiled_in_one_graph(length: None) -> None:
     leaves = [normal(1, 2, 5, 4, seed=k).requires_grad_() for k in range(3)]
 
@@ -415,10 +424,14 @@ def test_curvature_speaks_scipy_and_curvlinops() -> None:
     ("change", "message"),
     [
         ({"part": "whole"}, "part: expected one of"),
-        ({"X": torch.ones(5, 2).double()}, r"X: expected shape \(5, 3\)"),
-        ({"W_K": torch.ones(2, 3, 1).double()}, r"W_K: expected shape \(2, 3, 2\)"),
-        ({"W_O": torch.ones(2, 2, 3)}, "W_O: expected the dtype and device of X"),
+        ({"X": torch.ones(5, 2).double()}, r"X: expected shape .* d = 3"),
+        ({"X": torch.ones(3).double()}, r"X: expected shape \(..., L, d\)"),
+        ({"W_K": torch.ones(2, 3, 1).double()}, r"W_K: expected shape .* d_K = 2"),
+        ({"W_O": torch.ones(2, 2, 3)}, "W_O: expected the dtype"),
+        ({"W_V": torch.full((2, 3, 2), math.inf).double()}, "W_V: expected finite entries"),
         ({"Y": None}, "Y: expected a torch tensor"),
+        ({"Y": torch.ones(1, 5, 3).double()}, "Y: expected shape"),
+        ({"attn_mask": [[True]]}, "attn_mask: expected a torch tensor"),
     ],
 )
 def test_bad_layers_are_named(change: Kind, message: str) -> None:
