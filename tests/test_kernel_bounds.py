@@ -128,6 +128,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         return t.reader.table[t.matrix("X", "m", "n", t.add("index", "i", t.add("size", "k")))]
 
     B, C, S, R, Y = of("B", "n", "k"), of("C"), of("S", "n", "n"), of("R", "n", "n"), of("Y", "n", "n")
+
     def moving(layout: str, made: str = "softmax") -> Callable[[Table], Any]:
         """d vec f(Z Y + C) / d vec Z at Z = A."""
 
@@ -212,7 +213,13 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "derivative of a transpose": lambda t: [moving("row-major")(t)],
         "chain rule (rows)": lambda t: ["2", eye(t, "n"), A(t).T, moving("row-major")(t), B(t), eye(t)],
         "chain rule (columns)": lambda t: ["F", eye(t, "n"), A(t).T, moving("column-major")(t), B(t), eye(t)],
-        "chain rule of normalised rows": lambda t: ["2", index(t, "m"), eye(t), moving("row-major", "normalised rows")(t), eye(t)],
+        "chain rule of normalised rows": lambda t: [
+            "2",
+            index(t, "m"),
+            eye(t),
+            moving("row-major", "normalised rows")(t),
+            eye(t),
+        ],
         "differential of the exponential (2)": lambda t: ["2", S(t), Y(t)],
         "differential of the exponential (F)": lambda t: ["F", S(t), Y(t)],
         "differential of softmax": lambda t: [index(t, "m"), A(t), C(t)],
@@ -270,6 +277,7 @@ Wrong = Callable[[Table], tuple[Any, ...]]
 def contraction(t: Table) -> list[Any]:
     """The reason why the norm of K is at most 1."""
     return [["instance", "orthonormal", [t.matrix("K", "m", "n")], [], t.one(), ["terms"]]]
+
 
 WRONG: dict[str, Wrong] = {
     "a matrix that is not skew": lambda t: ("exponential of a skew matrix", [t.matrix("Y", "n", "n")]),

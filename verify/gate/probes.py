@@ -280,7 +280,9 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         rows = sorted({0, min(1, length - 1), length // 2, max(length - 2, 0), length - 1})
         widths = (
             {
-                name: _within(max(count, low) if name in counts else width if name in dims else low, name, profile.choice)
+                name: _within(
+                    max(count, low) if name in counts else width if name in dims else low, name, profile.choice
+                )
                 for name, (low, _) in claim.sizes.items()
             }
             | dict.fromkeys(tokens, length)
