@@ -15,9 +15,8 @@ import sympy
 from tests.claims_that_fail import toy
 from verify.arithmetics import Constant
 from verify.arithmetics.norms import derivations, rules
-from verify.arithmetics.norms.facts import DEFINITIONS, FACTS
 from verify.arithmetics.norms.float_values import Values
-from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.statements import RULES_BY_NAME, rule
 from verify.arithmetics.norms.world import world
 from verify.checks import bound_proofs, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
@@ -538,9 +537,23 @@ def test_attempts_are_written_down_by_command(
     attempts._read.cache_clear()
 
 
+#: Rules that only spell out what norms, largest values, sums and comparisons of numbers are, or what a claim assumes.
+DEFINITIONS = {
+    "triangle inequality", "sum over an index", "smaller denominator", "largest of several", "definition of the largest",
+    "absolute values", "weight of several", "unit vector", "unit direction", "derivative along a unit direction",
+    "assumption", "contraction", "number among the factors", "reverse triangle inequality",
+}  # fmt: skip
+
+
+def test_two_rules_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two rules for norms are called 'relu'"):
+        rule("relu", says="||relu(A)|| = ||A||")
+
+
 def test_every_rule_is_a_definition_or_states_claims_that_hold() -> None:
-    assert set(STATEMENTS) <= DEFINITIONS | set(FACTS) and not DEFINITIONS & set(FACTS)
-    facts = {fact for own in FACTS.values() for fact in own}
+    definitions = {rule.name for rule in RULES_BY_NAME.values() if not rule.claims}
+    assert definitions == DEFINITIONS, "a rule that rests on no claim only says what a norm is, or what is assumed"
+    facts = {fact for rule in RULES_BY_NAME.values() for fact in rule.claims}
     assert facts == {claim_id for claim_id in REGISTRY if claim_id.startswith("norms.")}
     assert all(REGISTRY[fact].expects == "holds" for fact in facts)
     assert not facts & set(MARKED), "a rule would be proved by itself"
@@ -560,7 +573,8 @@ def test_the_command_lists_facts_and_proves_nothing_by_one_that_does_not_stand(
     assert main(["prove", "dynamics.eq-94-logits"]) == 0
     assert "facts: norms.softmax-lipschitz" in capsys.readouterr().out
     for planted, why in ((("norms.none",), "norms.none is no claim"), (("osa.eq-56",), "osa.eq-56 is refuted")):
-        monkeypatch.setitem(FACTS, "softmax is 1/2-Lipschitz", planted)
+        wrong = replace(RULES_BY_NAME["softmax is 1/2-Lipschitz"], claims=planted)
+        monkeypatch.setitem(RULES_BY_NAME, wrong.name, wrong)
         assert main(["prove", "dynamics.eq-94-logits"]) == 1
         assert f"nothing is proved by what does not stand: {why}" in capsys.readouterr().out
         assert main(["prove", "dynamics.eq-94-l*"]) == 1

@@ -203,7 +203,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "Cauchy-Schwarz for all entries": lambda t: [A(t)],
         "iterate": lambda t: [of("K")(t), number(3), *half],
         "largest of open gates": lambda t: [A(t)],
-        "similar matrices": lambda t: [Y(t), S(t)],
+        "similar matrices": lambda t: [Y(t), q.applied("inverse", Y(t)), S(t)],
         "exponential of a dissipative matrix": lambda t: [t.value("scalar", "e"), of("N", "n", "n")(t)],
         "third central moment": lambda t: [of("t", "1", "n")(t), of("v", "n", "1")(t)],
         "polynomial of a contraction": lambda t: [of("K")(t), *map(number, (Fraction(1, 4), 1, Fraction(1, 2), -1, 1))],
@@ -247,13 +247,16 @@ def test_every_rule_holds_in_numbers(case: str, scale: float) -> None:
     left, right, *conditions = RULES[rule_of(case)][1](*cases()[case](table))
     compared = [condition for condition in conditions if isinstance(condition, tuple)]
     assert all(condition is True for condition in conditions if condition not in compared)
+    slack = (
+        1e-7 if any(word in case for word in ("chain", "deriv", "differential")) else 1e-9
+    )  # of difference quotients
     rng = np.random.default_rng(7)
     for _ in range(8):
         values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
         assert all(values.number(a) <= values.number(b) * (1 + 1e-9) for a, b in compared)
         for k in range(SIZES["k"]) if left.free else [0]:
             at = dict.fromkeys(left.free, k)
-            assert values.number(left, at) <= values.number(right, at) * (1 + 1e-9) + 1e-12
+            assert values.number(left, at) <= values.number(right, at) * (1 + slack) + slack / 1000
 
 
 @pytest.mark.parametrize("case", cases())
@@ -274,9 +277,9 @@ def test_no_rule_is_larger_than_it_says(case: str) -> None:
 Wrong = Callable[[Table], tuple[Any, ...]]
 
 
-def contraction(t: Table) -> list[Any]:
+def contraction(t: Table, name: str = "K") -> list[Any]:
     """The reason why the norm of K is at most 1."""
-    return [["instance", "orthonormal", [t.matrix("K", "m", "n")], [], t.one(), ["terms"]]]
+    return [["instance", "orthonormal", [t.matrix(name, "m", "n")], [], t.one(), ["terms"]]]
 
 
 WRONG: dict[str, Wrong] = {
@@ -313,7 +316,7 @@ WRONG: dict[str, Wrong] = {
     ),
     "a start without a reason": lambda t: ("iterate", [t.matrix("K", "m", "n"), t.one(), t.one()]),
     "a start of any size": lambda t: (
-        "iterate", [t.matrix("A", "m", "n"), t.one(), t.one()], [["instance", "orthonormal", [t.matrix("A", "m", "n")], [], t.one(), ["terms"]]],
+        "iterate", [t.matrix("A", "m", "n"), t.one(), t.one()], contraction(t, "A"),
     ),
     "a start that another matrix is to bound": lambda t: ("iterate", [t.matrix("A", "m", "n"), t.one(), t.one()], contraction(t)),
     "an offset of any sign": lambda t: (
@@ -333,7 +336,11 @@ WRONG: dict[str, Wrong] = {
     ),
     "a bound less a square that is none": lambda t: (
         "polynomial of a contraction",
-        [t.matrix("K", "m", "n"), t.add("q", 1, 5), t.add("q", -1, 1), t.add("q", 1, 2), t.add("q", -1, 1), t.one()], contraction(t),
+        [t.matrix("K", "m", "n"), t.add("q", 1, 5), t.add("q", -1, 1), t.add("q", 1, 2), t.add("q", -1, 1), t.one()],
+        contraction(t),
+    ),
+    "similar by what is not the inverse": lambda t: (
+        "similar matrices", [t.matrix("Y", "n", "n"), t.matrix("S", "n", "n"), t.matrix("R", "n", "n")],
     ),
     "an exponential of what is not dissipative": lambda t: (
         "exponential of a dissipative matrix", [t.one(), t.matrix("Y", "n", "n")],
@@ -367,7 +374,8 @@ WRONG: dict[str, Wrong] = {
     ),
     "normalised rows by columns": lambda t: (
         "chain rule of normalised rows",
-        ["2", t.add("index", "i", t.add("size", "n")), t.square(), t.derivative("normalised rows", layout="column-major"), t.square()],
+        ["2", t.add("index", "i", t.add("size", "n")), t.square(),
+         t.derivative("normalised rows", layout="column-major"), t.square()],
     ),
     "normalised rows of another number": lambda t: (
         "chain rule of normalised rows",

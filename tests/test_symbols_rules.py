@@ -14,7 +14,7 @@ from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagr
 from verify.arithmetics import formal
 from verify.arithmetics.symbols import calculus, indexed_forms, jacobians, named, softmax_rules, sums
 from verify.arithmetics.symbols.function_heads import power, softmax_of
-from verify.arithmetics.symbols.points import Point
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import contract
 from verify.matrix import COLUMN, ROW, eye, trace
@@ -127,7 +127,7 @@ def test_a_slope_at_zero_that_loses_the_first_order_is_caught(monkeypatch: pytes
 
 def test_evaluation_needs_every_array() -> None:
     with pytest.raises(ValueError, match="values of X"):
-        Point({SIZES["n"]: 2, SIZES["d"]: 2}, {}).values(named("X", SIZES["n"], SIZES["d"]).value)
+        NumericPoint({SIZES["n"]: 2, SIZES["d"]: 2}, {}).values(named("X", SIZES["n"], SIZES["d"]).value)
 
 
 def test_floats_are_untouched_by_the_import() -> None:

@@ -31,7 +31,7 @@ from verify.evidence.cluster import BETWEEN_LOOKS, Task
 from verify.evidence.failure import describe_failure
 from verify.evidence.parallel import kept_evidence
 from verify.evidence.runner import judge, run_check
-from verify.evidence.store import Recorder, read, standing
+from verify.evidence.store import Recorder, in_force, read
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, RegistryError
@@ -321,7 +321,7 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
         for claim_id, claim in registry.items()
         if all((claim_id, check.name) in found for check in checks_of(claim, settings))
     }
-    verdicts = judge_all(registry, standing(records))
+    verdicts = judge_all(registry, in_force(records))
     judged = {
         claim_id: verdict
         for claim_id, verdict in verdicts.items()

@@ -178,7 +178,7 @@ for _profile, _causal in ((ENCODER, False), (DECODER, True)):
     _profile.variant("the bias of query i and key j is that of query j and key i")(
         _buckets(_causal, lambda A, n, D, c=_causal: _usual(c)(A, n, D).mT)
     )
-    _profile.variant("distances are not on a logarithmic scale: each has a bucket of its own, as far as they go")(
+    _profile.variant("the distance of the last bucket is far larger than D")(
         _buckets(_causal, lambda A, n, D, c=_causal: _usual(c)(A, n, 10**6))
     )
 ENCODER.variant("both directions share all N buckets, as in the decoder")(_buckets(False, _usual(True)))

@@ -15,6 +15,7 @@ from verify.arithmetics.formal import primitive
 from verify.arithmetics.free_exponentials import exponentials_are_free, free_rational
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
+from verify.arithmetics.numbers import Number
 from verify.arithmetics.polynomials import Quotient
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.shapes import is_tensor
@@ -112,6 +113,8 @@ def sign_of(x: Any) -> int:
     """The sign (-1, 0, 1) of a real scalar; raises when a ball does not determine it."""
     if isinstance(x, Jet):
         return sign_of(x.value)
+    if isinstance(x, Number):
+        return x.sign()
     if isinstance(x, flint.arb):
         if x > 0:
             return 1
@@ -141,7 +144,7 @@ def _exp_scalar(x: Any) -> Any:
         # at the precision of a float format the radius holds what floats lose where they underflow, which balls do not
         lost = SUBNORMAL.get(flint.ctx.prec)
         return x.exp() if lost is None else x.exp() + flint.arb(0, lost)
-    if isinstance(x, Quotient):
+    if isinstance(x, (Quotient, Number)):
         return x.exp()
     if is_symbolic(x):
         import sympy
@@ -157,7 +160,7 @@ def _exp_scalar(x: Any) -> Any:
 
 
 def _log_scalar(x: Any) -> Any:
-    if not isinstance(x, flint.arb):
+    if not isinstance(x, (flint.arb, Number)):
         raise ArithmeticUnsupported("logarithms are irrational: evaluate in balls")
     return x.log()
 
@@ -179,7 +182,7 @@ def _sin_scalar(x: Any) -> Any:
 def _trigonometric(name: str, x: Any) -> Any:
     if isinstance(x, float):
         return getattr(math, name)(x)
-    if isinstance(x, flint.arb):
+    if isinstance(x, (flint.arb, Number)):
         return getattr(x, name)()
     if is_symbolic(x):
         import sympy
@@ -208,7 +211,7 @@ def _sqrt_scalar(x: Any) -> Any:
         return x.chain(root, first, -first / (2 * x.value))
     if isinstance(x, float):
         return math.sqrt(x)
-    if isinstance(x, (flint.arb, Quotient)):
+    if isinstance(x, (flint.arb, Quotient, Number)):
         return x.sqrt()
     if is_symbolic(x):
         import sympy
@@ -247,6 +250,6 @@ def _promoted(x: Any) -> Any:
         if scalar_kind(entry) is not Kind.EXACT:
             return entry
         q = exact_scalar(entry)
-        return Surd(Fraction(int(q.p), int(q.q))).as_scalar(kind)
+        return Surd(Fraction(int(q.p), int(q.q))).as_scalar(kind, x)
 
     return x if kind is Kind.EXACT else elementwise(lifted, x)

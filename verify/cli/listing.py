@@ -139,7 +139,7 @@ def _show(options: argparse.Namespace) -> int:
     print(f"why:     {why}")
     print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
     for found in report.violations.get(claim.id, []):
-        print(f"broken:  {found.in_words}")
+        print(f"broken:  {found.one_line}")
     remarks = {
         "reading": claim.reading,
         "doubt": claim.doubt,
@@ -154,7 +154,7 @@ def _show(options: argparse.Namespace) -> int:
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:
-            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.in_words}")
+            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.outcome_text}")
             print(
                 f"    {record.satisfied} of {record.examples} examples, {record.undefined} undefined, {record.duration:.2f} s"
             )

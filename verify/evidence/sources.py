@@ -27,6 +27,8 @@ TEXTS = {
 }  # fmt: skip
 #: What derives a claim from another.
 COMPANIONS = {"without", "corrected", "restated"}
+#: Decorators that keep words with a function.
+SAID = {"realises"}
 RELATIONS = {relation.__name__ for relation in ATTACKS}
 NAMES_OF_SIDES = {"left", "right"}
 
@@ -144,6 +146,8 @@ def _without_prose(tree: ast.Module) -> ast.Module:
                 and isinstance(first.value.value, str)
             ):
                 node.body = node.body[1:]
+            if isinstance(node, ast.FunctionDef):
+                node.decorator_list = [each for each in node.decorator_list if not _is_said(each)]
         elif isinstance(node, ast.Call) and _makes_a_claim(node):
             kept = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
             node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
@@ -158,6 +162,11 @@ def _makes_a_claim(call: ast.Call) -> bool:
     return (isinstance(function, ast.Name) and function.id == "Claim") or (
         isinstance(function, ast.Attribute) and function.attr in COMPANIONS
     )
+
+
+def _is_said(decorator: ast.expr) -> bool:
+    """Whether a decorator only says something of its function, as `realises` does."""
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id in SAID
 
 
 def _bound_by(node: ast.stmt) -> set[str]:

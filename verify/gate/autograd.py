@@ -233,12 +233,14 @@ def gap_at(
 
     Results that are within `enough` roundings of their largest entries are not measured in units, which are larger.
     The implementation is called inside a context of `watched`, the definition outside.
-    Derivatives by a number that come out as zero are not compared: layers may take numbers for constants.
+    Derivatives by a number from which the value is cut are not compared: layers may take numbers for constants.
     Raises `Raised` and `WrongResult` as the implementation does, and `NotDifferentiable`.
     """
     arguments = point.in_dtype(dtype, device)
-    constants = taken_for_constants(point, standing, arguments) if point.order == 2 or point.forward else []
-    if constants:  # then neither are mixed derivatives by them, nor directions in them
+    constants = taken_for_constants(point, standing, arguments) if point.order or point.forward else []
+    if constants and (
+        point.order == 2 or point.forward
+    ):  # then neither are mixed derivatives by them, nor directions in them
         point = copy.copy(point)
         point.moving = [name for name in point.moving if name not in constants]
         found = point.reference(standing.definition)
@@ -263,7 +265,7 @@ def gap_at(
     for name in yours:
         expected = truth.results[name]
         got = yours[name].detach().cpu().double()
-        if expected.ndim == 0 and name.startswith("d") and not bool(got.any()):
+        if name.removeprefix("d/d") in constants:
             continue
         distance = (
             float((got - expected).abs().nan_to_num(nan=math.inf, posinf=math.inf).max()) if expected.numel() else 0.0
@@ -284,17 +286,20 @@ def gap_at(
 
 
 def taken_for_constants(point: Point, standing: Standing, arguments: Mapping[str, Any]) -> list[str]:
-    """The numbers by which the implementation's first derivative is zero."""
+    """The numbers from which the implementation's value is cut: those that torch knows no gradient of.
+
+    A gradient that is there is compared, and if it is zero: at this point the definition's may be so, too.
+    """
     numbers = [name for name in point.moving if point.arguments[name].ndim == 0]
     if not numbers:
         return []
-    first = copy.copy(point)
-    first.order, first.forward = 1, False
+    given = {**arguments, **{name: arguments[name].detach().requires_grad_() for name in point.moving}}
     try:
-        found = first.evaluate(standing, arguments)
-    except Exception:  # what it raises is said where second derivatives are asked for
+        value = standing(**given)
+        found = torch.autograd.grad(value.sum(), [given[name] for name in numbers], allow_unused=True)
+    except Exception:  # what it raises is said where derivatives are asked for
         return []
-    return [name for name in numbers if not bool(found[f"d/d{name}"].any())]
+    return [name for name, gradient in zip(numbers, found, strict=True) if gradient is None]
 
 
 def _lengths(point: Point) -> list[int]:

@@ -121,6 +121,10 @@ class Comparison:
                 return
             yield known[number]
 
+    def share_points(self, other: Comparison) -> None:
+        """Take the points, and what the definition gives there, from another comparison with it, under the same settings."""
+        self._prepared, self._pending = other._prepared, other._pending
+
     def _count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""
         effort = self.settings.effort.name

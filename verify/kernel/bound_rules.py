@@ -305,10 +305,8 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda kind, A, S, B: (norm(kind, A @ (rotation(S) - q.identity(S.rows)) @ B), norm(kind, A @ mean(S) @ S @ B)),
     ),
     "similar matrices": (
-        "||exp(V M V^-1)||_2 <= ||V||_2 ||V^-1||_2 ||exp(M)||_2",
-        lambda V, M: (
-            two(rotation(V @ M @ q.applied("inverse", V))), two(V) * two(q.applied("inverse", V)) * two(rotation(M)),
-        ),
+        "||exp(V M W)||_2 <= ||V||_2 ||W||_2 ||exp(M)||_2 for the inverse W of V",
+        lambda V, W, M: (two(rotation(V @ M @ W)), two(V) * two(W) * two(rotation(M)), q.applied("inverse", V) == W),
     ),
     "exponential of a dissipative matrix": (
         "||exp(c M)||_2 <= 1 for c >= 0 and M with x^T M x <= 0",

@@ -57,6 +57,8 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         left, right = instance(
             rule, [table[k] if isinstance(k, int) else k for k in arguments], reasons, assumed, table
         )
+        if not right.free <= left.free:
+            raise Refused("a free index would be bound")
         compare(number(0), b - a - _not_negative(table[multiplier]) * (right - left), why, assumed, table)
     elif name == "exponents":
         x, y = table[rest[0]], table[rest[1]]
@@ -142,6 +144,9 @@ class Reader:
         asked = frozenset().union(*(self.asked[item] for item in entry[1:] if self._is_place(item)))
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
+        if entry[:2] == ["opaque", "derivative"]:
+            items = {item for word in self.value(entry[4]).terms for item in word}
+            asked |= {(item[4], "rows that are not 0") for item in items if item[0] == "normalised rows"}
         if entry[0] == "^":
             base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
             wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]

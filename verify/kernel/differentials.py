@@ -9,7 +9,7 @@ from verify.kernel.quantities import Index, Matrix, Scalar, number
 from verify.kernel.refusal import Refused
 
 LINEAR = ("stack", "block diagonal", "sum over", "reshape", "diagonal")
-SMOOTH = ("exponential", "softmax", "iterate")  # with a differential of a kind of its own
+SMOOTH = ("exponential", "softmax", "iterate", "normalised rows")  # with a differential of a kind of its own
 
 
 def mentions(item: Any, x: str) -> bool:
@@ -97,13 +97,14 @@ class Differential:
 
 
 def derivative(J: Matrix) -> tuple[Any, ...]:
-    """The value, the point, the layout and the variable where a matrix is a derivative d vec(value) / d vec(variable)."""
+    """The value, the point, the layout and the variable where a matrix is a derivative of what certainly has one."""
     item = q.single_atom(J, "derivative")
     if item is None or item[1] or item[6] not in ("row-major", "column-major"):
         raise Refused("no derivative")
     V, P = item[4:6]
     if (J.rows, J.columns) != (V.rows * V.columns, P.rows * P.columns):
         raise Refused("a derivative of another shape")
+    Differential(item[7], P, q.zeros(P.rows, P.columns)).of(V)  # refused if it is not certain to have one
     return V, P, item[6], item[7]
 
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from verify.checks.record import UPHELD, Record
-from verify.evidence.kernel import checked, checked_by_rocq
+from verify.checks.record import UPHELD, Record, sizes_text
+from verify.evidence.by_rocq import checked, checked_by_rocq
 from verify.evidence.verdicts import GRADES, grade_of
 from verify.report.unicode import readable
 from verify.report.wording import counted, listed
@@ -127,11 +127,6 @@ def assumed_text(found: Mapping[str, Any]) -> str:
         f"{text}; what is positive, not 0 or invertible here was so at "
         f"{counted(met['inputs'], 'input')} of the claim at which it was tested"
     )
-
-
-def sizes_text(sizes: dict[str, int]) -> str:
-    """ "L = 2, d = 3"."""
-    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
 
 
 def headline_at_sizes(record: Record) -> str:

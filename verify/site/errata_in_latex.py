@@ -10,7 +10,7 @@ from pylatexenc.latexencode import UnicodeToLatexEncoder
 from verify.report.citations import edition
 from verify.report.errata import Erratum, remarks_of
 from verify.report.wording import sentence, titled
-from verify.site.content import GREEK
+from verify.site.page_parts import GREEK
 from verify.vocabulary.claims import Paper
 
 #: What signs are called in a listing.
@@ -46,10 +46,10 @@ def _section(item: Erratum) -> list[str]:
     lines += ["As printed:", rf"\printed{{{claim.statement}}}", encoded(sentence(item.verdict.why)), ""]
     if claim.consequence:
         lines += [rf"\emph{{What follows:}} {encoded(sentence(claim.consequence))}", ""]
-    for witness in item.witnesses:
-        lines += [rf"Counterexample ({encoded(witness.certificate['title'])}):"]
-        lines += [r"\begin{lstlisting}", witness.snippet]
-        lines += [_in_ascii(f"# {name}: {value}") for name, value in witness.sides]
+    for counterexample in item.counterexamples:
+        lines += [rf"Counterexample ({encoded(counterexample.certificate['title'])}):"]
+        lines += [r"\begin{lstlisting}", counterexample.snippet]
+        lines += [_in_ascii(f"# {name}: {value}") for name, value in counterexample.sides]
         lines += [r"\end{lstlisting}", ""]
     if item.elsewhere:
         lines += [rf"Counterexamples that it shares: see {encoded(', '.join(item.elsewhere))}.", ""]

@@ -25,14 +25,14 @@ def compared(typesetter: Typesetter, printed: str, corrected: str) -> tuple[Mark
         left, right = (ElementTree.fromstring(f"<formula>{text}</formula>") for text in plain)
     except ElementTree.ParseError:  # shown as source
         return plain
-    left, right = _in_words(left), _in_words(right)
+    left, right = _split_into_words(left), _split_into_words(right)
     _mark(left, right)
     if max(_share(left), _share(right)) > MOST_MARKED:
         return plain
     return _text(left), _text(right)
 
 
-def _in_words(root: Element) -> Element:
+def _split_into_words(root: Element) -> Element:
     """The same with each word of running text as an element of its own."""
     for span in list(root.iter("span")):
         pieces = (span.text or "").split(" ")

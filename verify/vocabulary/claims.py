@@ -30,7 +30,8 @@ from verify.vocabulary.assumptions import Assumption, SizeCondition, Stated, tex
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
-from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
+from verify.vocabulary.realised import Realised, realised_by
+from verify.vocabulary.relations import Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -58,9 +59,6 @@ VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
 #: How grave a refutation is.
 SEVERITIES = ("error", "slip")
-
-#: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
-PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 
 #: What a companion of a claim shares with it, beside functions and assumptions, if it says nothing else.
@@ -307,9 +305,9 @@ class Claim:
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )
-        if self.all_sizes and self.relation.kind not in PROVABLE:
+        if self.all_sizes and not self.relation.entrywise:
             raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
-        if self.proved_at_sizes and not isinstance(self.relation, (Equal, HasStructure)):
+        if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
             raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof at given sizes")
         if self.all_sizes and self.proved_at_sizes:
             raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
@@ -534,13 +532,18 @@ class Claim:
         return self._inputs is not None
 
     @property
+    def realised(self) -> Realised | None:
+        """What its preparation says of the conditions that it realises, if it does."""
+        return realised_by(self._inputs)
+
+    @property
     def parameters(self) -> dict[str, Spec]:
         """The freely drawn parameters and their specifications."""
         return parameter_specs(self._inputs or self.the_formula)
 
     def require_consistent(self) -> None:
         """Raise `RegistryError` where a parameter has no annotation, a size no range, or an oracle takes what is no input."""
-        if self._formula is None or self.relation.kind not in PROVABLE:
+        if self._formula is None or not self.relation.entrywise:
             return
         drawn = self._inputs or self._formula
         try:

@@ -18,7 +18,7 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import (
 )  # fmt: skip
 from theorems.convergence.settings import Hidden, SampleCount, Scale, Support, Variance
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting, Shape, Size, realises
 
 Lengths = Annotated[Any, Shape("m", "1")]
 Noise = Annotated[Any, Shape("N", "d_s", "d")]
@@ -59,6 +59,12 @@ def _unit_rows(d_s: int, d: int, first: int) -> Any:
     return concatenate([zeros(d_s, first), eye(d_s), zeros(d_s, d - first - d_s)], axis=1)
 
 
+@realises(
+    but=(
+        "the matrices of the support are orthogonal to one another, so that the event "
+        "is that one is drawn twice, and its probability is known"
+    )
+)
 def orthogonal_support(lengths: Lengths, X: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
                        c: Hidden, c_2: Hidden, c_hat: Exponent, N: SampleCount) -> dict[str, Any]:  # fmt: skip
     """Matrices with orthonormal rows in different coordinates, times `lengths`; X only gives the sizes."""
@@ -275,6 +281,7 @@ HALVED_SIMILARITY = Assumption(
 )
 
 
+@realises(but=("C_lambda is the largest that Assumption 2 admits, where most is claimed"))
 def nearly_orthogonal_samples(noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
                               c: Hidden) -> dict[str, Any]:  # fmt: skip
     """Samples with orthonormal rows in different coordinates, plus a small part of `noise`."""

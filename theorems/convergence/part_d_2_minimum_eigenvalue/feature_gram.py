@@ -18,7 +18,7 @@ from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import 
 )  # fmt: skip
 from theorems.convergence.settings import drawn
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size, checked, realises
 
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
@@ -315,6 +315,12 @@ def _width_factor(X: Any, eta_QK: Any) -> Any:
 
 
 @LEMMA_16_LOGARITHM.inputs
+@realises(
+    {"tau_0 = 1/d_m": "tau_0 is computed from d_m"},
+    but=(
+        "the largest entry of M meets Eq. (67) with equality: ell is the least that admits M, and asks the least width"
+    ),
+)
 def wide_enough(X: Samples, share: Product, eta_QK: SmallPositive, ell: Logarithm, extra: Extra) -> dict[str, Any]:
     least = _limiting_eigenvalue(X)
     d_m = _width_factor(X, eta_QK) ** 2 * ell / (least * least + TINY) * (1 + extra) + 2 * ell

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, Tokens, energy, flow, projection, unit_rows
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
@@ -23,7 +24,18 @@ from theorems.dynamics.settings import ENERGY, POSITIVE_BETA, SYMMETRIC, UNIT_TO
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Real, Shape
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Definition,
+    Equal,
+    HasStructure,
+    Real,
+    Shape,
+    realises,
+)
 
 Corners = Annotated[Any, Shape("4", "2")]
 Asymmetry = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
@@ -46,6 +58,7 @@ SYMMETRIC_CONSTRAINT = Claim(DYNAMICS, "dynamics.sec-4-symmetric-constraint",
 
 
 @SYMMETRIC_CONSTRAINT.inputs
+@realises({r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT})
 def symmetric_factors(factor: Factor, core: Core) -> dict[str, Any]:
     """W_Q = F (M + M^T), W_K = F."""
     return {"W_Q": factor @ (core + core.T), "W_K": factor}
@@ -130,6 +143,7 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
 
 
 @ASYMMETRIC.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, r"U_{k,h}^\top": reached.ROTATIONS})
 def single_and_multiple_heads(
     directions: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, G: SharedBasis, beta: InverseTemperature, H: Heads
 ) -> dict[str, Any]:
@@ -175,6 +189,7 @@ TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energ
 
 
 @TRANSPOSED_HEADS.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def any_heads(directions: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> dict[str, Any]:
     """Unit tokens, weights as drawn."""
     return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "beta": beta}
@@ -223,6 +238,15 @@ ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No ener
 
 
 @ROTATING_SQUARE.inputs
+@realises(
+    {
+        r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS,
+        "corners of a square": (
+            "the corners of a square on the circle are turned into one another by quarter "
+            "turns, and the first may be any unit vector"
+        ),
+    }
+)
 def square_of_tokens(direction: PlanarDirection, c: Asymmetry, beta: InverseTemperature) -> dict[str, Any]:
     """The corners x, xK, -x, -xK of a square for a unit row x, shape (4, 2)."""
     x = unit_rows(direction)
@@ -269,6 +293,7 @@ LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposit
 
 
 @LOW_RANK.inputs
+@realises({r"U_{k,h}^\top": reached.ROTATIONS})
 def bases(G: SharedBasis, H: Heads) -> dict[str, Any]:
     """U = [U_11, U_21, ..., U_2H], the Cayley transform of G."""
     return {"U": orthogonal_matrix(G), "H": H}
@@ -310,6 +335,7 @@ EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for eq
 
 
 @EQUAL_HEADS.inputs
+@realises({"A symmetric": reached.SYMMETRIC})
 def one_symmetric_product(X: Tokens, G: SharedBasis, beta: InverseTemperature, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, A = G + G^T."""
     return {"X": X, "A": G + G.T, "beta": beta, "H": H}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, energy_rate_terms, flow, projection, rate_along,
 )  # fmt: skip
@@ -17,7 +18,7 @@ from theorems.dynamics.part_a_proofs.energy_gradient import (
 )  # fmt: skip
 from theorems.dynamics.settings import on_the_sphere, unit_tokens_and_values
 from verify.matrix import concatenate, rational, row_sums, softmax, total, zeros
-from verify.vocabulary import AtMost, Claim, Definition, Equal
+from verify.vocabulary import AtMost, Claim, Definition, Equal, realises
 
 DELTA = Definition(r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", by=attention_head)
 DYNAMICS_3 = Definition("dynamics (3)", by=flow)
@@ -296,6 +297,7 @@ EQ_45 = Claim(PROOF, "dynamics.eq-45", label="Eq. (45) and 'the matrix I-XX^T is
 
 
 @EQ_45.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def unit_tokens_and_directions(
     directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, V: Tokens
 ) -> dict[str, Any]:

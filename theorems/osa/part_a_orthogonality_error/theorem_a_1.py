@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix,
@@ -20,7 +21,7 @@ from verify.matrix import (
     absolute, concatenate, diag, exp, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, sqrt,
     vec_r,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Real, Setting, realises
 from verify.vocabulary.hypotheses import contraction, skew
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
@@ -58,6 +59,15 @@ def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
     return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
 
 
+@realises(
+    {
+        "skew-symmetric": reached.SKEW,
+        "U in R^{N x N} is orthogonal": reached.ROTATIONS,
+        "V in R^{2 d_v x 2 d_v} is orthogonal": reached.ROTATIONS,
+        "B = U Sigma V^T": "B is computed as the product",
+        "is diagonal": "Sigma is made of its diagonal",
+    }
+)
 def decomposed_factor_within_the_unit_ball(
     left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
 ) -> Any:
@@ -166,6 +176,12 @@ EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10
 
 
 @EQUATION_10.inputs
+@realises(
+    {"skew-symmetric": reached.SKEW},
+    but=(
+        "S and B are made of the same queries and keys, as in Section 2; any S is tried in osa.thm-a.1-eq-10-any-factor"
+    ),
+)
 def newton_schulz_basis_of_tokens(
     X: Tokens, W_Q: Query, W_K: Key, log_norm: LogNorm, epsilon: Epsilon, K: Steps
 ) -> Any:
@@ -200,6 +216,7 @@ ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=[ERROR, SKEW],
     sizes={"N": (1, 4), "m": (1, 4)})  # fmt: skip
 
 
+@realises({"skew-symmetric": reached.SKEW})
 def any_factor(B: Factor, direction: TokenFrame, log_norm: LogNorm) -> Any:
     """Any B, ||S||_F up to e^1.5."""
     S = direction - direction.T
@@ -330,6 +347,7 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
 
 
 @ROBUST.inputs
+@realises({"the last of them is delta": "delta is put in the last place", "skew-symmetric": reached.SKEW})
 def factor_with_one_small_singular_value(
     left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm, delta: UnitInterval, t: Growth
 ) -> Any:
@@ -432,6 +450,15 @@ OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after
 
 
 @OFFSET.inputs
+@realises(
+    {
+        "skew-symmetric": reached.SKEW,
+        "B B^T B = B": (
+            "B = U V^T with orthonormal columns: by the singular value decomposition "
+            "every B whose singular values are 1 or 0"
+        ),
+    }
+)
 def converged_factor(left: TokenFrame, right: Square, direction: TokenFrame, r: Rank) -> Any:
     return {"B": cayley(left)[:, :r] @ cayley(right)[:, :r].T, "S": (direction - direction.T) * rational(1, 3)}
 

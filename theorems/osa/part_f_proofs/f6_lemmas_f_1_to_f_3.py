@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix,
@@ -27,7 +28,18 @@ from verify.matrix import (
     absolute, concatenate, exp, expm, eye, rational, spectral_norm, sqrt, total, unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Doubt,
+    Equal,
+    HasStructure,
+    Real,
+    Setting,
+    realises,
+)
 
 #: Of the reduced scores.
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
@@ -44,6 +56,7 @@ def small(sizes: Any) -> bool:
     return two_heads(sizes) and sizes["N"] * sizes["d_v"] <= 4
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised(
     X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -57,11 +70,13 @@ def initialised(
     }
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
     """The same where no basis is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "alpha": alpha * exp(-decay)}
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_sign(
     X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -69,6 +84,7 @@ def initialised_with_sign(
     return initialised(X, frame, alpha, decay, epsilon, K, d_v)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_sign_without_steps(
     X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -76,6 +92,7 @@ def initialised_with_sign_without_steps(
     return initialised_without_steps(X, frame, alpha, decay, d_v)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
     """Tokens and initialised weights where M_0 is all that is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "epsilon": epsilon}
@@ -355,6 +372,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
 
 
 @EQUATION_60.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"D": _resized(D, size), "S": _resized(G - G.T, size), "t": t * rational(1, 3)}
 
@@ -448,6 +466,7 @@ ROTATIONS = Claim(OSA, "osa.f3-lemma-rotations", label="Proof of Lemma F.3, text
 
 
 @ROTATIONS.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_matrix_and_time(G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"S": _resized(G - G.T, size), "t": t}
 

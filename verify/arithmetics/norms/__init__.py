@@ -5,12 +5,12 @@ teaches the primitives of `verify.matrix` to work on such operands within `deriv
 """
 
 from verify.arithmetics.norms import bounded_forms, differentials, gaps, moments, singular_polynomials
-from verify.arithmetics.norms.bounded import Bounded, Family, input_matrix
+from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, input_matrix
 from verify.arithmetics.norms.world import derivation, world
 
 __all__ = [
     "Bounded",
-    "Family",
+    "BoundedFamily",
     "bounded_forms",
     "derivation",
     "differentials",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from verify.arithmetics.norms.derivations import BoundProof, Entry
+from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
@@ -60,7 +60,7 @@ DEPTH, ATTEMPTS = 8, 40
 class _Replay(Instances):
     """One entry: its value as the checker sees it, and the steps that have led there."""
 
-    def __init__(self, writer: Writer, entry: Entry, facts: list[int]) -> None:
+    def __init__(self, writer: Writer, entry: EntryBound, facts: list[int]) -> None:
         self.w, self.entry, self.facts = writer, entry, facts
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
         self.value = writer.value(self.left)

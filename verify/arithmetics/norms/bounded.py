@@ -334,7 +334,7 @@ class Stack(Formal):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Family(Formal):
+class BoundedFamily(Formal):
     """One scalar, matrix or list for each value of an index."""
 
     __slots__ = ("entry", "index")
@@ -358,8 +358,8 @@ def moved(value: Any, index: Index, key: Any) -> Any:
         return Bounded(nodes.at(value.node, index, key), value.flat)
     if isinstance(value, (list, tuple)):
         return type(value)(moved(item, index, key) for item in value)
-    if isinstance(value, Family):
-        return Family(value.index, moved(value.entry, index, key))
+    if isinstance(value, BoundedFamily):
+        return BoundedFamily(value.index, moved(value.entry, index, key))
     return nodes.at(value, index, key) if isinstance(value, sympy.Basic) else value
 
 

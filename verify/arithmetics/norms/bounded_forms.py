@@ -15,7 +15,7 @@ from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.bounded import (
     Bounded,
-    Family,
+    BoundedFamily,
     is_scalar,
     lifted,
     plainly,
@@ -103,12 +103,12 @@ def unvec_r(v: Any, m: Any, n: Any) -> Bounded:
 
 @form
 def concatenate(blocks: Any, axis: int) -> Any:
-    if isinstance(blocks, Family):
+    if isinstance(blocks, BoundedFamily):
         blocks = [blocks]
     flat = [part for item in blocks for part in (item if isinstance(item, list) else [item])]
     parts = []
     for item in flat:
-        if isinstance(item, Family):
+        if isinstance(item, BoundedFamily):
             node = lifted(item.entry).node
             parts.append(
                 nodes.stack(item.index, node) if axis == 0
@@ -123,7 +123,7 @@ def concatenate(blocks: Any, axis: int) -> Any:
 
 @form
 def stack_rows(rows: Any) -> Any:
-    if isinstance(rows, Family):
+    if isinstance(rows, BoundedFamily):
         return Bounded(nodes.stack(rows.index, lifted(rows.entry).reshape(1, -1).node))
     return concatenate([row.reshape(1, -1) for row in rows], axis=0)
 
@@ -152,7 +152,7 @@ def diag(v: Any) -> Bounded:
 
 @form
 def block_diag(blocks: Any) -> Bounded:
-    if isinstance(blocks, Family):
+    if isinstance(blocks, BoundedFamily):
         node, index = lifted(blocks.entry).node, blocks.index
         shape = (index.size * node.shape[0], index.size * node.shape[1])
         return Bounded(nodes.of("block diagonal", node, data=(index,), shape=shape))
@@ -178,7 +178,7 @@ def each(n: Any, entry: Callable[[Any], Any]) -> Any:
         return [plainly(entry(0))]
     index = world().fresh(n)
     with world().using(index):
-        return Family(index, plainly(entry(index)))
+        return BoundedFamily(index, plainly(entry(index)))
 
 
 @form
@@ -189,8 +189,8 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     node, index = lifted(M).node, world().fresh(count)
     rely_on_whole(node.shape[axis] / sympy.sympify(count))
     if axis == 0:
-        return Family(index, Bounded(nodes.part_of_rows(node, index)))
-    return Family(index, Bounded(nodes.transposed(nodes.part_of_rows(nodes.transposed(node), index))))
+        return BoundedFamily(index, Bounded(nodes.part_of_rows(node, index)))
+    return BoundedFamily(index, Bounded(nodes.transposed(nodes.part_of_rows(nodes.transposed(node), index))))
 
 
 @form
@@ -201,18 +201,20 @@ def without_column(A: Any, i: Any) -> Bounded:
 
 @form
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
-    if not any(isinstance(family, Family) for family in families):
+    if not any(isinstance(family, BoundedFamily) for family in families):
         return [function(*entries) for entries in zip(*families, strict=True)]
-    if not all(isinstance(family, Family) and family.index.size == families[0].index.size for family in families):
+    if not all(
+        isinstance(family, BoundedFamily) and family.index.size == families[0].index.size for family in families
+    ):
         raise ArithmeticUnsupported("families of different lengths")
     index = world().fresh(families[0].index.size)
     with world().using(index):
-        return Family(index, plainly(function(*(family[index] for family in families))))
+        return BoundedFamily(index, plainly(function(*(family[index] for family in families))))
 
 
 @form
 def added(family: Any) -> Any:
-    if not isinstance(family, Family):
+    if not isinstance(family, BoundedFamily):
         return sum(family[1:], family[0])
     return Bounded(nodes.over(family.index, lifted(family.entry).node))
 
@@ -337,7 +339,7 @@ def exp(x: Any) -> Any:
 
 def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
     """The scalars of a value in order, those of a family or of a column of symbolic length once, with its index."""
-    if isinstance(x, Family):
+    if isinstance(x, BoundedFamily):
         found: list[tuple[Any, Index | None]] = []
         for value, index in entries_of(x.entry):
             if index is not None:

@@ -60,7 +60,7 @@ class Alternative:
 
 
 @dataclass
-class Search:
+class DerivationSearch:
     """Bounds of quantities by those in `targets`; with `through` also by what these are bounded by in turn."""
 
     targets: frozenset[Any]
@@ -332,11 +332,11 @@ class Search:
         return list(dict.fromkeys(found))
 
 
-def search_for(targets: frozenset[Any], through: bool, scalars: frozenset[Any]) -> Search:
+def search_for(targets: frozenset[Any], through: bool, scalars: frozenset[Any]) -> DerivationSearch:
     """The search of this derivation that ends at `targets`, with all that it has found before."""
     known = world().searches
     if (targets, through, scalars) not in known:
-        known[targets, through, scalars] = Search(targets, through, scalars)
+        known[targets, through, scalars] = DerivationSearch(targets, through, scalars)
     world().targets = targets
     return known[targets, through, scalars]
 

@@ -31,7 +31,7 @@ Side = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass
-class Entry:
+class EntryBound:
     """One entry of a bound: both sides, what the left one is bounded by, and how."""
 
     left: Any
@@ -48,7 +48,7 @@ class BoundProof:
 
     proved: bool
     reason: str | None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[EntryBound] = field(default_factory=list)
     mutants: dict[str, str] = field(default_factory=dict)
     world: World | None = None
     seconds: float = 0.0
@@ -177,7 +177,7 @@ def _paired(
     return found
 
 
-def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
+def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
@@ -185,7 +185,7 @@ def derived(left: Any, right: Any, index: Index | None = None) -> Entry:
     return found if found.proved else _by_cases(left, right, index) or found
 
 
-def _by_cases(left: Any, right: Any, index: Index | None) -> Entry | None:
+def _by_cases(left: Any, right: Any, index: Index | None) -> EntryBound | None:
     """The derivation for each of several numbers in the place of their largest, in which the left-hand side does not decrease."""
     known = world().atoms
     for symbol in sorted(replaceable(left) - right.free_symbols, key=sympy.default_sort_key):
@@ -194,7 +194,7 @@ def _by_cases(left: Any, right: Any, index: Index | None) -> Entry | None:
             if all(case.proved for case in cases):
                 bound = largest([case.bound for case in cases])
                 steps = [step for case in cases for step in case.steps]
-                return Entry(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
+                return EntryBound(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
     return None
 
 
@@ -212,7 +212,7 @@ def _with_smaller_denominators(value: Any) -> Any:
     return value
 
 
-def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
+def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBound:
     last: Alternative | None = None
     tried: set[Any] = set()
     before = () if start == left else (Step("smaller denominator", left, start),)
@@ -228,13 +228,13 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> Entry:
             used = follows(item.bound, target, world().facts)
             if used is not None:
                 world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
-                return Entry(left, right, index, item.bound, (*before, *item.steps), True)
+                return EntryBound(left, right, index, item.bound, (*before, *item.steps), True)
             for fact, step in reverse.items():
                 if is_certain(difference(target, item.bound + fact)):
-                    return Entry(left, right, index, item.bound, (*before, *item.steps, step), True)
+                    return EntryBound(left, right, index, item.bound, (*before, *item.steps, step), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
-    return Entry(left, right, index, bound, (*before, *steps), False)
+    return EntryBound(left, right, index, bound, (*before, *steps), False)
 
 
 def reverse_triangles(value: Any) -> dict[Any, Step]:

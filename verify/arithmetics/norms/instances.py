@@ -155,7 +155,8 @@ class Instances:
             yield from self._starting(inner, lambda M: (rule, [w.scalar(slope), *M, *data]))
         elif rule == "similar matrices":
             c, core = nodes.single(node.parts[0])
-            yield [(rule, [w.node(core.parts[0]), w.node(nodes.scaled(c, nodes.product(core.parts[1:-1])))])]
+            inner = nodes.scaled(c, nodes.product(core.parts[1:-1]))
+            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], inner)])]
         elif rule == "exponential of a dissipative matrix":
             c, core = nodes.single(node.parts[0])
             yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]

@@ -17,7 +17,7 @@ from verify.arithmetics.norms.signs import is_nonnegative, symbols_of
 Monomial = frozenset[tuple[Any, Fraction]]
 Polynomial = dict[Monomial, Fraction]
 
-UNIT: Monomial = frozenset()
+EMPTY_PRODUCT: Monomial = frozenset()
 HALF = Fraction(1, 2)
 
 
@@ -25,14 +25,14 @@ HALF = Fraction(1, 2)
 def expanded(value: Any) -> Polynomial:
     """An expression as a polynomial in its generators; not to be changed by the caller."""
     if value.is_Rational:
-        return {UNIT: Fraction(int(value.p), int(value.q))} if value != 0 else {}
+        return {EMPTY_PRODUCT: Fraction(int(value.p), int(value.q))} if value != 0 else {}
     if value.is_Add:
         found: Polynomial = {}
         for part in value.args:
             add_to(found, expanded(part))
         return found
     if value.is_Mul:
-        product: Polynomial = {UNIT: Fraction(1)}
+        product: Polynomial = {EMPTY_PRODUCT: Fraction(1)}
         for part in value.args:
             product = times(product, expanded(part))
         return product
@@ -79,17 +79,17 @@ def _monomials(one: Monomial, other: Monomial) -> Polynomial:
     exponents = dict(one)
     for generator, exponent in other:
         exponents[generator] = exponents.get(generator, Fraction(0)) + exponent
-    rest: Polynomial = {UNIT: Fraction(1)}
+    rest: Polynomial = {EMPTY_PRODUCT: Fraction(1)}
     for generator, exponent in list(exponents.items()):
         if generator.is_Pow and generator.exp == sympy.Rational(1, 2) and exponent >= 2:  # the root of a number or sum
             rest = times(rest, power(expanded(generator.base), int(exponent // 2)))
             exponents[generator] = exponent % 2
     monomial = frozenset((generator, exponent) for generator, exponent in exponents.items() if exponent)
-    return {monomial: Fraction(1)} if rest == {UNIT: Fraction(1)} else times({monomial: Fraction(1)}, rest)
+    return {monomial: Fraction(1)} if rest == {EMPTY_PRODUCT: Fraction(1)} else times({monomial: Fraction(1)}, rest)
 
 
 def power(base: Polynomial, exponent: int) -> Polynomial:
-    found: Polynomial = {UNIT: Fraction(1)}
+    found: Polynomial = {EMPTY_PRODUCT: Fraction(1)}
     for _ in range(exponent):
         found = times(found, base)
     return found

@@ -17,21 +17,9 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
 from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm
 from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
-from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-#: What each rule of this module says.
-STATED = {
-    "Gram matrix of a rotation": "D + D^T + D^T D = L R^T (L^T L - I) R L^T for D = L R L^T, R = exp(A) - I with skew A, as "
-    "R + R^T = -R^T R",
-    "mean of rotations": "exp(A) - I = A F = F A with F = int_0^1 exp(t A) dt, of spectral norm at most 1 for skew A",
-    "series of an exponential": "sum_{n >= 1} P^(n - 1) C / n!, a block of exp [[P, C], [0, 0]], has spectral norm at most "
-    "||C||_2 (e^a - 1) / a at a = ||P||_2",
-    "mean of exponentials": "(e^a - 1) / a = int_0^1 e^(t a) dt grows with a",
-    "polynomial of a contraction": "the norm of M p(M^T M) M^T is at most max |s^2 p(s^2)| on [0, 1] for ||M||_2 <= 1",
-}
-STATEMENTS |= STATED
 
 #: The singular value that a polynomial is in.
 S = sympy.Symbol("s", nonnegative=True)
@@ -90,6 +78,7 @@ class Spectrum(Formal):
     def absolute(self) -> Spectrum:
         return Spectrum(self.node, self.value, True)
 
+    @rule("polynomials of singular values", rests_on=("polynomial-of-singular-values",))
     def largest(self) -> Any:
         """The largest of the absolute values, a norm."""
         if not self.size:
@@ -138,6 +127,11 @@ def rotation_less_identity(node: Node) -> Node | None:
     return exponential.parts[0] if c == 1 and d == -1 and nodes.is_skew(exponential.parts[0]) else None
 
 
+@rule(
+    "Gram matrix of a rotation",
+    says="D + D^T + D^T D = L R^T (L^T L - I) R L^T for D = L R L^T, R = exp(A) - I with skew A, as R + R^T = -R^T R",
+    rests_on=("gram-of-rotation",),
+)
 def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
     """D + D^T + D^T D in factored form."""
     terms = nodes.terms_of(node)
@@ -155,6 +149,11 @@ def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
                 return
 
 
+@rule(
+    "mean of rotations",
+    says="exp(A) - I = A F = F A with F = int_0^1 exp(t A) dt, of spectral norm at most 1 for skew A",
+    rests_on=("mean-of-rotations", "norm-of-mean-of-rotations"),
+)
 def _with_means(kind: str, node: Node) -> Iterator[Candidate]:
     """One factor exp(A) - I as A F and as F A; two of them as F A ... A F."""
     places = [k for k, factor in enumerate(node.parts) if rotation_less_identity(factor) is not None]
@@ -173,6 +172,11 @@ def _mean_of_rotations(kind: str, node: Node) -> Iterator[Candidate]:
         yield "mean of rotations", sympy.Integer(1)
 
 
+@rule(
+    "polynomial of a contraction",
+    says="the norm of M p(M^T M) M^T is at most max |s^2 p(s^2)| on [0, 1] for ||M||_2 <= 1",
+    rests_on=("polynomial-of-singular-values",),
+)
 def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[Candidate]:
     M = node.parts[0]
     if kind != SPECTRAL or len(node.parts) < 3 or node.parts[-1] is not nodes.transposed(M) or not is_contraction(M):
@@ -219,6 +223,18 @@ def _blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
     return tuple(found) if len(found) == 4 and all(block.shape == (size, size) for block in found) else None
 
 
+@rule(
+    "integral of orthogonal matrices",
+    says="int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of orthogonal "
+    "matrices for skew P and R, so that its spectral norm is at most 1",
+    rests_on=("integral-of-orthogonal",),
+)
+@rule(
+    "series of an exponential",
+    says="sum_{n >= 1} P^(n - 1) C / n!, a block of exp [[P, C], [0, 0]], has spectral norm at most ||C||_2 "
+    "(e^a - 1) / a at a = ||P||_2",
+    rests_on=("series-of-an-exponential",),
+)
 def _corner_of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
     """Bounds of the spectral norm of the upper right block of exp [[P, C], [0, R]]."""
     blocks = _blocks_of_exponential(node) if kind == SPECTRAL else None

@@ -12,11 +12,11 @@ from verify.arithmetics.symbols import (
     product_rules,
     softmax_rules,
 )
-from verify.arithmetics.symbols.indexed import Index, Indexed, named
+from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, named
 
 __all__ = [
-    "Index",
     "Indexed",
+    "SummationIndex",
     "indexed_forms",
     "jacobians",
     "matrix_exponential_rules",

@@ -15,9 +15,9 @@ from verify.arithmetics.symbols.blocks import Blocks, from_numbers
 from verify.arithmetics.symbols.conditions import Condition, recording_conditions
 from verify.arithmetics.symbols.extents import Extent, recording_extents
 from verify.arithmetics.symbols.heads import met_afresh
-from verify.arithmetics.symbols.hypothesis_rules import Hypothesis
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.points import Point
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import alike
@@ -59,7 +59,7 @@ class Proof:
     extents: Counter[Extent] = field(default_factory=Counter)
     #: Both sides block by block, as they were built, and the hypotheses that were given, used or not.
     blocks: list[tuple[Sum, Sum]] = field(default_factory=list)
-    given: list[Hypothesis] = field(default_factory=list)
+    given: list[HypothesisRule] = field(default_factory=list)
 
 
 # -- both sides --------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def prove(
     oracle: Side,
     inputs: Callable[[], Mapping[str, Any]],
     mutants: Mapping[str, Side] | None = None,
-    hypotheses: Sequence[Hypothesis] | Callable[[Mapping[str, Any]], Sequence[Hypothesis]] = (),
+    hypotheses: Sequence[HypothesisRule] | Callable[[Mapping[str, Any]], Sequence[HypothesisRule]] = (),
 ) -> Proof:
     """Try to prove formula = oracle on symbolic inputs.
 
@@ -211,7 +211,7 @@ def _described(error: Exception) -> str:
 # -- their values in floats --------------------------------------------------------------------------------------------
 
 
-def float_values(value: Any, point: Point) -> np.ndarray:
+def float_values(value: Any, point: NumericPoint) -> np.ndarray:
     """The entries of a side at a point, blocks laid out as the matrix they make up, flattened row-major."""
     if isinstance(value, (list, tuple)):
         return np.concatenate([float_values(item, point) for item in value])
@@ -223,7 +223,7 @@ def float_values(value: Any, point: Point) -> np.ndarray:
     return _matrix_values(lifted(value), point).reshape(-1)
 
 
-def _column_values(value: Blocks, point: Point) -> np.ndarray:
+def _column_values(value: Blocks, point: NumericPoint) -> np.ndarray:
     """A column of blocks, some of which are those of a grid written as one column."""
     found, position = [], 0
     while position < len(value.grid):
@@ -244,5 +244,5 @@ def _column_values(value: Blocks, point: Point) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _matrix_values(operand: Indexed, point: Point) -> np.ndarray:
+def _matrix_values(operand: Indexed, point: NumericPoint) -> np.ndarray:
     return point.values(operand.value).reshape([point.size(size) for size in operand.dims])

@@ -20,7 +20,7 @@ from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class HypothesisRule:
     """A property of one tensor or of several: its name in the record of a proof, and its rules.
 
     What it says is that the matrices `zero` vanish, or that the tensor `of` has the property `wanted`.
@@ -38,9 +38,9 @@ class Hypothesis:
         return [(name, frozenset({"tensor", "named"}), rule) for name, rule in self.named_rules]
 
 
-def _hypothesis(name: str, rule: Rule) -> Hypothesis:
+def _hypothesis(name: str, rule: Rule) -> HypothesisRule:
     """A hypothesis with one rule, recorded by its name."""
-    return Hypothesis(name, ((name, rule),))
+    return HypothesisRule(name, ((name, rule),))
 
 
 #: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
@@ -74,7 +74,7 @@ def _on_pairs(name: str, rewrite: Pair) -> Rule:
     return apply
 
 
-def orthonormal_columns(name: str, columns: object) -> Hypothesis:
+def orthonormal_columns(name: str, columns: object) -> HypothesisRule:
     """W^T W = I for W of shape (m, n) with n = `columns`."""
 
     def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
@@ -85,7 +85,7 @@ def orthonormal_columns(name: str, columns: object) -> Hypothesis:
     return _hypothesis(f"{name} has orthonormal columns", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
-def orthonormal_rows(name: str, rows: object) -> Hypothesis:
+def orthonormal_rows(name: str, rows: object) -> HypothesisRule:
     """W W^T = I for W of shape (m, n) with m = `rows`."""
 
     def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
@@ -96,7 +96,7 @@ def orthonormal_rows(name: str, rows: object) -> Hypothesis:
     return _hypothesis(f"{name} has orthonormal rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
-def unit_rows(name: str) -> Hypothesis:
+def unit_rows(name: str) -> HypothesisRule:
     """sum_j X_ij^2 = 1 for every i."""
 
     def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
@@ -105,7 +105,7 @@ def unit_rows(name: str) -> Hypothesis:
     return _hypothesis(f"{name} has unit rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
 
 
-def idempotent(name: str) -> Hypothesis:
+def idempotent(name: str) -> HypothesisRule:
     """P P = P."""
 
     def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
@@ -129,27 +129,27 @@ def _with_symmetry(name: str, sign: int) -> Rule:
     return apply
 
 
-def symmetric(name: str) -> Hypothesis:
+def symmetric(name: str) -> HypothesisRule:
     """S^T = S."""
     return _hypothesis(f"{name} is symmetric", _with_symmetry(name, 1))
 
 
-def skew(name: str) -> Hypothesis:
+def skew(name: str) -> HypothesisRule:
     """S^T = -S."""
     return _hypothesis(f"{name} is skew", _with_symmetry(name, -1))
 
 
-def normal_entries(name: str) -> Hypothesis:
+def normal_entries(name: str) -> HypothesisRule:
     """Leave to pair equal entries in an expectation over W; nothing is rewritten by it."""
     return _hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None)
 
 
-def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
+def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> HypothesisRule:
     """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
     return replace(_on_tensor(name, wanted, sizes), of=name, wanted=wanted, sizes=tuple(sizes))
 
 
-def _on_tensor(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
+def _on_tensor(name: str, wanted: str, sizes: Sequence[Size]) -> HypothesisRule:
     if wanted == NORMAL_ENTRIES:
         return normal_entries(name)
     if len(sizes) != 2:
@@ -165,7 +165,7 @@ def _on_tensor(name: str, wanted: str, sizes: Sequence[Size]) -> Hypothesis:
 
 
 #: Each property of a matrix, with the hypothesis that a named one of these sizes has it.
-KNOWN: dict[str, Callable[[str, Sequence[Size]], Hypothesis]] = {
+KNOWN: dict[str, Callable[[str, Sequence[Size]], HypothesisRule]] = {
     "has orthonormal columns": lambda name, sizes: orthonormal_columns(name, sizes[1]),
     "has orthonormal rows": lambda name, sizes: orthonormal_rows(name, sizes[0]),
     "has unit rows": lambda name, sizes: unit_rows(name),
@@ -179,7 +179,7 @@ KNOWN: dict[str, Callable[[str, Sequence[Size]], Hypothesis]] = {
 # -- equations between products of inputs ------------------------------------------------------------------------------
 
 
-def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
+def vanishing(name: str, parts: Sequence[Sum]) -> HypothesisRule:
     """What an assumption says of its inputs, as matrices that vanish: in each the longest product gives way to the rest.
 
     One input that is made of others gives way to them, and that a product T is symmetric or skew gives it a name with
@@ -192,7 +192,7 @@ def vanishing(name: str, parts: Sequence[Sum]) -> Hypothesis:
         rules += _rules_of(name, part)
     if not rules:
         raise ArithmeticUnsupported(f"the assumption {name!r} says nothing of matrices of any size")
-    return Hypothesis(name, tuple(rules), tuple(parts))
+    return HypothesisRule(name, tuple(rules), tuple(parts))
 
 
 def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:

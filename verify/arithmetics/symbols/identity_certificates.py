@@ -10,10 +10,10 @@ import sympy
 
 from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
-from verify.arithmetics.symbols.hypothesis_rules import Hypothesis
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.intertwining import fixed, skew, through
-from verify.arithmetics.symbols.recorded import NotRecorded, Recorder, TakenApart
-from verify.arithmetics.symbols.uses import Search
+from verify.arithmetics.symbols.recorded import NotRecorded, SumRecorder, TakenApart
+from verify.arithmetics.symbols.uses import UseSearch
 from verify.kernel.expressions import Language
 from verify.kernel.identities import hypothesis_of, sides_of
 from verify.kernel.normal_forms import ONE
@@ -51,7 +51,7 @@ def statement_of(claim: str, proof: Proof) -> dict[str, Any]:
 
 
 def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]:
-    recorder = Recorder(splits)
+    recorder = SumRecorder(splits)
     used = [item for item in proof.given if item.name in proof.hypotheses]
     recorder.note([side for block in proof.blocks for side in block])
     recorder.note([part for item in used for part in item.zero])
@@ -73,7 +73,7 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
     }
 
 
-def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
+def _hypotheses(recorder: SumRecorder, item: HypothesisRule) -> list[dict[str, Any]]:
     """What a hypothesis says: that matrices vanish, or that products of one input are what its property says."""
     found = []
     for number, part in enumerate(item.zero):
@@ -110,7 +110,7 @@ def _hypotheses(recorder: Recorder, item: Hypothesis) -> list[dict[str, Any]]:
     return [{"name": item.name, "indices": [i] if j is i else [i, j], "left": left, "right": right}]
 
 
-def _of_parts(recorder: Recorder, item: Hypothesis) -> dict[str, Any]:
+def _of_parts(recorder: SumRecorder, item: HypothesisRule) -> dict[str, Any]:
     """Parts of unit norm in every row, or square blocks on top of each other that are skew."""
     rows, columns = item.sizes
     name = recorder.tensor(tensor(item.of, item.sizes))
@@ -155,7 +155,7 @@ def _find_uses(certificate: dict[str, Any]) -> None:
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
             sides = sides_of(language, part, scope, given)
-            search = Search(language, scope, numbers, (skew, through, fixed))
+            search = UseSearch(language, scope, numbers, (skew, through, fixed))
             left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
             if left:
                 raise NotRecorded(f"no rule of the checker joins the {len(left)} terms that are left")

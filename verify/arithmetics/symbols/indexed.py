@@ -33,7 +33,7 @@ Tree = Any
 _variables = itertools.count()
 
 
-class Index:
+class SummationIndex:
     """A summation index in a formula: what `verify.matrix.summed` and `stacked` hand to the summand."""
 
     def __init__(self, size: Size) -> None:
@@ -71,7 +71,7 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
 class _Next:
     """i + 1, the end of the slice i:i + 1."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: SummationIndex) -> None:
         self.index = index
 
 
@@ -84,7 +84,9 @@ class Indexed(Formal):
     __slots__ = ("axes", "bound", "tree", "value")
     __array_ufunc__ = None  # numpy and constants hand the operation over to us
 
-    def __init__(self, value: Sum, axes: Sequence[int], bound: Sequence[Index] = (), tree: Tree = None) -> None:
+    def __init__(
+        self, value: Sum, axes: Sequence[int], bound: Sequence[SummationIndex] = (), tree: Tree = None
+    ) -> None:
         self.value, self.axes, self.bound, self.tree = value, tuple(axes), tuple(bound), tree
         assert sum(self.axes) + len(self.bound) == len(value.slots)
         note_extent(value.slots, [index.size for index in self.bound])
@@ -397,10 +399,12 @@ class Indexed(Formal):
             if keeps:
                 axes.append(0)
             if not group:
-                if isinstance(at, Index) and at.size != 1:
+                if isinstance(at, SummationIndex) and at.size != 1:
                     raise InputError("index", "one of size 1", f"one of size {at.size}")
                 continue
-            if at == 0 and not isinstance(at, Index):  # the first of an axis is the first in each of its indices
+            if at == 0 and not isinstance(
+                at, SummationIndex
+            ):  # the first of an axis is the first in each of its indices
                 sizes = [self.value.slots[slot] for slot in group]
                 extra += [
                     (single(unit(size, 0), (0,), (size,)), [slot]) for size, slot in zip(sizes, group, strict=True)
@@ -408,7 +412,7 @@ class Indexed(Formal):
                 continue
             if len(group) > 1:
                 raise ArithmeticUnsupported(f"one row of an axis that groups {len(group)} indices")
-            if isinstance(at, Index):
+            if isinstance(at, SummationIndex):
                 if at.size != self.value.slots[group[0]]:
                     raise InputError("index", f"one of size {self.value.slots[group[0]]}", f"one of size {at.size}")
                 if at.number in own:
@@ -431,7 +435,7 @@ def _cancels(size: Size, wanted: Size) -> bool:
 
 def _selection(item: Any, size: Size) -> Any:
     """The matrix that picks start, ..., stop - 1 out of an axis, None where the key is no such slice or selects one row."""
-    if not isinstance(item, slice) or item.step is not None or isinstance(item.start, Index):
+    if not isinstance(item, slice) or item.step is not None or isinstance(item.start, SummationIndex):
         return None
     start = sympy.Integer(0) if item.start is None else item.start
     stop = size if item.stop is None else item.stop
@@ -452,13 +456,13 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
     at, keeps = item, False
     if isinstance(item, slice):
         start, stop, keeps = item.start, item.stop, True
-        if isinstance(start, Index) and isinstance(stop, _Next) and stop.index is start and item.step is None:
+        if isinstance(start, SummationIndex) and isinstance(stop, _Next) and stop.index is start and item.step is None:
             return start, True
         start = 0 if start is None else start
         if not isinstance(start, int) or stop != start + 1 or item.step is not None:
             raise ArithmeticUnsupported(f"the slice {item} of an axis of size {size}")
         at = start
-    if isinstance(at, Index):
+    if isinstance(at, SummationIndex):
         return at, keeps
     if (
         not isinstance(at, int)
@@ -509,7 +513,7 @@ def broadcast(left: Indexed, right: Indexed) -> tuple[Indexed, Indexed, list[int
     return left, right, [max(pair) for pair in zip(left.axes, right.axes, strict=True)]
 
 
-def _labels(left: Indexed, right: Indexed) -> tuple[list[int], list[int], list[int], list[Index]]:
+def _labels(left: Indexed, right: Indexed) -> tuple[list[int], list[int], list[int], list[SummationIndex]]:
     """Labels for the slots of both, equal where they carry the same summation index; those indices and their labels."""
     own = list(range(len(left.value.slots)))
     its = [1000 + k for k in range(len(right.value.slots))]

@@ -19,7 +19,7 @@ from verify.arithmetics.symbols.block_functions import (
     matrix_inverse,
 )
 from verify.arithmetics.symbols.blocks import Blocks, joined
-from verify.arithmetics.symbols.families import Family, over
+from verify.arithmetics.symbols.families import IndexedFamily, over
 from verify.arithmetics.symbols.function_heads import (
     absolute_of,
     exponential,
@@ -31,7 +31,7 @@ from verify.arithmetics.symbols.function_heads import (
 )
 from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.indexed import Index, Indexed, common, entrywise, filled, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import Sum, contract, single
@@ -75,7 +75,7 @@ def ones(m: Any, n: Any) -> Indexed:
 @form
 def basis_vector(n: Any, i: Any) -> Indexed:
     size = size_of("n", n)
-    if isinstance(i, Index):
+    if isinstance(i, SummationIndex):
         return identity(size)[:, i : i + 1]
     if not isinstance(i, int) or i < 0 or (i > 0 and not size.is_Integer) or (size.is_Integer and i >= size):
         raise InputError("i", f"a summation index, or an integer certainly below {n}", repr(i))
@@ -113,14 +113,14 @@ def unvec_r(v: Any, m: Any, n: Any) -> Indexed:
 
 @form
 def concatenate(blocks: Any, axis: int) -> Any:
-    if isinstance(blocks, Family):
+    if isinstance(blocks, IndexedFamily):
         blocks = [blocks]
     flat = [part for item in blocks for part in (item if isinstance(item, list) else [item])]
-    plain_blocks = [_side_by_side(item, axis) if isinstance(item, Family) else item for item in flat]
+    plain_blocks = [_side_by_side(item, axis) if isinstance(item, IndexedFamily) else item for item in flat]
     return joined(plain_blocks, axis)
 
 
-def _side_by_side(family: Family, axis: int) -> Indexed:
+def _side_by_side(family: IndexedFamily, axis: int) -> Indexed:
     """The matrices of a family on top of each other, or side by side."""
     entry = _two_axes(family.entry)
     return _into_rows(entry, family.index) if axis == 0 else _into_rows(entry.T, family.index).T
@@ -134,7 +134,7 @@ def _two_axes(entry: Indexed) -> Indexed:
 
 @form
 def stack_rows(rows: Any) -> Any:
-    if isinstance(rows, Family):
+    if isinstance(rows, IndexedFamily):
         return _into_rows(rows.entry.reshape(1, -1), rows.index)
     return joined([row.reshape(1, -1) for row in rows], 0)
 
@@ -199,7 +199,7 @@ def diag_part(A: Any) -> Indexed:
 
 @form
 def summed(n: Any, term: Callable[[Any], Any]) -> Any:
-    index = Index(size_of("n", n))
+    index = SummationIndex(size_of("n", n))
     if index.size == 1:
         return term(0)
     return over(term(index), index)
@@ -207,14 +207,14 @@ def summed(n: Any, term: Callable[[Any], Any]) -> Any:
 
 @form
 def each(n: Any, entry: Callable[[Any], Any]) -> Any:
-    index = Index(size_of("n", n))
+    index = SummationIndex(size_of("n", n))
     if index.size == 1:
         return [entry(0)]
     found = lifted(entry(index))
-    return Family(index, _matrix("each", found))
+    return IndexedFamily(index, _matrix("each", found))
 
 
-def _into_rows(found: Indexed, index: Index) -> Indexed:
+def _into_rows(found: Indexed, index: SummationIndex) -> Indexed:
     """A summation index made the first index of the rows."""
     count, inner = len(found.value.slots), sum(found.axes)
     labels = list(range(count))
@@ -230,7 +230,7 @@ def _into_rows(found: Indexed, index: Index) -> Indexed:
 
 @form
 def block_diag(blocks: Any) -> Any:
-    if not isinstance(blocks, Family):
+    if not isinstance(blocks, IndexedFamily):
         parts = [_two_axes(_matrix("block_diag", block)) for block in blocks]
         grid = [
             [one if i == j else zeros(one.dims[0], other.dims[1]) for j, other in enumerate(parts)]
@@ -251,7 +251,7 @@ def block_diag(blocks: Any) -> Any:
 def khatri_rao(A_blocks: Any, B_blocks: Any) -> Any:
     if isinstance(A_blocks, list) and isinstance(B_blocks, list) and len(A_blocks) == len(B_blocks):
         return joined([kron(A, B) for A, B in zip(A_blocks, B_blocks, strict=True)], 0)
-    if not (isinstance(A_blocks, Family) and isinstance(B_blocks, Family)):
+    if not (isinstance(A_blocks, IndexedFamily) and isinstance(B_blocks, IndexedFamily)):
         raise ArithmeticUnsupported("khatri_rao of a list and a family has no form for all sizes")
     if A_blocks.index.size != B_blocks.index.size:
         raise InputError("B_blocks", f"as many blocks as A_blocks, {A_blocks.index.size}", str(B_blocks.index.size))
@@ -268,7 +268,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
     places: dict[str, list[int]] = {}
     parts: list[tuple[Sum, list[int]]] = []
     sizes: dict[int, Any] = {}
-    bound: dict[int, tuple[Index, int]] = {}
+    bound: dict[int, tuple[SummationIndex, int]] = {}
     spare = iter(range(10_000))
     for names, operand in zip(inputs, map(lifted, operands), strict=True):
         if operand.ndim != len(names):

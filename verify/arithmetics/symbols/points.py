@@ -34,7 +34,7 @@ def _contracted(factors: Sequence[tuple[np.ndarray, tuple[int, ...]]], count: in
     return np.einsum(*(item for pair in left for item in pair), range(count))
 
 
-class Point:
+class NumericPoint:
     """Where a sum is evaluated: integers for the size symbols, floats for scalars, arrays for tensors by name."""
 
     def __init__(self, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:

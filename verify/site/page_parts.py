@@ -17,13 +17,13 @@ from verify.checks.record import Record
 from verify.evidence.failure import replay_call
 from verify.evidence.verdicts import GRADES
 from verify.report.citations import reference
-from verify.report.errata import Erratum, Witness, witnesses_of
+from verify.report.errata import CertifiedCounterexample, Erratum, counterexamples_of
 from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, status_of
-from verify.report.notation import Row, rows, symbols_of
+from verify.report.notation import NotationRow, rows, symbols_of
 from verify.report.proof_texts import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
-from verify.report.wording import counted, in_words, listed, titled
+from verify.report.wording import counted, listed, number_word, titled
 from verify.site import code, mathematics
 from verify.site.byhand import by_hand
 from verify.site.lines import picture
@@ -58,11 +58,11 @@ class Content:
 
     # -- symbols -------------------------------------------------------------------------------------------------------
 
-    def symbols(self, claim: Claim) -> list[tuple[Markup, Row]]:
+    def symbols(self, claim: Claim) -> list[tuple[Markup, NotationRow]]:
         """What the symbols of a claim's statement and assumptions stand for, each typeset."""
         return [(_typeset(row), row) for row in symbols_of(claim)]
 
-    def notation(self, paper: Paper) -> list[tuple[Markup, Row]]:
+    def notation(self, paper: Paper) -> list[tuple[Markup, NotationRow]]:
         """A paper's own table of symbols, then what is common to all papers."""
         packages = dict.fromkeys(claim.package for claim in self.report.chosen(paper.key))
         found = [row for package in packages for key in (paper.key, "") for row in rows(package, key)]
@@ -85,7 +85,9 @@ class Content:
             "statement": self.typesetter.display(item.claim.statement),
             "pair": self.pair(item.claim, item.claim.correction),
             "violation": next(iter(self.report.violations.get(item.claim.id, [])), None),
-            "witnesses": [self.witness(witness) for witness in item.witnesses] if in_full else [],
+            "counterexamples": [self.counterexample(counterexample) for counterexample in item.counterexamples]
+            if in_full
+            else [],
             "others": [(c, v, self.typesetter.display(c.statement)) for c, v in others] if in_full else [],
         }
 
@@ -106,19 +108,19 @@ class Content:
             found["corrects"] = {"claims": [claims[other] for other in shown], "pair": pair}
         return found
 
-    def witness(self, witness: Witness, in_numpy: bool = False) -> dict[str, Any]:
+    def counterexample(self, counterexample: CertifiedCounterexample, in_numpy: bool = False) -> dict[str, Any]:
         """A counterexample as equations to check by hand and as a call of this project; if asked also as plain numpy."""
         return {
-            "witness": witness,
-            "inputs": self.typesetter.inputs(witness.certificate["inputs"]),
-            "snippet": code.highlighted(witness.snippet),
-            "by_hand": by_hand(witness.claim, witness.certificate) if in_numpy else None,
+            "counterexample": counterexample,
+            "inputs": self.typesetter.inputs(counterexample.certificate["inputs"]),
+            "snippet": code.highlighted(counterexample.snippet),
+            "by_hand": by_hand(counterexample.claim, counterexample.certificate) if in_numpy else None,
         }
 
     def picture(self, claim: Claim) -> Plot | None:
         """Both sides along a line through the first counterexample of which that shows something."""
-        for witness in witnesses_of(self.report, claim):
-            if (found := picture(claim, witness.certificate)) is not None:
+        for counterexample in counterexamples_of(self.report, claim):
+            if (found := picture(claim, counterexample.certificate)) is not None:
                 return found
         return None
 
@@ -168,7 +170,7 @@ class Content:
         """The ratio that a check found: for a counterexample that of its violation."""
         found = [violation(claim, item).ratio for item in record.details.get("certificates", [])]
         known = [ratio for ratio in found if ratio is not None]
-        return max(known) if known and claim.relation.kind == "at most" else record.tightest_ratio
+        return max(known) if known and claim.relation.one_sided else record.tightest_ratio
 
     # -- sources and links ---------------------------------------------------------------------------------------------
 
@@ -225,7 +227,7 @@ class Content:
         proved = sum(verdict.grade in ("all sizes", "kernel") for verdict in report.verdicts.values())
         papers = len(report.printed_papers)
         what = (
-            f"{in_words(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"
+            f"{number_word(papers).capitalize()} {'paper makes' if papers == 1 else 'papers make'} {counted(len(printed), 'claim')}"
             " about attention: derivatives, identities, bounds, limits, laws. Each is tested here as printed."
         )
         what += f" {counted(len(own), 'claim')} of our own correct or sharpen them, or add to them." if own else ""
@@ -335,7 +337,7 @@ def _when(span: Sequence[str]) -> str:
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
 
 
-def _typeset(row: Row) -> Markup:
+def _typeset(row: NotationRow) -> Markup:
     """A row's symbols in one formula; names of inputs as symbols."""
     latex = mathematics.symbol(row.symbol) if row.symbol.isidentifier() else row.symbol
     return mathematics.prose(f"${latex}$")
