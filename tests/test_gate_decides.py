@@ -13,8 +13,8 @@ import torch
 import verify
 from tests.wrong_layers.backward import attend, right
 from verify.cli import main
+from verify.gate.autograd import Point, every_other, taken_for_constants
 from verify.gate.checking import gate
-from verify.gate.derivatives import Point, every_other, taken_for_constants
 from verify.gate.findings import BROKEN, LEFT_OUT, OK, SATISFIED, UNCHECKABLE, UNDECIDED, Finding, SubjectReport
 from verify.gate.measure import allowed
 from verify.gate.rounding import reference

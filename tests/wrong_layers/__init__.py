@@ -57,7 +57,7 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         values,
     )
 
-    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, positions, cases, rights):
+    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, encodings, cases, rights):
         module.collect()
     return WRONG, RIGHT
 

@@ -13,9 +13,8 @@ import torch
 
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
+from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
 from verify.gate.bias import biases, relative_errors
-from verify.gate.derivatives import Gap, Point, gap_at, taken_for_constants
-from verify.gate.errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
     BROKEN,
@@ -50,6 +49,7 @@ from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
 
 #: A derivative that is refused so often in a row is not asked for again.
@@ -120,6 +120,10 @@ class Comparison:
             if number == len(known):
                 return
             yield known[number]
+
+    def share_points(self, other: Comparison) -> None:
+        """Take the points, and what the definition gives there, from another comparison with it, under the same settings."""
+        self._prepared, self._pending = other._prepared, other._pending
 
     def _count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""

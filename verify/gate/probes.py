@@ -16,8 +16,8 @@ import numpy as np
 
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
+from verify.gate.autograd import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
 from verify.gate.choice import Choice, square_draws
-from verify.gate.derivatives import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
 from verify.gate.profiles import Profile
 from verify.inputs.generators import Draw, systematic
 from verify.vocabulary.claims import Claim

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from verify.gate.errors import NotDifferentiable
+from verify.gate.subject_errors import NotDifferentiable
 
 #: Relative size of the errors: far above the rounding of float64, far below what is not linear.
 GRAIN = 2.0**-36

@@ -16,7 +16,7 @@ import numpy as np
 from verify.arithmetics import Constant, Surd, is_tensor
 from verify.arithmetics.jets import Jet
 from verify.gate.bridge import InTorch, bridged, under_torch_func
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.vocabulary.shapes import shapes_of
 from verify.vocabulary.subjects import definition_of, replaced
 

@@ -82,7 +82,7 @@ def layers_of(package: str = "theorems", glob: str = "*") -> list[Surveyed]:
 
 
 @dataclass
-class Row:
+class SurveyRow:
     """What was found of one layer: its report in each precision, or why there is none."""
 
     layer: Surveyed
@@ -155,16 +155,16 @@ class Row:
         )
 
 
-def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
+def examine_layer(layer: Surveyed, effort: str = "quick") -> SurveyRow:
     """Check one layer in all its precisions; a library that cannot be imported gives a row that says so."""
     try:
         implementation = layer.make()
         version = importlib.metadata.version(layer.library.replace("_", "-"))
     except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
-        return Row(
+        return SurveyRow(
             layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}"
         )
-    row = Row(layer, version)
+    row = SurveyRow(layer, version)
     for dtype in layer.precisions:
         row.reports[dtype] = check(
             layer.subject, implementation, adapter=layer.adapter, dtypes=[dtype], effort=effort,
@@ -177,7 +177,7 @@ def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
 NOT_CHECKED = ("not installed", "not run", "cannot be imported")
 
 
-def rows_of(text: str, layers: Sequence[Surveyed]) -> list[Row]:
+def rows_of(text: str, layers: Sequence[Surveyed]) -> list[SurveyRow]:
     """The rows of an earlier page, of those of `layers` that it has; each keeps the version it was checked with."""
     versions = dict(re.findall(r"([\w-]+) (\d[^,;\s]*)", text.partition("Versions: ")[2].partition(";")[0]))
     table = {
@@ -191,13 +191,13 @@ def rows_of(text: str, layers: Sequence[Surveyed]) -> list[Row]:
         cells = tuple(cell.strip() for cell in table[layer.key])
         told = re.findall(rf"^- {re.escape(layer.library)} \S+, {re.escape(layer.layer)}: (.*)\.$", text, re.MULTILINE)
         found.append(
-            Row(layer, versions.get(layer.library, ""), cells[0] if cells[0].startswith(NOT_CHECKED) else "", kept=cells,
+            SurveyRow(layer, versions.get(layer.library, ""), cells[0] if cells[0].startswith(NOT_CHECKED) else "", kept=cells,
                 kept_deviations=tuple(told) if any("**" in c or c == "raises" for c in cells) else ())
         )  # fmt: skip
     return found
 
 
-def page(rows: Sequence[Row], effort: str) -> str:
+def page(rows: Sequence[SurveyRow], effort: str) -> str:
     """The survey as a page in Markdown."""
     present = [row for row in rows if not row.absent]
     deviating = [row for row in present if row.deviations]
