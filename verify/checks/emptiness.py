@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import types
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -45,12 +46,28 @@ def empty(claim: Claim, settings: Settings) -> str | None:
     """Why a claim cannot fail, or None; of claims that are not expected to hold, or that are no comparison, None."""
     if claim.expects == "refuted" or not isinstance(claim.relation, (Equal, AtMost, HasStructure)):
         return None
-    points = list(points_of(claim, settings))
+    points = _Points(claim, settings)
     return _repeated(claim, points) or _same(claim, points) or _of_anything(claim, points)
 
 
+class _Points:
+    """Prepared inputs and free ones of the same shapes, made when they are asked for: most claims are cleared at the first."""
+
+    def __init__(self, claim: Claim, settings: Settings) -> None:
+        self._known: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._others = points_of(claim, settings)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        for number in itertools.count():
+            if number == len(self._known):
+                self._known.extend(itertools.islice(self._others, 1))
+            if number == len(self._known):
+                return
+            yield self._known[number]
+
+
 def points_of(claim: Claim, settings: Settings) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Prepared inputs and free ones of the same shapes, at sizes that tell shapes apart."""
+    """Prepared inputs and free ones of the same shapes, one after the other, at sizes that tell shapes apart."""
     import torch
 
     sizes = telling_sizes(claim)
@@ -84,14 +101,19 @@ def _full(value: Any, name: str, claim: Claim, generator: Any) -> Any:
 # -- a hypothesis repeated ---------------------------------------------------------------------------------------------
 
 
-def _repeated(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def _repeated(claim: Claim, points: _Points) -> str | None:
     for item in claim.tested_assumptions:
         bounds = (item.nonnegative, item.positive) if isinstance(claim.relation, AtMost) else ()
         for test in (test for test in (item.zero, *bounds) if test is not None):
-            found = [_same_entries(claim, test, inputs) for _, inputs in points]
-            decided = [same for same in found if same is not None]
-            if len(decided) >= DECIDED and all(decided):
-                return f"it repeats its hypothesis {item.text!r}"
+            decided = 0
+            for _, inputs in points:
+                same = _same_entries(claim, test, inputs)
+                if same is False:
+                    break
+                decided += same is True
+            else:
+                if decided >= DECIDED:
+                    return f"it repeats its hypothesis {item.text!r}"
     return None
 
 
@@ -150,7 +172,7 @@ def _difference(claim: Claim, inputs: Mapping[str, Any]) -> np.ndarray | None:
 # -- a thing compared with itself --------------------------------------------------------------------------------------
 
 
-def _same(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def _same(claim: Claim, points: _Points) -> str | None:
     if not isinstance(claim.relation, Equal):
         return None
     decided, seen = 0, set()
@@ -204,7 +226,7 @@ def objects(claim: Claim) -> list[Callable[..., Any]]:
     ]
 
 
-def _of_anything(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def _of_anything(claim: Claim, points: _Points) -> str | None:
     about = objects(claim)
     if not about:
         return None
