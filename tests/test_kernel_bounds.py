@@ -169,6 +169,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "product, left": lambda t: [A(t), B(t)],
         "product, right": lambda t: [A(t), B(t)],
         "spectral at most Frobenius": lambda t: [A(t)],
+        "row norms": lambda t: [A(t)],
         "rank": lambda t: [A(t), B(t)],
         "largest entry": lambda t: [A(t)],
         "largest of all entries": lambda t: [A(t)],

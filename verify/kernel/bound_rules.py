@@ -206,6 +206,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda kind, A, B: (norm(kind, q.bilinear("kronecker", A, B)), norm(kind, A) * norm(kind, B)),
     ),
     "spectral at most Frobenius": ("||A||_2 <= ||A||_F", lambda A: (two(A), fro(A))),
+    "row norms": (
+        "||(||a_1||, ..., ||a_m||)|| <= ||A||_F for the rows a_i of A",
+        lambda A: (fro(opaque("row norms", A.rows, number(1), A)), fro(A)),
+    ),
     "rank": ("||AB||_F <= sqrt(r) ||AB||_2 for r columns of A", lambda A, B: (fro(A @ B), A.columns**HALF * two(A @ B))),
     "largest entry": ("max|A| <= ||A||_2", lambda A: (big(A), two(A))),
     "largest of all entries": ("||A||_F <= sqrt(m n) max|A|", lambda A: (fro(A), (A.rows * A.columns) ** HALF * big(A))),

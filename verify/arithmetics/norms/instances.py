@@ -87,6 +87,7 @@ class Instances:
             "permutation": [("permutation", [A])],
             "projection": [("projection", inner)],
             "absolute values": [("absolute values", inner)],
+            "row norms": [("row norms", inner)],
             "softmax row": [("softmax row", inner), ("largest weight", inner)],
             "Kronecker product": [("Kronecker product", [kind, *inner])],
         }  # fmt: skip
