@@ -12,7 +12,7 @@ from verify.arithmetics.norms import nodes, rules
 from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
-from verify.arithmetics.norms.spectra import rotation_less_identity
+from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
 from verify.arithmetics.norms.world import Node
 from verify.kernel import bound_rules, differentials, quantities
 from verify.kernel import bounds as kernel
