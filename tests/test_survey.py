@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify.gate.survey import Row, Surveyed, examine_layer, layers_of, page
+from verify.gate.survey import Surveyed, SurveyRow, examine_layer, layers_of, page
 from verify.vocabulary import InputError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/survey.md"
@@ -34,7 +34,7 @@ def test_a_wrong_layer_deviates():
     row = row_of(lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon), precisions=("float64", "float32"))
     assert row.accuracy("float64") == row.accuracy("float32") == "**deviates**"
     assert len(row.deviations) == 2 and "deviating from it: 1;" in page([row], "quick")
-    known = Row(
+    known = SurveyRow(
         Surveyed("torch", "planted", NORM, lambda: None, convention="epsilon counts twice."), reports=row.reports
     )
     assert known.accuracy("float64") == "another convention" and not known.deviations

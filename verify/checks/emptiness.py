@@ -55,7 +55,7 @@ class _Points:
 
     def __init__(self, claim: Claim, settings: Settings) -> None:
         self._known: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self._others = _points(claim, settings)
+        self._others = points_of(claim, settings)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         for number in itertools.count():
@@ -66,8 +66,8 @@ class _Points:
             yield self._known[number]
 
 
-def _points(claim: Claim, settings: Settings) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The same one after the other, at sizes that tell shapes apart."""
+def points_of(claim: Claim, settings: Settings) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Prepared inputs and free ones of the same shapes, at sizes that tell shapes apart."""
     import torch
 
     sizes = telling_sizes(claim)
@@ -119,7 +119,7 @@ def _repeated(claim: Claim, points: _Points) -> str | None:
 
 def _same_entries(claim: Claim, test: Callable[..., Any], inputs: Mapping[str, Any]) -> bool | None:
     """Whether what the statement is off by are the entries of the test, but for signs, order and one factor."""
-    difference, tested = _difference(claim, inputs), _values(claim, test, inputs)
+    difference, tested = _difference(claim, inputs), values_at(claim, test, inputs)
     if difference is None or tested is None:
         return None
     if not isinstance(claim.relation, AtMost):
@@ -137,7 +137,7 @@ def _simple(factor: float) -> bool:
     return any(abs(factor - whole) < 1e-6 or abs(1 / factor - whole) < 1e-6 for whole in (1, 2, 3, 4))
 
 
-def _sides(claim: Claim) -> tuple[Callable[..., Any], ...]:
+def compared_sides(claim: Claim) -> tuple[Callable[..., Any], ...]:
     if isinstance(claim.relation, HasStructure):
         from verify.checks.evaluation import defect_of
 
@@ -145,7 +145,7 @@ def _sides(claim: Claim) -> tuple[Callable[..., Any], ...]:
     return claim.the_formula, claim.the_oracle
 
 
-def _values(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any]) -> np.ndarray | None:
+def values_at(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any]) -> np.ndarray | None:
     import torch
 
     like = next((value for value in inputs.values() if isinstance(value, torch.Tensor)), torch.zeros(1).double())
@@ -157,7 +157,7 @@ def _values(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any
 
 
 def _difference(claim: Claim, inputs: Mapping[str, Any]) -> np.ndarray | None:
-    values = [_values(claim, side, inputs) for side in _sides(claim)]
+    values = [values_at(claim, side, inputs) for side in compared_sides(claim)]
     if any(value is None for value in values):
         return None
     first, *rest = values
@@ -178,7 +178,7 @@ def _same(claim: Claim, points: _Points) -> str | None:
     decided, seen = 0, set()
     for pair in points:
         for inputs in pair:
-            (left, one), (right, other) = (_run(claim, side, inputs) for side in _sides(claim))
+            (left, one), (right, other) = (noted(claim, side, inputs) for side in compared_sides(claim))
             if left is None or right is None:
                 continue
             if one != other or len(one) < FEW or left.size != right.size or not np.array_equal(left, right):
@@ -188,7 +188,7 @@ def _same(claim: Claim, points: _Points) -> str | None:
     return "both sides do the same" if decided >= DECIDED and len(seen) > 1 else None
 
 
-def _run(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[np.ndarray | None, list[Any]]:
+def noted(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[np.ndarray | None, list[Any]]:
     """A side's value, and the operations that compute entries from entries, with the shapes that they meet."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -202,7 +202,7 @@ def _run(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> t
             return function(*args, **(kwargs or {}))
 
     with Noted():  # type: ignore[no-untyped-call]
-        value = _values(claim, side, inputs)
+        value = values_at(claim, side, inputs)
     return value, done
 
 
@@ -250,8 +250,8 @@ def _of_anything(claim: Claim, points: _Points) -> str | None:
 
 def _something(claim: Claim, inputs: Mapping[str, Any]) -> bool:
     """Whether a side is different from zero: what vanishes with its objects tells nothing."""
-    sides = (claim.the_formula,) if isinstance(claim.relation, HasStructure) else _sides(claim)
-    return any(value is not None and value.any() for value in (_values(claim, side, inputs) for side in sides))
+    sides = (claim.the_formula,) if isinstance(claim.relation, HasStructure) else compared_sides(claim)
+    return any(value is not None and value.any() for value in (values_at(claim, side, inputs) for side in sides))
 
 
 @contextlib.contextmanager

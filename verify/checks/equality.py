@@ -12,7 +12,6 @@ import flint
 import numpy as np
 
 from verify.arithmetics import free_exponentials, midpoints
-from verify.checks.assumptions import float_tests, floats_meet, satisfies
 from verify.checks.attack import Attack, Check
 from verify.checks.evaluation import (
     UNDEFINED,
@@ -27,6 +26,7 @@ from verify.checks.evaluation import (
 from verify.checks.fixed_sizes import proved_at_sizes
 from verify.checks.foresight import Ahead, evaluated, foreseen, in_float32
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
+from verify.checks.satisfied import float_tests, floats_meet, satisfies
 from verify.checks.search import Tally, Violated, enough, search
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, Unit, magnitude, unit_at
@@ -54,6 +54,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def right(self, claim: Claim) -> Callable[..., Any] | None:
         return claim.the_oracle
+
+    def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        return self.left(claim), self.right(claim)
 
     def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
         return function

@@ -23,8 +23,10 @@ from verify.checks import ATTACKS
 #: Keywords of a claim that no check reads, and of its relation.
 TEXTS = {
     "label", "statement", "name", "consequence", "observed", "reading", "doubt", "missing", "note", "severity",
-    "correction", "corrects",
+    "correction", "corrects", "loose",
 }  # fmt: skip
+#: Decorators that keep words with a function.
+SAID = {"realises"}
 RELATIONS = {relation.__name__ for relation in ATTACKS}
 NAMES_OF_SIDES = {"left", "right"}
 
@@ -142,12 +144,19 @@ def _without_prose(tree: ast.Module) -> ast.Module:
                 and isinstance(first.value.value, str)
             ):
                 node.body = node.body[1:]
+            if isinstance(node, ast.FunctionDef):
+                node.decorator_list = [each for each in node.decorator_list if not _is_said(each)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Claim":
             kept = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
             node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RELATIONS:
             node.keywords = [keyword for keyword in node.keywords if keyword.arg not in NAMES_OF_SIDES]
     return tree
+
+
+def _is_said(decorator: ast.expr) -> bool:
+    """Whether a decorator only says something of its function, as `realises` does."""
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id in SAID
 
 
 def _bound_by(node: ast.stmt) -> set[str]:

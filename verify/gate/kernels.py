@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from collections import Counter
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ def counted(kernels: Counter[str]) -> Iterator[None]:
     kernels.update({name: times for operator, times in operators.items() if (name := _kernel(operator))})
 
 
+@functools.cache
 def _kernel(operator: str) -> str | None:
     """The name of a kernel, "flash_attention_for_cpu"; None for other operators and for backward passes."""
     space, colons, name = operator.partition("::")

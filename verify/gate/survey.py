@@ -75,7 +75,7 @@ def layers_of(package: str = "theorems", glob: str = "*") -> list[Surveyed]:
 
 
 @dataclass
-class Row:
+class SurveyRow:
     """What was found of one layer: its report in each precision, or why there is none."""
 
     layer: Surveyed
@@ -139,16 +139,16 @@ class Row:
         )
 
 
-def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
+def examine_layer(layer: Surveyed, effort: str = "quick") -> SurveyRow:
     """Check one layer in all its precisions; a library that cannot be imported gives a row that says so."""
     try:
         implementation = layer.make()
         version = importlib.metadata.version(layer.library.replace("_", "-"))
     except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
-        return Row(
+        return SurveyRow(
             layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}"
         )
-    row = Row(layer, version)
+    row = SurveyRow(layer, version)
     for dtype in layer.precisions:
         row.reports[dtype] = check(
             layer.subject, implementation, adapter=layer.adapter, dtypes=[dtype], effort=effort,
@@ -157,7 +157,7 @@ def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
     return row
 
 
-def page(rows: Sequence[Row], effort: str) -> str:
+def page(rows: Sequence[SurveyRow], effort: str) -> str:
     """The survey as a page in Markdown."""
     present = [row for row in rows if not row.absent]
     deviating = [row for row in present if row.deviations]

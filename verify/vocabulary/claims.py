@@ -27,7 +27,8 @@ from verify.vocabulary.assumptions import Assumption, SizeCondition, Stated, tex
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
-from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
+from verify.vocabulary.realised import Realised, realised_by
+from verify.vocabulary.relations import Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -55,9 +56,6 @@ VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
 #: How grave a refutation is.
 SEVERITIES = ("error", "slip")
-
-#: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
-PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,8 @@ class Claim:
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
     severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
-    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold; one statement may
+        correct several claims.
     repeats: for a slip, the id of the printed slip whose misprint it repeats; totals count a misprint once.
     reading: the meaning given to printed words that have none, if the claim needs it.
     observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
@@ -212,6 +211,7 @@ class Claim:
         functions read here; or the drawn input that a level follows from, ``{"delta": "ell"}``.
     general: of a statement that holds of any function in the place of the definitions that it names, a sentence that says
         so; it is added to the note.
+    loose: of a bound that no search brings near equality, a sentence that says why; it is added to the note.
     """
 
     setting: Setting | Paper
@@ -228,7 +228,7 @@ class Claim:
     proof: Sequence[str] = ()
     presumes: Sequence[str] = ()
     correction: str | None = None
-    corrects: str | None = None
+    corrects: str | Sequence[str] = ()
     repeats: str | None = None
     reading: Reading | None = None
     observed: str | None = None
@@ -248,6 +248,7 @@ class Claim:
     needless: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Sequence[float] | str] = field(default_factory=dict)
     general: str | None = None
+    loose: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, Paper):
@@ -255,11 +256,13 @@ class Claim:
         self.paper = self.setting.paper
         self.of_project = self.of_project or self.paper.of_project
         self._take_from_setting(self.setting)
+        self.corrects = (self.corrects,) if isinstance(self.corrects, str) else tuple(self.corrects)
         for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))
-        if self.general:
-            self.note = " ".join(part for part in (self.note, unwrapped(self.general)) if part)
+        for added in (self.general, self.loose):
+            if added:
+                self.note = " ".join(part for part in (self.note, unwrapped(added)) if part)
         for name, kind in (("reading", Reading), ("doubt", Doubt)):
             if not isinstance(getattr(self, name), (kind, type(None))):
                 raise RegistryError(
@@ -292,9 +295,9 @@ class Claim:
                 raise RegistryError(
                     f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
                 )
-        if self.all_sizes and self.relation.kind not in PROVABLE:
+        if self.all_sizes and not self.relation.entrywise:
             raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
-        if self.proved_at_sizes and not isinstance(self.relation, (Equal, HasStructure)):
+        if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
             raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof at given sizes")
         if self.all_sizes and self.proved_at_sizes:
             raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
@@ -455,13 +458,18 @@ class Claim:
         return self._inputs is not None
 
     @property
+    def realised(self) -> Realised | None:
+        """What its preparation says of the conditions that it realises, if it does."""
+        return realised_by(self._inputs)
+
+    @property
     def parameters(self) -> dict[str, Spec]:
         """The freely drawn parameters and their specifications."""
         return parameter_specs(self._inputs or self.the_formula)
 
     def require_consistent(self) -> None:
         """Raise `RegistryError` where a parameter has no annotation, a size no range, or an oracle takes what is no input."""
-        if self._formula is None or self.relation.kind not in PROVABLE:
+        if self._formula is None or not self.relation.entrywise:
             return
         drawn = self._inputs or self._formula
         try:

@@ -111,7 +111,8 @@ SEPARATED = Claim(APART, "convergence.c6-lambda-separated", label="C.6, the midd
     uses=("convergence.eq-38", "convergence.eq-39-absolute-values", "convergence.eq-40"),
     corrects="convergence.c6-alpha-chain", of_project=True,
     note=r"""At least as good as convergence.lemma-15-separated, since $\|\beta_{1,k}\|_2^2 \ge 1/d_s$. It holds at both
-        scalings, with the attention of each.""")  # fmt: skip
+        scalings, with the attention of each.""",
+    loose=r"As in convergence.lemma-15-separated, a quarter of about $0.34$ is kept, and half of that.")  # fmt: skip
 
 
 @SEPARATED.formula

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, rms_norm, unit_rows,
@@ -24,7 +25,7 @@ from verify.matrix import (
     absolute, block_diag, eigenvalues, eye, log, maximum, ones, rational, row_norms, row_sums, spectral_norm, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Size, realises
 
 Amplification = Annotated[Any, Real(0.0, 4.0)]
 Drive = Annotated[Any, Real(0.0, 100.0)]
@@ -43,6 +44,9 @@ NO_ZERO_NEXT_INPUT = Assumption(
 # -- towards zero ------------------------------------------------------------------------------------------------------
 
 
+@realises(
+    {"fixed point of (9)": "C = c x keeps the direction of the unit token x", "token has unit norm": reached.UNIT_ROWS}
+)
 def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: PositiveStep) -> dict[str, Any]:
     """One unit token x, C = c x, W^V = m I, W^O = I, gamma = 1: x is a fixed point of (9), and attention is linear."""
     X = unit_rows(direction)
@@ -215,6 +219,16 @@ def decay_at_rest(X: Any, A: Any, beta: Any) -> Any:
     return ones(1, 1) * -maximum(eigenvalues(J)[:, 0])
 
 
+@realises(
+    {
+        "A is symmetric": reached.SYMMETRIC,
+        "rest point of (3) with": reached.SPECTRAL_PLANE,
+        "all tokens are the same": reached.SPECTRAL_PLANE,
+        "they have unit norm": reached.UNIT_ROWS,
+        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+    }
+)
 def simple_top_eigenvalue(
     direction: PlanarDirection,
     S: TokenCount,
@@ -226,6 +240,16 @@ def simple_top_eigenvalue(
     return consensus(direction, S, (b + absolute(b)) * rational(1, 2) + excess, b, beta)
 
 
+@realises(
+    {
+        "A is symmetric": reached.SYMMETRIC,
+        "rest point of (3) with": reached.SPECTRAL_PLANE,
+        "all tokens are the same": reached.SPECTRAL_PLANE,
+        "they have unit norm": reached.UNIT_ROWS,
+        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+    }
+)
 def any_top_eigenvalue(
     direction: PlanarDirection,
     S: TokenCount,
@@ -336,6 +360,16 @@ NEGATIVE_SIMPLE = Claim(CONSENSUS, "dynamics.sec-5.3-negative-simple", label="Ex
 
 
 @NEGATIVE_SIMPLE.inputs
+@realises(
+    {
+        "A is symmetric": reached.SYMMETRIC,
+        "rest point of (3) with": reached.SPECTRAL_PLANE,
+        "all tokens are the same": reached.SPECTRAL_PLANE,
+        "they have unit norm": reached.UNIT_ROWS,
+        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+    }
+)
 def any_consensus(
     direction: PlanarDirection, S: TokenCount, a: Annotated[Any, Real(-4.0, 4.0)], b: Annotated[Any, Real(-4.0, 4.0)],
     beta: InverseTemperature,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, SquareWeights, Tokens, attention_head, energy, energy_rate_terms, flow,
@@ -17,7 +18,7 @@ from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC_ATTENTION, Facto
 from verify.matrix import (
     concatenate, exp, eye, frobenius_norm, maximum, ones, rational, row_norms, spectral_norm, sqrt, total,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Setting, realises
 
 # -- convergence from an energy ----------------------------------------------------------------------------------------
 
@@ -63,6 +64,7 @@ DIRECT_METHOD.mutant("a tenth of it", lambda value: value / 10)
 DIRECT_METHOD.mutant("values of the wrong sign", "W_Q @ W_K.T -> -(W_Q @ W_K.T)")
 
 
+@realises({"A is symmetric": reached.SYMMETRIC})
 def positive_semidefinite(B: SquareWeights, x: Row, beta: Beta) -> dict[str, Any]:
     """One token x as drawn, and A = B B^T."""
     return {"x": x, "A": B @ B.T, "beta": beta}

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator
 from theorems.matrices import orthogonal_matrix
@@ -19,7 +20,7 @@ from verify.matrix import (
     concatenate, determinant, eye, frobenius_norm, log, rational, row_sums, singular_values, smallest_singular_value,
     spectral_norm, spectral_radius, trace,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Setting, Shape, realises
 
 Jacobian = Annotated[Any, Shape("D", "D")]
 Spectrum = Annotated[Any, Shape("1", "D")]
@@ -28,6 +29,9 @@ Spectrum = Annotated[Any, Shape("1", "D")]
 # -- Section 5.1 -------------------------------------------------------------------------------------------------------
 
 
+@realises(
+    {"every Q_t is orthogonal": reached.ROTATIONS, "J_t is the product stated": "J_t is computed as the product stated"}
+)
 def handed_on(
     U_0: Jacobian, U_1: Jacobian, U_2: Jacobian, U_3: Jacobian, s_0: Spectrum, s_1: Spectrum, s_2: Spectrum
 ) -> dict[str, Any]:
@@ -164,6 +168,14 @@ AVERAGE = Claim(DYNAMICS, "dynamics.sec-5.3-average", label="Section 5.3, text",
 
 
 @AVERAGE.inputs
+@realises(
+    {
+        "A^2 = -": (
+            "G - tr(G)/2 I leaves matrices of trace 0 as they are, and by the theorem of "
+            "Cayley and Hamilton A^2 = tr(A) A - det(A) I"
+        )
+    }
+)
 def traceless(G: Annotated[Any, Shape("2", "2")]) -> dict[str, Any]:
     """A = G - tr(G)/2 I: by Cayley-Hamilton A^2 = -det(A) I."""
     return {"A": G - eye(2) * (trace(G) * rational(1, 2))}

@@ -39,6 +39,9 @@ class AttentionCurvature(SymmetricOperator):
     Cost: 4 L^2 d_V^2 operations once, 18 L d_V^2 + O(d_V^2 d_K) a vector.  Memory: 2 L d_V^2 numbers.
     No derivatives are recorded.
 
+    One head, one sample, no mask; `theorems.transformer.fast.curvature.LayerCurvature` is the same for several heads, masks
+    and a batch.
+
     Accuracy: that of the closed form (docs/benchmarks.md).
 
     Raises InputError, naming the argument, for what does not fit, is not finite or is no tensor.

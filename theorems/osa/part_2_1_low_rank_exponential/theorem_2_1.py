@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
@@ -24,7 +25,7 @@ from theorems.osa.shapes import (
 from verify.matrix import (
     basis_matrix, concatenate, expm, eye, rational, smallest_singular_value, sqrt, trace, vec_r, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, HasStructure
+from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, HasStructure, realises
 
 THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns
@@ -63,6 +64,13 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
 
 
 @THEOREM_21.inputs
+@realises(
+    {
+        "columns of B are orthonormal": reached.FRAMES,
+        "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
+    },
+    but=("the tokens lie in the span of B; what is stated reads of them Q and K alone, which may be any there"),
+)
 def tokens_with_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     return with_basis(frame, C, W_Q, W_K, alpha)
 

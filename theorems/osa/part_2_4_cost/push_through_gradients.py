@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns
 from theorems.osa.part_2_4_cost.push_through import (
@@ -15,7 +16,7 @@ from theorems.osa.settings import ORTHONORMAL, SHAPES, layer
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import concatenate, expm
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, Setting
+from verify.vocabulary import Assumption, Claim, Equal, Setting, realises
 
 GRADIENT_STATEMENT = (
     r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
@@ -108,6 +109,10 @@ GRADIENT_QR.oracle(gradients_of_the_definition)
 
 
 @GRADIENT_QR.inputs
+@realises(
+    {"columns of B are orthonormal": reached.FRAMES},
+    but=("the tokens lie in the span of B, which is that of their own columns; others are tried as free inputs"),
+)
 def tokens_in_frame(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha
 ) -> Any:

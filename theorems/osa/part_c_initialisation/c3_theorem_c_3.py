@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import (
@@ -25,7 +26,7 @@ from verify.matrix import (
     unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting, realises
 
 ORTHONORMAL_WEIGHTS = [ORTHONORMAL_QUERIES_AND_KEYS, ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS]
 NEWTON_SCHULZ = (
@@ -52,6 +53,7 @@ def orthonormal_weights(pair: Any, left: Any, right: Any, d_v: int) -> dict[str,
     return {**orthonormal_queries_and_keys(pair, d_v), "W_V": V, "W_O": O}
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised(
     X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps,
     d_v: HeadSize,
@@ -66,6 +68,7 @@ def initialised(
     }
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised_with_sign(
     X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: NonnegativeAlpha, decay: Decay, epsilon: Epsilon,
     K: Steps, d_v: HeadSize,
@@ -83,6 +86,7 @@ INITIALISED = AT_INITIALISATION.extended(assumptions=ORTHONORMAL_WEIGHTS)
 WITH_SIGN = INITIALISED.extended(assumptions=[NONNEGATIVE_ALPHA], inputs=initialised_with_sign)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised_with_small_alpha(
     X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> Any:
@@ -92,6 +96,7 @@ def initialised_with_small_alpha(
     return {"X": X, **orthonormal_weights(pair, left, right, d_v), "alpha": alpha, "epsilon": epsilon, "K": K}
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised_with_moderate_alpha(
     X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> Any:
@@ -263,6 +268,9 @@ THEOREM_C3_ABSOLUTE = Claim(INITIALISED, "osa.thm-c.3-absolute", label="Theorem 
     name="norm of the first Jacobian term, corrected", relation=AtMost(), all_sizes=True,
     hypotheses=ORTHONORMAL_WEIGHTS, corrects="osa.thm-c.3",
     uses=("osa.thm-c.1", "osa.thm-c.2", "osa.newton-schulz-differential"), of_project=True,
+    loose=r"""The norms of the three parts of the derivative are added up, two of them with the $\sqrt2$ of
+        osa.newton-schulz-differential, which an unconverged basis comes near to. For $A = \exp(S)$ the constant is $2$
+        (osa.rem-c.5-every-m).""",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED
@@ -16,7 +17,7 @@ from verify.matrix import (
     vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Setting, Shape, realises
 
 Columns = Annotated[Any, Shape("n", "r")]
 OtherColumns = Annotated[Any, Shape("n", "r_2")]
@@ -82,6 +83,7 @@ SIDE_BY_SIDE.mutant("the better conditioned block", "_larger -> _smaller")
 SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
 
 
+@realises({"J_l = U_l diag": reached.FRAMES})
 def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: OtherWeights, s_1: Weights) -> Any:
     """Four frames and two positive diagonals from free parameters."""
     ranks = (s_2.shape[0], s_2.shape[0], s_1.shape[0], s_1.shape[0])
@@ -217,6 +219,7 @@ Narrowing = Annotated[Any, Shape("w", "d")]
 
 
 @SECOND_HALF.inputs
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def attention_beside_mlp(
     X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, d_v: HeadSize, G: Frame, H: Frame
 ) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix,
@@ -27,7 +28,18 @@ from verify.matrix import (
     absolute, concatenate, exp, expm, eye, rational, spectral_norm, sqrt, total, unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Doubt,
+    Equal,
+    HasStructure,
+    Real,
+    Setting,
+    realises,
+)
 
 #: Of the reduced scores.
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
@@ -44,6 +56,7 @@ def small(sizes: Any) -> bool:
     return two_heads(sizes) and sizes["N"] * sizes["d_v"] <= 4
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised(
     X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -57,11 +70,13 @@ def initialised(
     }
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
     """The same where no basis is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "alpha": alpha * exp(-decay)}
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_sign(
     X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -69,6 +84,7 @@ def initialised_with_sign(
     return initialised(X, frame, alpha, decay, epsilon, K, d_v)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_sign_without_steps(
     X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -76,6 +92,7 @@ def initialised_with_sign_without_steps(
     return initialised_without_steps(X, frame, alpha, decay, d_v)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
     """Tokens and initialised weights where M_0 is all that is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "epsilon": epsilon}
@@ -196,8 +213,8 @@ LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lem
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
     assumptions=[LEAST_BOUND, ANY_ALPHA],
-    name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True, corrects="osa.lemma-f.2",
-    uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
+    name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
+    corrects=("osa.lemma-f.2", "osa.eq-57"), uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
 )  # fmt: skip
 
 
@@ -277,7 +294,7 @@ EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2"
     statement=r"\|\mathbf{S}\|_2\le\cdots\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
     name="norm of the scores at initialisation", relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap",
     uses=("osa.thm-c.2", "osa.eq-56-corrected"), presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$",
-    correction="osa.eq-57-absolute",
+    correction="osa.lemma-f.2-absolute",
     note=r"Of $S$ itself: from the right-hand side printed in Eq. (56), $\|X\|_2 \le \|X\|_2^2$ would be needed.",
 )  # fmt: skip
 
@@ -288,25 +305,10 @@ def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> 
     return _unit(X, W_Q, alpha)
 
 
-EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. (57), with the size of alpha",
-    statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
-        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
-    assumptions=[ANY_ALPHA],
-    name="norm of the scores at initialisation, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
-    corrects="osa.eq-57", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
-)  # fmt: skip
-
-
-@EQUATION_57_ABSOLUTE.formula
-def skew_matrix_bound_for_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """|alpha| / sqrt(d_v) ||X||_2^2, a scalar."""
-    return _unit(X, W_Q, absolute(alpha))
-
-
-for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
-    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-    claim.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
-    claim.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_57.mutant("linear in ||X||_2",
+    lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))  # fmt: skip
+EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
@@ -399,6 +401,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
 
 
 @EQUATION_60.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"D": _resized(D, size), "S": _resized(G - G.T, size), "t": t * rational(1, 3)}
 
@@ -492,6 +495,7 @@ ROTATIONS = Claim(OSA, "osa.f3-lemma-rotations", label="Proof of Lemma F.3, text
 
 
 @ROTATIONS.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_matrix_and_time(G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"S": _resized(G - G.T, size), "t": t}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix, within_unit_ball,
@@ -25,7 +26,17 @@ from verify.matrix import (
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Setting
+from verify.vocabulary import (
+    AtMost,
+    Claim,
+    Construction,
+    Convention,
+    Definition,
+    Equal,
+    HasStructure,
+    Setting,
+    realises,
+)
 from verify.vocabulary.hypotheses import skew
 
 
@@ -111,6 +122,7 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
 
 
 @EQUATION_79.inputs
+@realises({"skew-symmetric": reached.SKEW}, but="from few tokens S has a low rank; all numbers of tokens are drawn")
 def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
     B = within_unit_ball(F)
     return {"S": B.T @ (G - G.T) @ B * rational(1, 3)}
@@ -150,6 +162,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
 
 
 @LEMMA_F7.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_square(G: Square) -> Any:
     return {"S": (G - G.T) * rational(1, 3)}
 
@@ -175,6 +188,7 @@ EXPONENTIALS_ORTHOGONAL = Claim(OSA, "osa.f7-lemma-orthogonal", label="Proof of 
 
 
 @EXPONENTIALS_ORTHOGONAL.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_square_and_fraction(G: Square, s: UnitInterval) -> Any:
     return {"S": (G - G.T) * rational(1, 3), "s": s}
 
