@@ -82,8 +82,8 @@ WAYS = {FIRST: first, TWICE: double_backward, FORWARD: forward_over_reverse, MAN
 
 
 def held_by_peers(way: str, N: int, shape: tuple[int, int], dtype: torch.dtype) -> float:
-    """Bytes of the math path: about 22 arrays of weights in second derivatives, 4 in first ones (the notes measure it)."""
-    arrays = 4 if way == FIRST else 22
+    """Bytes of the math path: about 12 arrays of weights in second derivatives, 4 in first ones (the notes measure it)."""
+    arrays = 4 if way == FIRST else 12
     return float(arrays * math.prod(shape) * N * N * dtype.itemsize)
 
 

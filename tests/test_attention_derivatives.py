@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from theorems.hessian.fast.operators import AttentionCurvature
@@ -313,6 +314,37 @@ def test_nothing_of_size_n_by_n_is_stored(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert blocks.BLOCK["cpu"] * 4 * 5 + 6 * held < 2 * N * N * 4
     assert measure.peak_memory(product) < blocks.BLOCK["cpu"] * 4 * 5 + 6 * held
+
+
+class Products(TorchDispatchMode):
+    """Counts the multiplications of matrix products."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket in (torch.ops.aten.bmm, torch.ops.aten.baddbmm_):
+            left, right = args[-2:]
+            self.count += left.numel() * right.shape[-1]
+        return func(*args, **(kwargs or {}))
+
+
+def test_matrix_products_are_as_many_as_the_page_of_benchmarks_says(cut: None) -> None:
+    """In products of N x N x d: 2 for values, 5 for a gradient or a differential, 12 for a second derivative."""
+    N, d, options = 6, 3, Options(0.5, False)
+    Q, K, V, W, dQ, dK, dV, dW = (normal(1, N, d, seed=k) for k in range(8))
+    given, none = (Q, K, V, None), W.new_empty(1, N, 0)
+    runs: dict[Callable[[], Any], int] = {
+        lambda: gradient(W, *given, None, none, none, options, False): 5,
+        lambda: differential(*given, dQ, dK, dV, None, None, options): 5,
+        lambda: second(W, *given, None, dQ, dK, dV, None, None, options, True, False): 12,
+        lambda: second(W, *given, dW, dQ, dK, dV, None, None, options, False, False): 12,
+    }
+    for run, expected in runs.items():
+        with Products() as products:
+            run()
+        assert products.count == expected * N * N * d
 
 
 def test_a_compiled_product_of_short_sequences() -> None:

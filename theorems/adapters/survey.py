@@ -18,6 +18,10 @@ LAYER, BATCHED = "transformer.attention_layer", "transformer.batched_attention"
 WITHOUT_GROUPS = "Keys and values of groups are repeated before the layer, which has no groups of heads."
 NO_TURNS = "Rotations are by the angle 0, windows are longer than the rows, biases are 0."
 IN_TURNS = "heads take groups of keys in turns, head h has those of group h mod G. Weights of other libraries need a permutation."
+FEW_SIZES = (
+    "At a few sizes alone (3 and 17 tokens, or widths 3, 4 and 33), since JAX compiles anew for each; not in bfloat16, and not "
+    "in long sequences."
+)
 BIAS_FREE = "Biases are 0, dropout is off."
 
 
@@ -87,8 +91,15 @@ def _transformers() -> None:
 
 def _jax() -> None:
     floats = ("float64", "float32")
+    few = {
+        LAYER: ({"B": 2, "n": (3, 17), "e": 2, "H": 2, "G": (1, 2)}, lambda sizes: sizes["n"] in (3, 17)),
+        "transformer.layer_norm": ({"n": 3, "d": (3, 33)}, lambda sizes: sizes["d"] in (3, 4, 33)),
+        "transformer.rms_norm": ({"n": 3, "d": (3, 33)}, lambda sizes: sizes["d"] in (3, 4, 33)),
+    }
     surveyed("jax", "nn.dot_product_attention", BATCHED, named("jax.nn", "dot_product_attention"), precisions=floats,
-        where=lambda sizes: sizes["d_K"] == sizes["d_V"], note="Values are as wide as keys, which it asks for.")  # fmt: skip
+        sizes={"B": 2, "H": 2, "G": (1, 2), "m": 3, "n": (3, 17), "d_K": 2, "d_V": 2},
+        where=lambda sizes: sizes["n"] in (3, 17),
+        note=f"Values are as wide as keys, which it asks for. {FEW_SIZES}")  # fmt: skip
     for library, module, layer, subject, make in (
         ("flax", "nnx", "MultiHeadAttention", LAYER, named("flax.nnx", "MultiHeadAttention")),
         ("flax", "linen", "MultiHeadDotProductAttention", LAYER, named("flax.linen", "MultiHeadDotProductAttention")),
@@ -98,8 +109,9 @@ def _jax() -> None:
         ("equinox", "nn", "LayerNorm", "transformer.layer_norm", named("equinox.nn", "LayerNorm")),
         ("equinox", "nn", "RMSNorm", "transformer.rms_norm", named("equinox.nn", "RMSNorm")),
     ):
-        note = WITHOUT_GROUPS if subject == LAYER else ""
-        surveyed(library, f"{module}.{layer}", subject, make, precisions=floats, note=note)
+        note = f"{WITHOUT_GROUPS} {FEW_SIZES}" if subject == LAYER else FEW_SIZES
+        sizes, where = few[subject]
+        surveyed(library, f"{module}.{layer}", subject, make, precisions=floats, note=note, sizes=sizes, where=where)
 
 
 def _others() -> None:

@@ -67,7 +67,7 @@ class _Points:
 
 
 def points_of(claim: Claim, settings: Settings) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Prepared inputs and free ones of the same shapes, at sizes that tell shapes apart."""
+    """Prepared inputs and free ones of the same shapes, one after the other, at sizes that tell shapes apart."""
     import torch
 
     sizes = telling_sizes(claim)

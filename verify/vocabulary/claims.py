@@ -12,6 +12,9 @@ A claim is data plus a few ordinary functions.  Its formula is importable and ca
     LEMMA_11.oracle(lambda u: jacobian(softmax, "T")(u))
     LEMMA_11.mutant("sign of the rank-one term", lambda u: diag(softmax(u)) + softmax(u).T @ softmax(u))
 
+What is false without an assumption, or holds in the place of a false claim, is derived from that claim and says only what is
+its own (`Claim.without`, `Claim.corrected`); so is what a source prints twice (`Claim.restated`).
+
 What is one expression is a lambda: its parameters are found by their names, so they need no types.  What needs
 statements is a decorated function.  The formula comes back checking its arguments.
 """
@@ -56,6 +59,12 @@ VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
 #: How grave a refutation is.
 SEVERITIES = ("error", "slip")
+
+
+#: What a companion of a claim shares with it, beside functions and assumptions, if it says nothing else.
+_SHARED = (
+    "setting", "relation", "sizes", "where", "domains", "without_domains", "exact", "batched", "hypotheses", "needless", "levels",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -251,6 +260,7 @@ class Claim:
     loose: str | None = None
 
     def __post_init__(self) -> None:
+        self._given = {item.name: getattr(self, item.name) for item in fields(self)}
         if isinstance(self.setting, Paper):
             self.setting = Setting(self.setting)
         self.paper = self.setting.paper
@@ -351,6 +361,8 @@ class Claim:
         if self._formula is not None:
             raise RegistryError(f"{self.id}: the formula is declared twice")
         self._formula = plain(function)
+        for k, mutant in enumerate(self.mutants):  # those that a companion has from its claim
+            self.mutants[k] = Mutant(mutant.name, Variant(mutant.variant.given, self._formula, mutant.variant.changed))
         return checked(self._formula)
 
     def oracle(self, function: F) -> F:
@@ -423,6 +435,68 @@ class Claim:
         if len(own) < len(self.sizes) or not self.where(own):
             raise RegistryError(f"{self.id}: at {name!r}, {own} does not give all of {sorted(self.sizes)} admissibly")
         return own
+
+    # -- companions ----------------------------------------------------------------------------------------------------
+
+    def without(
+        self, assumption: Stated, id: str, counterexamples: Mapping[str, Callable[[], dict[str, Any]]], **other: Any
+    ) -> Claim:
+        """This claim without one of its assumptions: a claim of ours that is false, as the counterexamples show.
+
+        It has the formula and the mutants of this claim, and all else that a companion has (`corrected`).  Raises
+        `RegistryError` if the assumption is none of this claim, or is still one of the companion: then it takes another
+        `setting`.
+
+            LEMMA_F2.without(NONNEGATIVE_ALPHA, "osa.lemma-f.2-any-sign", {"X = I, alpha = -1": negative_alpha},
+                setting=QUERIES_AND_KEYS, label=..., name=..., statement=...)
+        """
+        text = text_of(assumption)
+        if text not in self.assumption_texts:
+            raise RegistryError(f"{id}: {text!r} is no assumption of {self.id}: {self.assumption_texts}")
+        own = [item for item in self._given["assumptions"] if text_of(item) != text]
+        found = self._companion(id, own, {"expects": "refuted", "severity": "error", **other})
+        if text in found.assumption_texts:
+            raise RegistryError(f"{id}: its setting still assumes {text!r}; give another one")
+        found.formula(self.the_formula)
+        for title, inputs in counterexamples.items():
+            found.counterexample(title, inputs)
+        return found
+
+    def corrected(self, id: str, **other: Any) -> Claim:
+        """What holds in the place of this claim: a claim of ours with its own formula, which is declared next.
+
+        It has the setting, the relation and the assumptions of this claim, and the functions that are declared of it by
+        then.  `other` are parts of a claim: texts and links, further `assumptions`, and what else is different; `mutants`
+        says which of its mutants it has too: all, none, or those of the given names.
+        """
+        return self._companion(id, self._given["assumptions"], {"corrects": self.id, "mutants": False, **other})
+
+    def restated(self, id: str, **other: Any) -> Claim:
+        """This claim where its source prints it again: the same statement, functions and mutants under an id of its own."""
+        same = {name: self._given[name] for name in ("statement", "all_sizes", "at_sizes", "uses", "note")}
+        found = self._companion(id, self._given["assumptions"], {"of_project": False, **same, **other})
+        found.formula(self.the_formula)
+        return found
+
+    def _companion(self, id: str, assumptions: Sequence[Stated], other: dict[str, Any]) -> Claim:
+        same = {name: self._given[name] for name in _SHARED}
+        mutants = {mutant.name: mutant for mutant in self.mutants}
+        named = other.pop("mutants", True)
+        taken = (tuple(mutants) if named else ()) if isinstance(named, bool) else tuple(named)
+        if absent := set(taken) - set(mutants):
+            raise RegistryError(f"{id}: {self.id} has no mutants {sorted(absent)}; it has {sorted(mutants)}")
+        other["assumptions"] = (*assumptions, *other.get("assumptions", ()))
+        found = Claim(**{**same, "of_project": True, "id": id, **other})
+        found.module = sys._getframe(2).f_globals.get("__name__", "")
+        found._oracle = self._oracle
+        if self._inputs is not self.setting.inputs:
+            found._inputs = self._inputs
+        found._parts = dict(self._parts)
+        found.mutants = [mutants[name] for name in taken]
+        for name, function in self.special_domains.items():
+            if name not in self.setting.special_domains:
+                found.special_domains[name] = function
+        return found
 
     # -- reading them --------------------------------------------------------------------------------------------------
 
