@@ -123,7 +123,9 @@ def never_decided(made: Any, check: str) -> list[str]:
         truth = point.reference(made.standing.definition)
         if truth is not None:
             gap = made.comparison._gap(point, truth, "float64")
-            decided.setdefault(kind, []).append(gap is not None and not gap.agrees and gap.residual > allowed("float64"))
+            decided.setdefault(kind, []).append(
+                gap is not None and not gap.agrees and gap.residual > allowed("float64")
+            )
     assert len(decided) >= 6
     return [kind for kind, found in decided.items() if not any(found)]
 
