@@ -3,10 +3,10 @@
 equality, bounds, limits, laws, growth   the attacks on relations, one module each
 counterexamples                          declared ones, certified
 proofs, bound_proofs, fixed_sizes        identities and bounds proved for all sizes, identities at given ones
-evaluation, units, assumptions           a claim's functions at inputs, rounding units, assumptions tested
+evaluation, units, satisfied             a claim's functions at inputs, rounding units, assumptions tested
 stated                                   whether inputs that meet the stated assumptions, and no others, uphold it
 invariants, free_inputs                  what every prepared input has and nobody stated; inputs that only meet what is stated
-emptiness                                claims that cannot fail
+emptiness, duplicates                    claims that cannot fail; claims that say what another says
 quantifiers                              numbers and levels that the checks fix
 search, settings, record                 draws examined, the run asked for, what a check returns
 independence                             whether an oracle shares code with its formula
@@ -27,7 +27,17 @@ from verify.checks.record import Record
 from verify.checks.settings import Settings
 from verify.checks.stated import as_stated, comparable
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.relations import AtMost, Equal, FollowsLaw, HasStructure, OrderOfGrowth, Relation, TendsTo
+from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.relations import (
+    AtMost,
+    Equal,
+    FollowsLaw,
+    HasStructure,
+    OrderOfGrowth,
+    Relation,
+    TendsTo,
+    by_type,
+)
 
 __all__ = ["ATTACKS", "Check", "attack_on", "checks_of"]
 
@@ -44,7 +54,10 @@ ATTACKS: dict[type[Relation], type[Attack[Any]]] = {
 
 def attack_on(claim: Claim) -> Attack[Any]:
     """The attack on the relation of a claim."""
-    return ATTACKS[type(claim.relation)](claim.relation)
+    attack = by_type(ATTACKS, claim.relation)
+    if attack is None:
+        raise RegistryError(f"{claim.id}: verify.checks.ATTACKS says of no attack on relation {claim.relation.kind!r}")
+    return attack(claim.relation)
 
 
 def checks_of(claim: Claim, settings: Settings) -> list[Check]:

@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from verify.checks.assumptions import float_tests, floats_meet
 from verify.checks.evaluation import flat_tensor, raw_tensors
 from verify.checks.free_inputs import SMALL, excess, free, masks_of, met, moved
 from verify.checks.record import UNCERTIFIED, UPHELD, Record, blank
+from verify.checks.satisfied import float_tests, floats_meet
 from verify.checks.settings import Settings
 from verify.checks.stated import CLEAR, MANY, comparable
 from verify.inputs.generators import applicable_domains, systematic

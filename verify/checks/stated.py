@@ -289,11 +289,11 @@ def comparable(claim: Claim) -> bool:
 
     It is expected to hold, entry by entry, and none of its assumptions is words alone, which free inputs need not meet.
     """
-    in_words = any(
+    words_alone = any(
         isinstance(item, str) or (isinstance(item, Assumption) and not item.tested) for item in claim.assumptions
     )
     holds = claim.expects in ("holds", "reading", "gap")
-    return isinstance(claim.relation, (Equal, HasStructure, AtMost)) and holds and not in_words
+    return isinstance(claim.relation, (Equal, HasStructure, AtMost)) and holds and not words_alone
 
 
 def as_stated(claim: Claim, settings: Settings) -> Record:

@@ -236,7 +236,9 @@ T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
     relation=AtMost(left="P(a pair misses the threshold)", ascent=False), domains=[],
     corrects="convergence.lemma-15-t-choice", of_project=True,
     note=r"""Empty, a bound above 1, as soon as $(N-1) \exp(-t^{\hat c}) \ge 1$: for $C_\lambda \le 1$ already from $N =
-        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""")  # fmt: skip
+        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
+    loose=r"""The union bound adds up events that may overlap, and $\|\beta_{1,k}\|_2^2$ is taken as small as it can be,
+        $1/d_s$.""")  # fmt: skip
 
 
 @T_CHOICE_UNION.formula
@@ -397,7 +399,10 @@ SEPARATED = Claim(APART, "convergence.lemma-15-separated", label="Lemma 15, for 
     name="expected Gram matrix of separated samples", relation=AtMost(left="min_k lambda_min(X_k X_k^T)"),
     uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15", of_project=True,
     note=r"""The premise needs $N d_s \le d$: the $N$ row spaces, of dimension $d_s$ each, are then linearly
-        independent.""")  # fmt: skip
+        independent.""",
+    loose=r"""Where the weighted tokens $\phi_k$ of the samples are orthogonal and of equal length, $\lambda_0$ is $(1/2 -
+        1/(2\pi))\,\eta_V\|\phi_k\|^2$, about $0.34$ of $\eta_V\|\phi_k\|^2$; Eq. (38) keeps a quarter, and half of that is left
+        for the similarity that the premise allows.""")  # fmt: skip
 
 
 def _lambda_0_of_data(X: Any, W_Q: Any, W_K: Any, tau_0: Any, eta_V: Any) -> Any:

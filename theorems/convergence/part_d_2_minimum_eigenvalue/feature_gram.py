@@ -110,7 +110,9 @@ ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.eq-65-transposed", "convergence.eq-66-68"),
     corrects="convergence.lemma-16-entry", of_project=True,
     note=r"""$\ell = \log(2 d^2/\delta)$ suffices for both: all entries depend on the same $d^2$ entries of $W_Q^\top
-        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""")  # fmt: skip
+        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""",
+    loose=r"""All entries of $W_Q^\top W_K$ are taken at the edge of Eq. (67) at once, all tokens as long as $\|X_n\|_F$, and
+        softmax to move four times as fast as it can.""")  # fmt: skip
 
 
 @ENTRY_SQUARED.formula

@@ -136,7 +136,7 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
     consequence=r"""Symmetric $W^V$ does not give asymmetric $W^QW^{K\top}$ an energy, trajectories can cycle; for any
         $A$ use two heads with queries and keys exchanged (dynamics.sec-4-transposed-heads).""",
     note=r"""Judged with $W^V$ symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any
-        $A$ will do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under
+        $A$ will do (dynamics.sec-4-transposed-heads); for two it will not. No other function of the tokens helps: under
         condition (11) four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along
         a closed orbit. The energies decrease for symmetric $A$; an asymmetric one needs the values $A^\top$ and $A$,
         not their mean.""")  # fmt: skip
@@ -184,7 +184,8 @@ TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energ
     note=r"""Two heads, one the transpose of the other (queries and keys exchanged), with the values $A$ and $A^\top$
         and one common normalisation for each token. Any positive normalisation will do: the drive is $-\partial
         E/\partial X$, token by token, over $\beta$ times it. For $A$ symmetric it is Eq. (3) with normalisation over
-        both heads.""")  # fmt: skip
+        both heads. For one token it is Eq. (3) with $W^V = (A + A^\top)/2$ for every $A$, so that the counterexamples
+        to Proposition 4.1 with two tokens are the smallest.""")  # fmt: skip
 
 
 @TRANSPOSED_HEADS.inputs
@@ -216,29 +217,6 @@ def asymmetric_integers(arrays: dict[str, Any], sizes: dict[str, int], rng: np.r
 TRANSPOSED_HEADS.mutant("values exchanged", "drive -> E @ X @ A + E.T @ X @ A.T")
 TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition 4.1", "drive -> E @ X @ (A + A.T)")
 TRANSPOSED_HEADS.mutant("sign", "drive -> -drive")
-
-
-ONE_TOKEN = Claim(ENERGY, "dynamics.sec-4-one-token", label="Energy for any A, one token",
-    statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
-    assumptions=[
-        Assumption("S = 1", sizes=lambda sizes: sizes["S"] == 1),
-        Definition(r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, any head dimension", by=symmetrised_values),
-    ],
-    name="energy of a single token", relation=AtMost(signed=True), sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
-    of_project=True,
-    note="So the counterexamples with two tokens are the smallest.")  # fmt: skip
-ONE_TOKEN.inputs(any_heads)
-
-
-@ONE_TOKEN.formula
-def loss_of_one_token(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    """-dE/dt and its scale, shape (2, 1)."""
-    return energy_loss(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
-
-
-ONE_TOKEN.oracle(no_loss)
-ONE_TOKEN.mutant("W^V = A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta))
-ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta))
 
 
 ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No energy for asymmetric A: a closed orbit",

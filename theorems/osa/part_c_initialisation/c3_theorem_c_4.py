@@ -368,6 +368,8 @@ REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="
     sizes=("N", "d", "d_v"),
     uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"), corrects="osa.rem-c.5", of_project=True,
     note=r"The bound of $J_1$ is osa.rem-c.5-every-m, for $\alpha$ of either sign; that of $\kappa$ is checked here.",
+    loose=r"""It lets $J_1$ raise the largest singular value of $J$ and lower the smallest by the whole bound of its norm; no
+        input that was found does both.""",
 )  # fmt: skip
 
 
