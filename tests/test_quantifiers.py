@@ -64,7 +64,7 @@ def three_times(A: Annotated[Any, Shape("n", "n")]) -> Any:
 
 def of_two_names(A: Annotated[Any, Shape("n", "n")]) -> Any:
     one, other = (A * k for k in range(2))
-    return [one + other for _ in range(1)][0]
+    return one + other
 
 
 def test_a_count_that_stands_in_the_code_is_named() -> None:
