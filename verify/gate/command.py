@@ -137,24 +137,20 @@ def _check(options: argparse.Namespace) -> int:
 def _survey(options: argparse.Namespace) -> int:
     from verify.gate.survey import examine_layer, layers_of, page, rows_of
 
-    rows = []
+    every, rows = layers_of(options.package), []
     layers = layers_of(options.package, options.layers)
     for number, layer in enumerate(layers, 1):
         print(
             f"[{number}/{len(layers)}] {layer.library}: {layer.layer}, as {layer.subject}", file=sys.stderr, flush=True
         )
         rows.append(examine_layer(layer, options.effort))
-    shown = rows
-    if options.output is not None and options.output.exists():  # rows of other layers stay as they are
-        every = layers_of(options.package)
-        earlier = rows_of(options.output.read_text(encoding="utf-8"), every)
-        found = {row.layer.key: row for row in (*earlier, *rows)}
-        shown = [found[layer.key] for layer in every if layer.key in found]
-    text = page(shown, options.effort)
+        if options.output is not None:  # after each row, since some take minutes; rows of other layers stay as they are
+            text = options.output.read_text(encoding="utf-8") if options.output.exists() else ""
+            found = {row.layer.key: row for row in (*rows_of(text, every), *rows)}
+            shown = [found[layer.key] for layer in every if layer.key in found]
+            options.output.write_text(page(shown, options.effort), encoding="utf-8")
     if options.output is None:
-        print(text)
-    else:
-        options.output.write_text(text, encoding="utf-8")
+        print(page(rows, options.effort))
     return BROKEN_STATUS if any(row.deviations for row in rows) else 0
 
 

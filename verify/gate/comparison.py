@@ -347,9 +347,11 @@ class Comparison:
 
             seed = one_of(self.claim, prepared.arrays, 0)
             for kinks in (False, True):  # to tell a kink apart takes most of the time: first without
-                small = at(
-                    shrunk(self.claim, seed, lambda x, k=kinks: self._broken_at(at(x), dtype, k) is not None, SHRINKING)
-                )
+
+                def breaks(candidate: dict[str, Any], kinks: bool = kinks) -> bool:
+                    return self._broken_at(at(candidate), dtype, kinks) is not None
+
+                small = at(shrunk(self.claim, seed, breaks, SHRINKING))
                 if (gap := self._broken_at(small, dtype)) is not None:
                     yield small, gap
                     return
