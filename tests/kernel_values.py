@@ -12,6 +12,7 @@ from verify.kernel.quantities import Index, Matrix, Scalar
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda A: np.maximum(A, 0),
+    "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),
     "step": lambda A: (A > 0).astype(float),
     "absolute": np.abs,
     "softmax": lambda A: np.exp(A) / np.exp(A).sum(axis=1, keepdims=True),

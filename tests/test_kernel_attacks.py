@@ -185,15 +185,6 @@ def a_name_that_is_a_property(table: Table) -> dict[str, Any]:
     return table.certificate(left, table.one(), [("exponential of a skew matrix", [Y])], inputs=table.reader.inputs)
 
 
-def a_positive_quantity(table: Table) -> dict[str, Any]:
-    """0 <= a quantity of any sign, which is called positive where its data belong: divided by itself."""
-    value = table.add("value", "some", "positive")
-    norm = table.norm("F", table.matrix("A", "m", "n"))
-    scaled = table.add("*", value, norm)
-    quotient = table.add("*", table.add("^", value, -1, 1), scaled)
-    return table.certificate(norm, quotient, [])
-
-
 def unit_rows_turned(table: Table) -> dict[str, Any]:
     """||U||_F <= sqrt(n) for m unit rows of length n."""
     U = table.matrix("U", "m", "n")
@@ -444,7 +435,7 @@ FALSE = [
     an_index_that_a_point_depends_on,
     two_shapes, a_multiple_of_the_identity, entries_that_are_transposed,
     root_of_a_square, root_of_an_inverse_square, injected_property, injected_property_of_an_opaque_matrix,
-    a_name_that_is_a_property, a_positive_quantity, unit_rows_turned, entries_that_a_shape_does_not_hold,
+    a_name_that_is_a_property, unit_rows_turned, entries_that_a_shape_does_not_hold,
     a_diagonal_of_a_matrix, a_number_times_the_identity, cases_under_a_sum, a_root_of_what_is_negative, division_by_zero,
     a_division_that_is_not_stated, a_largest_of_nothing, rows_of_a_broken_number, an_entry_of_several,
     an_exponential_of_a_matrix,

@@ -118,12 +118,6 @@ def derivative_of(V: Matrix, P: Matrix, layout: Any, x: Any) -> Matrix:
     return q.atom("derivative", V.rows * V.columns, P.rows * P.columns, V, P, layout, x)
 
 
-def transposed(J: Matrix) -> Matrix:
-    """The derivative of the transpose."""
-    V, *rest = derivative(J)
-    return derivative_of(V.T, *rest)
-
-
 def along(J: Matrix, D: Matrix) -> Matrix:
     """The differential of a derivative's value along a direction."""
     V, P, _, x = derivative(J)

@@ -14,7 +14,7 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-NONNEGATIVE = ("size", "norm", "exp", "abs", "measure", "power")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "power")
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 

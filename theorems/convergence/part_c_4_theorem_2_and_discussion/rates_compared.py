@@ -206,7 +206,7 @@ SMALL.mutant("pooling", "1 / sqrt(one * W_Q.shape[0]) -> one * 0")
 STEPS = Claim(CONVERGENCE, "convergence.c6-step-sizes", label="C.6, last sentence",
     statement=r"""\text{Lastly, we remark on the difference in the step size for these two scales, which can be seen from the
         definition of }C\text{ and its corresponding }c_1,c_2,c_3\text{ in Appendix C.2.}""",
-    name="step sizes at both scalings", relation=AtMost(ascent=False),
+    name="step sizes at both scalings", relation=AtMost(ascent=False), all_sizes=True,
     assumptions=[
         Definition("gamma = 1/C, C = c_1 c_2 + 2 c_3 l(theta^0) of Eqs. (11), (14), (36), (37), all else equal", by=Scalars),
         Assumption("norms, C_x, tau_1, l(theta^0) > 0",

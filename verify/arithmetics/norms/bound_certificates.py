@@ -55,6 +55,8 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
 
 #: How many multiples of assumptions are taken off in a row, and are tried.
 DEPTH, ATTEMPTS = 8, 40
+#: Terms of both sides beyond which no reason is sought but the plainest.
+LARGEST_COMPARED = 80
 
 
 class _Replay(Instances):
@@ -181,6 +183,8 @@ def comparison_of(a: Any, b: Any, w: Writer, facts: list[int], depth: int = 4) -
 
 def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterator[list[Any]]:
     yield ["terms"]
+    if size_of(a) + size_of(b) > LARGEST_COMPARED:
+        return
     yield ["squares", ["terms"]]
     yield ["denominators", ["terms"]]
     if depth == 0:
@@ -223,8 +227,10 @@ def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
         X = any_of(variants)
         for word, c in X.terms.items() if 1 < len(X.terms) < 4 else ():
             rest = X.times(quantities.number(-1)) + quantities.Matrix(X.rows, X.columns, {word: c})
-            pieces = [kind, w.matrix(X), w.matrix(rest)]
-            yield ["instance", "triangle inequality", pieces, [], w.of_scalar(quantities.number(1)), ["terms"]]
+            one, whole = w.of_scalar(quantities.number(1)), w.matrix(X)
+            for own in dict.fromkeys([kind, "2"]):
+                reason = ["instance", "triangle inequality", [own, whole, w.matrix(rest)], [], one, ["terms"]]
+                yield reason if own == kind else ["instance", "spectral at most Frobenius", [whole], [], one, reason]
 
 
 def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]) -> list[list[Any]] | None:

@@ -245,7 +245,11 @@ def total_of(node: Node) -> Any:
             found += coefficient * entry(part, 0, 0)
         else:
             inner = part.parts[0] if part.kind == "without column" else part
-            sign = "nonnegative" if inner.kind in ("absolute", "softmax", "relu", "step", "variances") else "real"
+            sign = (
+                "nonnegative"
+                if inner.kind in ("absolute", "softmax", "relu", "step", "variances", "row norms")
+                else "real"
+            )
             found += coefficient * world().atom("total", (part,), sign)
     return found
 

@@ -221,6 +221,9 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
         targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
         search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
         found, reverse = search.of_expression(start), reverse_triangles(target)
+        for fact, step in reverse.items():
+            if is_certain(difference(target, start + fact)):
+                return Entry(left, right, index, start, (*before, step), True)
         for item in found:
             if (item.bound, target) in tried:
                 continue
@@ -238,13 +241,16 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
 
 
 def reverse_triangles(value: Any) -> dict[Any, Step]:
-    """||A + B|| + ||B|| - ||A|| >= 0 and with A and B exchanged, for the norms of sums of two that a scalar contains."""
+    """||A + B|| + ||B|| - ||A|| >= 0 and with A and B exchanged, for the norms of sums of two that a scalar contains.
+
+    Of a Frobenius norm of A + B also with the spectral norms of A and B, since ||A + B||_2 is at most that.
+    """
     found = {}
     for symbol in sorted(value.free_symbols & world().atoms.keys(), key=sympy.default_sort_key):
         atom = world().atoms[symbol]
         terms = _as_sum(atom.payload[0]) if atom.kind in (SPECTRAL, FROBENIUS) else []
-        if len(terms) == 2:
-            sizes = [sympy.expand(_size(c) * norm(atom.kind, part)) for c, part in terms]
+        for kind in dict.fromkeys([atom.kind, SPECTRAL]) if len(terms) == 2 else ():
+            sizes = [sympy.expand(_size(c) * norm(kind, part)) for c, part in terms]
             for one, other in (sizes, sizes[::-1]):
                 found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
     return found

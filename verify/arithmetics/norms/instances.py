@@ -10,7 +10,6 @@ import sympy
 
 from verify.arithmetics.norms import nodes, rules
 from verify.arithmetics.norms.differentials import depends, largest_slope
-from verify.arithmetics.norms.gaps import covariance_of
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
 from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
@@ -48,10 +47,6 @@ class Instances:
         elif rule == "softmax in the 1-norm" and atom is not None:
             terms = [part for _, part in nodes.terms_of(atom.payload[0].parts[0])]
             yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
-        elif rule == "Weyl" and atom is not None:
-            yield [("Weyl", list(map(self.w.node, atom.payload)))]
-        elif rule == "spectral radius" and atom is not None:
-            yield [("spectral radius", [self.w.node(atom.payload[0])])]
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
         elif atom is not None and atom.kind in NORMS:
@@ -83,11 +78,11 @@ class Instances:
             "largest entry": [("largest entry", [A])],
             "largest of all entries": [("largest of all entries", [A])],
             "unit direction": [("unit direction", [A])],
-            "unit rows": [("unit rows", [A]), ("normalised rows", inner)],
+            "unit rows": [("unit rows", [A])],
             "permutation": [("permutation", [A])],
             "projection": [("projection", inner)],
-            "absolute values": [("absolute values", inner)],
-            "softmax row": [("softmax row", inner), ("largest weight", inner)],
+            "row norms": [("row norms", inner)],
+            "softmax row": [("softmax row", inner)],
             "Kronecker product": [("Kronecker product", [kind, *inner])],
         }  # fmt: skip
         for one in plain.get(rule, ()):
@@ -115,13 +110,9 @@ class Instances:
                     argument = w.node(flipped.parts[0])
                     yield [("gate", [kind, w.node(other), w.transposed(argument) if flipped is not gate else argument])]
         elif rule == "gate" and node.kind == "step":
-            yield [("largest of open gates" if kind == "max" else "open gates", inner)]
+            yield [("largest of open gates", inner)]
         elif rule == "relu" and node.kind == "relu":
             yield [("relu", [kind, inner[0], w.add("zeros", *map(w.scalar, node.shape))])]
-        elif rule == "entrywise product":
-            yield [("entrywise product", inner)]
-            yield [("entrywise product, largest", inner)]
-            yield [("entrywise product, largest", inner[::-1])]
         elif rule in ("orthonormal", "contraction"):
             yield [("orthonormal", [A])]
             yield [("orthonormal by assumption", [A])]
@@ -162,8 +153,6 @@ class Instances:
             yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]
         elif rule == "polynomial of a contraction":
             yield from self._polynomial(node, bound)
-        elif rule == "third central moment":
-            yield from self._third_moment(node)
         elif rule == "mean of rotations" and node.kind == "mean of rotations":
             yield [("mean of rotations", inner)]
         elif rule == "mean of rotations":
@@ -279,7 +268,6 @@ class Instances:
         turned = [w.transposed(side) if side == B else side for side in outer]
         steps: Steps = [("chain rule", ["2", L, A, J, B, R]), ("product", [w.add("kronecker", *turned), J])]
         steps.append(("Kronecker product", ["2", *turned]))
-        yield [*steps, ("derivative of a transpose", [J])]
         yield steps
 
     def _polynomial(self, node: Node, bound: Any) -> Iterator[Steps]:
@@ -290,12 +278,6 @@ class Instances:
             return
         data = [w.scalar(item) for item in (bound, abs(p[1]), -p[0] / (2 * p[1]), *p)]
         yield from self._starting([w.node(M)], lambda one: ("polynomial of a contraction", [*one, *data]))
-
-    def _third_moment(self, node: Node) -> Iterator[Steps]:
-        x, slope = node.parts[-1], node.parts[1]
-        for _, part in nodes.terms_of(slope):
-            if part.kind == "diagonal" and (row := covariance_of(part.parts[0].parts[0])) is not None:
-                yield [("third central moment", [self.w.node(row.parts[0]), self.w.node(x)])]
 
     # -- sums ----------------------------------------------------------------------------------------------------------
 
@@ -436,7 +418,7 @@ class Instances:
                 if (item := quantities.single_atom(A, "softmax")) and not item[1]
             ]
             for item in weights:
-                yield [("largest weight" if g[1] == "max" else "softmax row", [self.w.matrix(item[4])])]
+                yield [("softmax row", [self.w.matrix(item[4])])]
         if g[0] == "norm" and g[1] == "2":
             A = any_of(g[2])
             if (item := quantities.single_atom(A, "exponential")) is not None:
@@ -448,9 +430,7 @@ class Instances:
                 yield from self._stacks(g[1], self.w.place_of(family[1]), self.w.matrix(family[2]))
 
     def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
-        names = ["stack of one length", "stack"]
-        for name in names[::-1] if any(g[0] == "sum over" for g in self.kept) else names:
-            yield [(name, [kind, index, inner])]
+        yield [("stack of one length", [kind, index, inner])]
 
     def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
         i = self.w.place_of(index)
@@ -460,9 +440,8 @@ class Instances:
                 total = {h for m in bound_rules.total(A).terms for h, _ in m}
                 if len(monomial) == 1 and e == 1 and total & self.kept:
                     yield [("sum of absolute values", [i, self.w.matrix(A)])]
-                if len(monomial) == 1 and e in (1, 2):
-                    name = "Cauchy-Schwarz" if e == 1 else "squares of rows"
-                    yield [(name, [i, self.w.matrix(A)])]
+                if len(monomial) == 1 and e == 1:
+                    yield [("Cauchy-Schwarz", [i, self.w.matrix(A)])]
             for h, _ in monomial:
                 if not (len(rows) == 1 and h == rows[0][0]) and index in quantities.free_in(h):
                     yield [("largest over an index", [i, self.w.of_generator(h)])]

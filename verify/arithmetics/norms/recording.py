@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, SPECTRAL
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, quantities
 from verify.kernel import bounds as kernel
@@ -129,13 +129,10 @@ class Writer:
         if atom.kind == "entry":
             entry = self.one_entry(*atom.payload)
             return self.add("norm", "F", entry) if symbol.is_nonnegative else self.add("entry", entry)
-        if atom.kind == MEAN_EXPONENTIAL:
-            return self.add("measure", atom.kind, self.scalar(first))
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
-        head = "measure" if atom.kind in bound_rules.MEASURES else "value"
-        return self.add(head, atom.kind, *map(self.node, atom.payload))
+        raise NotCertified(f"no expression for a {atom.kind}")
 
     def one_entry(self, node: Node, i: Any, j: Any) -> int:
         row = self.rows(self.node(node), i)
