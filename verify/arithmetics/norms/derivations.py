@@ -223,7 +223,7 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
         found, reverse = search.of_expression(start), reverse_triangles(target)
         for fact, step in reverse.items():
             if is_certain(difference(target, start + fact)):
-                return Entry(left, right, index, start, (*before, step), True)
+                return EntryBound(left, right, index, start, (*before, step), True)
         for item in found:
             if (item.bound, target) in tried:
                 continue

@@ -14,7 +14,7 @@ from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
 from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
 from verify.arithmetics.norms.world import Node
-from verify.kernel import bound_rules, differentials, quantities
+from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
 from verify.kernel.refusal import Refused
 
@@ -240,11 +240,11 @@ class Instances:
         """A derivative of normalised rows, and then of the sum that they are of; or of a sum."""
         w, J, found = self.w, self.w.value(self.w.node(node)), []
         L, R = (w.add("identity", w.of_scalar(size)) for size in (J.rows, J.columns))
-        (V, *_), i = differentials.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
+        (V, *_), i = varying.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
         if len(V.terms) == 1 and next(iter(V.terms))[0][0] == "normalised rows":
             found.append(("chain rule of normalised rows", [kind, i, L, w.matrix(J), R]))
             yield list(found)
-            ((word, c),) = differentials.chain_of_rows(J, w.value(i)).terms.items()
+            ((word, c),) = varying.chain_of_rows(J, w.value(i)).terms.items()
             L = w.matrix(quantities.Matrix(J.rows, word[-1][2], {word[:-1]: c}))
             J = quantities.Matrix(word[-1][2], J.columns, {word[-1:]: ONE})
         yield [*found, ("derivative of a sum", [kind, L, w.matrix(J), R])]
