@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from conditions import RESULT, add_to, problems
-from export import HEADER, Written, assumptions, in_files, read_certificates, written
+from export import HEADER, Written, assumptions, hash_of, in_files, read_certificates, written
+from formulas import FORMULA_HEADER, formula
 
 HERE = Path(__file__).parent
 #: In the order in which they need each other.
@@ -36,6 +37,7 @@ THEORY = (
     "Slopes",
     "Statements",
     "Claims",
+    "Matrices",
 )
 CLAIMS = HERE / "claims"
 
@@ -61,10 +63,11 @@ def compile_theory() -> str:
     return printed
 
 
-def check_together(name: str, group: Sequence[Written]) -> tuple[dict[str, str], str]:
+def check_together(name: str, group: Sequence[Written], kind: str = "identity") -> tuple[dict[str, str], str]:
     """Claims in one file; where it is refused, each by itself.  The reason for every claim that is refused, and the log."""
     path = CLAIMS / f"{name}.v"
-    path.write_text(HEADER + "".join(item.text for item in group) + assumptions(group), encoding="utf-8")
+    header = HEADER if kind == "identity" else FORMULA_HEADER
+    path.write_text(header + "".join(item.text for item in group) + assumptions(group, kind), encoding="utf-8")
     accepted, log = compiled(path)
     if accepted:
         return {}, log
@@ -72,9 +75,36 @@ def check_together(name: str, group: Sequence[Written]) -> tuple[dict[str, str],
         return {group[0].claim: log.strip().splitlines()[-1]}, log
     refused: dict[str, str] = {}
     for n, item in enumerate(group):
-        found, more = check_together(f"{name}_{n}", [item])
+        found, more = check_together(f"{name}_{n}", [item], kind)
         refused.update(found)
         log += more
+    return refused, log
+
+
+def check_all(items: Sequence[Written], kind: str, jobs: int) -> tuple[dict[str, str], str]:
+    """Claims shared out among files that are compiled side by side: why the kernel refuses which, and the log."""
+    groups = in_files([item for item in items if item.text], 4 * jobs)
+    refused: dict[str, str] = {}
+    log = ""
+    with ThreadPoolExecutor(jobs) as pool:
+        pairs = [(f"{kind.capitalize()}{n}", group) for n, group in enumerate(groups)]
+        for more, text in pool.map(lambda pair: check_together(*pair, kind), pairs):
+            refused.update(more)
+            log += text
+    return refused, log
+
+
+def add_formulas(
+    claims: dict[str, Any], certificates: Sequence[dict[str, Any]], jobs: int
+) -> tuple[dict[str, str], str]:
+    """To what the kernel checked of each claim: its theorems as formulas about matrices, or why there is none."""
+    found = [formula(certificate) for certificate in certificates if certificate["claim"] in claims]
+    refused, log = check_all([item for item, _ in found], "formula", jobs)
+    for item, made in found:
+        if item.text and item.claim not in refused:
+            claims[item.claim]["formulas"] = made.statements
+        else:
+            claims[item.claim]["no formula"] = refused.get(item.claim, item.reason)[:200]
     return refused, log
 
 
@@ -103,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("certificates", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--newer", action="store_true", help="keep what kernel.json says of unchanged certificates")
     options = parser.parse_args(arguments)
     if shutil.which("coqc") is None:
         print("coqc is not there: apt install coq libcoq-mathcomp-analysis", file=sys.stderr)
@@ -116,14 +147,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log = compile_theory()
     CLAIMS.mkdir(exist_ok=True)
     certificates = [certificate for path in paths for certificate in read_certificates(path)]
-    found = [written(certificate) for certificate in certificates]
-    groups = in_files([item for item in found if item.text], 4 * options.jobs)
-    refused: dict[str, str] = {}
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for more, text in pool.map(lambda pair: check_together(f"Claims{pair[0]}", pair[1]), enumerate(groups)):
-            refused.update(more)
-            log += text
-    (CLAIMS / "log.txt").write_text(log, encoding="utf-8")
+    before = json.loads(RESULT.read_text(encoding="utf-8")) if options.newer else {"claims": {}, "axioms": []}
+    known = {
+        name: item
+        for name, item in before["claims"].items()
+        if any(c["claim"] == name and hash_of(c) == item["certificate"] for c in certificates)
+    }
+    found = [written(certificate) for certificate in certificates if certificate["claim"] not in known]
+    refused, more = check_all(found, "identity", options.jobs)
+    log += more
     accepted = [item for item in found if item.text and item.claim not in refused]
     for item in sorted(accepted, key=lambda item: item.claim):
         what = described(item)
@@ -139,18 +171,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims = {item.claim: described(item) for item in accepted}
     add_to(claims, (certificate for certificate in certificates if certificate["claim"] in claims))
     print("\n".join(problems(claims)))
+    fresh = [
+        c
+        for c in certificates
+        if c["claim"] in claims or (options.newer and "formulas" not in known.get(c["claim"], {}))
+    ]
+    claims = {**known, **claims}
+    unreadable, more = add_formulas(claims, fresh, options.jobs)
+    log += more
+    (CLAIMS / "log.txt").write_text(log, encoding="utf-8")
     result = {
-        "axioms": axioms_in(log),
+        "axioms": sorted({*axioms_in(log), *before["axioms"]}),
         "claims": claims,
         "not checked": {**{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
     }
     RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(
-        f"{len(accepted)} claims checked by the kernel, {len(result['not checked'])} not, {time.monotonic() - start:.0f} s"
+        f"{len(claims)} claims checked by the kernel, {sum('formulas' in item for item in claims.values())} of them as formulas "
+        f"about matrices, {len(result['not checked'])} not, {time.monotonic() - start:.0f} s"
     )
-    for claim, reason in sorted(refused.items()):
+    for claim, reason in sorted({**refused, **unreadable}.items()):
         print(f"refused: {claim}: {reason}", file=sys.stderr)
-    return 1 if refused else 0
+    return 1 if refused or unreadable else 0
 
 
 if __name__ == "__main__":

@@ -185,8 +185,8 @@ class Claim(Functions, Slopes, Uses):
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def write(self, name: str) -> str:
-        """The claim as a section of a file."""
+    def _hypotheses(self) -> tuple[list[str], list[Any]]:
+        """What the certificate assumes, as text, and the indices and numbers of its hypotheses."""
         self.size_equations: dict[int, int] = {}
         hypotheses: list[str] = []
         for size, value in self.certificate["sizes"].items():
@@ -203,9 +203,14 @@ class Claim(Functions, Slopes, Uses):
             self.equations.append((sides[0], sides[1]))
             hypotheses.append(f"({', '.join(map(rocq_expr, sides))})")
             self.checked.hypotheses.append(item["name"])
-        first = len(self.equations)
         if self.steps:
             raise NotExported("functions in hypotheses that need a rule")
+        assert len(self.equations) == len(hypotheses)
+        return hypotheses, said
+
+    def write(self, name: str) -> str:
+        """The claim as a section of a file."""
+        hypotheses, said = self._hypotheses()
         parts = []
         for part in self.certificate["parts"]:
             own = self.bound(part["indices"])
@@ -213,7 +218,6 @@ class Claim(Functions, Slopes, Uses):
             uses = [u for item in part["uses"] for u in [self._read_use(item, own, said)] if u is not None]
             parts.append((sides, self.proof(sides[0], sides[1], uses)))
             self.checked.blocks += 1
-        assert first == len(hypotheses)
         self.checked.conditions = [f"{what} {entry}" for what, entry in self.conditions]
         return self._text(name, hypotheses, parts)
 
@@ -315,8 +319,24 @@ class Claim(Functions, Slopes, Uses):
         return self.use(equation, node.slots, at, factor, over)
 
     def _text(self, name: str, hypotheses: list[str], parts: list[Any]) -> str:
-        lines = [f"(* {self.claim} *)", f"Module {name}."]
-        lines += [f"(* size {n}: {size} *)" for size, n in self.sizes.items()]
+        lines = [f"(* {self.claim} *)", f"Module {name}.", *self._definitions(hypotheses)]
+        for n, (sides, proof) in enumerate(parts):
+            lines.append(
+                f"Definition left{n} := {rocq_formula(sides[0])}.\nDefinition right{n} := {rocq_formula(sides[1])}."
+            )
+            lines.append(f"Definition proof{n} := {self.shown(proof)}.")
+            lines.append(
+                f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."  # noqa: E501
+            )
+            lines.append(
+                f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed."  # noqa: E501
+            )
+        lines.append(f"End {name}.")
+        return "\n".join(lines) + "\n"
+
+    def _definitions(self, hypotheses: list[str]) -> list[str]:
+        """The table of functions, and what is assumed and shown of it."""
+        lines = [f"(* size {n}: {size} *)" for size, n in self.sizes.items()]
         lines += [f"(* entry {n}: {text} *)" for n, text in self.names.items()]
         lines.append("Definition T0 : table := [::].")
         for n, (entry, node) in enumerate(self.nodes):
@@ -333,19 +353,7 @@ class Claim(Functions, Slopes, Uses):
             if self.steps
             else "Definition steps : seq step := [::]."
         )
-        for n, (sides, proof) in enumerate(parts):
-            lines.append(
-                f"Definition left{n} := {rocq_formula(sides[0])}.\nDefinition right{n} := {rocq_formula(sides[1])}."
-            )
-            lines.append(f"Definition proof{n} := {self.shown(proof)}.")
-            lines.append(
-                f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."  # noqa: E501
-            )
-            lines.append(
-                f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed."  # noqa: E501
-            )
-        lines.append(f"End {name}.")
-        return "\n".join(lines) + "\n"
+        return lines
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -359,13 +367,14 @@ Local Notation i := index_of.
 """
 
 
-def module_name(claim: str) -> str:
-    return "C_" + re.sub(r"\W", "_", claim)
+def module_name(claim: str, kind: str = "identity") -> str:
+    return ("C_" if kind == "identity" else "F_") + re.sub(r"\W", "_", claim)
 
 
-def assumptions(found: Sequence[Written]) -> str:
+def assumptions(found: Sequence[Written], kind: str = "identity") -> str:
     """What all theorems of these claims together rest on, to be printed: one search through the libraries takes seconds."""
-    names = [f"{module_name(item.claim)}.identity{n}" for item in found for n in range(item.checked.blocks)]
+    modules = {item.claim: module_name(item.claim, kind) for item in found}
+    names = [f"{modules[item.claim]}.{kind}{n}" for item in found for n in range(item.checked.blocks)]
     return f"Definition every := ({', '.join([*names, 'tt'])}).\nPrint Assumptions every.\n"
 
 
@@ -386,13 +395,18 @@ class Written:
     sha256: str = ""  #: of the certificate's line
 
 
+def hash_of(certificate: dict[str, Any]) -> str:
+    """The hash of the certificate's line."""
+    line = json.dumps(certificate, separators=(",", ":"), ensure_ascii=False)
+    return sha256(line.encode()).hexdigest()
+
+
 def written(certificate: dict[str, Any]) -> Written:
     """A certificate as text for Rocq."""
     claim = Claim(certificate)
     name = certificate["claim"]
-    line = json.dumps(certificate, separators=(",", ":"), ensure_ascii=False)
     try:
-        return Written(name, claim.write(module_name(name)), claim.checked, sha256=sha256(line.encode()).hexdigest())
+        return Written(name, claim.write(module_name(name)), claim.checked, sha256=hash_of(certificate))
     except NotExported as reason:
         return Written(name, "", claim.checked, str(reason))
     except RecursionError:

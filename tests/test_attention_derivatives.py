@@ -435,6 +435,10 @@ def test_curvature_speaks_scipy_and_curvlinops() -> None:
     assert top[0] == pytest.approx(float(spectrum[-1])) == pytest.approx(operator.extreme_eigenvalues()[1])
     curvlinops = pytest.importorskip("curvlinops")
 
+    with torch.random.fork_rng():
+        traces = [float(curvlinops.hutchinson_trace(A, 9)) for A in (operator, H) if torch.manual_seed(0)]
+    assert traces[0] == pytest.approx(traces[1])
+
     class Layer(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.checks.invariants import unstated
+from verify.checks import checks_of
+from verify.checks.invariants import nothing_unstated, unstated
 from verify.checks.preparations import all_reached, coverage, problems_of_preparation
 from verify.checks.settings import settings_for
 from verify.evidence.sources import source_of
@@ -82,7 +83,7 @@ def test_of_what_is_reached_nothing_is_missing_and_the_condition_is_to_be_declar
 def test_a_declared_condition_is_no_problem() -> None:
     assert problems_of_preparation(prepared(_declared_skew, SKEW), QUICK) == []
     assert all_reached(prepared(_declared_skew, SKEW), QUICK).outcome == "upheld"
-    assert all_reached(prepared(skew, SKEW), QUICK).outcome == "violated"
+    assert all_reached(prepared(skew, SKEW), QUICK).outcome == "not certified"
 
 
 @realises({"A is skew": "with G = A/2"})
@@ -247,3 +248,22 @@ def test_every_condition_that_is_declared_is_stated_by_a_claim() -> None:
     for preparation, stated in texts.items():
         for condition in preparation.realised.conditions:
             assert any(condition in text for text in stated), (preparation.__qualname__, condition)
+
+
+def test_both_are_checks_at_the_effort_deep_alone() -> None:
+    claim = prepared(_declared_skew, SKEW)
+    names = {effort: [check.name for check in checks_of(claim, settings_for(effort, 0))] for effort in ("ci", "deep")}
+    assert [name for name in names["deep"] if name not in names["ci"]] == [
+        "as stated", "nothing unstated", "all reached",
+    ]  # fmt: skip
+    refuted = prepared(_declared_skew, SKEW, expects="refuted", severity="error")
+    assert "nothing unstated" not in [check.name for check in checks_of(refuted, settings_for("deep", 0))]
+
+
+def test_what_is_unsaid_is_no_violation_and_no_pass() -> None:
+    unsaid = prepared(skew, Assumption("A is small", nonnegative=lambda A: 1 - A * A))
+    assert nothing_unstated(unsaid, QUICK).outcome == "upheld"  # A = A needs nothing
+    needed = prepared(skew, formula=lambda A: A)
+    needed._oracle = lambda A: -A.T
+    record = nothing_unstated(needed, QUICK)
+    assert record.outcome == "not certified" and "A is skew, which is not stated" in record.message

@@ -253,5 +253,6 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "Lanczos steps": (lambda: AttentionCurvature(**_LOSS).extreme_eigenvalues(0), "steps: expected an integer >= 1; got 0"),
     "Lanczos seed": (lambda: AttentionCurvature(**_LOSS).extreme_eigenvalues(2, -1), "seed: expected an integer >= 0"),
     "v too long": (
-        lambda: curvature_product(**_LOSS, v=torch.ones(33).double()), "v: expected shape (32,) or (32, p), the dtype and device of X"),
+        lambda: curvature_product(**_LOSS, v=torch.ones(33).double()),
+        "v: expected shape (32,) or (32, p), the dtype and device of X"),
 }  # fmt: skip

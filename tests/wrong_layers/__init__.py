@@ -48,16 +48,16 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         batches,
         blocks,
         cases,
+        encodings,
         in_use,
         kernels,
         modules,
-        positions,
         rights,
         states,
         values,
     )
 
-    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, positions, cases, rights):
+    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, encodings, cases, rights):
         module.collect()
     return WRONG, RIGHT
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from verify.checks.evaluation import flat_tensor, raw_tensors
 from verify.checks.free_inputs import SMALL, excess, free, masks_of, met, moved
-from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.record import UNCERTIFIED, UPHELD, Record, blank
 from verify.checks.satisfied import float_tests, floats_meet
 from verify.checks.settings import Settings
 from verify.checks.stated import CLEAR, MANY, comparable
@@ -479,10 +479,8 @@ JUDGED = ("holds", "reading", "gap")
 
 
 def nothing_unstated(claim: Claim, settings: Settings) -> Record:
-    """`problems_of_invariants` as a check."""
+    """`problems_of_invariants` as a check; what is left unsaid violates no statement, but no verdict stands on it."""
     problems = problems_of_invariants(claim, settings)
-    outcome = VIOLATED if problems else UPHELD
+    outcome = UNCERTIFIED if problems else UPHELD
     number = ROUNDS * len(applicable_domains(claim))
-    return blank(
-        claim, "nothing unstated", "float64", outcome, examples=number, satisfied=number, message="; ".join(problems)
-    )
+    return blank(claim, "nothing unstated", "float64", outcome, examples=number, message="; ".join(problems))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from verify.checks.evaluation import flat_tensor, raw_tensors
 from verify.checks.free_inputs import masks_of
-from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.record import UNCERTIFIED, UPHELD, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary.claims import Claim
@@ -37,7 +37,7 @@ NONE = 1e-8
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Directions:
     """Directions of a claim's inputs at a point: all, those that the preparation goes, those that equations forbid."""
 
     entries: int
@@ -69,7 +69,7 @@ class _Point:
         return {**self.inputs, **changed}
 
 
-def coverage(claim: Claim, settings: Settings) -> Coverage | None:
+def coverage(claim: Claim, settings: Settings) -> Directions | None:
     """In which directions the claim's preparation moves its inputs; None where it changes no input of real entries.
 
     Masks and other choices (inputs that jump from draw to draw and do not move) stay as they are drawn.
@@ -81,9 +81,9 @@ def coverage(claim: Claim, settings: Settings) -> Coverage | None:
     if not names:
         return None
     choices = {name for name in names if _jumps(claim, drawn, name)}
-    worst: Coverage | None = None
+    worst: Directions | None = None
     for at_size in drawn:
-        best: Coverage | None = None
+        best: Directions | None = None
         for raw, inputs in at_size:
             moving = tuple(
                 name for name, value in inputs.items() if _is_real(value) and name not in choices | masks_of(claim)
@@ -167,7 +167,7 @@ def _point(claim: Claim, raw: Mapping[str, Any], inputs: Mapping[str, Any], movi
     return _Point(torch.cat([torch.zeros(0), *(raw[name].reshape(-1) for name in names)]), inputs, moving, make)
 
 
-def _counted(claim: Claim, point: _Point) -> Coverage | None:
+def _counted(claim: Claim, point: _Point) -> Directions | None:
     """Directions at a point; None where the inputs or their slopes are not finite."""
     import torch
 
@@ -185,7 +185,7 @@ def _counted(claim: Claim, point: _Point) -> Coverage | None:
     gone = torch.func.jacrev(point.make)(point.parameters)
     if not (gone.isfinite().all() and forbidden.isfinite().all()):
         return None
-    return Coverage(made.numel(), _rank(gone), _rank(forbidden), tuple(realised))
+    return Directions(made.numel(), _rank(gone), _rank(forbidden), tuple(realised))
 
 
 def _slope_of(claim: Claim, point: _Point, test: Callable[..., Any], made: Tensor) -> Tensor:
@@ -236,7 +236,7 @@ def problems_of_preparation(claim: Claim, settings: Settings) -> list[str]:
 
 
 def all_reached(claim: Claim, settings: Settings) -> Record:
-    """`problems_of_preparation` as a check."""
+    """`problems_of_preparation` as a check; what is left unsaid violates no statement, but no verdict stands on it."""
     problems = problems_of_preparation(claim, settings)
-    outcome = VIOLATED if problems else UPHELD
-    return blank(claim, "all reached", "float64", outcome, examples=SIZES, satisfied=SIZES, message="; ".join(problems))
+    outcome = UNCERTIFIED if problems else UPHELD
+    return blank(claim, "all reached", "float64", outcome, examples=SIZES, message="; ".join(problems))

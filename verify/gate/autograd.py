@@ -208,6 +208,11 @@ class Gap:
     def roundings(self) -> float:
         return self.reference.roundings(self.name, self.eps, self.distance)
 
+    @property
+    def is_near(self) -> bool:
+        """Whether the result is within one rounding of the largest entry, and so within a unit."""
+        return self.roundings <= 1.0
+
     @functools.cached_property
     def unit(self) -> float:
         return self.reference.unit(self.name, self.eps) * self.slack

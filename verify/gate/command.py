@@ -147,9 +147,9 @@ def _survey(options: argparse.Namespace) -> int:
     shown = rows
     if options.output is not None and options.output.exists():  # rows of other layers stay as they are
         every = layers_of(options.package)
-        kept = {row.layer: row for row in rows_of(options.output.read_text(encoding="utf-8"), every)}
-        anew = {row.layer: row for row in rows}
-        shown = [found for layer in every if (found := anew.get(layer) or kept.get(layer))]
+        earlier = rows_of(options.output.read_text(encoding="utf-8"), every)
+        found = {row.layer.key: row for row in (*earlier, *rows)}
+        shown = [found[layer.key] for layer in every if layer.key in found]
     text = page(shown, options.effort)
     if options.output is None:
         print(text)

@@ -181,9 +181,13 @@ class Comparison:
                     self._describe(finding, prepared, gap, shrinking)
                     return finding
         agreeing.sort(key=lambda each: -each[0].roundings)  # of those that agree the one that differs most is measured
-        for gap, title in itertools.islice((each for each in agreeing if each[0].reference.smooth), 1):
-            if gap.residual >= (finding.residual or 0.0):
-                finding.residual, finding.at = gap.residual, title
+        for gap, title in itertools.islice(
+            (each for each in agreeing if each[0].is_near or each[0].reference.smooth), 1
+        ):
+            # what differs by less than a rounding is within a unit, which needs no measurement
+            residual = gap.roundings if gap.is_near else gap.residual
+            if residual >= (finding.residual or 0.0):
+                finding.residual, finding.at = residual, title
         finding.residual = finding.residual or 0.0
         if finding.examples and not (refused and check in SMALL):
             finding.status = SATISFIED

@@ -136,8 +136,7 @@ def examine(
 
     `briefly`: at one draw, for theorems about an implementation that is known to be wrong.  `shrinking`: whether a small
     example is looked for where it breaks.  `again`: for a theorem that was tried in another precision, and an implementation
-    that is compared with its definition in this one as well: at a quarter of the draws, and balls measure
-    only what differs by more than a rounding.
+    that is compared with its definition in this one as well: at a quarter of the draws.
     """
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
@@ -187,11 +186,13 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
                 )
             found += [(sample, draw, number)] if sample is not None else []
         exhausted = not taken
-        measured = again
+        measured = False
         for sample, draw, number in sorted(found, key=lambda each: -each[0].roundings):
-            if measured and sample.roundings <= (1.0 if again else allowed(finding.dtype)):
-                finding.examples += 1  # as in every check of the project, balls measure where sides differ most
-                finding.residual = max(finding.residual, sample.roundings if again else 0.0)
+            # as in every check of the project, balls measure where sides differ most, if by more than a rounding
+            if not of_values and sample.roundings <= (allowed(finding.dtype) if measured else 1.0):
+                finding.examples += 1
+                measured = True
+                finding.residual = max(finding.residual, sample.roundings if sample.roundings <= 1.0 else 0.0)
                 continue
             with place(number + number // ROUND):
                 if not _measured(claim, sides, sample, finding.dtype, of_values):

@@ -54,6 +54,11 @@ class Surveyed:
     sizes: Mapping[str, Any] | None = None
     precisions: tuple[str, ...] = PRECISIONS
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The first three cells of its row: no two layers have the same."""
+        return self.library, self.layer, f"`{self.subject}`"
+
 
 _layers: list[Surveyed] = []
 
@@ -181,10 +186,9 @@ def rows_of(text: str, layers: Sequence[Surveyed]) -> list[SurveyRow]:
     }
     found = []
     for layer in layers:
-        key = (layer.library, layer.layer, f"`{layer.subject}`")
-        if key not in table:
+        if layer.key not in table:
             continue
-        cells = tuple(cell.strip() for cell in table[key])
+        cells = tuple(cell.strip() for cell in table[layer.key])
         told = re.findall(rf"^- {re.escape(layer.library)} \S+, {re.escape(layer.layer)}: (.*)\.$", text, re.MULTILINE)
         found.append(
             SurveyRow(layer, versions.get(layer.library, ""), cells[0] if cells[0].startswith(NOT_CHECKED) else "", kept=cells,
@@ -218,7 +222,7 @@ def page(rows: Sequence[SurveyRow], effort: str) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        cells = [row.layer.library, row.layer.layer, f"`{row.layer.subject}`", *map(row.accuracy, PRECISIONS)]
+        cells = [*row.layer.key, *map(row.accuracy, PRECISIONS)]
         lines.append(f"| {' | '.join(cells)} | {row.derivatives} | {row.theorems or ''} |")
     lines += ["", "## Deviations", ""]
     for row in deviating:

@@ -21,8 +21,9 @@ statements is a decorated function.  The formula comes back checking its argumen
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -273,50 +274,8 @@ class Claim:
         for added in (self.general, self.loose):
             if added:
                 self.note = " ".join(part for part in (self.note, unwrapped(added)) if part)
-        for name, kind in (("reading", Reading), ("doubt", Doubt)):
-            if not isinstance(getattr(self, name), (kind, type(None))):
-                raise RegistryError(
-                    f"{self.id}: {name} is a {kind.__name__}, which quotes the text; got {getattr(self, name)!r}"
-                )
-        if self.expects not in VERDICTS:
-            raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
-        if self.severity is not None and self.severity not in SEVERITIES:
-            raise RegistryError(f"{self.id}: severity is {self.severity!r}, not one of {SEVERITIES}")
-        if (self.expects == "refuted") != (self.severity is not None):
-            raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
-        if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
-            raise RegistryError(
-                f"{self.id}: a missing hypothesis belongs to a gap that presumes a refuted claim without it"
-            )
-        if self.expects == "reading" and self.reading is None:
-            raise RegistryError(f"{self.id}: a claim that is expected to be a reading quotes the words it reads")
-        if self.expects == "gap" and not (self.presumes or self.proof):
-            raise RegistryError(f"{self.id}: a gap names what it presumes, or the steps of its proof")
-        if not self.id.startswith(self.paper.key + "."):
-            raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
-        for hypothesis in self.hypotheses:
-            if isinstance(hypothesis, Assumption):
-                if hypothesis.zero is None or hypothesis not in self.assumptions:
-                    raise RegistryError(
-                        f"{self.id}: {hypothesis.text!r} is no assumption of the claim that `zero` tests"
-                    )
-                continue
-            if not any(map(hypothesis.is_stated_in, self.assumption_texts)):
-                raise RegistryError(
-                    f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
-                )
-        if self.all_sizes and not self.relation.entrywise:
-            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
-        if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
-            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof at given sizes")
-        if self.all_sizes and self.proved_at_sizes:
-            raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
-        if isinstance(self.at_sizes, Mapping):
-            if set(self.at_sizes) - set(self.sizes):
-                raise RegistryError(
-                    f"{self.id}: at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}"
-                )
-            self._sizes_at("at_sizes", self.at_sizes)
+        for fault in itertools.chain(self._faults_of_verdict(), self._faults_of_hypotheses(), self._faults_of_proofs()):
+            raise RegistryError(f"{self.id}: {fault}")
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
         self._formula: Callable[..., Any] | None = None
         self._oracle: Callable[..., Any] | None = None
@@ -328,6 +287,45 @@ class Claim:
         self.scales: dict[str, Scale] = {}
         for scale in self.setting.scales:
             self.scales[scale.name] = replace(scale, sizes=self._sizes_at(scale.name, scale.sizes))
+
+    def _faults_of_verdict(self) -> Iterator[str]:
+        for name, kind in (("reading", Reading), ("doubt", Doubt)):
+            if not isinstance(getattr(self, name), (kind, type(None))):
+                yield f"{name} is a {kind.__name__}, which quotes the text; got {getattr(self, name)!r}"
+        if self.expects not in VERDICTS:
+            yield f"expects is {self.expects!r}, not one of {VERDICTS}"
+        if self.severity is not None and self.severity not in SEVERITIES:
+            yield f"severity is {self.severity!r}, not one of {SEVERITIES}"
+        if (self.expects == "refuted") != (self.severity is not None):
+            yield "severity is given exactly for claims expected to be refuted"
+        if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
+            yield "a missing hypothesis belongs to a gap that presumes a refuted claim without it"
+        if self.expects == "reading" and self.reading is None:
+            yield "a claim that is expected to be a reading quotes the words it reads"
+        if self.expects == "gap" and not (self.presumes or self.proof):
+            yield "a gap names what it presumes, or the steps of its proof"
+        if not self.id.startswith(self.paper.key + "."):
+            yield f"the id of a claim begins with its paper's key, {self.paper.key!r}"
+
+    def _faults_of_hypotheses(self) -> Iterator[str]:
+        for hypothesis in self.hypotheses:
+            if isinstance(hypothesis, Assumption):
+                if hypothesis.zero is None or hypothesis not in self.assumptions:
+                    yield f"{hypothesis.text!r} is no assumption of the claim that `zero` tests"
+            elif not any(map(hypothesis.is_stated_in, self.assumption_texts)):
+                yield f"no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
+
+    def _faults_of_proofs(self) -> Iterator[str]:
+        if self.all_sizes and not self.relation.entrywise:
+            yield f"claims of kind {self.relation.kind!r} have no proof for all sizes"
+        if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
+            yield f"claims of kind {self.relation.kind!r} have no proof at given sizes"
+        if self.all_sizes and self.proved_at_sizes:
+            yield "what is proved for all sizes is not proved at given ones besides"
+        if isinstance(self.at_sizes, Mapping):
+            if set(self.at_sizes) - set(self.sizes):
+                yield f"at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}"
+            self._sizes_at("at_sizes", self.at_sizes)
 
     @property
     def package(self) -> str:

@@ -64,6 +64,7 @@ FOUR = Claim(CONVERGENCE, "convergence.d3-four-norms", label="D.3, the norms of 
     assumptions=[
         Definition("the four weights at distance R at most from independent centred Gaussian ones of variances eta; tested at the "
                    "farthest points of the ball, with the variances 1, 2, 1/4, 1/d_m", by=at_most_probability),
+        Assumption("R >= 0", nonnegative=lambda R: R),
     ],
     uses=("convergence.lemma-20",),
     note="""Four events of Lemma 20, each failing with probability at most 2 exp(-d_m/2). For d_m <= 4 the stated probability is

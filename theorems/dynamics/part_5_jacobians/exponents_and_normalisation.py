@@ -12,7 +12,8 @@ import numpy as np
 from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, rms_norm, unit_rows,
+    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, multi_head_attention, rms_norm,
+    unit_rows,
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import PlanarDirection, PlanarTokens
 from theorems.dynamics.part_5_jacobians.discrete_update import NO_ZERO_INPUT, normalised_step_matrix, step_matrix
@@ -25,7 +26,9 @@ from verify.matrix import (
     absolute, block_diag, eigenvalues, eye, log, maximum, ones, rational, row_norms, row_sums, spectral_norm, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Size, realises
+from verify.vocabulary import (
+    Assumption, AtMost, Claim, Construction, Definition, Equal, Reading, Real, Setting, Size, realises,
+)  # fmt: skip
 
 Amplification = Annotated[Any, Real(0.0, 4.0)]
 Drive = Annotated[Any, Real(0.0, 100.0)]
@@ -45,7 +48,13 @@ NO_ZERO_NEXT_INPUT = Assumption(
 
 
 @realises(
-    {"fixed point of (9)": "C = c x keeps the direction of the unit token x", "token has unit norm": reached.UNIT_ROWS}
+    {
+        "SA(X) = mX": "W^V = m I and W^O = I, the weights for which it holds of every token",
+        "C = cX": "C is computed so",
+        "gamma = ": "gamma is (1, ..., 1)",
+        "fixed point of (9)": "C = c x keeps the direction of the unit token x",
+        "token has unit norm": reached.UNIT_ROWS,
+    }
 )
 def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: PositiveStep) -> dict[str, Any]:
     """One unit token x, C = c x, W^V = m I, W^O = I, gamma = 1: x is a fixed point of (9), and attention is linear."""
@@ -54,7 +63,7 @@ def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: Pos
     O = X.T @ X * 0
     identity = O + eye(D)
     weights = {"W_Q": O, "W_K": O, "W_V": identity * m, "W_O": identity, "beta": one, "H": 1}
-    return {"X": X, "C": X * c, "gamma": X[0] * 0 + 1, "eta": eta, **weights}
+    return {"X": X, "C": X * c, "gamma": X[0] * 0 + 1, "eta": eta, "m": m, "c": c, **weights}
 
 
 TOWARD_ZERO = Claim(DYNAMICS, "dynamics.sec-5.3-toward-zero", label="Figure 3, Section 5.3 and the abstract",
@@ -63,7 +72,13 @@ TOWARD_ZERO = Claim(DYNAMICS, "dynamics.sec-5.3-toward-zero", label="Figure 3, S
         dynamics close to a critical state'' (abstract)}""",
     assumptions=[
         Assumption("D >= 2, without which a normalised token cannot move", sizes=lambda sizes: sizes["D"] >= 2),
-        Definition(r"one token, attention SA(X) = mX, C = cX, c, m \ge 0, \gamma = \mathbf 1", by=amplified_token_at_rest),
+        Construction("one token: X in R^{1 x D}", shapes={"X": ("1", "D")}),
+        Assumption("attention is SA(X) = mX", zero=lambda X, W_Q, W_K, W_V, W_O, beta, H, m: (
+            multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H) - X * m)),
+        Assumption("C = cX", zero=lambda X, C, c: C - X * c),
+        Assumption(r"\gamma = \mathbf 1", zero=lambda gamma: gamma - 1),
+        Assumption(r"m \ge 0", nonnegative=lambda m: m),
+        Assumption(r"c \ge 0", nonnegative=lambda c: c),
         Assumption("X is a fixed point of (9)", zero=lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: (
             itrsa_step(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) - X)),
         Assumption("the token has unit norm", zero=lambda X: row_sums(X * X) - 1),
@@ -86,7 +101,7 @@ TOWARD_ZERO.inputs(amplified_token_at_rest)
 
 @TOWARD_ZERO.formula
 def exponent_without_normalisation(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    X: Row, C: Row, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: PositiveStep, H: int,
 ) -> Any:  # fmt: skip
     """|ln |I + eta J_MSA|_2|, a scalar."""
@@ -105,7 +120,7 @@ def _() -> dict[str, Any]:
     """By hand: the exponents are 0 without normalisation and -ln 100 with it."""
     O, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
     weights = {"W_Q": O, "W_K": O, "W_V": O, "W_O": identity, "beta": 1, "H": 1}
-    return {"X": [[1, 0]], "C": [[99, 0]], "gamma": [1, 1], "eta": 1, **weights}
+    return {"X": [[1, 0]], "C": [[99, 0]], "gamma": [1, 1], "eta": 1, "m": 0, "c": 99, **weights}
 
 
 @TOWARD_ZERO.counterexample("attention SA(X) = X, an input 18 times the token")
@@ -113,7 +128,7 @@ def _() -> dict[str, Any]:
     """By hand: ln 2 without normalisation, ln(2/20) with it."""
     O, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
     weights = {"W_Q": O, "W_K": O, "W_V": identity, "W_O": identity, "beta": 1, "H": 1}
-    return {"X": [[1, 0]], "C": [[18, 0]], "gamma": [1, 1], "eta": 1, **weights}
+    return {"X": [[1, 0]], "C": [[18, 0]], "gamma": [1, 1], "eta": 1, "m": 1, "c": 18, **weights}
 
 
 TOWARD_ZERO.mutant("half the exponent", lambda value: value / 2)

@@ -71,8 +71,11 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-5.3-sign", label="Section 5.3, text", name=
     statement=r"""\text{``A positive exponent indicates instability and sensitivity to initial conditions, whereas a
         negative exponent implies convergence''}""",
     assumptions=[
-        Definition(r"x^{(t+1)} = J x^{(t)}, J = V diag(\mu) V^{-1}, whose exponents are \ln|\mu_i|", by=known_eigenvectors),
-        Assumption("the columns of V are eigenvectors of J", zero=lambda J, V, spectrum: J @ V - V * spectrum),
+        Definition(r"x^{(t+1)} = J x^{(t)}", by=iterated),
+        Assumption(
+            r"the columns of V are eigenvectors of J for the eigenvalues \mu_i, so that the exponents are \ln|\mu_i|",
+            zero=lambda J, V, spectrum: J @ V - V * spectrum,
+        ),
     ],
     relation=Equal(), sizes={"D": (1, 3)}, exact=True, expects="gap", presumes=("dynamics.sec-5.3-sign-any",),
     correction="dynamics.sec-5.3-sign-linear", uses=("dynamics.eq-89",),
@@ -152,7 +155,6 @@ SIGN_LINEAR = Claim(DYNAMICS, "dynamics.sec-5.3-sign-linear", label="Convergence
         }c>1""",
     assumptions=[
         BASIS,
-        Definition(r"J = c V Q V^{-1}", by=contraction_in_a_basis),
         Assumption(r"c \ge 0", nonnegative=lambda c: c),
         Assumption(r"V^{-1}JV = cQ with Q^\top Q = I", zero=lambda J, W, c: _gram_in_the_basis(J, W) - eye(J.shape[0]) * (c * c)),
     ],
@@ -226,7 +228,6 @@ ISOMETRY = Setting(
     "Section 5.3, isometries in a basis",
     assumptions=[
         BASIS,
-        Definition(r"J = VQV^{-1}", by=isometry_in_a_basis),
         Assumption(r"V^{-1}JV = Q with Q^\top Q = I", zero=lambda J, W: _gram_in_the_basis(J, W) - eye(J.shape[0])),
     ],
     sizes={"D": (1, 3)},

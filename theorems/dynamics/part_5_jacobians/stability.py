@@ -101,12 +101,17 @@ CONTINUOUS.mutant("velocity equal to the state", lambda x: x)
 CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 
 
+def nilpotent_step(N: Any, x: Any) -> Any:
+    """(I + N) x for a row x, shape (1, D)."""
+    return x + x @ N.T
+
+
 DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label="Section 5.2, text",
     statement=r"""\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are
         Lyapunov stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
     assumptions=[
         Definition(
-            r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j", by=nilpotent_system
+            r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j", by=nilpotent_step
         ),
     ],
     name="stability by eigenvalues, discrete time", relation=Equal(), expects="refuted", severity="error",
@@ -127,8 +132,8 @@ def increment_of_bounded_orbit(x: Row) -> Any:
 @DISCRETE.oracle
 def increment_after_steps(N: Generator, x: Row) -> Any:
     for _ in range(STEPS):
-        x = x + x @ N.T
-    return (x + x @ N.T) - x
+        x = nilpotent_step(N, x)
+    return nilpotent_step(N, x) - x
 
 
 @DISCRETE.counterexample("the Jordan block [[1, 1], [0, 1]] from (0, 1)")

@@ -195,7 +195,6 @@ CONSTRAINTS_ALL = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-all", lab
         Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
         Assumption("N is symmetric", zero=lambda N: N - N.T),
         Assumption("the weights are as stated, N_h block h of N", zero=_distance_from_weights_with_an_energy),
-        Definition("N_h is block h of N", by=weights_with_an_energy),
     ],
     name="regulariser of weights with an energy", relation=HasStructure(), sizes={"D": (1, 4), "H": (1, 2)},
     exact=True, of_project=True, corrects="dynamics.sec-6.2-energy-constraints", uses=("dynamics.prop-4.2-symmetric",),

@@ -17,7 +17,7 @@ from theorems.dynamics.part_6_inference.regularisers import squared_norm
 from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Core, Factor
 from verify.matrix import concatenate, eye
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real, realises
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, Real, realises
 
 Multiple = Annotated[Any, Real(-2.0, 2.0)]
 
@@ -155,12 +155,7 @@ def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta
 
 SYMMETRIC_FACTORS = ENERGY.extended(
     "Appendix B.2, symmetric A of any rank",
-    assumptions=[
-        SYMMETRIC,
-        Definition(
-            r"W^Q = F(G + G^\top), W^K = F, of shape (D, D_H): so every symmetric A arises", by=symmetric_low_rank
-        ),
-    ],
+    assumptions=[SYMMETRIC],
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
     inputs=symmetric_low_rank,
 )

@@ -270,14 +270,13 @@ def single_head_of_dimension_four() -> dict[str, Any]:
 
 SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head", name="rank of the scores with a single head",
-    statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
-        2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
+    statement=r"\operatorname{rank}\mathbf{S} \le 2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1",
     assumptions=[SINGLE_HEAD],
     relation=HasStructure(), at_sizes={"N": 2, "d": 2}, sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True,
     corrects="osa.sec-2.4-r",
-    note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
-        $\operatorname{rank}\tilde{W}$, of size $d$ and skew. Checked as: all minors of $S$ of the next order vanish.
-        The bound is attained: osa.rank-s-attained.""")  # fmt: skip
+    note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; as a multiple of $X\tilde{W}X^\top$ it
+        has at most the rank of $\tilde{W}$, which is skew and of size $d$. Checked as: all minors of $S$ of the next
+        order vanish. The bound is attained: osa.rank-s-attained.""")  # fmt: skip
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.inputs
@@ -312,8 +311,8 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
     assumptions=[Definition("S as in Eq. (5)", by=skew_matrix)],
     relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
-    note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$
-        stands for $d$.""")  # fmt: skip
+    note=r"""So, for $\alpha \ne 0$, $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single
+        one, where $d_v$ stands for $d$.""")  # fmt: skip
 
 
 def _pairs(d: int) -> Any:

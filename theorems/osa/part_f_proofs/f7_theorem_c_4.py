@@ -75,9 +75,9 @@ J2_FORM.counterexample("one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O d
 
 J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with the transpose, and its singular values",
     statement=r"""\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular
-        values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
-        \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
-        \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k \text{ for every } k = 1, \dots, Nd \text{ with } \mathbf{W}
+        values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}\big((
+        \mathbf{J}_2\mathbf{J}_2^\top)^k\big) = \operatorname{tr}\big((\mathbf{W}\mathbf{W}^\top)^k\big) \,
+        \operatorname{tr}\big((\mathbf{A}\mathbf{A}^\top)^k\big) \text{ for every } k = 1, \dots, Nd \text{ with } \mathbf{W}
         = \mathbf{W}^V\mathbf{W}^O""",
     assumptions=[WITH_FROZEN_ATTENTION, NARROW_HEADS],
     name="second Jacobian term and its singular values, corrected", relation=Equal(),

@@ -97,7 +97,7 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
     statement=r"""
         \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top,\ \gamma=\min_i\min_{j\ne i}
-        (\mathbf{M}_{ii}-\mathbf{M}_{ij}),\quad\mathbf{W}^V=c\mathbf{U},\ \mathbf{W}^O=c\mathbf{V}^\top""",
+        (\mathbf{M}_{ii}-\mathbf{M}_{ij}),\ \infty\text{ for }n=1,\quad\mathbf{W}^V=c\mathbf{U},\ \mathbf{W}^O=c\mathbf{V}^\top""",
     assumptions=[ANY_TOKENS, SECOND_PART],
     name="norm of the perturbation by gap", relation=AtMost(left="|E|_2"), all_sizes=True, of_project=True,
     hypotheses=tuple(orthonormal_columns(name, stated=ORTHONORMAL.text) for name in "UV"), corrects="skipless.eq-31",

@@ -146,8 +146,8 @@ class Instances:
             yield from self._starting(inner, lambda M: (rule, [w.scalar(slope), *M, *data]))
         elif rule == "similar matrices":
             c, core = nodes.single(node.parts[0])
-            inner = nodes.scaled(c, nodes.product(core.parts[1:-1]))
-            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], inner)])]
+            middle = nodes.scaled(c, nodes.product(core.parts[1:-1]))
+            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], middle)])]
         elif rule == "exponential of a dissipative matrix":
             c, core = nodes.single(node.parts[0])
             yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]
@@ -225,7 +225,7 @@ class Instances:
         core = w.matrix(w.value(M).divided(quantities.content_of(w.value(M))))
         multiple = w.of_scalar(quantities.content_of(w.value(M)))
         instances = [("spectral at most Frobenius", core), ("orthonormal", core), ("orthonormal by assumption", core)]
-        reasons = [["facts", [[k, one]], ["terms"]] for k in range(len(self.facts))]
+        reasons: list[list[Any]] = [["facts", [[k, one]], ["terms"]] for k in range(len(self.facts))]
         for name, matrix in instances:
             for why in (["terms"], ["denominators", ["terms"]]):
                 reasons.append(["instance", name, [matrix], [], multiple, why])
