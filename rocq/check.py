@@ -38,6 +38,7 @@ THEORY = (
     "Statements",
     "Claims",
     "Matrices",
+    "Norms",
 )
 CLAIMS = HERE / "claims"
 

@@ -73,9 +73,15 @@ def test_every_claim_in_the_file_was_tested() -> None:
     assert all(FOUND[name]["met"]["inputs"] >= 10 for name in CERTIFICATES)
 
 
-def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink() -> None:
-    """These claims say with autodiff what the derivative is at the kink; the theorems leave it out."""
+#: Layers that give 0 in a row where nothing may be attended to; the theorems divide by the sums of rows.
+EMPTY_ROWS = {"transformer.empty-rows-jacobian-query", "transformer.empty-rows-mean-jacobian"}
+
+
+def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink_or_empty_rows() -> None:
+    """Claims about ramps say with autodiff what the derivative is at the kink; the theorems leave it out."""
     more = {name for name, item in FOUND.items() if item["met"]["not met"]}
+    assert more >= EMPTY_ROWS & FOUND.keys()
+    more -= EMPTY_ROWS
     assert {"convergence.eq-73", "convergence.algorithm-1"} <= more
     for name in more:
         assert "step" in json.dumps(CERTIFICATES[name]) or "relu" in json.dumps(CERTIFICATES[name])
