@@ -24,6 +24,8 @@ TORCH ?= -c constraints.txt torch
 COUNT ?= 10000
 SEED ?= 0
 export OMP_NUM_THREADS ?= 1
+# where this is set every process compiles all modules anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants kernel fuzz benchmark oldest newest clean
 

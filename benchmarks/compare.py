@@ -9,21 +9,18 @@ One thread.  Every entry is warmed up, all entries of a case take turns, and med
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import attention_derivatives
 import dense_hessian
 import hessian_products
 import orthogonal_attention
+import records
 import suite_throughput
 import tangent_kernels
 import torch
-from measure import FLOOR, OURS, Case, Goal, Topic, growth
+from measure import FLOOR, OURS, Case, Goal, Topic, by_series, growth
 
 TOPICS = {
     "derivatives": attention_derivatives,
@@ -35,15 +32,8 @@ TOPICS = {
 }
 
 
-def by_series(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
-    for case in cases:
-        found.setdefault(case.series, []).append(case)
-    return found
-
-
-def in_words(topic: Topic) -> str:
-    """Tables in Markdown: times and ratios by series, errors, goals."""
+def in_words(topic: Topic, runs: list[records.Run]) -> str:
+    """Tables in Markdown: times and ratios by series, errors, and goals, of which `runs` give the worst."""
     lines = [f"## {topic.name}", ""]
     for series, cases in by_series(topic.cases).items():
         exponents = growth(cases)
@@ -79,7 +69,7 @@ def in_words(topic: Topic) -> str:
                 f"| {found.label} | {found.calls} | " + " | ".join(f"{found.shares[kind]:.0%}" for kind in kinds) + " |"
             )
         lines.append("")
-    lines += [*(f"{note}\n" for note in topic.notes), *goal_table(topic.goals)]
+    lines += [*(f"{note}\n" for note in topic.notes), *goal_table(topic.goals, runs)]
     return "\n".join(lines)
 
 
@@ -91,50 +81,15 @@ def _cell(case: Case, name: str) -> str:
     return f"{1000 * case.seconds[name]:.3g} ({case.seconds[name] / ours:.2g})"
 
 
-def goal_table(goals: Iterable[Goal]) -> list[str]:
-    rows = [
-        f"| {goal.text} | {'at least' if goal.least else 'at most'} {goal.target:g} | {goal.measured:.2g} |"
-        f" {'met' if goal.met else 'missed'} |"
-        for goal in goals
-    ]
-    return ["| goal | | measured | |", "|---|---|---|---|", *rows, ""]
-
-
-def processor() -> str:
-    """The processor's name where the system tells it, and its kind."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return ", ".join([*names[:1], platform.machine()])
-
-
-def as_data(topics: Iterable[Topic], device: str) -> dict[str, Any]:
-    return {
-        "machine": {"cpu": processor(), "device": device, "torch": torch.__version__},
-        "topics": [
-            {
-                "name": topic.name,
-                "cases": [
-                    {
-                        "series": case.series,
-                        "label": case.label,
-                        "size": case.size,
-                        "median_seconds": case.seconds,
-                        "least_seconds": case.spread,
-                    }
-                    for case in topic.cases
-                ],
-                "growth": {series: growth(cases) for series, cases in by_series(topic.cases).items()},
-                "errors": [asdict(error) for error in topic.errors],
-                "goals": [{**asdict(goal), "met": goal.met} for goal in topic.goals],
-                "breakdowns": [asdict(found) for found in topic.breakdowns],
-                "notes": topic.notes,
-            }
-            for topic in topics
-        ],
-    }
+def goal_table(goals: Iterable[Goal], runs: list[records.Run]) -> list[str]:
+    """Each goal as measured now and as the least favourable of all processors measured it, by which it is met or missed."""
+    rows = []
+    for goal in goals:
+        least, cpu = records.worst(goal, runs)
+        bound = f"{'at least' if goal.least else 'at most'} {goal.target:g}"
+        verdict = "met" if least.met else "missed"
+        rows.append(f"| {goal.text} | {bound} | {goal.measured:.2g} | {least.measured:.2g} | {verdict} | {cpu} |")
+    return ["| goal | | here | worst | | of the processor |", "|---|---|---|---|---|---|", *rows, ""]
 
 
 def draw(topics: Iterable[Topic], path: str) -> None:
@@ -167,11 +122,14 @@ def draw(topics: Iterable[Topic], path: str) -> None:
 MARKS = ("<!-- tables -->", "<!-- end -->")
 
 
-def write_page(topics: Iterable[Topic], path: str) -> None:
-    """Replace what lies between the marks of a page by the tables."""
+def write_page(topics: Iterable[Topic], runs: list[records.Run], path: str) -> None:
+    """Replace the sections of the topics between the marks of a page by the tables; other sections stay."""
     before, rest = Path(path).read_text().split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    tables = "\n\n".join(in_words(topic).rstrip() for topic in topics)
+    kept, after = rest.split(MARKS[1])
+    sections = {f"## {text.partition(chr(10))[0]}": f"## {text}" for text in f"\n{kept}".split("\n## ")[1:]}
+    for topic in topics:
+        sections[f"## {topic.name}"] = in_words(topic, runs)
+    tables = "\n\n".join(text.rstrip() for text in sections.values())
     Path(path).write_text(f"{before}{MARKS[0]}\n\n{tables}\n\n{MARKS[1]}{after}")
 
 
@@ -180,21 +138,22 @@ def main() -> None:
     parser.add_argument("--topic", choices=TOPICS, action="append", help="may be repeated; all unless given")
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
     parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is a GPU")
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--json", metavar="FILE", help="keep the numbers beside those of other processors")
     parser.add_argument("--page", metavar="FILE", help="put the tables between the marks of a page")
     parser.add_argument("--plot", metavar="FILE", help="needs matplotlib")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    topics = []
+    topics, runs = list[Topic](), records.read(options.json)
     for name in options.topic or TOPICS:
         topics.append(TOPICS[name].topic(options.device, options.quick))
-        print(in_words(topics[-1]), flush=True)
+        print(in_words(topics[-1], records.together(runs, records.as_run(topics, options.device))), flush=True)
+    runs = records.together(runs, records.as_run(topics, options.device))
     print("## All goals\n")
-    print("\n".join(goal_table([goal for topic in topics for goal in topic.goals])))
+    print("\n".join(goal_table([goal for topic in topics for goal in topic.goals], runs)))
     if options.page:
-        write_page(topics, options.page)
+        write_page(topics, runs, options.page)
     if options.json:
-        Path(options.json).write_text(json.dumps(as_data(topics, options.device), indent=1) + "\n")
+        records.write(runs, options.json)
     if options.plot:
         draw(topics, options.plot)
 

@@ -17,6 +17,7 @@ BLOCK = 16
 ONE_SHOT, DOUBLE_BACKWARD = "curvature_product", "double backward"
 STORED, SET_UP = "AttentionCurvature @ V", "  its moments, once"
 FROM_NOTHING = "  the moments and the products"
+TOGETHER = "curvature_product of the block"
 
 
 def _gradient(w: Any, X: Any, Y: Any, d_K: int) -> tuple[Any, Any]:
@@ -73,6 +74,7 @@ def _cases(L: int, d: int, device: str) -> tuple[Case, Case]:
         Entry(STORED, OURS, lambda: stored @ V),
         Entry(SET_UP, OURS, lambda: AttentionCurvature(*arguments)),
         Entry(FROM_NOTHING, OURS, lambda: AttentionCurvature(*arguments) @ V),
+        Entry(TOGETHER, OURS, lambda: curvature_product(*arguments, V)),
         Entry(DOUBLE_BACKWARD + ", one graph", PEER, one_after_another),
         Entry(DOUBLE_BACKWARD + ", batched", PEER, batched),
         Entry("curvlinops, block", PEER, None if operator is None else lambda: operator @ V, "not installed"),
@@ -119,8 +121,8 @@ def topic(device: str, quick: bool) -> Topic:
         ratio = one.seconds[DOUBLE_BACKWARD] / one.seconds[ONE_SHOT]
         goals.append(Goal(f"double backward over one product, {one.label}", 2.2, ratio))
         peer, seconds = block.best_peer()
-        ratio = seconds / block.seconds[FROM_NOTHING]
-        goals.append(Goal(f"best peer ({peer}) over moments and products, {block.label}", 2.0, ratio))
+        ratio = seconds / min(block.seconds[FROM_NOTHING], block.seconds[TOGETHER])
+        goals.append(Goal(f"best peer ({peer}) over sixteen products with set-up, {block.label}", 2.0, ratio))
         if L >= 512:
             goals.append(
                 Goal(f"best peer ({peer}) over stored moments, {block.label}", 10.0, seconds / block.seconds[STORED])

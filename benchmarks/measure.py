@@ -8,6 +8,7 @@ import statistics
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,16 +96,23 @@ class Topic:
     breakdowns: list[Breakdown] = field(default_factory=list)
 
 
+def by_series(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.series, []).append(case)
+    return found
+
+
 #: A turn of a fast entry is repeated for as many seconds; one untimed run before it fills the caches for all alike.
 TURN = 0.005
 #: Numbers in float32, 128 MB of them, that push all others out of the caches.
 OTHER_NUMBERS = 2**25
 
 
-def measure(cases: Iterable[Case], device: str, quick: bool) -> None:
+def measure(cases: Iterable[Case], device: str, quick: bool, least: int = 3) -> None:
     """Fill in the seconds of every entry: a warm-up of each, then rounds in which all take turns, and their medians.
 
-    An entry that has had its time takes no further part once it has had three turns.
+    An entry that has had its time takes no further part once it has had its least number of turns.
     """
     rounds, budget = (5, 0.5) if quick else (25, 3.0)
     for case in cases:
@@ -115,7 +123,7 @@ def measure(cases: Iterable[Case], device: str, quick: bool) -> None:
             run()
         for _ in range(rounds):
             for name, run in runs.items():
-                if len(times[name]) < 3 or spent[name] < budget:
+                if len(times[name]) < least or spent[name] < budget:
                     seconds, repeats = _cold_turn(run, device) if case.cold else _turn(run, device)
                     times[name].append(seconds / repeats)
                     spent[name] += seconds
@@ -244,10 +252,18 @@ class _Allocations(TorchDispatchMode):
 
 
 def peak_memory(run: Run) -> int:
-    """The largest number of bytes that results of operations take at once during a run, its own result included."""
-    with _Allocations() as allocations:
-        run()
-    return allocations.peak
+    """The largest number of bytes that results of operations take at once during a run, its own result included.
+
+    In a thread of its own, so that memory that is kept for a thread counts.
+    """
+
+    def followed() -> int:
+        with _Allocations() as allocations:
+            run()
+        return allocations.peak
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(followed).result()
 
 
 def relative_error(found: torch.Tensor, exact: torch.Tensor) -> float:

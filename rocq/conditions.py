@@ -22,9 +22,9 @@ from export import Claim, module_name, read_certificates
 from meaning import PRECISIONS, Meaning, Unknown, as_ball, is_positive
 from words import words_of
 
-from verify.checks.assumptions import float_satisfies
 from verify.checks.evaluation import UNDEFINED, flat_tensor, one_of, raw_tensors
 from verify.checks.operands import free_parameters, sides_of
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import Arrays, Draw, applicable_domains, systematic
 from verify.vocabulary.claims import Claim as Stated

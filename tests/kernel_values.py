@@ -12,6 +12,7 @@ from verify.kernel.quantities import Index, Matrix, Scalar
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda A: np.maximum(A, 0),
+    "row norms": lambda A: np.linalg.norm(A, axis=1, keepdims=True),
     "step": lambda A: (A > 0).astype(float),
     "absolute": np.abs,
     "softmax": lambda A: np.exp(A) / np.exp(A).sum(axis=1, keepdims=True),
@@ -25,6 +26,17 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     ],
 }
 KINDS = {"2": 2, "F": "fro"}
+
+
+def slope(f: Callable[[float], np.ndarray], h: float = 3e-4) -> np.ndarray:
+    """f'(0) by differences of fourth order."""
+    return np.asarray((8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h))
+
+
+def iterated(M: np.ndarray, count: int, coefficients: list[float]) -> np.ndarray:
+    for _ in range(count):
+        M = M @ sum(c * np.linalg.matrix_power(M.T @ M, k) for k, c in enumerate(coefficients))
+    return M
 
 
 class Values:
@@ -58,6 +70,8 @@ class Values:
             return abs(self._generator(data[0], at))
         if kind == "max":
             return max(self.number(value, at) for value in data[0])
+        if kind == "power":
+            return float(self.number(data[0], at) ** self.number(data[1], at))
         if kind in ("sum over", "max over"):
             terms = [self.number(data[1], {**at, data[0]: k}) for k in self._range(data[0])]
             return sum(terms) if kind == "sum over" else max(terms)
@@ -110,12 +124,36 @@ class Values:
             return np.diag(self.array(data[0], at).reshape(-1))
         if kind == "reshape":
             return self.array(data[0], at).reshape(shape)
+        if kind == "inverse":
+            return np.linalg.inv(self.array(data[0], at))
         if kind == "iterate":
-            M = self.array(data[0], at)
-            for _ in range(self.size(data[1])):
-                M = M @ sum(self.number(c) * np.linalg.matrix_power(M.T @ M, k) for k, c in enumerate(data[2:]))
-            return M
+            return iterated(self.array(data[0], at), self.size(data[1]), [self.number(c) for c in data[2:]])
+        if kind.endswith(" differential"):
+            M, change = (self.array(A, at) for A in data[:2])
+            rest = [self.number(c, at) for c in data[2:]]
+            made: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+                "iterate": lambda X: iterated(X, round(rest[0]), rest[1:]),
+                "normalised": lambda X: X / (np.linalg.norm(X) + rest[0]),
+                **FUNCTIONS,
+            }
+            function = made[kind.removesuffix(" differential")]
+            return slope(lambda t: function(M + t * change))
+        if kind == "derivative":
+            V, P, layout, name = data
+            return self._derivative(V, self.array(P, at), "C" if layout == "row-major" else "F", name, at)
+        if kind == "direction":  # along which a derivative moves most
+            ((item,),) = data[0].terms
+            found = np.linalg.svd(self._atom(item, at))[2][0]
+            return found.reshape(shape, order="C" if item[6] == "row-major" else "F")
         index, inner = data
         blocks = [self.array(inner, {**at, index: k}) for k in self._range(index)]
         joined = {"stack": np.concatenate, "block diagonal": lambda found: block_diag(*found), "sum over": sum}
         return np.asarray(joined[kind](blocks))
+
+    def _derivative(self, V: Matrix, P: np.ndarray, order: Any, name: str, at: Mapping[Index, int]) -> np.ndarray:
+        def moved(direction: np.ndarray, t: float) -> np.ndarray:
+            arrays = {**self.arrays, name: P + t * direction}
+            return Values(self.sizes, self.scalars, arrays).array(V, at).reshape(-1, order=order)
+
+        units = [row.reshape(P.shape, order=order) for row in np.eye(P.size)]
+        return np.stack([slope(lambda t, D=D: moved(D, t)) for D in units], axis=1)  # type: ignore[misc]

@@ -20,7 +20,7 @@ def with_links(claims: Mapping[str, Claim], chosen: Iterable[str]) -> dict[str, 
     while stack:
         claim = claims[stack.pop()]
         found.add(claim.id)
-        links = [*claim.uses, *claim.proof, *claim.presumes, claim.correction, claim.corrects]
+        links = [*claim.uses, *claim.proof, *claim.presumes, claim.correction, *claim.corrects]
         stack += [link for link in links if link and link not in found]
     return {claim_id: claim for claim_id, claim in claims.items() if claim_id in found}
 

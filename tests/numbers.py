@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from verify.checks.certified import kept, path_of
-from verify.evidence.kernel import assumes_no_more
+from verify.evidence.by_rocq import assumes_no_more
 from verify.report.contents import contents_markdown
 from verify.report.coverage import COVERED, coverage_of
 from verify.report.weights import weights_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
@@ -68,16 +69,32 @@ FIRST_SCREEN = r"""
 """
 
 
-def scan(browser: Browser, site: Path, names: list[str], width: int) -> list[str]:
-    """The problems of every page, each with the page's name."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
+#: Of each box for a formula: whether a part of it is cut off, and whether it scrolls and the keyboard reaches it.
+FORMULAS = """[...document.querySelectorAll(".formula")].filter((box) => box.clientWidth).map((box) =>
+    [box.scrollWidth - box.clientWidth > 1, getComputedStyle(box).overflowX === "auto" && box.tabIndex === 0])"""
+
+
+@dataclass
+class Scanned:
+    """The problems of pages, each with the name of its page, and what `FORMULAS` says of their formulas."""
+
+    problems: list[str] = field(default_factory=list)
+    formulas: list[tuple[bool, bool]] = field(default_factory=list)
+
+
+def scan(browser: Browser, site: Path, names: list[str], width: int, of_formulas: int | None = None) -> Scanned:
+    """Every page, opened once; formulas are looked at where the page is `of_formulas` wide, or as wide as all else."""
+    context = browser.new_context()
     page: Page = context.new_page()
-    problems = []
+    found = Scanned()
     for name in names:
+        page.set_viewport_size({"width": of_formulas or width, "height": 900})
         page.goto((site / name).as_uri(), wait_until="load")
+        found.formulas += page.evaluate(FORMULAS)
+        page.set_viewport_size({"width": width, "height": 900})
         refuted = name.startswith("claims/") and page.locator(".verdict.refuted-box").count() > 0
         if refuted and width > 1000 and (problem := page.evaluate(FIRST_SCREEN)):
-            problems.append(f"{name}: {problem}")
-        problems += [f"{name}: {problem}" for problem in page.evaluate(SCAN)]
+            found.problems.append(f"{name}: {problem}")
+        found.problems += [f"{name}: {problem}" for problem in page.evaluate(SCAN)]
     context.close()
-    return problems
+    return found

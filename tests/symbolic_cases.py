@@ -11,9 +11,9 @@ import sympy
 import torch
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.operand import named
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols.difference import float_values
+from verify.arithmetics.symbols.indexed import named
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.matrix import (
     absolute,
     basis_vector,
@@ -198,14 +198,14 @@ def _symbolic(name: str) -> Any:
     return named(name, *(SIZES.get(letter, 1) for letter in SHAPES[name]))
 
 
-def _point(names: list[str], seed: int) -> tuple[Point, dict[str, torch.Tensor]]:
+def _point(names: list[str], seed: int) -> tuple[NumericPoint, dict[str, torch.Tensor]]:
     rng = np.random.default_rng(seed)
     sizes = dict(zip("ndk", rng.choice([2, 3, 4], size=3, replace=False).tolist(), strict=True))
     arrays = {}
     for name in names:
         shape = [sizes.get(letter, 1) for letter in SHAPES[name]]
         arrays[name] = rng.standard_normal(shape)
-    point = Point({SIZES[letter]: size for letter, size in sizes.items()}, arrays)
+    point = NumericPoint({SIZES[letter]: size for letter, size in sizes.items()}, arrays)
     return point, {name: torch.as_tensor(array) for name, array in arrays.items()}
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import torch
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from theorems.hessian.fast.operators import AttentionCurvature
 from theorems.layers import attention
-from theorems.transformer.fast import blocks
+from theorems.transformer.fast import blocks, compiled
 from theorems.transformer.fast.blocks import Options
 from theorems.transformer.fast.curvature import PARTS, LayerCurvature
 from theorems.transformer.fast.functions import differential, gradient, second
@@ -67,13 +68,28 @@ def case(mask: str, d_K: int, d_V: int, m: int = 3, n: int = 4) -> tuple[list[An
     return operands, kind
 
 
-@pytest.fixture(params=["whole", "blocks"])
+@pytest.fixture
+def long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences of any length count as long ones, of which no weights are kept."""
+    monkeypatch.setattr(compiled, "KEPT", -1)
+
+
+@pytest.fixture(params=["short", "one block", "blocks"])
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks as they are, and blocks of two rows of one matrix."""
+    """Short sequences; long ones in blocks as they are, and in blocks of two rows of one matrix."""
+    if request.param != "short":
+        request.getfixturevalue("long")
     if request.param == "blocks":
-        monkeypatch.setattr(blocks, "MOST_ROWS", 2)
-        monkeypatch.setattr(blocks, "LEAST_ROWS", 2)
+        for name in ("MOST_ROWS", "MOST_ROWS_CAUSAL", "LEAST_ROWS"):
+            monkeypatch.setattr(blocks, name, 2)
         monkeypatch.setitem(blocks.BLOCK, "cpu", 8)
+
+
+@pytest.fixture(params=["short", "long"])
+def length(request: pytest.FixtureRequest) -> None:
+    """Both ways in which a sequence is computed."""
+    if request.param == "long":
+        request.getfixturevalue("long")
 
 
 def assert_near(found: Any, expected: Any, allowed: float = 1e-13) -> None:
@@ -113,7 +129,7 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("mask", ["causal", "numbers"])
-def test_transforms_of_torch_func(mask: str, transform: str) -> None:
+def test_transforms_of_torch_func(mask: str, transform: str, length: None) -> None:
     operands = [normal(2, 1, 2, 2), normal(2, 1, 2, 2, seed=1), normal(2, 1, 2, 2, seed=2)]
     kind = (
         {"is_causal": True}
@@ -128,7 +144,7 @@ def test_transforms_of_torch_func(mask: str, transform: str) -> None:
     assert_near(found, expected)
 
 
-def test_vmap_over_any_argument() -> None:
+def test_vmap_over_any_argument(length: None) -> None:
     Q, K, V, B = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 3, seed=2), normal(3, 5)
     many = normal(4, 3, 5)
     assert_near(
@@ -144,7 +160,7 @@ def test_vmap_over_any_argument() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_finite_differences(causal: bool) -> None:
+def test_finite_differences(causal: bool, length: None) -> None:
     leaves = [normal(1, 2, 2, seed=k).requires_grad_() for k in range(3)]
 
     def function(*X: Any) -> Any:
@@ -206,7 +222,7 @@ def test_blocks_are_the_certified_formulas_in_balls(sharpness: str, mask: str, c
     assert_near(differential(Q, K, V, B, dQ, dK, dV, dB, excluded, options).flatten(), moved, allowed)
 
 
-def test_second_derivatives_against_jets() -> None:
+def test_second_derivatives_against_jets(length: None) -> None:
     """A route without torch's derivatives: second-order jets of <W, F>, in queries and keys."""
     Q, K, V, B, W = (drawn(5)[name] for name in NAMES)
     M, s = torch.ones(3, 4, dtype=torch.float64), torch.tensor(1 / math.sqrt(3), dtype=torch.float64)
@@ -216,7 +232,7 @@ def test_second_derivatives_against_jets() -> None:
 
 
 @pytest.mark.parametrize("kind", [{}, {"is_causal": True}, {"attn_mask": torch.zeros(4, 4, device="meta")}])
-def test_on_the_meta_device(kind: Kind) -> None:
+def test_on_the_meta_device(kind: Kind, length: None) -> None:
     operands = [torch.empty(2, 4, 3, device="meta", requires_grad=True) for _ in range(3)]
     found = attention(*operands, **kind)
     once = torch.autograd.grad(found.sum(), operands, create_graph=True)
@@ -238,13 +254,13 @@ def test_on_the_meta_device(kind: Kind) -> None:
         ((2, 5, 3), (2, 0, 3), (2, 0, 3)),
     ],
 )
-def test_leading_axes_broadcast_and_sizes_may_be_zero(shapes: Any) -> None:
+def test_leading_axes_broadcast_and_sizes_may_be_zero(shapes: Any, length: None) -> None:
     operands = [normal(*shape, seed=k) for k, shape in enumerate(shapes)]
     expected = through_third_order(written_out, operands, {})
     assert_near(through_third_order(attention, operands, {}), expected)
 
 
-def test_groups_of_heads_share_keys() -> None:
+def test_groups_of_heads_share_keys(length: None) -> None:
     Q, K, V = normal(2, 6, 3, 4), normal(2, 2, 5, 4, seed=1), normal(2, 2, 5, 4, seed=2)
     leaves = [X.clone().requires_grad_() for X in (Q, K, V)]
     torch_own = torch.nn.functional.scaled_dot_product_attention(*leaves, enable_gqa=True)
@@ -258,7 +274,7 @@ def test_groups_of_heads_share_keys() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_fewer_digits(dtype: torch.dtype) -> None:
+def test_fewer_digits(dtype: torch.dtype, length: None) -> None:
     rounded = [normal(1, 2, 9, 8, seed=k, dtype=dtype) for k in range(3)]
     exact = [X.double() for X in rounded]
     found, expected = ([X.clone().requires_grad_() for X in operands] for operands in (rounded, exact))
@@ -275,7 +291,7 @@ def _twice(leaves: list[Any]) -> list[Any]:
     return [part.detach() for part in found]
 
 
-def test_rows_without_keys_are_zero_with_derivatives_of_zero() -> None:
+def test_rows_without_keys_are_zero_with_derivatives_of_zero(length: None) -> None:
     Q, K, V = (normal(1, 1, 3, 2, seed=k) for k in range(3))
     mask = torch.ones(3, 3, dtype=torch.bool)
     mask[1] = False
@@ -300,7 +316,47 @@ def test_nothing_of_size_n_by_n_is_stored(monkeypatch: pytest.MonkeyPatch) -> No
     assert measure.peak_memory(product) < blocks.BLOCK["cpu"] * 4 * 5 + 6 * held
 
 
-def test_compiled_in_one_graph() -> None:
+class Products(TorchDispatchMode):
+    """Counts the multiplications of matrix products."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket in (torch.ops.aten.bmm, torch.ops.aten.baddbmm_):
+            left, right = args[-2:]
+            self.count += left.numel() * right.shape[-1]
+        return func(*args, **(kwargs or {}))
+
+
+def test_matrix_products_are_as_many_as_the_page_of_benchmarks_says(cut: None) -> None:
+    """In products of N x N x d: 2 for values, 5 for a gradient or a differential, 12 for a second derivative."""
+    N, d, options = 6, 3, Options(0.5, False)
+    Q, K, V, W, dQ, dK, dV, dW = (normal(1, N, d, seed=k) for k in range(8))
+    given, none = (Q, K, V, None), W.new_empty(1, N, 0)
+    runs: dict[Callable[[], Any], int] = {
+        lambda: gradient(W, *given, None, none, none, options, False): 5,
+        lambda: differential(*given, dQ, dK, dV, None, None, options): 5,
+        lambda: second(W, *given, None, dQ, dK, dV, None, None, options, True, False): 12,
+        lambda: second(W, *given, dW, dQ, dK, dV, None, None, options, False, False): 12,
+    }
+    for run, expected in runs.items():
+        with Products() as products:
+            run()
+        assert products.count == expected * N * N * d
+
+
+def test_a_compiled_product_of_short_sequences() -> None:
+    Q, K, V, dQ = (normal(1, 2, 5, 4, seed=k) for k in range(4))
+
+    def product(Q: Any, dQ: Any) -> Any:
+        return jvp(grad(lambda Q: attention(Q, K, V, is_causal=True).square().sum()), (Q,), (dQ,))[1]
+
+    assert_near(torch.compile(product, fullgraph=True, backend="aot_eager")(Q, dQ), product(Q, dQ))
+
+
+def test_compiled_in_one_graph(length: None) -> None:
     leaves = [normal(1, 2, 5, 4, seed=k).requires_grad_() for k in range(3)]
 
     def function(*X: Any) -> Any:
@@ -379,6 +435,10 @@ def test_curvature_speaks_scipy_and_curvlinops() -> None:
     assert top[0] == pytest.approx(float(spectrum[-1])) == pytest.approx(operator.extreme_eigenvalues()[1])
     curvlinops = pytest.importorskip("curvlinops")
 
+    with torch.random.fork_rng():
+        traces = [float(curvlinops.hutchinson_trace(A, 9)) for A in (operator, H) if torch.manual_seed(0)]
+    assert traces[0] == pytest.approx(traces[1])
+
     class Layer(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -400,10 +460,14 @@ def test_curvature_speaks_scipy_and_curvlinops() -> None:
     ("change", "message"),
     [
         ({"part": "whole"}, "part: expected one of"),
-        ({"X": torch.ones(5, 2).double()}, r"X: expected shape \(5, 3\)"),
-        ({"W_K": torch.ones(2, 3, 1).double()}, r"W_K: expected shape \(2, 3, 2\)"),
-        ({"W_O": torch.ones(2, 2, 3)}, "W_O: expected the dtype and device of X"),
+        ({"X": torch.ones(5, 2).double()}, r"X: expected shape .* d = 3"),
+        ({"X": torch.ones(3).double()}, r"X: expected shape \(..., L, d\)"),
+        ({"W_K": torch.ones(2, 3, 1).double()}, r"W_K: expected shape .* d_K = 2"),
+        ({"W_O": torch.ones(2, 2, 3)}, "W_O: expected the dtype"),
+        ({"W_V": torch.full((2, 3, 2), math.inf).double()}, "W_V: expected finite entries"),
         ({"Y": None}, "Y: expected a torch tensor"),
+        ({"Y": torch.ones(1, 5, 3).double()}, "Y: expected shape"),
+        ({"attn_mask": [[True]]}, "attn_mask: expected a torch tensor"),
     ],
 )
 def test_bad_layers_are_named(change: Kind, message: str) -> None:

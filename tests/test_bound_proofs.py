@@ -14,11 +14,9 @@ import sympy
 
 from tests.claims_that_fail import toy
 from verify.arithmetics import Constant
-from verify.arithmetics.norms import proof as norm_proofs
-from verify.arithmetics.norms import rules
-from verify.arithmetics.norms.evaluation import Values
-from verify.arithmetics.norms.facts import DEFINITIONS, FACTS
-from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms import derivations, rules
+from verify.arithmetics.norms.float_values import Values
+from verify.arithmetics.norms.statements import RULES_BY_NAME, rule
 from verify.arithmetics.norms.world import world
 from verify.checks import bound_proofs, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
@@ -48,7 +46,7 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import closed_form, closed_forms, jacobian
 from verify.report import attempts
-from verify.report.proofs import headline, proof_text
+from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size, load
 from verify.vocabulary.hypotheses import Hypothesis, skew
 
@@ -242,14 +240,14 @@ def test_a_matrix_whose_square_vanishes_by_assumption_has_an_exponential_of_two_
 
 
 def test_a_planted_wrong_multiple_of_the_identity_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = norm_proofs.reduction_in
+    right = derivations.reduction_in
 
     def halved(value: Any) -> None:
         right(value)
         known = world()
         known.reductions = {pair: c / 2 for pair, c in known.reductions.items()}
 
-    monkeypatch.setattr(norm_proofs, "reduction_in", halved)
+    monkeypatch.setattr(derivations, "reduction_in", halved)
     assert "the quantities differ from the functions" in check_of(turning()).message
 
 
@@ -375,7 +373,7 @@ def growing_with_size() -> Claim:
 
 def test_a_factor_that_small_sizes_do_not_show_is_seen_at_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_of(growing_with_size()).message == "1 of 1 inequalities are not derived"
-    monkeypatch.setattr(norm_proofs, "grows_with", lambda value, part: True)
+    monkeypatch.setattr(derivations, "grows_with", lambda value, part: True)
     message = check_of(growing_with_size()).message
     assert "the left side is above the right one" in message and "'n': " in message
     monkeypatch.setattr(bound_proofs, "far_spots", lambda *given: [])
@@ -435,7 +433,7 @@ def test_steps_whose_number_may_be_0_are_not_taken_to_be_some() -> None:
 
 
 def test_a_derivation_is_evaluated_where_the_attack_found_the_bound_tightest(monkeypatch: pytest.MonkeyPatch) -> None:
-    claim, settings = REGISTRY["osa.eq-57-absolute"], Settings(EFFORTS["quick"], seed=1)
+    claim, settings = REGISTRY["osa.lemma-f.2-absolute"], Settings(EFFORTS["quick"], seed=1)
     monkeypatch.setattr(bound_proofs, "SPOTS", 0)  # draws are left out
     record = proved_bound(claim, settings)
     assert record.outcome == UPHELD, record.message
@@ -539,9 +537,23 @@ def test_attempts_are_written_down_by_command(
     attempts._read.cache_clear()
 
 
+#: Rules that only spell out what norms, largest values, sums and comparisons of numbers are, or what a claim assumes.
+DEFINITIONS = {
+    "triangle inequality", "sum over an index", "smaller denominator", "largest of several", "definition of the largest",
+    "absolute values", "weight of several", "unit vector", "unit direction", "derivative along a unit direction",
+    "assumption", "contraction", "number among the factors", "reverse triangle inequality",
+}  # fmt: skip
+
+
+def test_two_rules_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two rules for norms are called 'relu'"):
+        rule("relu", says="||relu(A)|| = ||A||")
+
+
 def test_every_rule_is_a_definition_or_states_claims_that_hold() -> None:
-    assert set(STATEMENTS) <= DEFINITIONS | set(FACTS) and not DEFINITIONS & set(FACTS)
-    facts = {fact for own in FACTS.values() for fact in own}
+    definitions = {rule.name for rule in RULES_BY_NAME.values() if not rule.claims}
+    assert definitions == DEFINITIONS, "a rule that rests on no claim only says what a norm is, or what is assumed"
+    facts = {fact for rule in RULES_BY_NAME.values() for fact in rule.claims}
     assert facts == {claim_id for claim_id in REGISTRY if claim_id.startswith("norms.")}
     assert all(REGISTRY[fact].expects == "holds" for fact in facts)
     assert not facts & set(MARKED), "a rule would be proved by itself"
@@ -561,7 +573,8 @@ def test_the_command_lists_facts_and_proves_nothing_by_one_that_does_not_stand(
     assert main(["prove", "dynamics.eq-94-logits"]) == 0
     assert "facts: norms.softmax-lipschitz" in capsys.readouterr().out
     for planted, why in ((("norms.none",), "norms.none is no claim"), (("osa.eq-56",), "osa.eq-56 is refuted")):
-        monkeypatch.setitem(FACTS, "softmax is 1/2-Lipschitz", planted)
+        wrong = replace(RULES_BY_NAME["softmax is 1/2-Lipschitz"], claims=planted)
+        monkeypatch.setitem(RULES_BY_NAME, wrong.name, wrong)
         assert main(["prove", "dynamics.eq-94-logits"]) == 1
         assert f"nothing is proved by what does not stand: {why}" in capsys.readouterr().out
         assert main(["prove", "dynamics.eq-94-l*"]) == 1

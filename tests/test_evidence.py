@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verify.checks.record import CERTIFIED, ERROR, SCHEMA, UNCERTIFIED, UPHELD, VIOLATED, Record
-from verify.evidence.store import Recorder, current, read, standing
+from verify.evidence.store import Recorder, current, in_force, read
 from verify.vocabulary import InputError
 
 
@@ -75,7 +75,7 @@ def test_evidence_about_other_code_is_stale() -> None:
 
 def test_the_newest_record_of_each_check_and_device_counts() -> None:
     records = [record(satisfied=1), record(satisfied=2), record(satisfied=3, device="cuda")]
-    assert [r.satisfied for r in standing(records)] == [2, 3]
+    assert [r.satisfied for r in in_force(records)] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_newest_record_of_each_check_and_device_counts() -> None:
 def test_what_was_found_stands_until_the_code_changes(
     before: dict[str, object], after: dict[str, object], counts: str
 ) -> None:
-    (kept,) = standing([record(message="before", **before), record(message="after", **after)])
+    (kept,) = in_force([record(message="before", **before), record(message="after", **after)])
     assert kept.message == counts
 
 

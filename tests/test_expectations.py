@@ -13,11 +13,10 @@ import sympy
 import torch
 
 from tests.claims_that_fail import toy
-from verify.arithmetics.symbols import expectation as pairings
-from verify.arithmetics.symbols import named
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.hypotheses import normal_entries as granted
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols import named, pairings
+from verify.arithmetics.symbols.difference import float_values
+from verify.arithmetics.symbols.hypothesis_rules import normal_entries as granted
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.proofs import proved
 from verify.checks.record import UPHELD, VIOLATED
@@ -69,7 +68,7 @@ def in_symbols(f: Any, A: np.ndarray, columns: int) -> np.ndarray:
     with extra_rules([rule for name in VARIANCES for rule in granted(name).rules()]):
         found = expectation(f, **normals(f, len(A), d))(A=named("A", len(A), len(A)))
     shape = (len(A), d) if f is odd else (1, 1) if f is first_row_cubed else A.shape
-    return float_values(found, Point({d: columns}, {"A": A})).reshape(
+    return float_values(found, NumericPoint({d: columns}, {"A": A})).reshape(
         [columns if size is d else size for size in shape]
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.claims_that_fail import toy
 from verify.arithmetics.symbols import named
-from verify.arithmetics.symbols.proof import Proof
+from verify.arithmetics.symbols.difference import Proof
 from verify.checks import checks_of, spots
 from verify.checks.proofs import _problem, prove_claim, size_symbol
 from verify.checks.record import VIOLATED

@@ -51,6 +51,42 @@ def test_memory_counts_what_lives_at_once(measuring: Any) -> None:
     assert measuring.peak_memory(lambda: X.view(10, 10)) == 0
 
 
+def a_run(cpu: str, **measured: float) -> dict[str, Any]:
+    """A run on a processor: topics with one goal each."""
+    topics = [{"name": name, "goals": [{"text": name, "measured": value}]} for name, value in measured.items()]
+    return {"machine": {"cpu": cpu, "device": "cpu", "torch": "2"}, "topics": topics}
+
+
+def test_runs_of_processors_stand_side_by_side(measuring: Any) -> None:
+    import records
+
+    runs = records.together([a_run("one", speed=3.0, space=1.0), a_run("other", speed=2.0)], a_run("one", speed=4.0))
+    kept = {run["machine"]["cpu"]: {t["name"]: t["goals"][0]["measured"] for t in run["topics"]} for run in runs}
+    assert kept == {"one": {"speed": 4.0, "space": 1.0}, "other": {"speed": 2.0}}
+
+
+def test_the_worst_processor_decides_a_goal(measuring: Any) -> None:
+    import records
+
+    text = "best peer (%s) over ours, N = 8"
+    runs = [a_run("one", **{text % "a": 3.0}), a_run("other", **{text % "b": 2.0}), a_run("third", else_=1.0)]
+    goal, cpu = records.worst(measuring.Goal(text % "c", 2.5, 3.5), runs)
+    assert (goal.measured, goal.met, cpu) == (2.0, False, "other")
+    goal, cpu = records.worst(measuring.Goal(text % "c", 2.5, 1.5, least=False), runs)
+    assert (goal.measured, goal.met, cpu) == (3.0, False, "one")
+    assert records.worst(measuring.Goal("new", 1.0, 1.5), runs) == (measuring.Goal("new", 1.0, 1.5), "")
+
+
+def test_a_page_keeps_what_was_not_measured(measuring: Any, tmp_path: Path) -> None:
+    import compare
+
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- tables -->\n\n## One\n\nold\n\n## Other\n\nkept\n\n<!-- end -->\n## After\n")
+    compare.write_page([measuring.Topic("One", [], [], [], ["new"])], [], str(page))
+    text = page.read_text()
+    assert "old" not in text and text.index("new") < text.index("## Other\n\nkept") < text.index("## After")
+
+
 @pytest.mark.long("it measures")
 def test_the_command_writes_what_it_measured(tmp_path: Path) -> None:
     written, page = tmp_path / "found.json", tmp_path / "page.md"
@@ -58,7 +94,8 @@ def test_the_command_writes_what_it_measured(tmp_path: Path) -> None:
     command = [sys.executable, str(FOLDER / "compare.py"), "--quick", "--topic", "ntk", "--json", str(written)]
     environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, "--page", str(page)], capture_output=True, text=True, check=True, env=environment)
-    (topic,) = json.loads(written.read_text())["topics"]
+    (run,) = json.loads(written.read_text())["runs"]
+    (topic,) = run["topics"]
     assert "| goal |" in done.stdout and topic["goals"] and topic["errors"]
     assert all(seconds > 0 for case in topic["cases"] for seconds in case["median_seconds"].values())
     text = page.read_text()

@@ -59,7 +59,8 @@ def ways(arguments: list[torch.Tensor], part: str) -> dict[str, torch.Tensor]:
     operator = AttentionCurvature(*arguments, part=part)
     units = torch.eye(operator.shape[0], dtype=arguments[0].dtype)
     dense_matrix = attention_hessian(*arguments, part=part)
-    return {"dense": dense_matrix, "operator": operator @ units, "product": columns(arguments, part)}
+    block = curvature_product(*arguments, units, part=part)
+    return {"dense": dense_matrix, "operator": operator @ units, "product": columns(arguments, part), "block": block}
 
 
 SIZES = [(4, 3, 2), (3, 2, 4), (1, 2, 3), (5, 3, 3), (2, 1, 1)]
@@ -219,6 +220,9 @@ def test_bad_vectors_are_named() -> None:
             operator @ vectors
     with pytest.raises(InputError, match=r"^v: expected"):
         curvature_product(**GOOD, v=torch.ones(20, dtype=torch.float64))
+    for wrong in (torch.ones(20, 2), torch.ones(21, 2, 2), torch.ones(21, 0), torch.ones(())):
+        with pytest.raises(InputError, match=r"^v: expected"):
+            curvature_product(**GOOD, v=wrong.double())
     with pytest.raises(InputError, match=r"^out: expected"):
         attention_hessian(**GOOD, out=torch.ones(21, 21))
     with pytest.raises(InputError, match=r"^steps: expected"):

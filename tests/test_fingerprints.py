@@ -43,7 +43,7 @@ def fingerprint_after(path: Path, text: str = "\nCHANGED = True\n", claim: Claim
     "module",
     [
         "vocabulary/claims.py", "vocabulary/variants.py", "vocabulary/relations.py", "vocabulary/shapes.py",
-        "arithmetics/functions.py", "arithmetics/jets.py", "matrix/products.py", "oracles/derivatives.py",
+        "arithmetics/entrywise.py", "arithmetics/jets.py", "matrix/products.py", "oracles/derivatives.py",
         "oracles/statistics.py", "inputs/generators.py", "checks/__init__.py", "checks/equality.py", "checks/units.py",
         "checks/counterexamples.py", "evidence/runner.py",
     ],

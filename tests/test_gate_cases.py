@@ -6,7 +6,9 @@ import itertools
 from typing import Any
 
 import pytest
+import torch
 
+from tests.false_alarms import alarms, seeded
 from tests.wrong_layers import Layer, layers
 from tests.wrong_layers.cases import CASES, last_row_lost
 from tests.wrong_layers.in_use import masked
@@ -77,3 +79,10 @@ def test_what_has_no_derivatives_is_called_as_often() -> None:
         effort="deep",
     )
     assert made.run(REPEATED, "float64").status == BROKEN
+
+
+@pytest.mark.parametrize(("factor", "rejected"), [(1.0, False), (1.01, True)])
+def test_the_count_of_false_alarms_sees_what_is_rejected(factor: float, rejected: bool) -> None:
+    layer = Layer("planted", lambda: lambda T: factor * torch.softmax(T, -1), subject="hessian.softmax")
+    assert bool(alarms(layer, 3)) == rejected
+    assert seeded(layer, 3).comparison.settings.seed == 3  # type: ignore[union-attr]

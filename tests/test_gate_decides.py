@@ -13,11 +13,12 @@ import torch
 import verify
 from tests.wrong_layers.backward import attend, right
 from verify.cli import main
+from verify.gate.autograd import Point, every_other, taken_for_constants
 from verify.gate.checking import gate
-from verify.gate.derivatives import every_other
 from verify.gate.findings import BROKEN, LEFT_OUT, OK, SATISFIED, UNCHECKABLE, UNDECIDED, Finding, SubjectReport
 from verify.gate.measure import allowed
 from verify.gate.rounding import reference
+from verify.gate.standing import Standing
 from verify.vocabulary import InputError
 from verify.vocabulary.subjects import definition_of
 
@@ -309,3 +310,44 @@ def test_gradients_are_asked_for_in_part() -> None:
         found = gate("hessian.attention", wrong, dtypes=["float64"]).run("first-derivatives", "float64")
         assert found.status == BROKEN
     assert "where only" in found.why
+
+
+# -- numbers that are taken for constants ------------------------------------------------------------------------------
+
+
+def with_beta(beta_of: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The attention of the dynamics paper with another beta in its backward pass."""
+    return lambda X, W_Q, W_K, W_V, beta: torch.softmax(beta_of(beta) * X @ W_Q @ (X @ W_K).T, -1) @ X @ W_V
+
+
+@pytest.mark.parametrize(
+    ("beta_of", "status"),
+    [
+        (lambda beta: beta, SATISFIED),
+        (lambda beta: float(beta.detach()), SATISFIED),  # a layer may take a number for a constant
+        (lambda beta: beta.detach(), SATISFIED),
+        (lambda beta: beta.detach() + 0 * beta, BROKEN),  # a gradient that is there, and zero, is a wrong one
+    ],
+    ids=["differentiated", "a plain number", "cut", "a gradient of zero"],
+)
+def test_a_number_is_a_constant_where_the_result_is_cut_from_it_and_not_where_its_gradient_is_zero(
+    beta_of: Callable[[Any], Any], status: str
+) -> None:
+    made = gate("dynamics.attention_head", with_beta(beta_of), dtypes=["float64"], claims="dynamics.eq-7-omega")
+    for check in ("first-derivatives", "second-derivatives", "forward-derivatives"):
+        found = made.run(check, "float64")
+        assert found.status == status, found.describe()
+        if status == BROKEN:
+            break
+
+
+def test_a_number_is_no_constant_where_its_gradient_is_zero_at_a_point() -> None:
+    """At tokens that are zero the definition has no gradient in beta either: mixed derivatives are compared there, too."""
+    ones = torch.ones(2, 2, dtype=torch.float64)
+    arguments = {"X": 0 * ones, "W_Q": ones, "W_K": ones, "W_V": ones, "beta": ones[0, 0]}
+
+    def taken(layer: Callable[..., Any]) -> list[str]:
+        return taken_for_constants(Point(arguments, 2, 0), Standing("dynamics.attention_head", layer), arguments)
+
+    assert taken(definition_of("dynamics.attention_head")) == []
+    assert taken(with_beta(lambda beta: beta.detach())) == ["beta"]

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import verify
-from verify.cli import main
+from tests import loaded
 
 ROOT = Path(verify.__file__).parent.parent
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
@@ -93,52 +93,66 @@ def entry(project: Path, **options: str) -> None:
     (project / "pyproject.toml").write_text(f'[tool.verify.subjects]\n"hessian.attention" = {{{text}}}\n')
 
 
-def test_a_table_of_several_implementations_adapters_sizes_and_conditions(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check"]) == 0
-    told = capsys.readouterr().out
+def check(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`verify check` in a fork: where a test has imported JAX each check would start an interpreter."""
+    return loaded.run("verify.cli", ["check", *arguments], project)
+
+
+@pytest.mark.long("a table of four gates, in a fork that loads all claims")
+def test_a_table_of_several_implementations_adapters_sizes_and_conditions(project: Path) -> None:
+    found = check(project)
+    assert found.returncode == 0, found.stderr
+    told = found.stdout
     assert told.count(": ok") == 4 and told.count("hessian.attention implemented by") == 3
     assert "through theorems.adapters.attention_kernel(hessian.attention, BNd, scale: own)" in told
     entry(project, implementation='"mylib.layers:square"', where='"mylib.sizes:nothing"')
-    assert main(["check"]) == 2
-    assert "tool.verify.subjects.hessian.attention: where" in capsys.readouterr().err
+    found = check(project)
+    assert found.returncode == 2 and "tool.verify.subjects.hessian.attention: where" in found.stderr
 
 
-def test_sizes_and_conditions_on_the_command_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--claims", "hessian.jacobian-key", "--dtype", "float64"]
-    assert main(["check", "hessian.attention", "mylib.layers:narrow", *few]) == 1
-    assert "ValueError: d_K is at most 8" in capsys.readouterr().out
-    sizes = ["--sizes", "d_K=1:8", "--sizes", "L=3"]
-    assert main(["check", "hessian.attention", "mylib.layers:narrow", *few, *sizes]) == 0
-    assert main(["check", "hessian.attention", "mylib.layers:square", *few, "--where", "mylib.sizes:square"]) == 0
-    assert capsys.readouterr().out.count(": ok") == 2
+FEW = ("--claims", "hessian.jacobian-key", "--dtype", "float64")
+
+
+@pytest.mark.long("three gates, each in a fork that loads all claims")
+def test_sizes_and_conditions_on_the_command_line(project: Path) -> None:
+    found = check(project, "hessian.attention", "mylib.layers:narrow", *FEW)
+    assert found.returncode == 1 and "ValueError: d_K is at most 8" in found.stdout
+    for layer, chosen in (
+        ("narrow", ["--sizes", "d_K=1:8", "--sizes", "L=3"]),
+        ("square", ["--where", "mylib.sizes:square"]),
+    ):
+        found = check(project, "hessian.attention", f"mylib.layers:{layer}", *FEW, *chosen)
+        assert found.returncode == 0 and found.stdout.count(": ok") == 1
+
+
+def test_wrong_sizes_on_the_command_line(project: Path) -> None:
     for wrong in ("d_K", "d_K=many", "d_K=8:", "d_K=8:4", "width=4"):
-        assert main(["check", "hessian.attention", "mylib.layers:narrow", *few, "--sizes", wrong]) == 2
-        assert "sizes" in capsys.readouterr().err
+        found = check(project, "hessian.attention", "mylib.layers:narrow", *FEW, "--sizes", wrong)
+        assert found.returncode == 2 and "sizes" in found.stderr
 
 
-def test_the_workflow_runs_as_printed(project: Path) -> None:
+RIGHT = {"implementation": '"mylib.layers:square"', "where": '"mylib.sizes:square"'}
+WRONG = {"implementation": '"mylib.layers:unscaled"', "adapter": KERNEL}
+
+
+@pytest.mark.long("pytest and its worker each import torch, in processes that are no forks")
+@pytest.mark.parametrize(("given", "status"), [(RIGHT, 0), (WRONG, 1)], ids=["right", "wrong"])
+def test_the_workflow_runs_as_printed(project: Path, given: dict[str, str], status: int) -> None:
     job = printed("GitHub Actions")["jobs"]["theorems"]
     steps = [step["run"] for step in job["steps"] if "run" in step]
     upload = next(step["with"] for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
     environment = {**os.environ, **{name: str(value) for name, value in job["env"].items()}}
 
-    def run() -> list[int]:
-        return [subprocess.run(["bash", "-e", "-c", step], env=environment, check=False).returncode for step in steps]
-
-    entry(project, implementation='"mylib.layers:square"', where='"mylib.sizes:square"')
-    assert run() == [0] * len(steps)
-    assert (project / upload["path"]).read_text().count("<testcase") == 7
-    assert (
-        "attention-theorems @ git+https://HOST/OWNER/attention-theorems pytest-xdist"
-        in (project / "pip.txt").read_text()
-    )
-    entry(project, implementation='"mylib.layers:unscaled"', adapter=KERNEL)
-    assert run() == [0] * (len(steps) - 1) + [1]
-    assert "the scale 1/sqrt(d_K) is missing" in (project / upload["path"]).read_text()
+    entry(project, **given)
+    found = [subprocess.run(["bash", "-e", "-c", step], env=environment, check=False).returncode for step in steps]
+    assert found == [0] * (len(steps) - 1) + [status]
+    report = (project / upload["path"]).read_text()
+    assert report.count("<testcase") == 7 and ("the scale 1/sqrt(d_K) is missing" in report) == bool(status)
+    install = "attention-theorems @ git+https://HOST/OWNER/attention-theorems pytest-xdist"
+    assert install in (project / "pip.txt").read_text()
 
 
+@pytest.mark.long("two interpreters import torch")
 def test_the_hook_runs_as_printed(project: Path) -> None:
     text = PAGE.split("## pre-commit\n")[1].split("\n## ")[0]
     hook = printed("pre-commit")["repos"][0]["hooks"][0]

@@ -13,9 +13,8 @@ import torch
 
 from verify.checks.settings import settings_for
 from verify.gate import measure
+from verify.gate.autograd import VALUE, Gap, Point, gap_at
 from verify.gate.comparison import PATIENCE, Comparison
-from verify.gate.derivatives import VALUE, Gap, Point, gap_at
-from verify.gate.errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -34,10 +33,11 @@ from verify.gate.findings import (
     Finding,
     SubjectReport,
 )
-from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, Sides, allowed, examine, judge_laws, sample_at
+from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, ComparedSides, allowed, examine, judge_laws, sample_at
 from verify.gate.profiles import profile_of
 from verify.gate.rounding import BLURRED, SPREADS, UNDERFLOW, Reference, Rounded, reference, too_large
 from verify.gate.standing import Standing, title_of
+from verify.gate.subject_errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
 from verify.oracles import LawTest
 from verify.vocabulary import AtMost, Claim, Paper, Shape
 from verify.vocabulary.registry import load
@@ -405,7 +405,7 @@ def test_a_value_that_is_no_number_is_measured_where_no_unit_is(monkeypatch: pyt
     claim, mine = profile_of(SOFTMAX).claim(), standing(lambda T: T / 0)
     claim.batched = False
     with replaced(SOFTMAX, mine):
-        sides = Sides.of(claim)
+        sides = ComparedSides.of(claim)
         assert sides is not None
         arrays = {name: np.ones((1, 2, 2)) for name in claim.parameters}
         found = sample_at(claim, sides, arrays, QUICK, "float64", of_values=True)
@@ -585,7 +585,7 @@ def test_what_is_not_finite_is_measured_where_no_unit_is(wrong: float, monkeypat
 def test_below_a_bound_without_end_is_no_better_than_above_it() -> None:
     for wrong in (-math.inf, math.nan, math.inf):
         claim = bound_on_softmax(wrong)
-        sides = Sides.of(claim)
+        sides = ComparedSides.of(claim)
         assert sides is not None and sides.bound
         found = sample_at(claim, sides, {"T": np.zeros((1, 2, 2))}, QUICK, "float64")
         assert found is not None and found.residual == math.inf

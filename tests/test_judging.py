@@ -15,7 +15,6 @@ import torch
 
 from tests import claims_that_fail as toy
 from verify.arithmetics import DEFAULT_BITS
-from verify.checks.assumptions import float_satisfies, satisfies
 from verify.checks.attack import Check
 from verify.checks.record import (
     CERTIFIED,
@@ -27,15 +26,16 @@ from verify.checks.record import (
     VIOLATED,
     Record,
     blank,
-    in_words,
     scored,
     separation_of,
+    sizes_text,
 )
+from verify.checks.satisfied import float_satisfies, satisfies
 from verify.checks.settings import EFFORTS, Settings, settings_for
 from verify.evidence import store
 from verify.evidence.fingerprints import code_of, fingerprint
 from verify.evidence.runner import CONFIRMING, judge, problems_of_declaration, run_check
-from verify.evidence.store import Recorder, rank_of, read, standing
+from verify.evidence.store import Recorder, in_force, rank_of, read
 from verify.evidence.verdicts import GRADES, Verdict, disagreements, grade_of, judge_all, judge_alone
 from verify.matrix import total
 from verify.vocabulary import (
@@ -257,7 +257,7 @@ def test_what_rests_on_an_error_is_a_gap(link: str, words: str) -> None:
     top = claim("top", expects="gap", **{link: ["toy.wrong"]})
     found = judged([top, wrong], wrong=counterexample(wrong))["top"]
     assert (found.status, found.why) == ("gap", f"the statement stands, but {words} what is refuted: toy.wrong")
-    assert found.grade == "sampled" and found.standing_on == ()
+    assert found.grade == "sampled" and found.unsound_uses == ()
     assert (
         judged([top, wrong], wrong=counterexample(wrong), top=evidence(top, outcome=VIOLATED))["top"].status == "open"
     )
@@ -321,7 +321,7 @@ def test_what_a_claim_stands_on_is_followed_through_all_it_uses() -> None:
     good, top = claim("good", uses=["toy.step"]), claim("top", uses=["toy.step", "toy.gap", "toy.other"])
     records = {name: counterexample(f"toy.{name}") for name in ("wrong", "other", "hard")}
     found = judged([top, step, wrong, other, gap, hard, good], **records)["top"]
-    assert found.standing_on == ("toy.gap", "toy.other", "toy.wrong") and found.status == "holds"
+    assert found.unsound_uses == ("toy.gap", "toy.other", "toy.wrong") and found.status == "holds"
 
 
 def test_a_correction_that_does_not_hold_is_named() -> None:
@@ -537,7 +537,7 @@ def test_scores_and_separations() -> None:
     assert scored(5.0, bar=5.0)["killed"] and not scored(4.0, bar=5.0)["killed"]
     assert separation_of({}, 3.0) is None
     assert separation_of({"one": 6.0, "two": 4.0}, 2.0) == 2.0 and separation_of({"one": 6.0}, 0.5) == 6.0
-    assert in_words({"n": 3, "d": 4}) == "n = 3, d = 4"
+    assert sizes_text({"n": 3, "d": 4}) == "n = 3, d = 4"
 
 
 def test_a_blank_record_names_claim_check_and_arithmetic() -> None:
@@ -750,10 +750,10 @@ def test_a_short_torn_line_is_closed_too(tmp_path: Path) -> None:
 def test_efforts_are_ranked_and_unknown_ones_come_last() -> None:
     assert [rank_of(name) for name in ("quick", "ci", "deep", "", "heroic")] == [0, 1, 2, -1, -1]
     kept = {"claim": "a", "check": "b", "arithmetic": "c", "outcome": UPHELD, "fingerprint": "f"}
-    (one,) = standing([Record(**kept, effort="quick"), Record(**kept, effort="heroic")])
+    (one,) = in_force([Record(**kept, effort="quick"), Record(**kept, effort="heroic")])
     assert one.effort == "quick"
     places = [Record(**{**kept, **place}) for place in ({}, {"claim": "x"}, {"check": "x"}, {"device": "x"})]
-    assert standing(places) == places
+    assert in_force(places) == places
 
 
 def test_outcomes_that_stand_are_those_that_were_found() -> None:

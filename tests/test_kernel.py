@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from verify import kernel
-from verify.arithmetics.symbols.certificates import NotRecorded, statement_of
-from verify.arithmetics.symbols.proof import prove
+from verify.arithmetics.symbols.difference import prove
+from verify.arithmetics.symbols.identity_certificates import NotRecorded, statement_of
 from verify.checks.certified import accepted, certified, kept, kept_of, path_of
 from verify.checks.operands import inputs_of, sides_of
 from verify.checks.proofs import prove_claim, proved

@@ -185,15 +185,6 @@ def a_name_that_is_a_property(table: Table) -> dict[str, Any]:
     return table.certificate(left, table.one(), [("exponential of a skew matrix", [Y])], inputs=table.reader.inputs)
 
 
-def a_positive_quantity(table: Table) -> dict[str, Any]:
-    """0 <= a quantity of any sign, which is called positive where its data belong: divided by itself."""
-    value = table.add("value", "some", "positive")
-    norm = table.norm("F", table.matrix("A", "m", "n"))
-    scaled = table.add("*", value, norm)
-    quotient = table.add("*", table.add("^", value, -1, 1), scaled)
-    return table.certificate(norm, quotient, [])
-
-
 def unit_rows_turned(table: Table) -> dict[str, Any]:
     """||U||_F <= sqrt(n) for m unit rows of length n."""
     U = table.matrix("U", "m", "n")
@@ -322,10 +313,129 @@ def two_shapes(table: Table) -> dict[str, Any]:
     return table.certificate(table.norm("F", A), table.norm("F", A), [])
 
 
+def similar_by_nothing(table: Table) -> dict[str, Any]:
+    """1 <= 0, as exp(0) is the identity and 0 the norm of what is said to be inverted."""
+    n, one, zero = table.add("size", "n"), table.one(), table.add("q", 0, 1)
+    V = table.add("zeros", n, n)
+    arguments = [V, table.add("function", "inverse", V), table.matrix("R", "n", "n")]
+    return table.certificate(one, zero, [], ["instance", "similar matrices", arguments, [], one, ["terms"]])
+
+
+def similar_by_what_may_have_no_inverse(table: Table) -> dict[str, Any]:
+    """||exp(Y M W)||_2 <= ||Y||_2 ||W||_2 ||exp(M)||_2, where W is the inverse of Y in a step alone."""
+    Y, M, one = table.matrix("Y", "n", "n"), table.matrix("R", "n", "n"), table.one()
+    inverse_of_Y = table.add("function", "inverse", Y)
+    norm = table.norm("F", M)
+    reason = ["instance", "similar matrices", [Y, inverse_of_Y, M], [], one, ["terms"]]
+    return table.certificate(norm, norm, [], reason)
+
+
+def the_largest_is_each(table: Table) -> dict[str, Any]:
+    """sum_i max_j x_j <= sum_i x_i."""
+    i, one = table.add("index", "i", table.add("size", "k")), table.one()
+    x = table.norm("F", table.matrix("X", "m", "n", i))
+    largest = table.add("max over", i, x)
+    reason = ["instance", "largest of several", [largest, x], [[x, ["terms"]]], one, ["terms"]]
+    part = {"index": i, "left": largest, "right": x, "steps": [], "comparison": reason}
+    return table.certificate(largest, x, []) | {"parts": [part]}
+
+
+def an_instance_taken_the_other_way(table: Table) -> dict[str, Any]:
+    """||A||_F <= ||A||_2."""
+    A = table.matrix("A", "m", "n")
+    reason = ["instance", "spectral at most Frobenius", [A], [], table.add("q", -1, 1), ["terms"]]
+    return table.certificate(table.norm("F", A), table.norm("2", A), [], reason)
+
+
+def a_product_of_assumptions_with_a_sign(table: Table) -> dict[str, Any]:
+    """x z <= 0 from x >= 0 and z >= 0."""
+    x, z = table.add("scalar", "x"), table.add("scalar", "z")
+    reason = ["facts", [[[0, 1], table.add("q", -1, 1)]], ["terms"]]
+    return table.certificate(table.add("*", x, z), table.add("q", 0, 1), [], reason, assumptions=[x, z])
+
+
+def a_power_of_e_that_is_below_one(table: Table) -> dict[str, Any]:
+    """1 <= e^x for any x."""
+    return table.certificate(table.one(), table.add("exp", table.add("scalar", "x")), [])
+
+
+def an_inverse_power_of_e(table: Table) -> dict[str, Any]:
+    """1 <= e^-z."""
+    minus_z = table.add("*", table.add("q", -1, 1), table.add("scalar", "z"))
+    return table.certificate(table.one(), table.add("exp", minus_z), [])
+
+
+def beside_a_difference(table: Table) -> dict[str, Any]:
+    """(e^z - 2) ||A||_2 <= (e^z - 2) ||A||_F, where e^z may be below 2."""
+    A = table.matrix("A", "m", "n")
+    gap = table.add("+", table.add("exp", table.add("scalar", "z")), table.add("q", -2, 1))
+    left, right = (table.add("*", gap, table.norm(kind, A)) for kind in "2F")
+    return table.certificate(left, right, [("spectral at most Frobenius", [A])])
+
+
+def one_direction_for_two_derivatives(table: Table) -> dict[str, Any]:
+    """||d f||_2 <= ||d f [D]||_F, where D is the direction of another derivative."""
+    J, K = table.derivative("softmax"), table.derivative("exponential")
+    n = table.add("size", "n")
+    other = table.add("opaque", "direction", n, n, K)
+    Y = table.matrix("Y", "n", "n")
+    right = table.norm("F", table.add("opaque", "softmax differential", n, n, Y, other))
+    return table.certificate(table.norm("2", J), right, [("derivative along a unit direction", [J])])
+
+
+def a_direction_of_any_length(table: Table) -> dict[str, Any]:
+    """||c D||_F <= 1."""
+    n = table.add("size", "n")
+    D = table.add("sum", table.add("q", 2, 1), table.add("opaque", "direction", n, n, table.derivative("softmax")))
+    return table.certificate(table.norm("F", D), table.one(), [("unit direction", [D])])
+
+
+def rows_that_may_be_zero(table: Table) -> dict[str, Any]:
+    """A step that takes a derivative of normalised rows, which the statement does not have."""
+    A, one = table.matrix("A", "m", "n"), table.one()
+    J, i = table.derivative("normalised rows"), table.add("index", "i", table.add("size", "n"))
+    square = table.square()
+    reason = ["instance", "chain rule of normalised rows", ["2", i, square, J, square], [], one, ["terms"]]
+    norm = table.norm("F", A)
+    return table.certificate(norm, norm, [("comparison", [norm], reason)])
+
+
+def a_derivative_that_binds_a_free_name(table: Table) -> dict[str, Any]:
+    """d vec(Z f) / d vec Z = (Z (x) I) d vec f, with Z outside taken for fixed."""
+    J, square, Z = table.derivative("softmax"), table.square(), table.matrix("Z", "n", "n")
+    n = table.add("size", "n")
+    f = table.add("product", Z, table.add("function", "softmax", Z))
+    size = table.add("^", n, 2, 1)
+    whole = table.add("opaque", "derivative", size, size, f, table.matrix("Y", "n", "n"), "row-major", "Z")
+    right = table.norm("2", table.add("product", table.add("kronecker", Z, table.add("identity", n)), J))
+    steps = [("chain rule", ["2", square, Z, J, table.add("identity", n), square])]
+    return table.certificate(table.norm("2", whole), right, steps)
+
+
+def an_index_that_a_point_depends_on(table: Table) -> dict[str, Any]:
+    """The derivative of [Z ... Z] at the X_i of an index that the stack binds."""
+    n = table.add("size", "n")
+    i = table.add("index", "i", table.add("size", "k"))
+    inner = table.add("product", table.matrix("X", "n", "n", i), table.matrix("Z", "n", "n"))
+    total = table.add("sum of matrices", i, table.add("function", "softmax", inner))
+    size = table.add("^", n, 2, 1)
+    J = table.add("opaque", "derivative", size, size, total, table.matrix("X", "n", "n", i), "row-major", "Z")
+    norm = table.norm("2", J)
+    part = {
+        "index": i, "left": norm, "right": norm, "comparison": ["terms"],
+        "steps": [{"rule": "derivative along a unit direction", "arguments": [J]}],
+    }  # fmt: skip
+    return table.certificate(norm, norm, []) | {"parts": [part]}
+
+
 FALSE = [
+    similar_by_nothing, similar_by_what_may_have_no_inverse, the_largest_is_each, an_instance_taken_the_other_way,
+    a_product_of_assumptions_with_a_sign, a_power_of_e_that_is_below_one, an_inverse_power_of_e, beside_a_difference,
+    one_direction_for_two_derivatives, a_direction_of_any_length, rows_that_may_be_zero, a_derivative_that_binds_a_free_name,
+    an_index_that_a_point_depends_on,
     two_shapes, a_multiple_of_the_identity, entries_that_are_transposed,
     root_of_a_square, root_of_an_inverse_square, injected_property, injected_property_of_an_opaque_matrix,
-    a_name_that_is_a_property, a_positive_quantity, unit_rows_turned, entries_that_a_shape_does_not_hold,
+    a_name_that_is_a_property, unit_rows_turned, entries_that_a_shape_does_not_hold,
     a_diagonal_of_a_matrix, a_number_times_the_identity, cases_under_a_sum, a_root_of_what_is_negative, division_by_zero,
     a_division_that_is_not_stated, a_largest_of_nothing, rows_of_a_broken_number, an_entry_of_several,
     an_exponential_of_a_matrix,
@@ -355,6 +465,10 @@ def test_true_bounds_beside_them_are_accepted() -> None:
     check_bound(table.certificate(table.norm("F", A), right, [("largest of all entries", [flat])]))
     c = table.matrix("c", "1", "1")
     scaled = table.add("kronecker", c, table.add("identity", n))
+    z = table.add("scalar", "z")
+    check_bound(table.certificate(one, table.add("exp", z), []))
+    instance = ["instance", "spectral at most Frobenius", [A], [], one, ["terms"]]
+    check_bound(table.certificate(table.norm("2", A), table.norm("F", A), [], instance))
     check_bound(
         table.certificate(table.norm("2", scaled), table.norm("F", c), [("Kronecker product", ["2", c, scaled - 1])])
     )

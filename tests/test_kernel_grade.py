@@ -9,7 +9,7 @@ import pytest
 
 from tests.test_proofs import check_of, cyclic_trace
 from verify.checks.record import VIOLATED, Record
-from verify.evidence import kernel
+from verify.evidence import by_rocq
 from verify.evidence.verdicts import GRADES, judge_alone
 
 MET: dict[str, Any] = {"inputs": 3, "not met": {}}
@@ -22,7 +22,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any] | None, **chan
     record: Record = check_of(claim)
     record = replace(record, details=record.details | {"certificate": {"sha256": "abc"}}, **changed)
     claims = {} if entry is None else {claim.id: entry}
-    monkeypatch.setattr(kernel, "checked_by_rocq", lambda package: {"claims": claims, "axioms": []})
+    monkeypatch.setattr(by_rocq, "checked_by_rocq", lambda package: {"claims": claims, "axioms": []})
     return judge_alone(claim, [record]).grade
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from verify.cli import main
-from verify.report.proofs import assumed_text, kernel_text
+from verify.report.proof_texts import assumed_text, kernel_text
 from verify.vocabulary import load
 
 FOUND = json.loads((Path(__file__).parents[1] / "theorems/kernel.json").read_text(encoding="utf-8"))["claims"]

@@ -13,7 +13,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import verify
-from theorems.layer_adapters import hugging_face_attention
+from theorems.adapters.layers import hugging_face_attention
 from theorems.transformer.definitions import attention_layer, masked_attention
 from theorems.transformer.settings import mask_of
 from verify.arithmetics import midpoints, to_balls, to_rationals

@@ -15,10 +15,10 @@ from tests.negative_cases.identities import MUST_NOT_FIRE, MUST_NOT_FIRE_THOUGH_
 from tests.symbolic_cases import SIZES
 from verify.arithmetics import Constant, midpoints
 from verify.arithmetics.symbols import named
-from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.difference import float_values
 from verify.arithmetics.symbols.guarded import guarded
-from verify.arithmetics.symbols.hypotheses import KNOWN, hypothesis_on
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols.hypothesis_rules import KNOWN, hypothesis_on
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import extra_rules, names_of_rules, recording_rules
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
@@ -45,7 +45,7 @@ def disagreement(case: Callable[..., Any], formal: Any, seed: int) -> float:
     values = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
     scalar = float(rng.standard_normal())
     with np.errstate(all="ignore"):
-        found = float_values(formal, Point({**sizes, c: scalar}, values))
+        found = float_values(formal, NumericPoint({**sizes, c: scalar}, values))
     tensors = [
         torch.as_tensor(values[name]) if name in values else torch.tensor(scalar, dtype=torch.float64) for name in names
     ]

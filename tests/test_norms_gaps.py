@@ -10,10 +10,11 @@ import pytest
 import sympy
 import torch
 
+from tests.declared_rules import stated_in
 from verify.arithmetics.norms import Bounded, gaps, input_matrix, nodes, rules
-from verify.arithmetics.norms.bounds import replaceable
-from verify.arithmetics.norms.evaluation import Values
-from verify.arithmetics.norms.operand import total_of
+from verify.arithmetics.norms.bounded import total_of
+from verify.arithmetics.norms.derivation_search import replaceable
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import World, derivation, world
@@ -94,7 +95,7 @@ def test_no_rule_gives_less_than_the_quantity() -> None:
         with derivation() as known:
             for name, count in checked(known, np.random.default_rng(draw)).items():
                 seen[name] = seen.get(name, 0) + count
-    assert set(gaps.STATED) <= set(seen)
+    assert stated_in(gaps) <= set(seen)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, mon
         test_no_rule_gives_less_than_the_quantity()
 
 
-@pytest.mark.parametrize("rule", sorted(gaps.STATED))
+@pytest.mark.parametrize("rule", sorted(stated_in(gaps)))
 def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def less(right: Any) -> Any:
         return lambda *args: ((k, b * sympy.Rational(9, 10) if k == rule else b) for k, b in right(*args))
@@ -124,7 +125,7 @@ def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.Monk
 
 
 def rules_of(symbol: sympy.Symbol) -> set[str]:
-    return {name for name, _ in candidates(symbol)} & set(gaps.STATED)
+    return {name for name, _ in candidates(symbol)} & stated_in(gaps)
 
 
 def test_the_rules_are_about_softmax_rows_and_their_covariances_only() -> None:

@@ -9,9 +9,9 @@ import pytest
 import sympy
 
 from verify.arithmetics.closed_forms import _known, closed_form
-from verify.arithmetics.norms import bounds, input_matrix, moments, nodes, quantities, rules
-from verify.arithmetics.norms.bounds import Search
-from verify.arithmetics.norms.evaluation import Values
+from verify.arithmetics.norms import derivation_search, input_matrix, moments, nodes, quantities, rules
+from verify.arithmetics.norms.derivation_search import DerivationSearch
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import derivation, world
@@ -139,7 +139,7 @@ def bound_of_sum(seed: int, term: Any, kinds: tuple[str, ...] = (FROBENIUS,)) ->
         A, w = input_matrix("A", m, n), input_matrix("w", m, 1)
         value = summed(m, lambda i: term(A, w, i))
         targets = frozenset(norm(kind, X.node) for X in (A, w) for kind in kinds)
-        (found,) = Search(targets).of_expression(value)[:1]
+        (found,) = DerivationSearch(targets).of_expression(value)[:1]
         assert found.complete
         values = Values(known, SCALARS, arrays(seed))
         return values.number(value), values.number(found.bound), found.bound.subs(dict.fromkeys(targets, 1))
@@ -168,7 +168,7 @@ def test_planted_bounds_of_sums_over_rows_are_seen(planted: str, monkeypatch: py
         right = quantities._square_of_rows
         monkeypatch.setattr(quantities, "_square_of_rows", lambda *args: (right(*args) or 0) / 2 or None)
     else:
-        monkeypatch.setattr(bounds.sympy, "sqrt", lambda size: sympy.Integer(1))
+        monkeypatch.setattr(derivation_search.sympy, "sqrt", lambda size: sympy.Integer(1))
     with pytest.raises(AssertionError):
         for k in range(len(TERMS)):
             test_sums_over_rows_are_bounded_by_the_norm_of_the_matrix(k)
@@ -180,7 +180,7 @@ def test_what_is_kept_of_a_term_is_not_lost_where_nothing_else_moves() -> None:
         A, w = input_matrix("A", m, n), input_matrix("w", m, 1)
         value = summed(m, lambda i: absolute(w[i, 0]) * frobenius_norm(A[i : i + 1]))
         over = {symbol for symbol, atom in known.atoms.items() if atom.kind == "sum over"}
-        found = Search(frozenset({norm(FROBENIUS, X.node) for X in (A, w)})).of_expression(value)
+        found = DerivationSearch(frozenset({norm(FROBENIUS, X.node) for X in (A, w)})).of_expression(value)
         assert over and found
         for seed in range(4):
             given = arrays(seed)

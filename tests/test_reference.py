@@ -17,7 +17,7 @@ from verify.checks.settings import settings_for
 from verify.evidence.runner import judge, run_check
 from verify.gate.checking import gate
 from verify.gate.findings import SIZES, SubjectReport
-from verify.gate.measure import Sides, allowed, rejected_laws, sample_at
+from verify.gate.measure import ComparedSides, allowed, rejected_laws, sample_at
 from verify.gate.reach import GATING
 from verify.inputs.generators import applicable_domains, systematic
 from verify.oracles import count
@@ -118,7 +118,7 @@ def test_the_stated_accuracy_is_met(name):
     reference = REFERENCES[name]
     claim = copy.copy(REGISTRY[reference.claims[0]])
     claim.batched, claim._oracle = False, claim.the_formula
-    sides = Sides(claim.the_formula, claim.the_oracle, bound=False)
+    sides = ComparedSides(claim.the_formula, claim.the_oracle, bound=False)
     wanted = max(2 * len(applicable_domains(claim)), SETTINGS.effort.examples)
     draws = [draw.arrays(claim, 1) for draw in systematic(claim, wanted, SETTINGS.seed)]
     for dtype, stated in zip(("float64", "float32"), reference.ulps, strict=True):

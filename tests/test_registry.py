@@ -81,6 +81,13 @@ def test_corrections_linked_both_ways_are_accepted():
     assert len(Registry([wrong, claim("a-corrected", corrects="toy.a", of_project=True)])) == 2
 
 
+def test_one_statement_may_correct_several() -> None:
+    wrong = [claim(name, expects="refuted", severity="slip", correction="toy.c") for name in ("a", "b")]
+    assert len(Registry([*wrong, claim("c", corrects=("toy.a", "toy.b"))])) == 3
+    with pytest.raises(RegistryError, match=r"toy\.b: correction names 'toy\.c', which does not name it back"):
+        Registry([*wrong, claim("c", corrects=["toy.a"])])
+
+
 def slip(name: str, **options: Any) -> Claim:
     return claim(name, expects="refuted", severity="slip", **options)
 

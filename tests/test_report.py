@@ -21,7 +21,7 @@ from verify.evidence.store import Recorder
 from verify.evidence.verdicts import Verdict, judge_all
 from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted, write
 from verify.report.baseline import Change, changes, read_baseline
-from verify.report.history import LOG, LOG_MARKDOWN, Entry, extended, log_markdown, read_log
+from verify.report.history import LOG, LOG_MARKDOWN, Changes, extended, log_markdown, read_log
 from verify.report.junit import as_junit
 from verify.report.weights import stated, weights_of
 from verify.report.wording import how_sure
@@ -164,7 +164,7 @@ def dated(report: Report, when: str, **changed: str) -> dict[str, Any]:
 
 def test_the_log_of_changed_verdicts_grows_and_names_each_comparison_once(full_report: Report, tmp_path: Path) -> None:
     assert read_log(tmp_path) == []
-    log: list[Entry] = []
+    log: list[Changes] = []
     for when in ("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z", "2026-02-01T10:00:00Z"):
         baseline = dated(full_report, when, **{"osa.alg-1": "open"})
         log = extended(log, full_report, baseline, changes(full_report, baseline))
@@ -198,7 +198,7 @@ def test_weights_come_from_the_package_and_else_from_the_links() -> None:
     weights = weights_of(claims)
     assert weights["osa.thm-2.1"] == "core"
     assert weights["dynamics.prop-4.1-symmetric"] == "core", "a correction weighs what it corrects"
-    own = next(c for c in claims.values() if c.of_project and c.corrects is None)
+    own = next(c for c in claims.values() if c.of_project and not c.corrects)
     assert weights[own.id] in ("text", "step")
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests import claims_that_fail as toy
-from verify.arithmetics.symbols.evaluation import _contracted
+from verify.arithmetics.symbols.points import _contracted
 from verify.checks import checks_of, equality, foresight
 from verify.checks.ascent import _Stop, ascents
 from verify.checks.decisions import Place

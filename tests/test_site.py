@@ -23,20 +23,20 @@ from verify.evidence.store import Recorder
 from verify.report import Report, build, restricted
 from verify.report.baseline import Change
 from verify.report.citations import link, section_link
-from verify.report.errata import Erratum, errata, of_paper, witnesses_of
-from verify.report.history import Entry
+from verify.report.errata import Erratum, counterexamples_of, errata, of_paper
+from verify.report.history import Changes
 from verify.report.model import status_of
 from verify.report.papers import findings, is_headline
 from verify.report.sides import LONGEST, described, negated, number, short, sides_of
 from verify.site import code, require_libraries, write_site
 from verify.site.byhand import by_hand
-from verify.site.comparison import compared
-from verify.site.content import searchable
+from verify.site.errata_in_latex import _in_ascii, as_latex
 from verify.site.graph import folded, picture, proof_status
-from verify.site.latex import _in_ascii, as_latex
 from verify.site.mathematics import Typesetter, prose, segments, symbol, text
+from verify.site.page_parts import searchable
 from verify.site.pages import _known_term, slug
 from verify.site.plots import plots_of
+from verify.site.side_by_side import compared
 from verify.vocabulary import Claim, InputError, load
 
 
@@ -271,7 +271,7 @@ def test_errata_tell_gaps_from_what_is_refuted(full_report: Report, site: Path) 
 def test_a_counterexample_stands_once_on_a_page_of_errata(full_report: Report, site: Path) -> None:
     for paper in full_report.papers:
         items = of_paper(errata(full_report), paper)
-        shown = [(witness.claim.id, witness.certificate["title"]) for item in items for witness in item.witnesses]
+        shown = [(each.claim.id, each.certificate["title"]) for item in items for each in item.counterexamples]
         assert len(shown) == len(set(shown)), paper.key
         needed = {name for item in errata(full_report) if item.claim.paper == paper for name in _ids(item)}
         assert {claim_id for claim_id, _ in shown} == needed, "and none is lost"
@@ -279,7 +279,7 @@ def test_a_counterexample_stands_once_on_a_page_of_errata(full_report: Report, s
 
 
 def _ids(item: Erratum) -> set[str]:
-    return {witness.claim.id for witness in item.witnesses}
+    return {counterexample.claim.id for counterexample in item.counterexamples}
 
 
 # -- the front page, papers, glossary ----------------------------------------------------------------------------------
@@ -415,8 +415,8 @@ def test_printed_and_corrected_are_compared_element_by_element() -> None:
 def test_a_counterexample_runs_in_plain_numpy_and_shows_what_it_computed(
     full_report: Report, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    witness = witnesses_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
-    found = by_hand(witness.claim, witness.certificate)
+    counterexample = counterexamples_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
+    found = by_hand(counterexample.claim, counterexample.certificate)
     assert found is not None and "verify" not in found.code and "theorems" not in found.code
     exec(found.code, space := {})
     assert space["left"] == 0 and space["right"] == pytest.approx(-4.4916088248835, rel=1e-6)
@@ -425,13 +425,13 @@ def test_a_counterexample_runs_in_plain_numpy_and_shows_what_it_computed(
 
 
 def test_a_snippet_that_does_not_give_the_certified_values_is_not_shown(full_report: Report) -> None:
-    witness = witnesses_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
-    assert by_hand(witness.claim, {**witness.certificate, "formula": "[-4.4917 +/- 1e-30]"}) is None
-    assert by_hand(witness.claim, {**witness.certificate, "inputs": {"X": [["1", "0"]]}}) is None
+    counterexample = counterexamples_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
+    assert by_hand(counterexample.claim, {**counterexample.certificate, "formula": "[-4.4917 +/- 1e-30]"}) is None
+    assert by_hand(counterexample.claim, {**counterexample.certificate, "inputs": {"X": [["1", "0"]]}}) is None
 
 
 def test_most_counterexamples_have_a_snippet(full_report: Report) -> None:
-    every = [w for claim in full_report.claims.values() for w in witnesses_of(full_report, claim)]
+    every = [w for claim in full_report.claims.values() for w in counterexamples_of(full_report, claim)]
     snippets = [found for w in every if (found := by_hand(w.claim, w.certificate)) is not None]
     assert len(snippets) >= len(every) / 2
     assert all("import torch" not in found.code and "is_tensor" not in found.code for found in snippets)
@@ -694,7 +694,7 @@ def test_changes_against_a_baseline_are_on_the_front_page(full_report: Report, t
 def test_the_log_of_changed_verdicts_has_a_page_once_there_is_one(full_report: Report, tmp_path: Path) -> None:
     one = restricted(full_report, [full_report.claims["osa.alg-1"]])
     changed = (("osa.alg-1", "osa.alg-1: open -> holds"), ("osa.gone", "osa.gone: was holds, and is no claim any more"))
-    write_site(one, tmp_path, log=[Entry("2026-01-01T10:00:00Z", "2026-02-03T10:00:00Z", None, "abc", changed, 3)])
+    write_site(one, tmp_path, log=[Changes("2026-01-01T10:00:00Z", "2026-02-03T10:00:00Z", None, "abc", changed, 3)])
     page = (tmp_path / "changes.html").read_text()
     assert "2026-02-03 10:00 UTC, against 2026-01-01 10:00 UTC" in page and ">osa.alg-1</a>: open -&gt; holds" in page
     assert set(Page(tmp_path / "changes.html").references) >= {"claims/osa.alg-1.html"} and "osa.gone.html" not in page

@@ -107,7 +107,7 @@ def test_changes_against_a_baseline_touch_no_page_of_a_claim(full_report: Report
 def test_a_manifest_that_cannot_be_read_counts_as_none(full_report: Report, again: Path, site: Path) -> None:
     for text in ("no JSON", "[1]", '{"index": {"key": "x"}}'):
         (again / building.MANIFEST).write_text(text)
-        assert building.standing(again) == {}
+        assert building.made_before(again) == {}
     write_site(full_report, again)
     assert contents(again) == contents(site)
 

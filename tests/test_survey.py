@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify.gate.survey import Row, Surveyed, examine_layer, layers_of, page
+from verify.gate.survey import Surveyed, SurveyRow, examine_layer, layers_of, page, rows_of
 from verify.vocabulary import InputError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/survey.md"
@@ -34,7 +34,7 @@ def test_a_wrong_layer_deviates():
     row = row_of(lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon), precisions=("float64", "float32"))
     assert row.accuracy("float64") == row.accuracy("float32") == "**deviates**"
     assert len(row.deviations) == 2 and "deviating from it: 1;" in page([row], "quick")
-    known = Row(
+    known = SurveyRow(
         Surveyed("torch", "planted", NORM, lambda: None, convention="epsilon counts twice."), reports=row.reports
     )
     assert known.accuracy("float64") == "another convention" and not known.deviations
@@ -101,3 +101,23 @@ def test_the_page_has_every_layer():
     for layer in layers_of():
         assert f"| {layer.library} | {layer.layer} | `{layer.subject}` |" in text
     assert f"checks {len(layers_of())} layers" in text
+
+
+def test_rows_of_layers_that_are_not_checked_again_are_kept(tmp_path):
+    output = tmp_path / "survey.md"
+    output.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    command = [sys.executable, "-m", "verify", "survey", "torch: RMSNorm", "--output", str(output)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    before, after = PAGE.read_text(encoding="utf-8").splitlines(), output.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in before if line.startswith(("| ", "- ")) and not line.startswith("| torch | RMSNorm")]
+    assert [line for line in kept if line not in after] == []
+    assert next(line for line in before if "Installed: " in line) == next(
+        line for line in after if "Installed: " in line
+    )
+
+
+def test_a_kept_deviation_is_still_one():
+    planted = Surveyed("torch", "planted", NORM, lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon))
+    text = page([examine_layer(planted)], "quick")
+    (row,) = rows_of(text, [planted])
+    assert row.deviations and page([row], "quick") == text

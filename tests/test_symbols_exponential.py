@@ -11,11 +11,11 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, corner, disagreement, slope_disagreement
 from verify.arithmetics.symbols import calculus, named, sums
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.exponential import frechet_derivative, mean_exponential
-from verify.arithmetics.symbols.hypotheses import Hypothesis, vanishing
+from verify.arithmetics.symbols.difference import float_values, parts_of, prove
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, vanishing
 from verify.arithmetics.symbols.latex import sum_latex
-from verify.arithmetics.symbols.proof import float_values, parts_of, prove
+from verify.arithmetics.symbols.matrix_exponential import frechet_derivative, mean_exponential
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax, total
 from verify.oracles.derivatives import hessian, jacobian
@@ -220,7 +220,7 @@ def _operands() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _point(seed: int) -> tuple[Point, dict[str, torch.Tensor]]:
+def _point(seed: int) -> tuple[NumericPoint, dict[str, torch.Tensor]]:
     """Inputs that satisfy every assumption."""
     rng = np.random.default_rng(seed)
     sizes = {n: 4, d: 3, k: 2}
@@ -234,10 +234,10 @@ def _point(seed: int) -> tuple[Point, dict[str, torch.Tensor]]:
     arrays["S"] = arrays["S"] - arrays["S"].T
     arrays["H"] = rng.standard_normal((2, 2))
     arrays["C"] = B @ arrays["H"]
-    return Point(sizes, arrays), {name: torch.as_tensor(array) for name, array in arrays.items()}
+    return NumericPoint(sizes, arrays), {name: torch.as_tensor(array) for name, array in arrays.items()}
 
 
-def _given(names: list[str], operands: dict[str, Any]) -> list[Hypothesis]:
+def _given(names: list[str], operands: dict[str, Any]) -> list[HypothesisRule]:
     found = []
     for name in names:
         function = ASSUMPTIONS[name]

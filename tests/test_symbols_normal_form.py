@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.symbolic_cases import SIZES
 from verify.arithmetics.symbols.canonical import canonical
 from verify.arithmetics.symbols.heads import delta, head, tensor
-from verify.arithmetics.symbols.operand import named
+from verify.arithmetics.symbols.indexed import named
 from verify.arithmetics.symbols.scalars import ONE, scalar
 from verify.arithmetics.symbols.sums import collected
 from verify.matrix import exp, kron, row_sums, softmax

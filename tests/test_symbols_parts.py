@@ -12,12 +12,12 @@ import torch
 
 from tests.claims_that_fail import toy
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import families, hypotheses, named, part_hypotheses, sums
+from verify.arithmetics.symbols import families, hypothesis_rules, named, part_hypotheses, sums
 from verify.arithmetics.symbols.conditions import recording_conditions
-from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.difference import float_values
 from verify.arithmetics.symbols.heads import tensor
-from verify.arithmetics.symbols.hypotheses import hypothesis_on
-from verify.arithmetics.symbols.proof import float_values
+from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import extra_rules, recording_rules
 from verify.checks.proofs import proved
 from verify.checks.record import UPHELD, VIOLATED
@@ -101,7 +101,7 @@ def disagreement(function: Callable[..., Any], drawn: tuple[int, int, int]) -> f
     arrays = {n: rng.standard_normal([sizes[letter] for letter in SHAPES[n]]) for n in names if n in SHAPES}
     formal = {n: SIZES["H"] if n == "H" else named(n, *(SIZES[letter] for letter in SHAPES[n])) for n in names}
     plain = {n: sizes["H"] if n == "H" else torch.as_tensor(arrays[n]) for n in names}
-    point = Point({SIZES[letter]: size for letter, size in sizes.items()}, arrays)
+    point = NumericPoint({SIZES[letter]: size for letter, size in sizes.items()}, arrays)
     floats = np.asarray(function(**plain)).reshape(-1)
     found = float_values(function(**formal), point)
     return (
@@ -139,7 +139,7 @@ def test_a_map_that_shares_its_index_is_caught(monkeypatch: pytest.MonkeyPatch) 
     def sharing(function: Any, *of: Any) -> Any:
         if isinstance(of[0], list):
             return [function(*matrices) for matrices in zip(*of, strict=True)]
-        return families.Family(of[0].index, function(*(family[of[0].index] for family in of)))
+        return families.IndexedFamily(of[0].index, function(*(family[of[0].index] for family in of)))
 
     monkeypatch.setitem(formal._forms["symbols"], "mapped", sharing)
     assert caught()
@@ -222,7 +222,7 @@ def with_hypotheses(function: Callable[..., Any], drawn: tuple[int, int, int]) -
     given.append(hypothesis_on("W", "has skew blocks", formal["W"].value.slots))
     with extra_rules([rule for hypothesis in given for rule in hypothesis.rules()]), recording_rules() as used:
         found = float_values(
-            function(**formal, N=width), Point({**dict(zip(SIZES.values(), drawn, strict=True))}, arrays)
+            function(**formal, N=width), NumericPoint({**dict(zip(SIZES.values(), drawn, strict=True))}, arrays)
         )
     assert used & {hypothesis.name for hypothesis in given}
     floats = np.asarray(function(**{name: torch.as_tensor(array) for name, array in arrays.items()}, N=N)).reshape(-1)
@@ -236,7 +236,7 @@ def test_hypotheses_on_parts_keep_the_value(function: Any) -> None:
 
 def test_a_wrong_number_of_unit_parts_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = part_hypotheses.unit_parts_rule
-    monkeypatch.setattr(hypotheses, "unit_parts_rule", lambda name, width: right(name, width**2))
+    monkeypatch.setattr(hypothesis_rules, "unit_parts_rule", lambda name, width: right(name, width**2))
     with pytest.raises(AssertionError):
         test_hypotheses_on_parts_keep_the_value(of_unit_parts)
 

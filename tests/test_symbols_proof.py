@@ -11,8 +11,8 @@ from tests.symbolic_cases import SIZES
 from theorems.hessian.part_3_structure.functional import THEOREM_32_QK
 from theorems.hessian.part_b_derivatives.jacobian_scaling import SCALING
 from verify.arithmetics.symbols import named
-from verify.arithmetics.symbols.expectation import expectation
-from verify.arithmetics.symbols.hypotheses import (
+from verify.arithmetics.symbols.difference import prove
+from verify.arithmetics.symbols.hypothesis_rules import (
     idempotent,
     orthonormal_columns,
     orthonormal_rows,
@@ -21,7 +21,7 @@ from verify.arithmetics.symbols.hypotheses import (
     unit_rows,
 )
 from verify.arithmetics.symbols.latex import read_back, sum_latex
-from verify.arithmetics.symbols.proof import prove
+from verify.arithmetics.symbols.pairings import expectation
 from verify.checks.proofs import prove_claim, spot_check
 from verify.matrix import commutation_matrix, determinant, eye, kron, ones, row_sums, softmax, trace, vec_r, zeros
 from verify.vocabulary.claims import Claim, Paper

@@ -12,9 +12,9 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagreement, slope_disagreement
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import calculus, derivatives, exponentials, named, primitives, sums
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.functions import power, softmax_of
+from verify.arithmetics.symbols import calculus, indexed_forms, jacobians, named, softmax_rules, sums
+from verify.arithmetics.symbols.function_heads import power, softmax_of
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import contract
 from verify.matrix import COLUMN, ROW, eye, trace
@@ -59,7 +59,7 @@ def test_a_lost_factor_in_the_softmax_derivative_is_caught(monkeypatch: pytest.M
 
 
 def test_a_swapped_commutation_matrix_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = primitives.FORMS["commutation_matrix"]
+    right = indexed_forms.FORMS["commutation_matrix"]
     monkeypatch.setitem(formal._forms["symbols"], "commutation_matrix", lambda n, m: right(m, n))
     assert caught(EXPRESSIONS, disagreement_or_error)
 
@@ -80,7 +80,7 @@ def test_a_delta_summed_without_its_size_is_caught(monkeypatch: pytest.MonkeyPat
 
 def test_a_softmax_that_sums_over_the_wrong_index_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        primitives, "softmax_of", lambda inner, last: softmax_of(inner.permuted([1, 0]), last).permuted([1, 0])
+        indexed_forms, "softmax_of", lambda inner, last: softmax_of(inner.permuted([1, 0]), last).permuted([1, 0])
         if len(inner.slots) == 2 else softmax_of(inner, last),
     )  # fmt: skip
     assert caught(EXPRESSIONS, disagreement)
@@ -93,7 +93,7 @@ def planted(name: str, wrong: Callable[..., Any]) -> list[Any]:
 
 
 def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = exponentials.softmax_times_sum
+    right = softmax_rules.softmax_times_sum
 
     def twice(product: Any, slots: int) -> Any:
         """A_ij Z_i^2 = E_ij."""
@@ -109,7 +109,7 @@ def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.Monke
 
 
 def test_a_quotient_that_keeps_its_power_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exponentials, "power", lambda inner, exponent: power(inner, exponent - 1))
+    monkeypatch.setattr(softmax_rules, "power", lambda inner, exponent: power(inner, exponent - 1))
     assert caught(EXPRESSIONS, disagreement)
 
 
@@ -121,13 +121,13 @@ def test_a_slope_at_zero_that_loses_the_first_order_is_caught(monkeypatch: pytes
             lambda product, slots: [] if any(h is made for h, _ in product[1]) else None,
         )
 
-    monkeypatch.setattr(derivatives, "_without_squares", without_any)
+    monkeypatch.setattr(jacobians, "_without_squares", without_any)
     assert caught({"slope": EXPRESSIONS["slope along a direction"]}, disagreement)
 
 
 def test_evaluation_needs_every_array() -> None:
     with pytest.raises(ValueError, match="values of X"):
-        Point({SIZES["n"]: 2, SIZES["d"]: 2}, {}).values(named("X", SIZES["n"], SIZES["d"]).value)
+        NumericPoint({SIZES["n"]: 2, SIZES["d"]: 2}, {}).values(named("X", SIZES["n"], SIZES["d"]).value)
 
 
 def test_floats_are_untouched_by_the_import() -> None:

@@ -16,15 +16,15 @@ from verify.evidence.fingerprints import fingerprint
 from verify.evidence.store import Recorder, Rejected
 from verify.evidence.verdicts import Verdict, judge_all
 from verify.report.errata import (
+    CertifiedCounterexample,
     Erratum,
-    Witness,
+    counterexamples_of,
     errata,
     errata_markdown,
     erratum_markdown,
     of_paper,
     remarks_of,
     without_repeats,
-    witnesses_of,
 )
 from verify.report.model import (
     KINDS_OF_VERDICT,
@@ -47,8 +47,8 @@ from verify.report.wording import (
     does_not_hold,
     how_known,
     how_sure,
-    in_words,
     listed,
+    number_word,
     resting,
     sentence,
     titled,
@@ -67,6 +67,7 @@ from verify.vocabulary import (
     Paper,
     PowerRate,
     QuadraticRate,
+    Realised,
     TendsTo,
 )
 
@@ -131,7 +132,7 @@ def test_words_that_sentences_are_made_of() -> None:
     assert (counted(1, "claim has", "claims have"), counted(2, "claim has", "claims have")) == (
         "1 claim has", "2 claims have",
     )  # fmt: skip
-    assert [in_words(n) for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 1300)] == [
+    assert [number_word(n) for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 1300)] == [
         "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "13", "1,300",
     ]  # fmt: skip
     assert [listed(items) for items in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
@@ -328,7 +329,7 @@ def test_an_erratum_names_the_corrections_of_all_that_it_rests_on() -> None:
     (wrong,) = [item for item in errata(report_of(*EVERYTHING)) if item.claim is WRONG]
     assert [item.id for item, _ in wrong.corrections] == ["toy.true-statement"]
     (alone,) = errata(report_of(GAP))
-    assert alone.corrections == [] and alone.witnesses == [], "what a report does not show is not followed"
+    assert alone.corrections == [] and alone.counterexamples == [], "what a report does not show is not followed"
     own = claim("own", expects="gap", proof=["toy.step", "toy.misprinted"], correction="toy.step-corrected")
     (found,) = [item for item in errata(report_of(own, *EVERYTHING)) if item.claim is own]
     assert [item.id for item, _ in found.corrections] == ["toy.step-corrected"], "each once"
@@ -338,18 +339,20 @@ def test_an_erratum_shows_the_counterexamples_of_all_that_it_rests_on() -> None:
     records = tuple(refuting(item, certificate(item.label)) for item in (STEP, PRESUMED, WRONG))
     report = report_of(*EVERYTHING, records=records)
     (gap,) = [item for item in errata(report) if item.claim is GAP]
-    assert names(gap.witnesses) == ["presumed", "step"]
-    assert [witness.certificate["title"] for witness in witnesses_of(report, WRONG)] == ["wrong"]
-    assert witnesses_of(report_of(TRUE, records=(evidence(TRUE),)), TRUE) == []
+    assert names(gap.counterexamples) == ["presumed", "step"]
+    assert [counterexample.certificate["title"] for counterexample in counterexamples_of(report, WRONG)] == ["wrong"]
+    assert counterexamples_of(report_of(TRUE, records=(evidence(TRUE),)), TRUE) == []
     kept = {item.claim.id: item for item in without_repeats(errata(report))}
-    assert names(kept["toy.presumed"].witnesses) == ["presumed"] and kept["toy.presumed"].elsewhere == ()
-    assert kept["toy.gapped"].witnesses == [] and kept["toy.gapped"].elsewhere == ("toy.presumed", "toy.step")
-    third = replace(gap, claim=TRUE, witnesses=gap.witnesses[:1])
-    only = without_repeats([*(replace(gap, witnesses=[witness]) for witness in gap.witnesses), third])
-    assert [names(item.witnesses) for item in only] == [["presumed"], ["step"], []], "what was shown stays shown"
+    assert names(kept["toy.presumed"].counterexamples) == ["presumed"] and kept["toy.presumed"].elsewhere == ()
+    assert kept["toy.gapped"].counterexamples == [] and kept["toy.gapped"].elsewhere == ("toy.presumed", "toy.step")
+    third = replace(gap, claim=TRUE, counterexamples=gap.counterexamples[:1])
+    only = without_repeats(
+        [*(replace(gap, counterexamples=[counterexample]) for counterexample in gap.counterexamples), third]
+    )
+    assert [names(item.counterexamples) for item in only] == [["presumed"], ["step"], []], "what was shown stays shown"
     only = without_repeats([gap, replace(gap, claim=TRUE)])
-    assert names(only[0].witnesses) == ["presumed", "step"] and only[0].elsewhere == ()
-    assert only[1].witnesses == [] and only[1].elsewhere == ("toy.presumed", "toy.step")
+    assert names(only[0].counterexamples) == ["presumed", "step"] and only[0].elsewhere == ()
+    assert only[1].counterexamples == [] and only[1].elsewhere == ("toy.presumed", "toy.step")
 
 
 def test_errata_of_a_paper_are_its_own() -> None:
@@ -361,14 +364,14 @@ def test_errata_of_a_paper_are_its_own() -> None:
     assert names(of_paper(items, toy.PAPER)) == ["wrong"] and names(of_paper(items, OTHER)) == ["other.wrong"]
 
 
-def test_a_witness_names_both_sides_and_their_difference() -> None:
-    witness = Witness(WRONG, certificate())
-    assert witness.sides == [("as printed", "3"), ("in truth", "2"), ("difference", "1")]
-    assert witness.snippet.startswith('from verify import at_inputs\nat_inputs("toy.wrong", ')
+def test_a_counterexample_names_both_sides_and_their_difference() -> None:
+    counterexample = CertifiedCounterexample(WRONG, certificate())
+    assert counterexample.sides == [("as printed", "3"), ("in truth", "2"), ("difference", "1")]
+    assert counterexample.snippet.startswith('from verify import at_inputs\nat_inputs("toy.wrong", ')
     bound = claim("broken-bound", AtMost(left="the norm", right="its bound"), expects="refuted", severity="error")
-    found = Witness(bound, certificate(formula="2", oracle="3")).violation
+    found = CertifiedCounterexample(bound, certificate(formula="2", oracle="3")).violation
     assert (found.sides, found.left, found.right, found.sign) == (Sides("the norm", "its bound", "≤"), "3", "2", ">")
-    assert found.in_words == "the norm = 3 > 2 = its bound" and found.ratio == 1.5 and found.arithmetic == "exact"
+    assert found.one_line == "the norm = 3 > 2 = its bound" and found.ratio == 1.5 and found.arithmetic == "exact"
 
 
 def test_an_erratum_as_markdown() -> None:
@@ -377,7 +380,7 @@ def test_an_erratum_as_markdown() -> None:
         verdict(WRONG, "refuted", "error"),
         "core",
         0,
-        [Witness(WRONG, certificate())],
+        [CertifiedCounterexample(WRONG, certificate())],
         [(TRUE, verdict(TRUE))],
         ("toy.step", "toy.user"),
     )
@@ -386,7 +389,7 @@ def test_an_erratum_as_markdown() -> None:
         "What follows: Nothing holds.", "",
         "Counterexample to `toy.wrong`, exact arithmetic: two by two", "",
         "Violated: as printed = 3 ≠ 2 = in truth", "",
-        "```python", item.witnesses[0].snippet, "# as printed: 3", "# in truth: 2", "# difference: 1", "```", "",
+        "```python", item.counterexamples[0].snippet, "# as printed: 3", "# in truth: 2", "# difference: 1", "```", "",
         "Counterexamples that it shares: see `toy.step`, `toy.user`.", "",
         "Correction `toy.true-statement` (holds):", "", "$$true-statement$$", "",
     ]  # fmt: skip
@@ -519,8 +522,8 @@ def test_a_ratio_is_given_where_the_right_side_is_above_zero() -> None:
 
     assert of("3", "2").ratio == 1.5 and of("3", "0").ratio is None and of("3", "-2").ratio is None
     assert of("1e300", "1e-10").ratio is None
-    assert of("3", "-4", "2").units == 2 / (4 * 2.0**-53) == of("-4", "1", "-2").units
-    assert of("0", "0", "1").units == pytest.approx(1 / (1e-300 * 2.0**-53))
+    assert of("3", "-4", "2").roundings == 2 / (4 * 2.0**-53) == of("-4", "1", "-2").roundings
+    assert of("0", "0", "1").roundings == pytest.approx(1 / (1e-300 * 2.0**-53))
     assert Violation("t", Sides("a", "b", "="), "1", "2", "1", "exact").sign == "≠"
 
 
@@ -678,6 +681,9 @@ def test_how_an_assumption_is_known_is_said_by_its_kind() -> None:
     met = Assumption("t > 0", positive=lambda t: t)
     assert how_known(met, False) == "a condition; every input is tested for it"
     assert how_known(met, True).endswith("; the counterexample meets it for certain")
+    made = Realised({"t > 0": "t is a square"})
+    assert how_known(met, False, made).endswith("; how inputs are made to meet it: t is a square")
+    assert how_known(Assumption("s > 0", positive=lambda s: s), False, made) == how_known(met, False)
     assert how_known(Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2), True) == (
         "a condition on sizes; no others are tried"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -44,6 +44,7 @@ class Reference:
 
     `operations` are counted at `EXAMPLE` sizes, as `verify.oracles.count` does.  `ulps` bounds the error in
     float64 and float32, in ulps of the largest entry at well-conditioned inputs; None for random functions.
+    `arguments` are those of an example, shapes of matrices or integers, where annotations do not say them.
     """
 
     function: Callable[..., Any]
@@ -52,6 +53,7 @@ class Reference:
     claims: tuple[str, ...]
     operations: int
     ulps: tuple[int, int] | None
+    arguments: Mapping[str, tuple[int, ...] | int] | None = None
 
     def example(self, dtype: Any, generator: Any) -> dict[str, Any]:
         """Arguments of `EXAMPLE` sizes, by name."""
@@ -60,17 +62,9 @@ class Reference:
         def matrix(*shape: int) -> Any:
             return torch.randn(shape, dtype=dtype, generator=generator)
 
-        if self.name == "attention":
-            return {"query": matrix(8, 4), "key": matrix(8, 4), "value": matrix(8, 4)}
-        if self.name == "orthogonal_self_attention":
-            weights = {name: matrix(2, 4, 2) for name in ("W_Q", "W_K", "W_V")}
-            return {"X": matrix(8, 4), **weights, "W_O": matrix(2, 2, 4)}
-        if self.name == "initialise":
-            return {"d": 4, "h": 2, "generator": generator, "dtype": dtype}
-        if self.name == "stiefel_uniform":
-            return {"n": 8, "m": 4, "generator": generator, "dtype": dtype}
-        if self.name == "newton_schulz":
-            return {"M": matrix(8, 4), "steps": 5}
+        if self.arguments is not None:
+            made = {name: matrix(*a) if isinstance(a, tuple) else a for name, a in self.arguments.items()}
+            return {**made, "generator": generator, "dtype": dtype} if self.ulps is None else made
         specs = parameter_specs(self.function)
         return {
             name: matrix(*spec.resolve(EXAMPLE)) if isinstance(spec, Shape) else matrix()
@@ -92,10 +86,11 @@ _references: dict[str, Reference] = {}
 
 
 def certified(
-    function: F, topic: str, source: str, claims: Sequence[str], operations: int, ulps: tuple[int, int] | None
-) -> F:
+    function: F, topic: str, source: str, claims: Sequence[str], operations: int, ulps: tuple[int, int] | None,
+    arguments: Mapping[str, tuple[int, ...] | int] | None = None,
+) -> F:  # fmt: skip
     """Register `function` for export, and return it."""
-    reference = Reference(function, topic, source, tuple(claims), operations, ulps)
+    reference = Reference(function, topic, source, tuple(claims), operations, ulps, arguments)
     _references[f"{topic}.{reference.name}"] = reference
     return function
 

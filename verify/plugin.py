@@ -31,7 +31,7 @@ from verify.evidence.cluster import BETWEEN_LOOKS, Task
 from verify.evidence.failure import describe_failure
 from verify.evidence.parallel import kept_evidence
 from verify.evidence.runner import judge, run_check
-from verify.evidence.store import Recorder, read, standing
+from verify.evidence.store import Recorder, in_force, read
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, RegistryError
@@ -47,7 +47,7 @@ _REUSED = pytest.StashKey[set[Task]]()
 FROM_EVIDENCE = "from evidence"
 
 #: The gate for other people's implementations, silent until --subject or --subjects asks for it.
-pytest_plugins = ["verify.gate.plugin"]
+pytest_plugins = ["verify.gate.items"]
 
 #: Where evidence is kept, relative to the root of the project under test.
 EVIDENCE = ".verify/evidence"
@@ -321,7 +321,7 @@ def _verdicts_of_run(config: pytest.Config) -> _Outcome:
         for claim_id, claim in registry.items()
         if all((claim_id, check.name) in found for check in checks_of(claim, settings))
     }
-    verdicts = judge_all(registry, standing(records))
+    verdicts = judge_all(registry, in_force(records))
     judged = {
         claim_id: verdict
         for claim_id, verdict in verdicts.items()

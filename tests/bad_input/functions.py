@@ -17,6 +17,7 @@ from theorems.hessian.fast.operators import AttentionCurvature, curvature_produc
 from theorems.osa.fast.layers import orthogonal_self_attention_jacobian, polar_basis
 from theorems.osa.fast.linear_cost import linear_cost_attention, push_through_loss
 from theorems.reference import references
+from theorems.transformer.fast.curvature import LayerCurvature
 
 Change = Callable[[torch.Tensor], Any]
 
@@ -65,6 +66,9 @@ ACCEPTED = {
 _LAYER = {name: value for name, value in references()["layers.orthogonal_self_attention"].example(
     torch.float64, torch.Generator().manual_seed(0)).items()}  # fmt: skip
 _LOSS = references()["curvature.loss_hessian_query_key"].example(torch.float64, torch.Generator().manual_seed(0))
+_HEADS = {name: torch.ones(shape, dtype=torch.float64) for name, shape in (
+    ("X", (3, 5, 4)), ("W_Q", (2, 4, 3)), ("W_K", (2, 4, 3)), ("W_V", (2, 4, 2)), ("W_O", (2, 2, 4)), ("Y", (3, 5, 4)),
+)}  # fmt: skip
 _SAMPLES = torch.randn(3, 4, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 _WIDTHS = torch.randn(5, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 _FURTHER: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
@@ -74,6 +78,7 @@ _FURTHER: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "polar_basis": (polar_basis, {"M": _SAMPLES[0]}),
     "attention_hessian": (attention_hessian, _LOSS),
     "AttentionCurvature": (AttentionCurvature, _LOSS),
+    "LayerCurvature": (LayerCurvature, _HEADS),
     "curvature_product": (curvature_product, {**_LOSS, "v": torch.ones(32, dtype=torch.float64)}),
     "limiting_tangent_kernel": (limiting_tangent_kernel, {"X": _SAMPLES}),
     "finite_width_tangent_kernel": (
@@ -248,5 +253,6 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "Lanczos steps": (lambda: AttentionCurvature(**_LOSS).extreme_eigenvalues(0), "steps: expected an integer >= 1; got 0"),
     "Lanczos seed": (lambda: AttentionCurvature(**_LOSS).extreme_eigenvalues(2, -1), "seed: expected an integer >= 0"),
     "v too long": (
-        lambda: curvature_product(**_LOSS, v=torch.ones(33).double()), "v: expected shape (32,), the dtype and device of X"),
+        lambda: curvature_product(**_LOSS, v=torch.ones(33).double()),
+        "v: expected shape (32,) or (32, p), the dtype and device of X"),
 }  # fmt: skip

@@ -16,11 +16,11 @@ import flint
 import numpy as np
 
 from verify.arithmetics import precision
-from verify.arithmetics.symbols.evaluation import Point
-from verify.arithmetics.symbols.proof import Proof, float_values
-from verify.checks.assumptions import satisfies
+from verify.arithmetics.symbols.difference import Proof, float_values
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.checks.evaluation import as_balls, flat_objects, flat_tensor, one_of
 from verify.checks.proofs import real_symbol, size_symbol
+from verify.checks.satisfied import satisfies
 from verify.inputs.generators import Draw, systematic, telling_sizes
 from verify.oracles.expectations import forget_moments
 from verify.vocabulary import AtMost, Claim, Real, Shape, Size
@@ -424,7 +424,7 @@ def normal_forms_apart(claim: Claim, proof: Proof, sizes: Mapping[str, int], see
     }
     if any(condition.holds({**values, **scalars}) is False for condition in proof.conditions):
         return None
-    point = Point({**values, **scalars}, arrays)
+    point = NumericPoint({**values, **scalars}, arrays)
     scale = max(1.0, float(np.abs(floats.left).max()), float(np.abs(floats.right).max()))
     found = []
     for normal_form, plain in (

@@ -61,15 +61,15 @@ def _forget() -> None:
 SYMBOLS, NORMS = "verify.arithmetics.symbols", "verify.arithmetics.norms"
 #: Each with the number of a statement, of seed 0, that finds it.
 DEFECTS = (
-    Defect("a step of unknown sign is 1", f"{SYMBOLS}.functions.step_of",
+    Defect("a step of unknown sign is 1", f"{SYMBOLS}.function_heads.step_of",
            "ONE if coefficient.is_positive else -ONE if (-coefficient).is_positive else coefficient", "ONE", "law", 30),
-    Defect("rows are of unit norm, whichever rows they are", f"{SYMBOLS}.hypotheses.unit_rows",
+    Defect("rows are of unit norm, whichever rows they are", f"{SYMBOLS}.hypothesis_rules.unit_rows",
            "one == other and", "one[1] == other[1] and", "law", 62),
-    Defect("a summed index is private though it is used elsewhere", f"{SYMBOLS}.hypotheses._on_pairs",
+    Defect("a summed index is private though it is used elsewhere", f"{SYMBOLS}.hypothesis_rules._on_pairs",
            "return index in summed and counts[index] == 2", "return index in summed", "law", 31),
-    Defect("a slice that follows another is the same slice", f"{SYMBOLS}.rules.selections",
+    Defect("a slice that follows another is the same slice", f"{SYMBOLS}.product_rules.selections",
            "if other is made:", "if True:", "law", 103),
-    Defect("a step is idempotent at any indices", f"{SYMBOLS}.rules.idempotent_step",
+    Defect("a step is idempotent at any indices", f"{SYMBOLS}.product_rules.idempotent_step",
            "(made.number, tuple(indices[i] for i in perm))", "(made.number, ())", "law", 185),
     Defect("the rows of a softmax have norm 1 together", f"{NORMS}.rules._softmax",
            "sympy.sqrt(node.shape[0])", "sympy.Integer(1)", "inequality", 380),

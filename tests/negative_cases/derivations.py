@@ -9,8 +9,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
-from verify.arithmetics.norms.bounds import Search
-from verify.arithmetics.norms.proof import prove_bound
+from verify.arithmetics.norms.derivation_search import DerivationSearch
+from verify.arithmetics.norms.derivations import prove_bound
 from verify.arithmetics.norms.quantities import LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Index, world
@@ -171,7 +171,7 @@ def numbers() -> tuple[Any, Any, Any]:
 def root_of_a_multiple_of_entries(sign: int) -> bool:
     """Whether sum_i c ||A||_F |e_i| is bounded through ||e||_F, for a number c of this sign."""
     index, (A, e) = Index(n, 0), (input_matrix(name, *SHAPES[name]) for name in "Ae")
-    bound = Search(frozenset())._uniform(index, sign * F(A) * abs(entry(e.node, index, 0)))
+    bound = DerivationSearch(frozenset())._uniform(index, sign * F(A) * abs(entry(e.node, index, 0)))
     return F(e) in bound.free_symbols
 
 

@@ -43,9 +43,21 @@ def beside(name: str, wrong: Function, right: Function, **options: Any) -> None:
 @functools.cache
 def layers() -> tuple[list[Layer], list[Layer]]:
     """All wrong and all right layers."""
-    from tests.wrong_layers import backward, batches, blocks, cases, in_use, kernels, modules, rights, states, values
+    from tests.wrong_layers import (
+        backward,
+        batches,
+        blocks,
+        cases,
+        encodings,
+        in_use,
+        kernels,
+        modules,
+        rights,
+        states,
+        values,
+    )
 
-    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, cases, rights):
+    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, encodings, cases, rights):
         module.collect()
     return WRONG, RIGHT
 

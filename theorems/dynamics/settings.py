@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, rms_norm, unit_rows
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import eye, kron, row_sums
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Convention, Definition, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, Convention, Definition, Real, Setting, Shape, Size, realises
 from verify.vocabulary.hypotheses import skew, unit_rows as has_unit_rows
 
 Factor = Annotated[Any, Shape("D", "D_H")]
@@ -46,11 +47,13 @@ POSITIVE_BETA = Assumption(r"\beta > 0", positive=lambda beta: beta)
 SYMMETRIC = Assumption(r"A = W^Q W^{K\top} is symmetric", zero=lambda W_Q, W_K: W_Q @ W_K.T - W_K @ W_Q.T)
 
 
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def on_the_sphere(directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> dict[str, Any]:
     """Unit tokens X in the given directions, the weights as drawn."""
     return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "beta": beta}
 
 
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def unit_tokens_and_values(
     directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta
 ) -> dict[str, Any]:
@@ -58,6 +61,7 @@ def unit_tokens_and_values(
     return {**on_the_sphere(directions, W_Q, W_K, beta), "W_V": W_V}
 
 
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT})
 def symmetric_weights(directions: Tokens, factor: Factor, core: Core, beta: Beta) -> dict[str, Any]:
     """Unit tokens, and W_Q = F (M + M^T), W_K = F: then W_Q W_K^T is symmetric, and every symmetric matrix arises."""
     return {"X": unit_rows(directions), "W_Q": factor @ (core + core.T), "W_K": factor, "beta": beta}
@@ -116,11 +120,23 @@ EQUAL_FREQUENCIES = Assumption(
 )
 
 
+@realises({"Omega is anti-symmetric": reached.SKEW, r"|x\| = 1": reached.UNIT_ROWS})
 def unit_state(G: Generator, direction: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T and a unit state."""
     return {"x": unit_rows(direction), "Omega": G - G.T, "eta": eta}
 
 
+@realises(
+    {
+        "Omega is anti-symmetric": reached.SKEW,
+        r"all eigenvalues of \Omega have the magnitude \omega": (
+            "Omega = omega Q K Q^T with K of quarter turns: by the spectral theorem all "
+            "are of this form, with a rotation Q or with its mirror image, which changes "
+            "no norm and no eigenvalue"
+        ),
+        r"|x\| = 1": reached.UNIT_ROWS,
+    }
+)
 def equal_frequencies(G: Generator, direction: Row, omega: Frequency, eta: Step) -> dict[str, Any]:
     """Omega = Q blockdiag(omega K) Q^T with K = [[0, 1], [-1, 0]] and Q a rotation, and a unit state.
 

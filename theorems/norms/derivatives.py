@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.matrices import orthogonal_matrix
 from theorems.norms.settings import SKEW, SMALL, Logits, Matrix, Next, Share, Square, Steps, number, two_norms
 from verify.matrix import (
@@ -11,7 +12,7 @@ from verify.matrix import (
     row_norms, softmax, spectral_norm, sqrt, total, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, realises
 
 Before = Annotated[Any, Shape("p", "m", role="query")]
 After = Annotated[Any, Shape("n", "p")]
@@ -142,6 +143,7 @@ EXPONENTIAL = Claim(SMALL, "norms.exponential-differential", label="Differential
 
 
 @EXPONENTIAL.inputs
+@realises({"S is skew": reached.SKEW})
 def skew_and_change(G: Square, E: Square) -> dict[str, Any]:
     return {"S": (G - G.T) * rational(1, 3), "E": E}
 
@@ -187,6 +189,12 @@ def iterate(M: Matrix, u: Share, K: Steps) -> Any:
     return iterated(K, lambda M: M * (1 - u) + M @ (3 * eye(M.shape[1]) - M.T @ M) * u * rational(1, 2), M)
 
 
+@realises(
+    but=(
+        "blocks of small frames have singular values 1 besides; every matrix with "
+        "singular values of at most 1 is a block of a frame of m + n columns"
+    )
+)
 def contraction(G: Frame, A: Matrix, E: Matrix, u: Share, K: Steps) -> dict[str, Any]:
     """A block of an orthogonal matrix: any matrix with singular values at most 1 is one, for frames large enough."""
     m, n = A.shape

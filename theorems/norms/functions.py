@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.matrices import orthogonal_matrix
 from theorems.norms.settings import (
     RULES, SMALL, Column, Factor, Logits, Matrix, RowLogits, Square, largest, number, two_norms,
@@ -12,7 +13,7 @@ from verify.matrix import (
     absolute, column, concatenate, diag, exp, expm, eye, frobenius_norm, inverse, maximum, rational, relu, row_sums,
     softmax, spectral_norm, sqrt, step, symmetric_eigenvalues, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape, realises
 
 Gated = Annotated[Any, Shape("m", "n", role="gate")]
 
@@ -137,6 +138,7 @@ GATE.mutant("half of the entries", "sqrt(A.shape[0] * A.shape[1]) -> sqrt(A.shap
 # -- exponentials ------------------------------------------------------------------------------------------------------
 
 
+@realises({"are skew": reached.SKEW})
 def skew_pair(G: Square, H: Square) -> dict[str, Any]:
     """Two skew matrices."""
     return {"S": G - G.T, "R": H - H.T}
@@ -215,6 +217,7 @@ SIMILAR = Claim(SMALL, "norms.exponential-of-similar", label="Exponentials of si
 
 
 @SIMILAR.inputs
+@realises(but="of V = Q D R^T the orthogonal factor R is left out, which A absorbs")
 def similar(G: Square, d: Column, A: Square) -> dict[str, Any]:
     V = orthogonal_matrix(G) @ diag((d * d)[:, 0] + 1)
     return {"V": V, "A": A}
@@ -247,6 +250,7 @@ INTEGRAL = Claim(SMALL, "norms.integral-of-orthogonal", label="Integrals of orth
 
 
 @INTEGRAL.inputs
+@realises({"are skew": reached.SKEW})
 def two_skew(G: Square, H: Square) -> dict[str, Any]:
     return {"P": G - G.T, "R": H - H.T}
 

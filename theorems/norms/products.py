@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.matrices import orthogonal_matrix
 from theorems.norms.settings import (
     RULES, Column, Matrix, Next, Other, Row, Square, Tall, largest, number, three_norms, two_norms,
@@ -12,7 +13,7 @@ from verify.matrix import (
     absolute, block_diag, column, commutation_matrix, concatenate, diag, eye, frobenius_norm, hadamard, kron, maximum,
     normalize_rows, rational, row_norms, spectral_norm, spectral_radius, sqrt, total, vec_r,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, realises
 
 Beside = Annotated[Any, Shape("m", "p")]
 NONZERO = Assumption("no row vanishes", positive=row_norms)
@@ -316,6 +317,7 @@ ORTHONORMAL = Claim(RULES, "norms.orthonormal", label="Orthonormal columns", nam
 
 
 @ORTHONORMAL.inputs
+@realises({"W has orthonormal columns": reached.FRAMES})
 def orthonormal_columns(G: Tall, A: Matrix) -> dict[str, Any]:
     return {"W": orthogonal_matrix(G)[:, : A.shape[1]]}
 

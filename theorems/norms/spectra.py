@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.norms.functions import corner_of_exponential
 from theorems.norms.settings import RULES, SKEW, SMALL, Matrix, Square, largest, number
 from verify.matrix import (
     column, concatenate, expm, eye, rational, singular_values, spectral_norm,
 )  # fmt: skip
-from verify.vocabulary import AtMost, Claim, Equal, Real
+from verify.vocabulary import AtMost, Claim, Equal, Real, realises
 from verify.vocabulary.hypotheses import skew
 
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]
@@ -59,6 +60,7 @@ GRAM = Claim(SMALL, "norms.gram-of-rotation", label="Gram matrix of a rotation",
 
 
 @GRAM.inputs
+@realises({"S is skew": reached.SKEW})
 def frame_and_skew(L: Matrix, G: Square) -> dict[str, Any]:
     return {"L": L, "S": G - G.T}
 
@@ -105,6 +107,7 @@ NORM_OF_MEAN = Claim(SMALL, "norms.norm-of-mean-of-rotations", label="Norm of a 
 
 
 @NORM_OF_MEAN.inputs
+@realises({"S is skew": reached.SKEW})
 def skew_matrix(G: Square) -> dict[str, Any]:
     return {"S": G - G.T}
 

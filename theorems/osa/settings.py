@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, orthonormal_columns, queries_and_keys, skew_matrix, whole_heads,
@@ -19,7 +20,7 @@ from theorems.osa.shapes import (
 )  # fmt: skip
 from verify.matrix import COLUMN, column, concatenate, expm, eye, rational, smallest_singular_value, spectral_norm
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Construction, Convention, Definition, Scale, Setting, subject
+from verify.vocabulary import Assumption, Construction, Convention, Definition, Scale, Setting, subject, realises
 
 # -- Appendix E --------------------------------------------------------------------------------------------------------
 
@@ -102,11 +103,27 @@ def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, 
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
 
 
+@realises(
+    {
+        "columns of B are orthonormal": reached.FRAMES,
+        "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
+    },
+    but=("the tokens lie in the span of B; what is stated reads of them Q and K alone, which may be any there"),
+)
 def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """The same as inputs, for any alpha."""
     return with_basis(frame, C, W_Q, W_K, alpha)
 
 
+@realises(
+    {
+        "columns of B are orthonormal": reached.FRAMES,
+        "contains the image of S": (
+            "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
+        ),
+    },
+    but=("the tokens lie in the span of B, or leave it in one direction; what is stated reads of them Q and K alone"),
+)
 def tokens_with_basis_of_the_image(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan
 ) -> dict[str, Any]:
@@ -218,6 +235,7 @@ ANY_ALPHA = Construction("alpha in R (Eq. (5))", shapes={"X": ("N", "d")})
 LEAST_BOUND = Definition("||X||_2 <= R; the bounds take R = ||X||_2, the least", by=spectral_norm)
 
 
+@realises({"[W^Q, W^K] in R^{d x 2 d_v} has": reached.FRAMES, "[W^Q, W^K] in V": reached.FRAMES})
 def orthonormal_queries_and_keys(frame: Frame, d_v: HeadSize) -> dict[str, Any]:
     """[W_Q, W_K] with orthonormal columns from a free (d, d) matrix."""
     W = orthonormal_columns(frame, 2 * d_v)

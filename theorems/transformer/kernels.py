@@ -24,6 +24,8 @@ CachedKeys = Annotated[Any, Shape("p", "d_K")]
 CachedValues = Annotated[Any, Shape("p", "d_V")]
 Starts = Annotated[Any, Shape("n", role="mask")]
 Window = Annotated[int, Size("w")]
+Before = Annotated[int, Size("a")]
+After = Annotated[int, Size("b")]
 Bias = Annotated[Any, Shape("m", "n")]
 Scale = Annotated[Any, Real(-2.0, 2.0)]
 HeadBias = Annotated[Any, Shape("H", "m", "n")]
@@ -130,15 +132,34 @@ def window_attention(Q: TokenQueries, K: Keys, V: Values, w: Window) -> Any:
     return masked_attention(Q, K, V, window_mask(Q.shape[0], w))
 
 
-def mask_of_packed(E: Starts, like: Any) -> Any:
-    """1 where the key is not later than the query and no sequence begins between them, 0 elsewhere, shape (n, n).
+def mask_of_two_sides(n: int, a: int, b: int) -> Any:
+    """1 where the key is at most a tokens before the query and at most b after it, 0 elsewhere, shape (n, n)."""
+    return Constant((np.tri(n, k=b, dtype=int) - np.tri(n, k=-a - 1, dtype=int)).astype(object))
+
+
+@subject("transformer.window_both_ways")
+def window_both_ways(Q: TokenQueries, K: Keys, V: Values, a: Before, b: After) -> Any:
+    """Attention in which token i attends to the tokens i - a, ..., i + b, or to those that there are, shape (n, d_V)."""
+    return masked_attention(Q, K, V, mask_of_two_sides(Q.shape[0], a, b))
+
+
+def of_one_sequence(E: Starts, like: Any) -> Any:
+    """1 where query and key belong to the same of several sequences, 0 elsewhere, shape (n, n).
 
     `like`, of shape (n, 1), has the arithmetic: E may be boolean.
     """
     n = E.shape[0]
     number = Constant(np.tri(n, dtype=int).astype(object)) @ in_numbers(E.reshape(-1, 1), like)  # that of the sequence
     apart = number - number.T
-    return (1 - step(apart * apart)) * Constant(np.tri(n, dtype=int).astype(object))
+    return 1 - step(apart * apart)
+
+
+def mask_of_packed(E: Starts, like: Any) -> Any:
+    """1 where the key is not later than the query and no sequence begins between them, 0 elsewhere, shape (n, n).
+
+    `like`, of shape (n, 1), has the arithmetic: E may be boolean.
+    """
+    return of_one_sequence(E, like) * Constant(np.tri(E.shape[0], dtype=int).astype(object))
 
 
 @subject("transformer.packed_attention")
@@ -148,6 +169,15 @@ def packed_attention(Q: TokenQueries, K: Keys, V: Values, E: Starts) -> Any:
     E is 1 where a sequence begins, 0 elsewhere; the first token always begins one.
     """
     return masked_attention(Q, K, V, mask_of_packed(E, Q[:, :1]))
+
+
+@subject("transformer.packed_both_ways")
+def packed_both_ways(Q: TokenQueries, K: Keys, V: Values, E: Starts) -> Any:
+    """Attention of every token to all tokens of its sequence, several sequences one after the other, shape (n, d_V).
+
+    E is 1 where a sequence begins, 0 elsewhere; the first token always begins one.
+    """
+    return masked_attention(Q, K, V, of_one_sequence(E, Q[:, :1]))
 
 
 # -- biases, caps, sinks -----------------------------------------------------------------------------------------------

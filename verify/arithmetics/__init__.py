@@ -15,25 +15,18 @@ that they stay exact until they meet a matrix.
 kinds         which arithmetic operands are in        adaptable     operands that take on another's arithmetic
 constants     constant matrices and exact scalars     conversions   the same numbers in every arithmetic
 balls         precision, midpoints, radii             jets          Taylor numbers over any scalar
-exponentials  exp as a free function of rationals     functions     exp, log, sqrt, relu, ... of every entry
+entrywise     exp, log, sqrt, relu, ... of entries    numbers       what an arithmetic is that a package adds
+free_exponentials                                     exp as a free function of rationals
 polynomials   rational functions of indeterminates    spectra       where expm of them is interpolated
 formal        operands with a form of every primitive symbols       matrices of symbolic sizes
 
-A new arithmetic is one more `Kind` with its scalar functions; nothing else in the engine enumerates them.
+A new arithmetic is a class of `Number`; nothing else in the engine enumerates them.
 """
 
 from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
 from verify.arithmetics.constants import Constant, Surd, rational
 from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
-from verify.arithmetics.exponentials import (
-    exponentials_are_free,
-    free_exponentials,
-    free_rational,
-    polynomial_for_expm,
-    series_coefficients,
-)
-from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
-from verify.arithmetics.functions import (
+from verify.arithmetics.entrywise import (
     absolute,
     cos,
     exp,
@@ -47,8 +40,17 @@ from verify.arithmetics.functions import (
     total,
     vanishes,
 )
+from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
+from verify.arithmetics.free_exponentials import (
+    exponentials_are_free,
+    free_exponentials,
+    free_rational,
+    polynomial_for_expm,
+    series_coefficients,
+)
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
+from verify.arithmetics.numbers import Number
 from verify.vocabulary.shapes import is_tensor
 
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "Formal",
     "Jet",
     "Kind",
+    "Number",
     "Surd",
     "absolute",
     "cos",

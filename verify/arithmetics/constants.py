@@ -13,7 +13,7 @@ import numpy as np
 from verify.arithmetics.adaptable import Adaptable, settled
 from verify.arithmetics.balls import midpoints
 from verify.arithmetics.formal import Formal, primitive
-from verify.arithmetics.kinds import Kind, kind_of
+from verify.arithmetics.kinds import Kind, kind_of, number_class
 from verify.arithmetics.polynomials import active_field
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import is_tensor
@@ -114,10 +114,13 @@ class Surd(Adaptable):
             return float(self.coefficient) * math.sqrt(self.radicand)
         if isinstance(other, Constant):
             return self.as_scalar(Kind.EXACT)
-        return self.as_scalar(kind_of(other))
+        return self.as_scalar(kind_of(other), other)
 
-    def as_scalar(self, kind: Kind) -> Any:
-        """This scalar as an entry of the arithmetic `kind`."""
+    def as_scalar(self, kind: Kind, like: Any = None) -> Any:
+        """This scalar as an entry of the arithmetic `kind`; of the class of `like` where a package adds it."""
+        if kind is Kind.ADDED and (numbers := number_class(like)) is not None:
+            found = numbers.of(self.coefficient)
+            return found if self.radicand == 1 else found * numbers.of(Fraction(self.radicand)).sqrt()
         numerator, denominator = self.coefficient.numerator, self.coefficient.denominator
         if kind is Kind.BALL:
             return flint.arb(flint.fmpq(numerator, denominator)) * flint.arb(self.radicand).sqrt()

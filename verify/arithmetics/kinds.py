@@ -12,6 +12,7 @@ import numpy as np
 
 from verify.arithmetics.adaptable import Adaptable
 from verify.arithmetics.jets import Jet
+from verify.arithmetics.numbers import Number
 from verify.arithmetics.polynomials import Quotient
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.shapes import is_tensor
@@ -22,9 +23,10 @@ class Kind(enum.IntEnum):
 
     EXACT = 0
     POLYNOMIAL = 1
-    SYMBOLIC = 2
-    BALL = 3
-    FLOAT = 4
+    ADDED = 2  #: a class of `Number`
+    SYMBOLIC = 3
+    BALL = 4
+    FLOAT = 5
 
 
 #: The arithmetic of an entry of these types; others have to be looked at.
@@ -55,6 +57,8 @@ def scalar_kind(value: Any) -> Kind:
         return Kind.EXACT
     if isinstance(value, Quotient):
         return Kind.POLYNOMIAL
+    if isinstance(value, Number):
+        return Kind.ADDED
     if is_symbolic(value):
         return Kind.SYMBOLIC
     raise InputError(
@@ -89,6 +93,22 @@ def _kind_of_entries(entries: list[Any]) -> Kind:
             known = max(scalar_kind(entry) for entry in entries if type(entry) is found)
         kind = max(kind, known)
     return kind
+
+
+def number_class(*operands: Any) -> type[Number] | None:
+    """The class of `Number` that entries of the operands are of, also within jets; None where there is none.
+
+    Raises `InputError` for numbers of two such classes, which have no arithmetic in common.
+    """
+    entries = (
+        entry for operand in operands for entry in (operand.flat if isinstance(operand, np.ndarray) else [operand])
+    )
+    values = (entry.value if isinstance(entry, Jet) else entry for entry in entries)
+    found = {type(value) for value in values if isinstance(value, Number)}
+    if len(found) > 1:
+        names = " and ".join(sorted(each.__name__ for each in found))
+        raise InputError("operands", "numbers of one arithmetic", names)
+    return next(iter(found), None)
 
 
 def has_jets(array: Any) -> bool:

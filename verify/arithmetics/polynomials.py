@@ -63,7 +63,7 @@ class Root:
 
 
 @dataclass
-class Exponential:
+class AdjoinedExponential:
     """A unit u = exp(argument / parts of the field)."""
 
     position: int
@@ -81,7 +81,7 @@ class Field:
         self.context = flint.fmpq_mpoly_ctx.get(self.names, "degrevlex")
         self.factors: list[flint.fmpq_mpoly] = []
         self.roots: list[Root] = []
-        self.exponentials: list[Exponential] = []
+        self.exponentials: list[AdjoinedExponential] = []
         self.coefficients: list[int] = []  #: positions of c_1, c_2, ... of the polynomial that stands for expm
         self.spectra = Spectra(self.constant(0), self.constant(1))  #: of the matrices that expm has been applied to
 
@@ -219,7 +219,7 @@ class Field:
         coordinates = self._coordinates(argument)
         if coordinates is None:
             position = self._adjoined(f"exp{len(self.names)}")
-            self.exponentials.append(Exponential(position, argument))
+            self.exponentials.append(AdjoinedExponential(position, argument))
             return self.generator(position) ** self.parts
         result = self.constant(1)
         for known, coordinate in zip(self.exponentials, coordinates, strict=True):
@@ -293,7 +293,7 @@ class Field:
         """Rationals or balls for all generators, from those for the indeterminates that were there first and c_1, c_2, ..."""
         found = list(values)
         given = dict(zip(self.coefficients, coefficients, strict=True))
-        own: list[Root | Exponential] = [*self.roots, *self.exponentials]
+        own: list[Root | AdjoinedExponential] = [*self.roots, *self.exponentials]
         units = {unit.position: unit for unit in own}
         for position in range(len(values), len(self.names)):
             unit = units.get(position)

@@ -3,10 +3,10 @@
 equality, bounds, limits, laws, growth   the attacks on relations, one module each
 counterexamples                          declared ones, certified
 proofs, bound_proofs, fixed_sizes        identities and bounds proved for all sizes, identities at given ones
-evaluation, units, assumptions           a claim's functions at inputs, rounding units, assumptions tested
+evaluation, units, satisfied             a claim's functions at inputs, rounding units, assumptions tested
 stated                                   whether inputs that meet the stated assumptions, and no others, uphold it
 invariants, free_inputs                  what every prepared input has and nobody stated; inputs that only meet what is stated
-emptiness                                claims that cannot fail
+emptiness, duplicates                    claims that cannot fail; claims that say what another says
 quantifiers                              numbers and levels that the checks fix
 search, settings, record                 draws examined, the run asked for, what a check returns
 independence                             whether an oracle shares code with its formula
@@ -19,13 +19,25 @@ from verify.checks.bounds import BoundAttack
 from verify.checks.counterexamples import certify
 from verify.checks.equality import EqualityAttack, StructureAttack
 from verify.checks.growth import GrowthAttack
+from verify.checks.invariants import JUDGED, nothing_unstated
 from verify.checks.laws import LawAttack
 from verify.checks.limits import LimitAttack
+from verify.checks.preparations import all_reached
 from verify.checks.record import Record
 from verify.checks.settings import Settings
 from verify.checks.stated import as_stated, comparable
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.relations import AtMost, Equal, FollowsLaw, HasStructure, OrderOfGrowth, Relation, TendsTo
+from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.relations import (
+    AtMost,
+    Equal,
+    FollowsLaw,
+    HasStructure,
+    OrderOfGrowth,
+    Relation,
+    TendsTo,
+    by_type,
+)
 
 __all__ = ["ATTACKS", "Check", "attack_on", "checks_of"]
 
@@ -42,7 +54,10 @@ ATTACKS: dict[type[Relation], type[Attack[Any]]] = {
 
 def attack_on(claim: Claim) -> Attack[Any]:
     """The attack on the relation of a claim."""
-    return ATTACKS[type(claim.relation)](claim.relation)
+    attack = by_type(ATTACKS, claim.relation)
+    if attack is None:
+        raise RegistryError(f"{claim.id}: verify.checks.ATTACKS says of no attack on relation {claim.relation.kind!r}")
+    return attack(claim.relation)
 
 
 def checks_of(claim: Claim, settings: Settings) -> list[Check]:
@@ -55,6 +70,11 @@ def checks_of(claim: Claim, settings: Settings) -> list[Check]:
             return certify(claim, attack)
 
         found.append(Check("counterexample", "exact or ball", certified, draws=False))
-    if settings.effort.name == "deep" and comparable(claim):
-        found.append(Check("as stated", "float64", as_stated))
+    if settings.effort.name == "deep":
+        if comparable(claim):
+            found.append(Check("as stated", "float64", as_stated))
+        if claim.expects in JUDGED:
+            found.append(Check("nothing unstated", "float64", nothing_unstated))
+        if claim.prepares_inputs:
+            found.append(Check("all reached", "float64", all_reached))
     return found

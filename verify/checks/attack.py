@@ -36,6 +36,10 @@ class Attack(Generic[R]):
         """The checks that gather evidence about `claim`, primary first; declared counterexamples come after them."""
         raise NotImplementedError
 
+    def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any] | None] | None:
+        """Both sides as functions of inputs, the second None where the first has to vanish; None if floats do not decide."""
+        return None
+
     def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
         """Entrywise excess: the statement is false where `excludes` says so of an entry."""
         return formula - oracle

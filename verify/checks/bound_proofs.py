@@ -17,15 +17,14 @@ import sympy
 
 import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics import midpoints
+from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.deciding import uncovered
-from verify.arithmetics.norms.evaluation import Values
-from verify.arithmetics.norms.facts import FACTS, facts_of
-from verify.arithmetics.norms.operand import input_matrix
-from verify.arithmetics.norms.proof import BoundProof, Entry, prove_bound
+from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
+from verify.arithmetics.norms.facts import facts_of, rests_on_claims
+from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.conditions import Condition
-from verify.checks.assumptions import float_satisfies
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
@@ -33,6 +32,7 @@ from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
 from verify.checks.proofs import exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.inputs.witnesses import Given, witnesses_of
@@ -40,7 +40,6 @@ from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import Hypothesis
-from verify.vocabulary.relations import AtMost
 from verify.vocabulary.shapes import Real, Shape, Size, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
@@ -58,7 +57,7 @@ def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
     value, as n == 1, that value is a case of its own, with a derivation of its own.  `with_mutants` its wrong variants are
     tried too: where one of them can be proved nothing is.
     """
-    if claim.relation.kind != AtMost.kind:
+    if not claim.relation.one_sided:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
     mutants = {mutant.name: mutant.function for mutant in claim.mutants if with_mutants}
     proof = _derivation_of(claim, {}, mutants)
@@ -387,12 +386,12 @@ def _facts(claim: Claim, proof: BoundProof) -> list[str]:
     """The claims that a derivation rests on: those of its rules, of closed forms, and by which hypotheses follow."""
     known = proof.world
     assert known is not None
-    simplified = sorted(known.simplified | (known.used & FACTS.keys()))
+    simplified = sorted(known.simplified | set(filter(rests_on_claims, known.used)))
     by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
     return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))
 
 
-def _described(entry: Entry, proof: BoundProof) -> dict[str, Any]:
+def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:
     known = proof.world
 
     def text(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,12 @@ import flint
 import numpy as np
 
 from verify.checks.ascent import ascents
-from verify.checks.assumptions import float_tests, floats_meet
 from verify.checks.attack import Attack, Check
 from verify.checks.decisions import Place
 from verify.checks.evaluation import all_in_batch, as_balls, at_objects, exact_text, one_of, raw_tensors
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
-from verify.checks.search import Tally, search
+from verify.checks.satisfied import float_tests, floats_meet
+from verify.checks.search import Tally, enough, search
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, at_scales, systematic
 from verify.inputs.shrinking import shrunk
@@ -108,6 +108,9 @@ class Scores:
 class BoundAttack(Attack[AtMost]):
     """Targeted search and gradient ascent on the violation; what comes closest is decided in balls."""
 
+    def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return claim.the_oracle, claim.the_formula
+
     def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
         return oracle - formula
 
@@ -133,10 +136,11 @@ class BoundAttack(Attack[AtMost]):
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
         kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
+        most = enough(claim, settings, len(kept.starts), kept.code)
 
         def examine(draw: Draw | Given) -> None:
             nonlocal refuted
-            if refuted:
+            if refuted or (tally.draws >= most and tally.has_decided(draw)):
                 return
             before, seeds = dict(mutants), draw.seeds or settings.effort.batch
             arrays = draw.arrays(claim, seeds)

@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from verify.arithmetics.symbols.certificates import NotRecorded, certificate_of, statement_of
-from verify.arithmetics.symbols.proof import Proof
+from verify.arithmetics.symbols.difference import Proof
+from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.inputs.witnesses import file_of
 from verify.kernel import Refused, check_identity
 from verify.vocabulary.claims import Claim

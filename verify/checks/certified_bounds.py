@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-from verify.arithmetics.norms.certificates import certificate_of
-from verify.arithmetics.norms.proof import BoundProof
+from verify.arithmetics.norms.bound_certificates import certificate_of
+from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.kernel.bounds import check, statement

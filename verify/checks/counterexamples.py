@@ -9,10 +9,10 @@ import flint
 import numpy as np
 
 from verify.arithmetics import Kind, exact_scalar, kind_of, midpoints
-from verify.checks.assumptions import satisfies
 from verify.checks.attack import Attack
 from verify.checks.evaluation import exact_text, flat_objects, lifted_to_balls, lifted_to_rationals
-from verify.checks.record import CERTIFIED, UNCERTIFIED, Record, blank, in_words, scored
+from verify.checks.record import CERTIFIED, UNCERTIFIED, Record, blank, scored, sizes_text
+from verify.checks.satisfied import satisfies
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, NotFiniteError, RegistryError
 from verify.vocabulary.shapes import Shape, parameter_specs
@@ -126,4 +126,4 @@ def sizes_allowed(claim: Claim, inputs: dict[str, Any]) -> None:
             if expected != length:
                 raise CertificateError(f"{name} has shape {shape}, but {dim} = {expected}")
     if set(claim.sizes) <= set(sizes) and not claim.where(sizes):
-        raise CertificateError(f"the sizes {in_words(sizes)} violate the claim's condition on them")
+        raise CertificateError(f"the sizes {sizes_text(sizes)} violate the claim's condition on them")

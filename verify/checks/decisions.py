@@ -11,8 +11,8 @@ import flint
 import numpy as np
 
 from verify.arithmetics import precision
-from verify.checks.assumptions import satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects
+from verify.checks.satisfied import satisfies
 from verify.checks.units import BITS, rounding_unit
 from verify.vocabulary.claims import Claim
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import types
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -45,12 +46,28 @@ def empty(claim: Claim, settings: Settings) -> str | None:
     """Why a claim cannot fail, or None; of claims that are not expected to hold, or that are no comparison, None."""
     if claim.expects == "refuted" or not isinstance(claim.relation, (Equal, AtMost, HasStructure)):
         return None
-    points = list(_points(claim, settings))
+    points = _Points(claim, settings)
     return _repeated(claim, points) or _same(claim, points) or _of_anything(claim, points)
 
 
-def _points(claim: Claim, settings: Settings) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Prepared inputs and free ones of the same shapes, at sizes that tell shapes apart."""
+class _Points:
+    """Prepared inputs and free ones of the same shapes, made when they are asked for: most claims are cleared at the first."""
+
+    def __init__(self, claim: Claim, settings: Settings) -> None:
+        self._known: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._others = points_of(claim, settings)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        for number in itertools.count():
+            if number == len(self._known):
+                self._known.extend(itertools.islice(self._others, 1))
+            if number == len(self._known):
+                return
+            yield self._known[number]
+
+
+def points_of(claim: Claim, settings: Settings) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Prepared inputs and free ones of the same shapes, one after the other, at sizes that tell shapes apart."""
     import torch
 
     sizes = telling_sizes(claim)
@@ -84,20 +101,25 @@ def _full(value: Any, name: str, claim: Claim, generator: Any) -> Any:
 # -- a hypothesis repeated ---------------------------------------------------------------------------------------------
 
 
-def _repeated(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def _repeated(claim: Claim, points: _Points) -> str | None:
     for item in claim.tested_assumptions:
         bounds = (item.nonnegative, item.positive) if isinstance(claim.relation, AtMost) else ()
         for test in (test for test in (item.zero, *bounds) if test is not None):
-            found = [_same_entries(claim, test, inputs) for _, inputs in points]
-            decided = [same for same in found if same is not None]
-            if len(decided) >= DECIDED and all(decided):
-                return f"it repeats its hypothesis {item.text!r}"
+            decided = 0
+            for _, inputs in points:
+                same = _same_entries(claim, test, inputs)
+                if same is False:
+                    break
+                decided += same is True
+            else:
+                if decided >= DECIDED:
+                    return f"it repeats its hypothesis {item.text!r}"
     return None
 
 
 def _same_entries(claim: Claim, test: Callable[..., Any], inputs: Mapping[str, Any]) -> bool | None:
     """Whether what the statement is off by are the entries of the test, but for signs, order and one factor."""
-    difference, tested = _difference(claim, inputs), _values(claim, test, inputs)
+    difference, tested = _difference(claim, inputs), values_at(claim, test, inputs)
     if difference is None or tested is None:
         return None
     if not isinstance(claim.relation, AtMost):
@@ -115,7 +137,7 @@ def _simple(factor: float) -> bool:
     return any(abs(factor - whole) < 1e-6 or abs(1 / factor - whole) < 1e-6 for whole in (1, 2, 3, 4))
 
 
-def _sides(claim: Claim) -> tuple[Callable[..., Any], ...]:
+def compared_sides(claim: Claim) -> tuple[Callable[..., Any], ...]:
     if isinstance(claim.relation, HasStructure):
         from verify.checks.evaluation import defect_of
 
@@ -123,7 +145,7 @@ def _sides(claim: Claim) -> tuple[Callable[..., Any], ...]:
     return claim.the_formula, claim.the_oracle
 
 
-def _values(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any]) -> np.ndarray | None:
+def values_at(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any]) -> np.ndarray | None:
     import torch
 
     like = next((value for value in inputs.values() if isinstance(value, torch.Tensor)), torch.zeros(1).double())
@@ -135,7 +157,7 @@ def _values(claim: Claim, function: Callable[..., Any], inputs: Mapping[str, Any
 
 
 def _difference(claim: Claim, inputs: Mapping[str, Any]) -> np.ndarray | None:
-    values = [_values(claim, side, inputs) for side in _sides(claim)]
+    values = [values_at(claim, side, inputs) for side in compared_sides(claim)]
     if any(value is None for value in values):
         return None
     first, *rest = values
@@ -150,13 +172,13 @@ def _difference(claim: Claim, inputs: Mapping[str, Any]) -> np.ndarray | None:
 # -- a thing compared with itself --------------------------------------------------------------------------------------
 
 
-def _same(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def _same(claim: Claim, points: _Points) -> str | None:
     if not isinstance(claim.relation, Equal):
         return None
     decided, seen = 0, set()
     for pair in points:
         for inputs in pair:
-            (left, one), (right, other) = (_run(claim, side, inputs) for side in _sides(claim))
+            (left, one), (right, other) = (noted(claim, side, inputs) for side in compared_sides(claim))
             if left is None or right is None:
                 continue
             if one != other or len(one) < FEW or left.size != right.size or not np.array_equal(left, right):
@@ -166,7 +188,7 @@ def _same(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> 
     return "both sides do the same" if decided >= DECIDED and len(seen) > 1 else None
 
 
-def _run(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[np.ndarray | None, list[Any]]:
+def noted(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[np.ndarray | None, list[Any]]:
     """A side's value, and the operations that compute entries from entries, with the shapes that they meet."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -180,7 +202,7 @@ def _run(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> t
             return function(*args, **(kwargs or {}))
 
     with Noted():  # type: ignore[no-untyped-call]
-        value = _values(claim, side, inputs)
+        value = values_at(claim, side, inputs)
     return value, done
 
 
@@ -204,7 +226,7 @@ def objects(claim: Claim) -> list[Callable[..., Any]]:
     ]
 
 
-def _of_anything(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def _of_anything(claim: Claim, points: _Points) -> str | None:
     about = objects(claim)
     if not about:
         return None
@@ -228,8 +250,8 @@ def _of_anything(claim: Claim, points: list[tuple[dict[str, Any], dict[str, Any]
 
 def _something(claim: Claim, inputs: Mapping[str, Any]) -> bool:
     """Whether a side is different from zero: what vanishes with its objects tells nothing."""
-    sides = (claim.the_formula,) if isinstance(claim.relation, HasStructure) else _sides(claim)
-    return any(value is not None and value.any() for value in (_values(claim, side, inputs) for side in sides))
+    sides = (claim.the_formula,) if isinstance(claim.relation, HasStructure) else compared_sides(claim)
+    return any(value is not None and value.any() for value in (values_at(claim, side, inputs) for side in sides))
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ import flint
 import numpy as np
 
 from verify.arithmetics import free_exponentials, midpoints
-from verify.checks.assumptions import float_tests, floats_meet, satisfies
 from verify.checks.attack import Attack, Check
 from verify.checks.evaluation import (
     UNDEFINED,
@@ -27,7 +26,8 @@ from verify.checks.evaluation import (
 from verify.checks.fixed_sizes import proved_at_sizes
 from verify.checks.foresight import Ahead, evaluated, foreseen, in_float32
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
-from verify.checks.search import Tally, Violated, search
+from verify.checks.satisfied import float_tests, floats_meet, satisfies
+from verify.checks.search import Tally, Violated, enough, search
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, Unit, magnitude, unit_at
 from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
@@ -54,6 +54,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def right(self, claim: Claim) -> Callable[..., Any] | None:
         return claim.the_oracle
+
+    def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        return self.left(claim), self.right(claim)
 
     def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
@@ -82,8 +85,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         try:
             draws = foreseen(claim, settings, examples)
             draws = in_float32(claim, settings, draws) if dtype == "float32" else draws
-            functions = [*self._compared(claim), *float_tests(claim)]
-            return self._sampled(claim, settings, dtype, Ahead(claim, functions, draws, settings, dtype), draws)
+            functions, kept = [*self._compared(claim), *float_tests(claim)], witnesses_of(claim, f"sampled {dtype}")
+            first = draws[: int(min(len(draws), enough(claim, settings, 0, kept.code)))]
+            return self._sampled(claim, settings, dtype, Ahead(claim, functions, first, settings, dtype), draws)
         except Violated as found:  # a search draw by draw finds it again, and shrinks it
             record = self._sampled(claim, settings, dtype)
             if record.outcome == UPHELD:  # but what was found stands, even if it is not found again
@@ -171,6 +175,13 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             while True:
                 relative = _relative(difference, size).masked_fill(~usable, -1.0)
                 index = int(relative.argmax())
+                # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
+                rounding = 2.0 ** (1 - BITS[dtype]) * float(size[index])
+                if _in_units(float(difference[index]), rounding) <= worst and all(
+                    score >= CLEARLY_DEAD for score in mutants.values()
+                ):
+                    tally.count(draw, len(finite), int(usable.sum()), undefined)
+                    return
                 unit = self._unit(claim, arrays, index, dtype)
                 if not (unit.usable and bool(usable.any())):
                     tally.count(draw, len(finite), 0, undefined)
@@ -206,8 +217,10 @@ class EqualityAttack(Attack[Equal | HasStructure]):
             examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
             violated = search(claim, settings, begin, examples, first=starts)
         else:
+            most = enough(claim, settings, len(starts), kept.code)
             for draw in (*starts, *draws):
-                begin(draw)
+                if tally.draws < most or not tally.has_decided(draw):
+                    begin(draw)
         record = self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, violated, settings)
         record.details["witnesses"] = found_now.data()
         return record

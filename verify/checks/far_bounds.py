@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.norms.proof import BoundProof
+from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.world import Index, Node, World
-from verify.checks.assumptions import float_satisfies
 from verify.checks.decisions import Place
 from verify.checks.evaluation import all_in_batch, one_of, raw_tensors
 from verify.checks.operands import size_symbol
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, telling_sizes
 from verify.vocabulary.claims import Claim

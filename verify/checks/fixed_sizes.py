@@ -35,7 +35,7 @@ TRIES = 8
 
 
 @dataclass
-class Decision:
+class DecisionAtSizes:
     """What became of both sides, and of each mutant, at one assignment of sizes."""
 
     sizes: dict[str, int]
@@ -54,7 +54,7 @@ def sizes_of(claim: Claim) -> dict[str, int]:
     return dict(claim.at_sizes) if isinstance(claim.at_sizes, Mapping) else dict(telling_sizes(claim)[0])
 
 
-def decide(claim: Claim, sizes: Mapping[str, int], seed: int) -> Decision:
+def decide(claim: Claim, sizes: Mapping[str, int], seed: int) -> DecisionAtSizes:
     """Both sides as rational functions of the entries at these sizes; raises `ArithmeticUnsupported` where they are none."""
     started, parts, degree = time.perf_counter(), 1, 0
     for _ in range(RESTARTS):
@@ -80,7 +80,7 @@ def _names(claim: Claim, sizes: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> Decision | None:
+def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> DecisionAtSizes | None:
     """The same in a given field; None where the matrices that occur need a higher degree than its."""
     count = len(field.names)
     raw: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
                 left_by_mutants[name] = _differing(wrong, right)
     terms = (sum(entry.terms for entry in left), sum(entry.terms for entry in right))
     agrees = _agrees_in_numbers(claim, sizes, seed, field, count, [(formula, left), (oracle, right)])
-    return Decision(
+    return DecisionAtSizes(
         dict(sizes),
         count,
         len(field.names) - count,

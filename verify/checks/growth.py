@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from verify.checks.attack import Attack, Check
-from verify.checks.record import UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
+from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.claims import Claim
@@ -43,8 +43,8 @@ class GrowthAttack(Attack[OrderOfGrowth]):
                 grown = [self._sizes(claim, dict(start), direction, scale) for scale in self.relation.scales]
                 cost = [_rows(claim, claim.the_part("cost"), sizes) for sizes in grown]
                 exponents = self._exponents(cost, [_rows(claim, claim.the_formula, sizes) for sizes in grown])
-                unit = _resolution(exponents)
-                residual = float((exponents[-1] / unit).max())
+                resolution = _resolution(exponents)
+                residual = float((exponents[-1] / resolution).max())
                 if residual > max(1.0, worst):
                     message = (
                         f"along {direction} from {dict(start)} the count outgrows the claim with exponent"
@@ -53,7 +53,7 @@ class GrowthAttack(Attack[OrderOfGrowth]):
                 worst = max(worst, residual)
                 for mutant in claim.mutants:
                     wrong = self._exponents(cost, [_rows(claim, mutant.function, sizes) for sizes in grown])
-                    excess = wrong[-1] / np.maximum(unit, _resolution(wrong))
+                    excess = wrong[-1] / np.maximum(resolution, _resolution(wrong))
                     mutants[mutant.name] = max(mutants[mutant.name], float(excess.max()))
                 seen[f"along {direction}"] = seen.get(f"along {direction}", 0) + len(self.relation.scales)
                 curves.append(
@@ -63,7 +63,7 @@ class GrowthAttack(Attack[OrderOfGrowth]):
                         "scales": list(self.relation.scales),
                         "counts": [[int(entry) for entry in row] for row in cost],
                         "last exponents": exponents[-1].tolist(),
-                        "resolutions": unit.tolist(),
+                        "resolutions": resolution.tolist(),
                     }
                 )
         total = sum(seen.values())
@@ -118,6 +118,6 @@ def _rows(claim: Claim, function: Callable[..., Any], sizes: dict[str, int]) -> 
     rows = [Fraction(row) for row in (found if isinstance(found, (list, tuple)) else [found])]
     if any(row <= 0 for row in rows):
         raise RegistryError(
-            f"{claim.id}: {function.__name__} gives {found} at {in_words(sizes)}, which is no order of growth"
+            f"{claim.id}: {function.__name__} gives {found} at {sizes_text(sizes)}, which is no order of growth"
         )
     return rows

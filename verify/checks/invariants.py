@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from verify.checks.assumptions import float_tests, floats_meet
 from verify.checks.evaluation import flat_tensor, raw_tensors
 from verify.checks.free_inputs import SMALL, excess, free, masks_of, met, moved
+from verify.checks.record import UNCERTIFIED, UPHELD, Record, blank
+from verify.checks.satisfied import float_tests, floats_meet
 from verify.checks.settings import Settings
 from verify.checks.stated import CLEAR, MANY, comparable
 from verify.inputs.generators import applicable_domains, systematic
@@ -166,6 +167,18 @@ def _shifted_up(x: Tensor, generator: Any) -> Tensor:
     return x + (1 - _eigenvalues(x).min()) * _identity(x)
 
 
+def _determinants(x: Tensor) -> Tensor:
+    import torch
+
+    return torch.linalg.det(x)
+
+
+def _with_row_reversed(x: Tensor) -> Tensor:
+    changed = x.clone()
+    changed[0] = -changed[0]
+    return changed
+
+
 def _distinct(x: Tensor) -> Tensor:
     ordered = _entries(x).sort(1).values
     return (ordered[:, 1:] - ordered[:, :-1]).amin(1) > 0
@@ -254,6 +267,13 @@ PROPERTIES: tuple[Property, ...] = (
     Property(FULL_RANK, _matrix, lambda x: _singular(x)[:, -1] > ZERO * _singular(x)[:, 0], _dependent),
     Property(SYMMETRIC, _square, _symmetric, _random),
     Property("is skew", _square, lambda x: _vanish(x + x.mT, x), _random, ("has trace 0", NO_NEGATIVE, NO_POSITIVE)),
+    Property(
+        "has a positive determinant",
+        _square,
+        lambda x: _determinants(x) > 0,
+        lambda x, g: _with_row_reversed(x),
+        (FULL_RANK,),
+    ),
     Property("has trace 0", _square, lambda x: _vanish(x.diagonal(dim1=1, dim2=2).sum(1), x), _random),
     Property(
         "is diagonal",
@@ -452,3 +472,15 @@ def problems_of_invariants(claim: Claim, settings: Settings) -> list[str]:
             problems.append(str(each))
     problems += [f"{claim.id}: {text!r} is declared needless, but not every input has it unstated" for text in declared]
     return problems
+
+
+#: The verdicts of claims whose hypotheses are to be stated: what is refuted has a counterexample.
+JUDGED = ("holds", "reading", "gap")
+
+
+def nothing_unstated(claim: Claim, settings: Settings) -> Record:
+    """`problems_of_invariants` as a check; what is left unsaid violates no statement, but no verdict stands on it."""
+    problems = problems_of_invariants(claim, settings)
+    outcome = UNCERTIFIED if problems else UPHELD
+    number = ROUNDS * len(applicable_domains(claim))
+    return blank(claim, "nothing unstated", "float64", outcome, examples=number, message="; ".join(problems))

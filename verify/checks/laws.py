@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from verify.checks.attack import Attack, Check
-from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, sizes_text
 from verify.checks.search import Tally
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, at_scales, systematic
@@ -34,7 +34,7 @@ class LawAttack(Attack[FollowsLaw]):
         draws = systematic(claim, self.relation.instances, settings.seed)
         for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
             tally.count(draw, self.relation.samples, self.relation.samples, 0)
-            sizes = in_words(dict(draw.sizes))
+            sizes = sizes_text(dict(draw.sizes))
             found += [(sizes, test) for test in self._run(claim, claim.the_formula, draw, settings)]
         p_true = _smallest_p([test for _, test in found])
         budget = FALSE_ALARM * len(found)

@@ -11,10 +11,10 @@ import flint
 import numpy as np
 
 from verify.arithmetics import precision
-from verify.checks.assumptions import satisfies
 from verify.checks.attack import Attack, Check
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of
 from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored
+from verify.checks.satisfied import satisfies
 from verify.checks.search import Tally
 from verify.checks.settings import Settings, torch_dtype
 from verify.checks.units import magnitude

@@ -11,9 +11,9 @@ from typing import Any
 import sympy
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
+from verify.arithmetics.symbols.difference import Side, parts_of
 from verify.arithmetics.symbols.guarded import unguarded
-from verify.arithmetics.symbols.operand import Indexed, named
-from verify.arithmetics.symbols.proof import Side, parts_of
+from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.checks.evaluation import defect_of
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim

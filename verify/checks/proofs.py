@@ -16,11 +16,11 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.conditions import Condition
+from verify.arithmetics.symbols.difference import Proof, parts_of, prove
 from verify.arithmetics.symbols.guarded import guarded
-from verify.arithmetics.symbols.hypotheses import Hypothesis, hypothesis_on, vanishing
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on, vanishing
+from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.latex import normal_form_latex, read_back
-from verify.arithmetics.symbols.operand import Indexed
-from verify.arithmetics.symbols.proof import Proof, parts_of, prove
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (
@@ -33,14 +33,15 @@ from verify.checks.operands import (
     sizes_beyond,
     symbolic_operands,
 )
-from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, in_words, scored, separation_of
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
 from verify.checks.settings import Settings
 from verify.checks.spots import AGREEMENT, SpotCheck, agree_in_balls, far_sizes, far_spot, spot_check, spot_sizes
 from verify.vocabulary.assumptions import Assumption
-from verify.vocabulary.claims import PROVABLE, Claim
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 from verify.vocabulary.hypotheses import Hypothesis as Property
+from verify.vocabulary.relations import PROVABLE
 from verify.vocabulary.shapes import Real
 
 #: The largest sizes are tried too, so many of them, where the terms that a mutant leaves vanish at those.
@@ -57,7 +58,7 @@ LONGEST = 1500
 
 def prove_claim(claim: Claim) -> Proof:
     """Try to prove a claim of relation *equal* or *structure*, by the hypotheses that it declares."""
-    if claim.relation.kind not in PROVABLE:
+    if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
     try:
         formula, oracle, mutants = sides_of(claim)
@@ -77,12 +78,12 @@ def prove_claim(claim: Claim) -> Proof:
     return proof
 
 
-def _given(claim: Claim, operands: Mapping[str, Any]) -> list[Hypothesis]:
+def _given(claim: Claim, operands: Mapping[str, Any]) -> list[HypothesisRule]:
     """The declared hypotheses: properties of single inputs, and assumptions by the matrices that vanish.
 
     Each is read by those before it: that a matrix is skew changes the form of an equation in it.
     """
-    found: list[Hypothesis] = []
+    found: list[HypothesisRule] = []
     with contextlib.ExitStack() as stack:
         for item in claim.hypotheses:
             if isinstance(item, Assumption):
@@ -124,7 +125,7 @@ def exception_to(condition: Condition, claim: Claim) -> str | None:
     for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers)):
         values = {symbol: sizes[known[symbol]] for symbol in symbols}
         if (key := tuple(values.values())) not in seen and condition.holds(values) is False:
-            return f"the proof rests on {condition}, which the claim does not grant at {in_words(sizes)}"
+            return f"the proof rests on {condition}, which the claim does not grant at {sizes_text(sizes)}"
         seen.add(key)
     return None
 
@@ -175,10 +176,10 @@ def _problem(proof: Proof, spots: list[SpotCheck], far: list[SpotCheck], in_ball
         return "no sizes to compare the normal forms with the functions at"
     for spot in spots:
         if not spot.agrees:
-            return f"the functions differ from each other or their normal forms by {spot.worst:.3g} at {in_words(spot.sizes)}"
+            return f"the functions differ from each other or their normal forms by {spot.worst:.3g} at {sizes_text(spot.sizes)}"
     for spot in far:
         if not spot.agrees:
-            return f"both sides differ by {spot.worst:.3g} at {in_words(spot.sizes)}, beyond the claim's ranges"
+            return f"both sides differ by {spot.worst:.3g} at {sizes_text(spot.sizes)}, beyond the claim's ranges"
     if in_balls is not True:
         return "both sides differ for certain in balls" if in_balls is False else "balls decide at no draw"
     for name in _vanishing(proof, spots):

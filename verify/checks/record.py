@@ -54,7 +54,7 @@ class Record:
     schema: int = SCHEMA
 
     @property
-    def in_words(self) -> str:
+    def outcome_text(self) -> str:
         """The outcome for a reader: a proof that is not found violates nothing."""
         return "not proved" if self.check in PROOFS and self.outcome == VIOLATED else self.outcome
 
@@ -64,7 +64,7 @@ class Record:
         return [name for name, result in self.mutants.items() if not result["killed"]]
 
 
-def in_words(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, int]) -> str:
     """Sizes for a reader: "n = 3, d = 4"."""
     return ", ".join(f"{name} = {value}" for name, value in sizes.items())
 

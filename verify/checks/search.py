@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,18 +18,24 @@ from verify.vocabulary.claims import Claim
 class Tally:
     """What a search saw."""
 
+    draws: int = 0
     examples: int = 0
     satisfied: int = 0
     undefined: int = 0
     domains: Counter[str] = field(default_factory=Counter)
 
     def count(self, draw: Draw | Given, seeds: int, satisfied: int, undefined: int) -> None:
+        self.draws += 1
         self.examples += seeds
         self.satisfied += satisfied
         self.undefined += undefined
         self.domains[draw.domain] += satisfied
         for feature in size_features(dict(draw.sizes)):
             self.domains[feature] += satisfied
+
+    def has_decided(self, draw: Draw | Given) -> bool:
+        """Whether inputs of the domain of a draw were decided, and of sizes with each feature of its sizes."""
+        return all(self.domains[kind] for kind in (draw.domain, *size_features(dict(draw.sizes))))
 
     def values(self) -> dict[str, Any]:
         return {
@@ -50,6 +57,17 @@ class Violated(AssertionError):
 def one_of_each_domain(claim: Claim, settings: Settings) -> list[Draw]:
     """The draws with which every search begins."""
     return systematic(claim, max(4, len(applicable_domains(claim))), settings.seed)
+
+
+def enough(claim: Claim, settings: Settings, starts: int, searched: str) -> float:
+    """After how many draws a search passes over those of kinds that it has decided: all but where it repeats an earlier one.
+
+    Then the kept ones, one of every domain and a quarter of the others.
+    """
+    if not settings.repeats(searched):
+        return math.inf
+    others = settings.effort.tying(settings.effort.examples, proved=True)
+    return starts + len(one_of_each_domain(claim, settings)) + others
 
 
 def search(

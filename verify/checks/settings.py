@@ -54,6 +54,13 @@ class Settings:
     dtypes: tuple[str, ...] = ("float64", "float32")
     code: str = ""  #: of the claim that is checked (verify.evidence.fingerprints.code_of)
 
+    def repeats(self, searched: str) -> bool:
+        """Whether a search repeats one of the code `searched`, of which the finds are kept.
+
+        Not under a seed that was asked for, whose draws are new, and not at effort deep.
+        """
+        return searched == self.code != "" and not (self.seeded or self.effort.anew)
+
 
 def settings_for(
     effort: str = "ci", seed: int | None = None, device: str = "cpu", dtypes: tuple[str, ...] | None = None

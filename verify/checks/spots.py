@@ -16,9 +16,9 @@ import flint
 import numpy as np
 
 from verify.arithmetics import midpoints
-from verify.arithmetics.symbols.evaluation import Point
+from verify.arithmetics.symbols.difference import Proof, float_values
 from verify.arithmetics.symbols.extents import work
-from verify.arithmetics.symbols.proof import Proof, float_values
+from verify.arithmetics.symbols.points import NumericPoint
 from verify.checks.evaluation import UNDEFINED, as_balls, defect_of, flat_objects, one_of
 from verify.checks.operands import admitted_sizes, free_parameters, real_symbol, sides_of, size_symbol
 from verify.inputs.generators import Draw
@@ -88,7 +88,7 @@ def spot_check(claim: Claim, proof: Proof, sizes: Mapping[str, int], seed: int) 
 
 def _sides_in_floats(
     claim: Claim, sizes: Mapping[str, int], seed: int, scaled: bool = False
-) -> tuple[Point, np.ndarray, np.ndarray, float] | None:
+) -> tuple[NumericPoint, np.ndarray, np.ndarray, float] | None:
     """A random point where both sides have finite values, these values, and their scale; None where none was found."""
     rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode()), *sizes.values()])
     formula, oracle, _ = sides_of(claim)
@@ -104,7 +104,7 @@ def _sides_in_floats(
 
 def _random_point(
     claim: Claim, sizes: Mapping[str, int], rng: np.random.Generator, scaled: bool
-) -> tuple[Point, dict[str, Any]]:
+) -> tuple[NumericPoint, dict[str, Any]]:
     """Random values for the operands at these sizes, and the same as inputs of the claim's functions.
 
     Where `scaled`, rows have norms of about one, so that products of many factors stay of their order.
@@ -133,7 +133,7 @@ def _random_point(
                     scalars.setdefault(size_symbol(dim), int(size))
         elif value is not None and isinstance(spec, Real):
             scalars[real_symbol(name, spec)] = float(value)
-    return Point(scalars, arrays), inputs
+    return NumericPoint(scalars, arrays), inputs
 
 
 def _random_scalar(spec: Real, rng: np.random.Generator) -> float:
@@ -204,7 +204,7 @@ def _multiplied(claim: Claim, proof: Proof, base: Mapping[str, int], names: list
 
 def _is_feasible(claim: Claim, proof: Proof, sizes: Mapping[str, int]) -> bool:
     """Whether both sides can be evaluated at these sizes in reasonable time and memory."""
-    point = Point({size_symbol(name): value for name, value in sizes.items()}, {})
+    point = NumericPoint({size_symbol(name): value for name, value in sizes.items()}, {})
     try:
         entries, matrices = work(proof.extents, point.size)
     except ValueError:  # a size that only the preparation knows

@@ -49,7 +49,7 @@ ATTEMPTS = 4
 def problems_of_assumptions(claim: Claim) -> list[str]:
     """What is wrong with the assumptions of a claim, a line each; empty where all are of a kind and take part."""
     found = []
-    reached = _reached(claim)
+    reached, own = _reached(claim), claim.named_functions().get("inputs")
     for item in claim.assumptions:
         if isinstance(item, str):
             found.append(f"{item!r} is words alone; expected a condition, definition, convention or construction")
@@ -60,6 +60,8 @@ def problems_of_assumptions(claim: Claim) -> list[str]:
             absent = [_name(each) for each in objects_of(item) if id(bare(each)) not in reached]
             if absent:
                 found.append(f"{item.text!r} names {', '.join(absent)}, which no function of the claim reaches")
+            if own is not None and any(bare(each) is bare(own) for each in objects_of(item)):
+                found.append(f"{item.text!r} names the preparation of the inputs: expected a condition that tests them")
         elif isinstance(item, Construction):
             found += [f"{item.text!r}: {problem}" for problem in _misshapen(claim, item)]
     return found
@@ -287,11 +289,11 @@ def comparable(claim: Claim) -> bool:
 
     It is expected to hold, entry by entry, and none of its assumptions is words alone, which free inputs need not meet.
     """
-    in_words = any(
+    words_alone = any(
         isinstance(item, str) or (isinstance(item, Assumption) and not item.tested) for item in claim.assumptions
     )
     holds = claim.expects in ("holds", "reading", "gap")
-    return isinstance(claim.relation, (Equal, HasStructure, AtMost)) and holds and not in_words
+    return isinstance(claim.relation, (Equal, HasStructure, AtMost)) and holds and not words_alone
 
 
 def as_stated(claim: Claim, settings: Settings) -> Record:

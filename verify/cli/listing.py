@@ -108,7 +108,7 @@ def _show(options: argparse.Namespace) -> int:
     from verify.checks.record import UPHELD, VIOLATED
     from verify.report import build, claim_json, paste, restricted, status_of
     from verify.report.citations import reference
-    from verify.report.proofs import kernel_text
+    from verify.report.proof_texts import kernel_text
     from verify.report.unicode import readable, readable_words
     from verify.report.wording import how_sure, titled
 
@@ -139,7 +139,7 @@ def _show(options: argparse.Namespace) -> int:
     print(f"why:     {why}")
     print(f"sure:    {how_sure(claim, verdict, report.records_of[claim.id])}")
     for found in report.violations.get(claim.id, []):
-        print(f"broken:  {found.in_words}")
+        print(f"broken:  {found.one_line}")
     remarks = {
         "reading": claim.reading,
         "doubt": claim.doubt,
@@ -154,7 +154,7 @@ def _show(options: argparse.Namespace) -> int:
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:
-            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.in_words}")
+            print(f"\n  {record.check} on {record.device} ({record.effort}, seed {record.seed}): {record.outcome_text}")
             print(
                 f"    {record.satisfied} of {record.examples} examples, {record.undefined} undefined, {record.duration:.2f} s"
             )
@@ -189,10 +189,10 @@ def _show_links(registry: Registry, claim: Claim) -> None:
     for name in ("uses", "proof", "presumes"):
         for other in getattr(claim, name):
             print(f"{name}: {other} ({registry[other].label})")
-    for name in ("correction", "corrects"):
-        other = getattr(claim, name)
-        if other:
-            print(f"{name}: {other}")
+    if claim.correction:
+        print(f"correction: {claim.correction}")
+    for other in claim.corrects:
+        print(f"corrects: {other}")
 
 
 def _contents(options: argparse.Namespace) -> int:

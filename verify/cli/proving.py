@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from verify.cli.shared import ids
-from verify.vocabulary.claims import PROVABLE, Claim
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import Registry, load
-from verify.vocabulary.relations import AtMost
+from verify.vocabulary.relations import PROVABLE, AtMost
 
 if TYPE_CHECKING:
     from verify.checks.record import Record
@@ -42,7 +42,7 @@ def _prove(options: argparse.Namespace) -> int:
     from verify.checks.proofs import proved as proved_identity
     from verify.checks.record import UPHELD
     from verify.checks.settings import EFFORTS, Settings
-    from verify.report.proofs import headline, proof_text, text_at_sizes
+    from verify.report.proof_texts import headline, proof_text, text_at_sizes
 
     def proved(claim: Claim, settings: Settings) -> Record:
         return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
@@ -55,7 +55,7 @@ def _prove(options: argparse.Namespace) -> int:
         return _keep_certificates(registry, options.claims)
     if len(options.claims) == 1 and options.claims[0] in registry:
         claim = registry[options.claims[0]]
-        if claim.relation.kind not in PROVABLE:
+        if not claim.relation.entrywise:
             refuted = ", which is refuted" if claim.expects == "refuted" else ""
             got = f"{claim.id}, of kind {claim.relation.kind!r}{refuted}"
             raise InputError("claims", f"a claim of kind {' or '.join(map(repr, PROVABLE))}", got)
@@ -72,7 +72,7 @@ def _prove(options: argparse.Namespace) -> int:
     # of bounds those that are marked: what is said of all sizes has to be proved, and most others have no derivation yet
     chosen = [
         claim for claim in registry.matching(*options.claims)
-        if claim.relation.kind in PROVABLE and (claim.all_sizes or not isinstance(claim.relation, AtMost))
+        if claim.relation.entrywise and (claim.all_sizes or not claim.relation.one_sided)
     ]  # fmt: skip
     if not chosen:
         raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(" ".join(options.claims)))

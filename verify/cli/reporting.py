@@ -105,13 +105,13 @@ def _release(options: argparse.Namespace) -> int:
     from verify.evidence.data_files import data_file
     from verify.evidence.fingerprints import fingerprint
     from verify.evidence.released import FILE, read_released, write_released
-    from verify.evidence.store import current, read, standing
+    from verify.evidence.store import current, in_force, read
     from verify.evidence.verdicts import disagreements, judge_all
     from verify.report.provenance import provenance
     from verify.report.wording import counted
 
     registry = load(options.package)
-    found = standing(current(read(options.evidence)[0], {claim.id: fingerprint(claim) for claim in registry.values()}))
+    found = in_force(current(read(options.evidence)[0], {claim.id: fingerprint(claim) for claim in registry.values()}))
     for package in dict.fromkeys(claim.package for claim in registry.values()):
         claims = {claim.id: claim for claim in registry.values() if claim.package == package}
         path = data_file(package, FILE)

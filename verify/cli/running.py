@@ -152,7 +152,7 @@ def _soak(options: argparse.Namespace) -> int:
     from verify.evidence.fingerprints import fingerprint
     from verify.evidence.parallel import already_found, run_tasks, tasks_of
     from verify.evidence.runner import judge
-    from verify.evidence.store import Recorder, current, read, standing
+    from verify.evidence.store import Recorder, current, in_force, read
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
@@ -165,13 +165,13 @@ def _soak(options: argparse.Namespace) -> int:
         undrawn = {
             (claim.id, check.name) for claim in chosen for check in checks_of(claim, settings) if not check.draws
         }
-        own = standing(record for record in records if record.seed == seed or (record.claim, record.check) in undrawn)
+        own = in_force(record for record in records if record.seed == seed or (record.claim, record.check) in undrawn)
         tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
         tasks = [task for task in tasks if task not in already_found(chosen, own, settings)]
         print(f"seed {seed}: {len(tasks)} checks", file=sys.stderr)
         run_tasks(options.package, chosen, tasks, settings, Recorder(options.evidence), options.jobs, sys.stderr)
         records = [record for record in current(read(options.evidence)[0], fingerprints) if record.seed == seed]
-        for record in standing(records):
+        for record in in_force(records):
             judgement = judge(registry[record.claim], record)
             if not judgement.ok:
                 failing.setdefault((record.claim, record.check), {})[seed] = judgement.why

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from verify.checks import ATTACKS
+from verify.checks import ATTACKS, attack_on
 from verify.evidence.sources import Source, Statement, digest_of, source_of
 from verify.vocabulary.claims import Claim
 
@@ -47,7 +47,9 @@ def fingerprint(claim: Claim) -> str:
     """A hash of the code that the evidence of `claim` is about."""
     proofs = tuple(kind for kind in PROVING if getattr(claim, kind))
     reached = sorted(f"{module} {statement.digest}" for module, statement in reached_by(claim))
-    return digest_of([claim.id, _engine(ATTACKS[type(claim.relation)].__module__, proofs), _versions(), *reached])[:16]
+    # an attack that a package adds is made from one of the engine's
+    attack = next(each.__module__ for each in type(attack_on(claim)).__mro__ if _is_of_engine(each))
+    return digest_of([claim.id, _engine(attack, proofs), _versions(), *reached])[:16]
 
 
 def code_of(claim: Claim) -> str:
@@ -150,7 +152,7 @@ def _source(module: str) -> Source | None:
 @functools.cache
 def _engine(attack: str, proofs: tuple[str, ...]) -> str:
     """The modules of the engine that the checks of such a claim run through; `attack` is the module of its attack."""
-    attacks = {_path_of(each.__module__) for each in ATTACKS.values()}
+    attacks = {_path_of(each.__module__) for each in ATTACKS.values() if _is_of_engine(each)}
     others = attacks - _imported_attacks(_path_of(attack), attacks)
     left_out = {*others, *_files(name for kind in PROVING if kind not in proofs for name in PROVING[kind])}
     return digest_of(f"{path} {_of_engine(path).digest}" for path in _files(DECIDING) if path not in left_out)
@@ -159,6 +161,10 @@ def _engine(attack: str, proofs: tuple[str, ...]) -> str:
 @functools.cache
 def _of_engine(path: str) -> Source:
     return source_of(ENGINE / path)
+
+
+def _is_of_engine(attack: type) -> bool:
+    return attack.__module__.startswith("verify.")
 
 
 def _imported_attacks(path: str, attacks: set[str]) -> set[str]:

@@ -22,7 +22,7 @@ from verify.evidence.failure import describe_failure
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.progress import Progress
 from verify.evidence.runner import Judgement, judge
-from verify.evidence.store import Recorder, current, rank_of, standing
+from verify.evidence.store import Recorder, current, in_force, rank_of
 from verify.vocabulary.claims import Claim
 
 #: The checks that may take long, longest first.
@@ -60,7 +60,7 @@ def already_found(claims: Iterable[Claim], records: Iterable[Record], settings: 
 def kept_evidence(claims: Iterable[Claim], records: Iterable[Record], settings: Settings) -> dict[Task, Record]:
     """The records that stand in the place of checks which need not run again, of all that were ever written."""
     chosen = list(claims)
-    present = standing(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
+    present = in_force(current(records, {claim.id: fingerprint(claim) for claim in chosen}))
     found = already_found(chosen, present, settings)
     own = [record for record in present if record.device == settings.device]
     return {(record.claim, record.check): record for record in own if (record.claim, record.check) in found}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from verify.arithmetics import to_balls
-from verify.checks.assumptions import satisfies
 from verify.checks.evaluation import UNDEFINED, as_balls, exact_text, flat_objects, lifted_to_balls
+from verify.checks.satisfied import satisfies
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, shown
 from verify.vocabulary.registry import load

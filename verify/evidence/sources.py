@@ -23,8 +23,12 @@ from verify.checks import ATTACKS
 #: Keywords of a claim that no check reads, and of its relation.
 TEXTS = {
     "label", "statement", "name", "consequence", "observed", "reading", "doubt", "missing", "note", "severity",
-    "correction", "corrects",
+    "correction", "corrects", "loose",
 }  # fmt: skip
+#: What derives a claim from another.
+COMPANIONS = {"without", "corrected", "restated"}
+#: Decorators that keep words with a function.
+SAID = {"realises"}
 RELATIONS = {relation.__name__ for relation in ATTACKS}
 NAMES_OF_SIDES = {"left", "right"}
 
@@ -105,7 +109,7 @@ def _taken_apart(tree: ast.Module, package: str) -> dict[str, Any]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         bound, acted_on = _bound_by(node), _acted_on_by(node)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _base(node.value) == "Claim":
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _makes_a_claim(node.value):
             claims |= bound
         # Claims that a statement declares something of do not thereby depend on one another.
         apart = claims if acted_on and not isinstance(node, ast.ClassDef) else frozenset()
@@ -142,12 +146,27 @@ def _without_prose(tree: ast.Module) -> ast.Module:
                 and isinstance(first.value.value, str)
             ):
                 node.body = node.body[1:]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Claim":
+            if isinstance(node, ast.FunctionDef):
+                node.decorator_list = [each for each in node.decorator_list if not _is_said(each)]
+        elif isinstance(node, ast.Call) and _makes_a_claim(node):
             kept = [keyword for keyword in node.keywords if keyword.arg not in TEXTS]
             node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RELATIONS:
             node.keywords = [keyword for keyword in node.keywords if keyword.arg not in NAMES_OF_SIDES]
     return tree
+
+
+def _makes_a_claim(call: ast.Call) -> bool:
+    """Whether a call is `Claim(...)`, or derives a companion, `CLAIM.without(...)` and the like."""
+    function = call.func
+    return (isinstance(function, ast.Name) and function.id == "Claim") or (
+        isinstance(function, ast.Attribute) and function.attr in COMPANIONS
+    )
+
+
+def _is_said(decorator: ast.expr) -> bool:
+    """Whether a decorator only says something of its function, as `realises` does."""
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id in SAID
 
 
 def _bound_by(node: ast.stmt) -> set[str]:

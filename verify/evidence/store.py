@@ -170,7 +170,7 @@ def current(records: Iterable[Record], fingerprints: dict[str, str]) -> list[Rec
     return [record for record in records if fingerprints.get(record.claim) == record.fingerprint]
 
 
-def standing(records: Iterable[Record]) -> list[Record]:
+def in_force(records: Iterable[Record]) -> list[Record]:
     """What counts of all that was found about the present code: one record of each check of each claim on each device.
 
     Records are given oldest first.  A crash counts until the check is run again.  A violation, at whatever seed and

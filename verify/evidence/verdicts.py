@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from verify.checks.record import CERTIFIED, ERROR, PROOFS, SEPARATION, UPHELD, VIOLATED, Record
-from verify.evidence.kernel import confirmed
+from verify.evidence.by_rocq import confirmed
 from verify.evidence.runner import CONFIRMING
 from verify.vocabulary.claims import Claim
 
@@ -38,7 +38,7 @@ class Verdict:
     examples: int = 0
     separation: float | None = None
     tightest_ratio: float | None = None
-    standing_on: tuple[str, ...] = ()  #: refuted or gapped claims among those it uses, directly or not
+    unsound_uses: tuple[str, ...] = ()  #: refuted or gapped claims among those it uses, directly or not
 
     @property
     def decided(self) -> bool:
@@ -70,7 +70,7 @@ def judge_all(claims: Mapping[str, Claim], records: Iterable[Record]) -> dict[st
         return found[other].status in ("refuted", "gap")
 
     return {
-        claim_id: replace(verdict, standing_on=tuple(sorted(_reached(claims, claim_id, "uses", unsound))))
+        claim_id: replace(verdict, unsound_uses=tuple(sorted(_reached(claims, claim_id, "uses", unsound))))
         for claim_id, verdict in found.items()
     }
 
@@ -154,7 +154,7 @@ def judge_alone(claim: Claim, records: list[Record]) -> Verdict:
 
 def found_by_search(claim: Claim, record: Record) -> bool:
     """Whether a record shows inputs at which the statement fails for certain: in balls, or in exact arithmetic."""
-    certain = record.arithmetic in ("ball", "exact") or claim.relation.kind == "at most"
+    certain = record.arithmetic in ("ball", "exact") or claim.relation.one_sided
     return record.outcome == VIOLATED and certain and bool(record.details.get("inputs"))
 
 

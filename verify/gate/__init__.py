@@ -2,9 +2,9 @@
 
 from verify.gate.catalogue import SubjectCard, subjects
 from verify.gate.checking import check
-from verify.gate.errors import SubjectFailure
 from verify.gate.findings import Finding, SubjectReport
 from verify.gate.parametrize import parametrize_with_theorems
+from verify.gate.subject_errors import SubjectFailure
 
 __all__ = [
     "Finding",

@@ -13,8 +13,8 @@ from typing import Any
 
 from verify.arithmetics import is_tensor
 from verify.gate.bridge import InJax, as_wide_as, bridged, from_array, to_array, under_torch_func
-from verify.gate.errors import NotDifferentiable
 from verify.gate.places import stacked, unstacked
+from verify.gate.subject_errors import NotDifferentiable
 from verify.vocabulary.errors import InputError
 
 Function = Callable[..., Any]

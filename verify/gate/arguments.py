@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verify.gate.errors import Raised
+from verify.gate.subject_errors import Raised
 from verify.vocabulary.errors import InputError, in_one_line, shown
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from verify.gate.derivatives import Point
+from verify.gate.autograd import Point
 from verify.gate.rounding import is_real
 from verify.oracles.statistics import FALSE_ALARM, two_sided_p
 

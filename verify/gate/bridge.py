@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from verify.arithmetics import is_tensor
-from verify.gate.errors import NotDifferentiable, OnceDifferentiable
+from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable
 
 
 class Plain(Protocol):

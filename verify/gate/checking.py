@@ -15,7 +15,6 @@ from verify.evidence.runner import warnings_only_warn
 from verify.gate.arguments import adapted, adapter_of, contained, dtypes_of, named, require_known, require_text, texts
 from verify.gate.choice import Choice
 from verify.gate.diagnosis import causes, derivative_causes, law_causes
-from verify.gate.errors import Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
     BROKEN,
@@ -35,6 +34,7 @@ from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
+from verify.gate.subject_errors import Raised, WrongResult
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
@@ -118,7 +118,9 @@ class Gate:
                 if self.comparison and not self.standing.bridged:
                     # torch.func takes what is marked as differentiable once for a constant, and says nothing
                     self.standing.bridged = self.comparison.is_differentiable_once
-                return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking)
+                first = next(each for each in self.settings.dtypes if each not in HALVES)
+                again = self.comparison is not None and dtype != first
+                return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking, again)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION, shrinking=shrinking)
 
     def _claim(self, claim_id: str) -> Claim:
@@ -190,7 +192,9 @@ def gate(
     settings = settings_for(effort, None, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
     if asked:
         settings = replace(settings, dtypes=tuple(dict.fromkeys(asked)))
-    load(package)
+    by_subject = claims_by_subject(package) if isinstance(package, str) else {}
+    if not by_subject:
+        load(package)  # which says what is wrong with it
     definition_of(subject)
     function = named(implementation)
     title = title_of(function)
@@ -199,7 +203,7 @@ def gate(
         require_known(subject, function, list(inspect.signature(definition_of(subject)).parameters), known_as(subject))
     else:
         function, title = adapted(function, turning), f"{title} through {title_of(turning)}"
-    known = claims_by_subject(package).get(subject, [])
+    known = by_subject.get(subject, [])
     profile, choice = profile_of(subject), Choice.of(sizes, where)
     if profile.is_drawn:
         profile = profile.narrowed(choice)

@@ -71,7 +71,12 @@ def add_gate_commands(commands: Any) -> None:
         "layers", nargs="?", default="*", metavar="GLOB", help='only those whose "library: layer" matches'
     )
     surveying.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
-    surveying.add_argument("--output", type=Path, metavar="FILE", help="write the page there (default: print it)")
+    surveying.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the page there (default: print it); its rows of layers that do not match are kept",
+    )
     surveying.set_defaults(command=_survey)
 
 
@@ -130,7 +135,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _survey(options: argparse.Namespace) -> int:
-    from verify.gate.survey import examine_layer, layers_of, page
+    from verify.gate.survey import examine_layer, layers_of, page, rows_of
 
     rows = []
     layers = layers_of(options.package, options.layers)
@@ -139,7 +144,13 @@ def _survey(options: argparse.Namespace) -> int:
             f"[{number}/{len(layers)}] {layer.library}: {layer.layer}, as {layer.subject}", file=sys.stderr, flush=True
         )
         rows.append(examine_layer(layer, options.effort))
-    text = page(rows, options.effort)
+    shown = rows
+    if options.output is not None and options.output.exists():  # rows of other layers stay as they are
+        every = layers_of(options.package)
+        earlier = rows_of(options.output.read_text(encoding="utf-8"), every)
+        found = {row.layer.key: row for row in (*earlier, *rows)}
+        shown = [found[layer.key] for layer in every if layer.key in found]
+    text = page(shown, options.effort)
     if options.output is None:
         print(text)
     else:

@@ -13,9 +13,8 @@ import torch
 
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
+from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
 from verify.gate.bias import biases, relative_errors
-from verify.gate.derivatives import Gap, Point, gap_at, taken_for_constants
-from verify.gate.errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BIAS,
     BROKEN,
@@ -50,6 +49,7 @@ from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
 
 #: A derivative that is refused so often in a row is not asked for again.
@@ -121,6 +121,10 @@ class Comparison:
                 return
             yield known[number]
 
+    def share_points(self, other: Comparison) -> None:
+        """Take the points, and what the definition gives there, from another comparison with it, under the same settings."""
+        self._prepared, self._pending = other._prepared, other._pending
+
     def _count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""
         effort = self.settings.effort.name
@@ -177,9 +181,13 @@ class Comparison:
                     self._describe(finding, prepared, gap, shrinking)
                     return finding
         agreeing.sort(key=lambda each: -each[0].roundings)  # of those that agree the one that differs most is measured
-        for gap, title in itertools.islice((each for each in agreeing if each[0].reference.smooth), 1):
-            if gap.residual >= (finding.residual or 0.0):
-                finding.residual, finding.at = gap.residual, title
+        for gap, title in itertools.islice(
+            (each for each in agreeing if each[0].is_near or each[0].reference.smooth), 1
+        ):
+            # what differs by less than a rounding is within a unit, which needs no measurement
+            residual = gap.roundings if gap.is_near else gap.residual
+            if residual >= (finding.residual or 0.0):
+                finding.residual, finding.at = residual, title
         finding.residual = finding.residual or 0.0
         if finding.examples and not (refused and check in SMALL):
             finding.status = SATISFIED
@@ -285,10 +293,11 @@ class Comparison:
                 return finding
         return finding
 
-    def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False) -> Gap | None:
+    def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False, kinks: bool = True) -> Gap | None:
+        """The largest distance from the definition; not `kinks`: those that a kink of the definition may explain as well."""
         asked = dataclasses.replace(point, order=0) if values else point
-        with counted(self.kernels):
-            gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype))
+        watched = functools.partial(counted, self.kernels)
+        gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype), watched)
         if gap is None or gap.agrees or gap.residual <= allowed(dtype):
             return gap
         definition = point.of or self.standing.definition
@@ -298,15 +307,15 @@ class Comparison:
             own = asked.evaluate(definition, asked.in_dtype(torch_dtype(dtype), "cpu"))[gap.name]
             return gap if own.isfinite().all() else None
         # a kink that rounding in this precision may step over: there the definition has several derivatives
+        if not kinks:
+            return gap
         return None if truth.jumps(lambda at: asked.evaluate(definition, at), dtype, gap.name) else gap
 
     def _describe(self, finding: Finding, prepared: Prepared, gap: Gap, shrinking: bool) -> None:
         """Keep the smallest example found at which the implementation is still wrong."""
         point = prepared.point
-        for smaller in self._smaller(prepared, finding.dtype) if shrinking else ():
-            found = self._gap_anew(smaller, finding.dtype)
-            if found is not None and not found.agrees and found.residual > allowed(finding.dtype):
-                point, gap = smaller, found
+        for smaller, found in self._smaller(prepared, finding.dtype) if shrinking else ():
+            point, gap = smaller, found
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
         finding.why = f"{gap.name} is wrong"
@@ -317,15 +326,17 @@ class Comparison:
             }
             finding.yours, finding.expected = gap.yours.reshape(-1).tolist(), gap.truth.reshape(-1).tolist()
 
-    def _gap_anew(self, point: Point, dtype: str) -> Gap | None:
+    def _broken_at(self, point: Point, dtype: str, kinks: bool = True) -> Gap | None:
+        """The distance from the definition at another point, None where the implementation is not wrong there."""
         truth = point.reference(self.standing.definition)
         try:
-            return None if truth is None else self._gap(point, truth, dtype)
+            gap = None if truth is None else self._gap(point, truth, dtype, kinks=kinks)
         except (NotDifferentiable, Raised, WrongResult):
             return None
+        return None if gap is None or gap.agrees or gap.residual <= allowed(dtype) else gap
 
-    def _smaller(self, prepared: Prepared, dtype: str) -> Iterator[Point]:
-        """Points at which the implementation is still wrong, each smaller than the one before."""
+    def _smaller(self, prepared: Prepared, dtype: str) -> Iterator[tuple[Point, Gap]]:
+        """Points at which the implementation is still wrong, each smaller than the one before, and how far it is off."""
         point = prepared.point
         if prepared.arrays is not None:
 
@@ -334,21 +345,23 @@ class Comparison:
                     point, arguments=arguments_of(self.claim, batch_of_one(candidate), self.settings)
                 )
 
-            def breaks(candidate: dict[str, Any]) -> bool:
-                gap = self._gap_anew(at(candidate), dtype)
-                return gap is not None and not gap.agrees and gap.residual > allowed(dtype)
-
-            small = shrunk(self.claim, one_of(self.claim, prepared.arrays, 0), breaks, SHRINKING)
-            yield at(small)
+            seed = one_of(self.claim, prepared.arrays, 0)
+            for kinks in (False, True):  # to tell a kink apart takes most of the time: first without
+                small = at(
+                    shrunk(self.claim, seed, lambda x, k=kinks: self._broken_at(at(x), dtype, k) is not None, SHRINKING)
+                )
+                if (gap := self._broken_at(small, dtype)) is not None:
+                    yield small, gap
+                    return
         elif point.remade is not None:
             sizes, left = point.sizes, SHRINKING
             while left > 0:
                 for candidate in smaller_sizes(self.profile, self.claim, sizes):
                     left -= 1
-                    gap = self._gap_anew(point.remade(candidate), dtype)
-                    if gap is not None and not gap.agrees and gap.residual > allowed(dtype):
+                    smaller = point.remade(candidate)
+                    if (gap := self._broken_at(smaller, dtype)) is not None:
                         sizes = candidate
-                        yield point.remade(sizes)
+                        yield smaller, gap
                         break
                     if left <= 0:
                         return

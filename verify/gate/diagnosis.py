@@ -18,10 +18,10 @@ from verify.checks.evaluation import one_of, raw_tensors
 from verify.checks.record import SEPARATION
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, unit_at
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.measure import ALLOWED, rejected_laws
 from verify.gate.profiles import FAR_BELOW, Profile
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from verify.gate.errors import SubjectFailure
+from verify.gate.subject_errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
 DEFINITION, FIRST, SECOND, FORWARD, SIZES, LONG, BIAS, LAW, REPEATED = (

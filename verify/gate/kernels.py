@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 from collections import Counter
 from collections.abc import Iterator
@@ -31,9 +32,11 @@ def counted(kernels: Counter[str]) -> Iterator[None]:
         yield
     finally:
         threads = library._disable_profiler_legacy()  # as they are: a tree of them costs more than what ran
-    kernels.update(name for thread in threads for record in thread if (name := _kernel(record.name())))
+    operators = Counter(record.name() for thread in threads for record in thread)  # thousands, of a few dozen names
+    kernels.update({name: times for operator, times in operators.items() if (name := _kernel(operator))})
 
 
+@functools.cache
 def _kernel(operator: str) -> str | None:
     """The name of a kernel, "flash_attention_for_cpu"; None for other operators and for backward passes."""
     space, colons, name = operator.partition("::")

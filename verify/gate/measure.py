@@ -20,17 +20,14 @@ import numpy as np
 
 from verify.arithmetics import is_tensor, midpoints
 from verify.checks import attack_on
-from verify.checks.assumptions import float_satisfies
-from verify.checks.bounds import BoundAttack
-from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, one_of, raw_tensors
 from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
 from verify.gate.choice import sizes_of, square_draws
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -44,11 +41,12 @@ from verify.gate.findings import (
 from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.standing import Standing
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.relations import FollowsLaw, PowerRate, TendsTo
+from verify.vocabulary.relations import FollowsLaw, PowerRate, Relation, TendsTo, by_type
 
 #: How many more bits than the printed formula's evaluation an implementation may lose.
 LOST_BITS = 4
@@ -84,7 +82,7 @@ def allowed(dtype: str) -> float:
 
 
 @dataclass
-class Sides:
+class ComparedSides:
     """The two functions that a claim compares, and how their difference counts."""
 
     left: Callable[..., Any]
@@ -92,14 +90,10 @@ class Sides:
     bound: bool
 
     @staticmethod
-    def of(claim: Claim) -> Sides | None:
-        """The sides of an equality, a structure or a bound; None for other relations."""
-        attack = attack_on(claim)
-        if isinstance(attack, BoundAttack):
-            return Sides(claim.the_oracle, claim.the_formula, True)
-        if isinstance(attack, EqualityAttack):
-            return Sides(attack.left(claim), attack.right(claim), False)
-        return None
+    def of(claim: Claim) -> ComparedSides | None:
+        """The sides as the attack on the claim's relation compares them; None for relations that floats do not decide."""
+        compared = attack_on(claim).compared(claim)
+        return None if compared is None else ComparedSides(*compared, claim.relation.one_sided)
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
@@ -136,21 +130,21 @@ def examine(
     check: str | None = None,
     briefly: bool = False,
     shrinking: bool = True,
+    again: bool = False,
 ) -> Finding:
     """The finding of one claim in one dtype; `standing` has to be active in `verify.vocabulary.replaced`.
 
     `briefly`: at one draw, for theorems about an implementation that is known to be wrong.  `shrinking`: whether a small
-    example is looked for where it breaks.
+    example is looked for where it breaks.  `again`: for a theorem that was tried in another precision, and an implementation
+    that is compared with its definition in this one as well: at a quarter of the draws.
     """
     finding = Finding(check or claim.id, claim.label, dtype, UNCHECKABLE)
     standing.calls, standing.differentiated = 0, False
     try:
-        if isinstance(claim.relation, FollowsLaw):
-            _test_laws(claim, finding, settings)
-        elif isinstance(claim.relation, TendsTo) and isinstance(claim.relation.rate, PowerRate):
-            _test_limit(claim, claim.relation, finding, settings)
+        if (measured := by_type(MEASURES, claim.relation)) is not None:
+            measured(claim, finding, settings)
         else:
-            _compare(copy.copy(claim), finding, settings, briefly, shrinking)
+            _compare(copy.copy(claim), finding, settings, briefly, shrinking, again)
     except (WrongResult, Raised) as problem:
         finding.status, finding.why = BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
     except NotDifferentiable as problem:
@@ -164,15 +158,16 @@ def examine(
     return finding
 
 
-def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool) -> None:
-    sides = Sides.of(claim)
+def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool, again: bool) -> None:
+    sides = ComparedSides.of(claim)
     if sides is None:
-        finding.status = LEFT_OUT
-        finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
+        _leave_out(claim, finding)
         return
     claim.batched = False
     of_values = finding.check == DEFINITION
-    wanted = _draws_of_values(claim, settings) if of_values else _draws_of_a_theorem(settings)
+    wanted = (
+        _draws_of_values(claim, settings) if of_values else settings.effort.tying(_draws_of_a_theorem(settings), again)
+    )
     wanted = 1 if briefly else wanted
     finding.residual, exhausted = 0.0, False
     chosen = systematic(claim, 4 * wanted, settings.seed)
@@ -193,8 +188,11 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
         exhausted = not taken
         measured = False
         for sample, draw, number in sorted(found, key=lambda each: -each[0].roundings):
-            if measured and sample.roundings <= allowed(finding.dtype):
-                finding.examples += 1  # as in every check of the project, balls measure where sides differ most
+            # as in every check of the project, balls measure where sides differ most, if by more than a rounding
+            if not of_values and sample.roundings <= (allowed(finding.dtype) if measured else 1.0):
+                finding.examples += 1
+                measured = True
+                finding.residual = max(finding.residual, sample.roundings if sample.roundings <= 1.0 else 0.0)
                 continue
             with place(number + number // ROUND):
                 if not _measured(claim, sides, sample, finding.dtype, of_values):
@@ -221,7 +219,7 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
 
 
 def sample_at(
-    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
+    claim: Claim, sides: ComparedSides, arrays: dict[str, Any], settings: Settings, dtype: str, of_values: bool = False
 ) -> Sample | None:
     """Both sides at a batch of one seed, in rounding units; None where assumptions fail or the statement has no value.
 
@@ -234,7 +232,12 @@ def sample_at(
 
 
 def _at(
-    claim: Claim, sides: Sides, arrays: dict[str, Any], settings: Settings, dtype: str, may_overflow: bool = True
+    claim: Claim,
+    sides: ComparedSides,
+    arrays: dict[str, Any],
+    settings: Settings,
+    dtype: str,
+    may_overflow: bool = True,
 ) -> Sample | None:
     """Both sides at a batch of one seed, not yet in rounding units; None where both `may_overflow` in half precision, and do."""
     raw = exact = raw_tensors(claim, arrays, settings, dtype)
@@ -264,7 +267,7 @@ def _at(
     return sample
 
 
-def _measured(claim: Claim, sides: Sides, sample: Sample, dtype: str, of_values: bool) -> bool:
+def _measured(claim: Claim, sides: ComparedSides, sample: Sample, dtype: str, of_values: bool) -> bool:
     """Measure a sample in rounding units; whether balls can decide there."""
     seed = one_of(claim, sample.arrays, 0)
     unit = unit_at(claim, sides.functions, seed, BITS[dtype])
@@ -301,7 +304,7 @@ def _overflows(claim: Claim, definition: Callable[..., Any], exact: dict[str, An
     return too_large(seen.largest, torch_dtype(dtype))
 
 
-def _changes(claim: Claim, sides: Sides, sample: Sample, settings: Settings, dtype: str) -> bool:
+def _changes(claim: Claim, sides: ComparedSides, sample: Sample, settings: Settings, dtype: str) -> bool:
     """Whether other calls at the same arguments give other values than the first, rounding aside."""
     for _ in range(CALLS if sample.residual > allowed(dtype) else 1):  # chance gives the same values now and then
         again = in_batch(claim, sides.left, raw_tensors(claim, sample.arrays, settings, dtype))[0]
@@ -337,7 +340,7 @@ def _compare_with_enclosure(claim: Claim, sample: Sample, seed: dict[str, Any], 
 
 
 def _describe_break(
-    claim: Claim, sides: Sides, finding: Finding, seed: dict[str, Any], draw: Draw, settings: Settings
+    claim: Claim, sides: ComparedSides, finding: Finding, seed: dict[str, Any], draw: Draw, settings: Settings
 ) -> None:
     """Shrink the inputs while the implementation stays wrong there, and keep what it gives at the smallest."""
     of_values = finding.check == DEFINITION
@@ -414,6 +417,11 @@ def rejected_laws(claim: Claim, formula: Callable[..., Any], settings: Settings)
     return [test for test in tests if test.p < FALSE_ALARM]
 
 
+def _leave_out(claim: Claim, finding: Finding) -> None:
+    finding.status = LEFT_OUT
+    finding.why = f"statements of kind {claim.relation.kind!r} are not decided in floats"
+
+
 def _test_laws(claim: Claim, finding: Finding, settings: Settings) -> None:
     draws = systematic(claim, LAW_INSTANCES, settings.seed)
     judge_laws(finding, [test for draw in draws for test in _law_tests(claim, claim.the_formula, draw, settings)])
@@ -433,12 +441,23 @@ def judge_laws(finding: Finding, tests: list[LawTest]) -> None:
         finding.why = f"{len(rejected)} of {len(tests)} statistical tests reject it: {names}"
 
 
-def _test_limit(claim: Claim, relation: TendsTo, finding: Finding, settings: Settings) -> None:
+def _test_limit(claim: Claim, finding: Finding, settings: Settings) -> None:
     """A random limit, by the relation's own check; it draws thousands of networks, so not at effort quick."""
+    attack = attack_on(claim)
+    if not isinstance(attack, LimitAttack) or not isinstance(attack.relation.rate, PowerRate):
+        _leave_out(claim, finding)
+        return
     if settings.effort.name == "quick":
         finding.status, finding.why = LEFT_OUT, "a limit over growing widths: checked from effort ci on"
         return
-    record = LimitAttack(relation).random(claim, settings)
+    record = attack.random(claim, settings)
     finding.examples = record.examples
     finding.why = record.message or f"observed rate of convergence: width^{record.details['exponent']:.3g}"
     finding.status = SATISFIED if record.outcome == UPHELD else BROKEN
+
+
+#: How a statement is measured, by its relation, where it is not compared draw by draw.
+MEASURES: dict[type[Relation], Callable[[Claim, Finding, Settings], None]] = {
+    FollowsLaw: _test_laws,
+    TendsTo: _test_limit,
+}

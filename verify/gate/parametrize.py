@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from verify.gate.checking import Gate, gate
-from verify.gate.errors import SubjectFailure
 from verify.gate.findings import BROKEN, SATISFIED, Finding
+from verify.gate.subject_errors import SubjectFailure
 from verify.vocabulary.errors import InputError, shown
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from verify.arithmetics import is_tensor
-from verify.gate.errors import WrongResult
+from verify.gate.subject_errors import WrongResult
 
 #: Lengths of leading axes, over and over: unequal ones, so that exchanged axes show, and one entry alone.
 LENGTHS = ((2, 3), (3, 1), (1, 2), (1, 1))

@@ -16,8 +16,8 @@ import numpy as np
 
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
+from verify.gate.autograd import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
 from verify.gate.choice import Choice, square_draws
-from verify.gate.derivatives import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
 from verify.gate.profiles import Profile
 from verify.inputs.generators import Draw, systematic
 from verify.vocabulary.claims import Claim
@@ -280,7 +280,9 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         rows = sorted({0, min(1, length - 1), length // 2, max(length - 2, 0), length - 1})
         widths = (
             {
-                name: _within(count if name in counts else width if name in dims else low, name, profile.choice)
+                name: _within(
+                    max(count, low) if name in counts else width if name in dims else low, name, profile.choice
+                )
                 for name, (low, _) in claim.sizes.items()
             }
             | dict.fromkeys(tokens, length)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from verify.gate.errors import NotDifferentiable
+from verify.gate.subject_errors import NotDifferentiable
 
 #: Relative size of the errors: far above the rounding of float64, far below what is not linear.
 GRAIN = 2.0**-36
@@ -82,23 +82,25 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def error(self, like: torch.Tensor) -> torch.Tensor:
         """Errors of random sign and size at most `grain` times the entries of `like`; none of logits at -inf."""
-        noise = torch.rand(like.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
-        return like.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0) * noise.to(like) * self.grain
+        noise = (
+            torch.rand(like.shape, generator=self.generator, dtype=torch.float64).mul_(2 * self.grain).sub_(self.grain)
+        )
+        found = like * noise.to(like)
+        return found if like.numel() == 0 or math.isfinite(_largest(found)) else _finite(like) * noise.to(like)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return result
-        if result.numel():
-            self.largest = max(self.largest, _largest(result.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)))
-        if any(returned.alias_info is not None for returned in func._schema.returns):
+        self.largest = max(self.largest, _largest_finite(result))
+        if _is_view(func):
             return result  # views and changes in place move numbers about
         if func in _EXPONENTIALS:
-            largest = _largest(args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0))
+            largest = _largest_finite(args[0])
             self.exponent = max(self.exponent, largest)
             self.apart = max(self.apart, 0.0 if func is _aten._softmax.default else largest)
         if func is _aten.linalg_matrix_exp.default:
-            columns = args[0].nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).abs().sum(-2)
+            columns = _finite(args[0]).abs().sum(-2)
             self.of_matrices = max(self.of_matrices, _largest(columns))
         if self.wide_sums and (func in _PRODUCTS or func in _SUMS or func is _aten.addmm.default):
             return result + self.error(result)
@@ -291,6 +293,22 @@ def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 def _largest(value: torch.Tensor) -> float:
     return float(value.abs().max()) if value.numel() else 0.0
+
+
+def _finite(value: torch.Tensor) -> torch.Tensor:
+    return value.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _largest_finite(value: torch.Tensor) -> float:
+    """The largest finite entry, by size."""
+    largest = _largest(value)
+    return largest if math.isfinite(largest) else _largest(_finite(value))
+
+
+@functools.cache
+def _is_view(operation: Any) -> bool:
+    """Whether an operation of torch returns an argument, changed in place or looked at in another way."""
+    return any(returned.alias_info is not None for returned in operation._schema.returns)
 
 
 def reference(evaluate: Callable[[Mapping[str, Any]], Results], arguments: Mapping[str, Any]) -> Reference | None:

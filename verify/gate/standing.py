@@ -16,7 +16,7 @@ import numpy as np
 from verify.arithmetics import Constant, Surd, is_tensor
 from verify.arithmetics.jets import Jet
 from verify.gate.bridge import InTorch, bridged, under_torch_func
-from verify.gate.errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.vocabulary.shapes import shapes_of
 from verify.vocabulary.subjects import definition_of, replaced
 
@@ -134,7 +134,8 @@ def require_unchanged(tensors: Mapping[str, Any], before: Mapping[str, Any], whe
     import torch
 
     for name, copy in before.items():
-        if not torch.equal(tensors[name].detach().nan_to_num(), copy.nan_to_num()):
+        now = tensors[name].detach()
+        if not torch.equal(now, copy) and not torch.equal(now.nan_to_num(), copy.nan_to_num()):
             raise WrongResult(name, "an argument left as it was", f"an argument {CHANGED}{when}")
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,13 @@ class Surveyed:
     note: str = ""
     convention: str = ""
     where: Callable[..., Any] | None = None
+    sizes: Mapping[str, Any] | None = None
     precisions: tuple[str, ...] = PRECISIONS
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The first three cells of its row: no two layers have the same."""
+        return self.library, self.layer, f"`{self.subject}`"
 
 
 _layers: list[Surveyed] = []
@@ -75,13 +82,16 @@ def layers_of(package: str = "theorems", glob: str = "*") -> list[Surveyed]:
 
 
 @dataclass
-class Row:
+class SurveyRow:
     """What was found of one layer: its report in each precision, or why there is none."""
 
     layer: Surveyed
     version: str = ""
     absent: str = ""
     reports: dict[str, SubjectReport] = field(default_factory=dict)
+    #: What an earlier page says of the layer, from the column float64 on, and of its deviations, where it is not checked again.
+    kept: tuple[str, ...] = ()
+    kept_deviations: tuple[str, ...] = ()
 
     def why(self, dtype: str) -> str:
         """Why the layer is broken in a precision, in words; empty where it is not, or is judged in float32."""
@@ -94,7 +104,7 @@ class Row:
     @property
     def deviations(self) -> list[str]:
         """What deviates, in words; a layer that computes in float32 inside is judged in float32."""
-        return [
+        return list(self.kept_deviations) or [
             f"{dtype}: {self.why(dtype)}" for dtype in self.reports if self.why(dtype) and not self.layer.convention
         ]
 
@@ -104,6 +114,8 @@ class Row:
 
     def accuracy(self, dtype: str) -> str:
         """One cell of the page: how exact the values are, or what stands against it."""
+        if self.kept:
+            return self.kept[PRECISIONS.index(dtype)]
         if self.absent or dtype not in self.reports:
             return "" if dtype != PRECISIONS[0] else self.absent
         report = self.reports[dtype]
@@ -122,6 +134,8 @@ class Row:
     @property
     def derivatives(self) -> str:
         """Which derivatives agree, and which cannot be had, in the precision in which the layer is judged."""
+        if self.kept:
+            return self.kept[len(PRECISIONS)]
         report = next((r for d, r in self.reports.items() if d in PRECISIONS[:2] and not r.with_status(BROKEN)), None)
         if report is None:
             return ""
@@ -133,31 +147,57 @@ class Row:
     @property
     def theorems(self) -> int:
         """How many theorems hold of it."""
+        if self.kept:
+            return int(self.kept[-1] or 0)
         reports = [report for report in self.reports.values() if not report.with_status(BROKEN)]
         return max(
             (len([name for name in report.satisfied if name not in COMPARISONS]) for report in reports), default=0
         )
 
 
-def examine_layer(layer: Surveyed, effort: str = "quick") -> Row:
+def examine_layer(layer: Surveyed, effort: str = "quick") -> SurveyRow:
     """Check one layer in all its precisions; a library that cannot be imported gives a row that says so."""
     try:
         implementation = layer.make()
         version = importlib.metadata.version(layer.library.replace("_", "-"))
     except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
-        return Row(
+        return SurveyRow(
             layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}"
         )
-    row = Row(layer, version)
+    row = SurveyRow(layer, version)
     for dtype in layer.precisions:
         row.reports[dtype] = check(
             layer.subject, implementation, adapter=layer.adapter, dtypes=[dtype], effort=effort,
-            where=layer.where,
+            where=layer.where, sizes=layer.sizes,
         )  # fmt: skip
     return row
 
 
-def page(rows: Sequence[Row], effort: str) -> str:
+#: What a page says of a layer that was not checked.
+NOT_CHECKED = ("not installed", "not run", "cannot be imported")
+
+
+def rows_of(text: str, layers: Sequence[Surveyed]) -> list[SurveyRow]:
+    """The rows of an earlier page, of those of `layers` that it has; each keeps the version it was checked with."""
+    versions = dict(re.findall(r"([\w-]+) (\d[^,;\s]*)", text.partition("Versions: ")[2].partition(";")[0]))
+    table = {
+        cells[:3]: cells[3:]
+        for cells in (tuple(line[2:-2].split(" | ")) for line in text.split("\n") if line[:2] == "| ")
+    }
+    found = []
+    for layer in layers:
+        if layer.key not in table:
+            continue
+        cells = tuple(cell.strip() for cell in table[layer.key])
+        told = re.findall(rf"^- {re.escape(layer.library)} \S+, {re.escape(layer.layer)}: (.*)\.$", text, re.MULTILINE)
+        found.append(
+            SurveyRow(layer, versions.get(layer.library, ""), cells[0] if cells[0].startswith(NOT_CHECKED) else "", kept=cells,
+                kept_deviations=tuple(told) if any("**" in c or c == "raises" for c in cells) else ())
+        )  # fmt: skip
+    return found
+
+
+def page(rows: Sequence[SurveyRow], effort: str) -> str:
     """The survey as a page in Markdown."""
     present = [row for row in rows if not row.absent]
     deviating = [row for row in present if row.deviations]
@@ -168,7 +208,8 @@ def page(rows: Sequence[Row], effort: str) -> str:
         "",
         f"`verify survey` checks {len(rows)} layers at effort {effort}. Installed: {len(present)}. Satisfying their definition: "
         f"{len(present) - len(deviating) - len(other)}; deviating from it: {len(deviating)}; "
-        f"following another convention: {len(other)}.",
+        f"following another convention: {len(other)}."
+        " A layer that was not checked says why in its row.",
         f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
@@ -181,7 +222,7 @@ def page(rows: Sequence[Row], effort: str) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        cells = [row.layer.library, row.layer.layer, f"`{row.layer.subject}`", *map(row.accuracy, PRECISIONS)]
+        cells = [*row.layer.key, *map(row.accuracy, PRECISIONS)]
         lines.append(f"| {' | '.join(cells)} | {row.derivatives} | {row.theorems or ''} |")
     lines += ["", "## Deviations", ""]
     for row in deviating:

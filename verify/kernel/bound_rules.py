@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verify.kernel import differentials
 from verify.kernel import quantities as q
 from verify.kernel.quantities import Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
@@ -49,13 +50,15 @@ def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
     """A matrix of which only rules say something."""
     if kind not in OPAQUE or (kind in q.SYMMETRIC and rows != columns):
         raise Refused(f"no matrix {kind!r}")
+    if kind == "derivative":
+        return shaped(differentials.derivative_of(*data), rows, columns)
     return q.atom(kind, rows, columns, *data)
 
 
 OPAQUE = (
-    "ones", "permutation", "unit", "row norms", "projection", "rows as diagonals", "rows as outer products", "iterate",
-    "derivative", "mean of rotations", "variances", "without column", "numbers", "exponential differential", "softmax differential",
-    "iterate differential", "normalised differential",
+    "ones", "permutation", "row norms", "projection", "rows as diagonals", "rows as outer products", "iterate",
+    "derivative", "mean of rotations", "exponential differential", "softmax differential",
+    "iterate differential", "normalised differential", "direction",
 )  # fmt: skip
 
 
@@ -77,6 +80,13 @@ def scalar(x: Scalar) -> Scalar:
     return x
 
 
+def exponential(x: Scalar) -> Scalar:
+    """e^x, which is the inverse of e^-x where all terms of x are negative."""
+    if x.terms and all(c < 0 for c in x.terms.values()):
+        return q.generator("exp", x * number(-1)) ** -1
+    return q.generator("exp", x) if x.terms else number(1)
+
+
 def multiplied(first: Any, *rest: Any) -> Any:
     for other in rest:
         first = first @ other if isinstance(first, Matrix) else first * other
@@ -89,20 +99,15 @@ def _function(name: str, A: Matrix) -> Matrix:
     return q.applied(name, A)
 
 
-MEASURES = ("spectral radius", "largest shift of singular values", "largest column sum", "largest row sum",
-            "total of exponentials", "mean of exponentials")  # fmt: skip
-
 HEADS: dict[str, Callable[..., Any]] = {
     # scalars
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
-    "exp": lambda x: q.generator("exp", scalar(x)) if x.terms else number(1),
+    "exp": lambda x: exponential(scalar(x)),
     "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
-    "measure": lambda name, *of: q.generator("measure", name, *of) if name in MEASURES else None,
-    "value": lambda name, *of: q.generator("value", name, *of),
     "max": lambda *values: q.largest(values),
     "max over": lambda index, value: q.over("max over", index, value),
     "sum over": lambda index, value: q.over("sum over", index, value),
@@ -190,6 +195,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda kind, A, B: (norm(kind, q.bilinear("kronecker", A, B)), norm(kind, A) * norm(kind, B)),
     ),
     "spectral at most Frobenius": ("||A||_2 <= ||A||_F", lambda A: (two(A), fro(A))),
+    "row norms": (
+        "||(||a_1||, ..., ||a_m||)|| <= ||A||_F for the rows a_i of A",
+        lambda A: (fro(opaque("row norms", A.rows, number(1), A)), fro(A)),
+    ),
     "rank": ("||AB||_F <= sqrt(r) ||AB||_2 for r columns of A", lambda A, B: (fro(A @ B), A.columns**HALF * two(A @ B))),
     "largest entry": ("max|A| <= ||A||_2", lambda A: (big(A), two(A))),
     "largest of all entries": ("||A||_F <= sqrt(m n) max|A|", lambda A: (fro(A), (A.rows * A.columns) ** HALF * big(A))),
@@ -205,12 +214,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             kind in ("2", "F"),
         ),
     ),
-    "stack": (
-        "||[A_1; ...; A_n]||^2 <= sum_i ||A_i||^2",
-        lambda kind, i, A: (
-            norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
-        ),
-    ),
     "stack of one length": (
         "||[A_1; ...; A_n]|| <= sqrt(n) max_i ||A_i||",
         lambda kind, i, A: (
@@ -222,7 +225,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda i, A: (two(HEADS["block diagonal"](i, A)), q.over("max over", i, two(A))),
     ),
     "softmax row": ("||softmax(T)||_F <= sqrt(m)", lambda T: (fro(q.applied("softmax", T)), T.rows**HALF)),
-    "largest weight": ("max softmax(T) <= 1", lambda T: (big(q.applied("softmax", T)), number(1))),
     "softmax is 1/2-Lipschitz": (
         "||softmax(S) - softmax(T)||_F <= ||S - T||_F / 2",
         lambda S, T: (fro(q.applied("softmax", S) - q.applied("softmax", T)), number(HALF) * fro(S - T)),
@@ -239,13 +241,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "||A o step(B)|| <= ||A||, Frobenius norms or largest entries",
         lambda kind, A, B: (norm(kind, q.bilinear("entrywise", A, q.applied("step", B))), norm(kind, A), kind in ("F", "max")),
     ),
-    "open gates": ("||step(A)||_F <= sqrt(m n)", lambda A: (fro(q.applied("step", A)), (A.rows * A.columns) ** HALF)),
-    "absolute values": ("||(|A|)||_F <= ||A||_F", lambda A: (fro(q.applied("absolute", A)), fro(A))),
-    "entrywise product": ("||A o B||_2 <= ||A||_2 ||B||_2", lambda A, B: (two(q.bilinear("entrywise", A, B)), two(A) * two(B))),
-    "entrywise product, largest": (
-        "||A o B||_F <= max|A| ||B||_F",
-        lambda A, B: (fro(q.bilinear("entrywise", A, B)), big(A) * fro(B)),
-    ),
+    "largest of open gates": ("max step(A) <= 1", lambda A: (big(q.applied("step", A)), number(1))),
     "exponential of a skew matrix": (
         "||exp(S)||_2 <= 1 for skew S",
         lambda S: (two(rotation(S)), number(1), is_skew(S)),
@@ -264,12 +260,14 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "||W||_2 <= 1 for W with orthonormal columns or rows, or singular values at most 1",
         lambda W: (two(W), number(1), any(has(W, p) for p in PROPERTIES[2:5])),
     ),
-    "unit direction": ("||D||_F <= 1 for a unit direction D", lambda D: (fro(D), number(1), has(D, PROPERTIES[5]))),
+    "unit direction": (
+        "||D||_F <= 1 for a unit direction D",
+        lambda D: (fro(D), number(1), has(D, PROPERTIES[5]) or q.single_atom(D, "direction") is not None),
+    ),
     "unit rows": (
         "||U||_F <= sqrt(m) for U with unit rows",
         lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]) and not q.single_atom(U, "input")[1]),
     ),
-    "normalised rows": ("m rows of length 1", lambda A: (fro(q.applied("normalised rows", A)), A.rows**HALF)),
     "projection": (
         "||I - a^T a / ||a||^2||_2 <= 1",
         lambda a: (two(opaque("projection", a.columns, a.columns, a)), number(1), a.rows == number(1)),
@@ -284,6 +282,20 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "exp(S) - I = int_0^1 exp(t S) dt S",
         lambda kind, A, S, B: (norm(kind, A @ (rotation(S) - q.identity(S.rows)) @ B), norm(kind, A @ mean(S) @ S @ B)),
     ),
+    "similar matrices": (
+        "||exp(V M W)||_2 <= ||V||_2 ||W||_2 ||exp(M)||_2 for the inverse W of V",
+        lambda V, W, M: (two(rotation(V @ M @ W)), two(V) * two(W) * two(rotation(M)), q.applied("inverse", V) == W),
+    ),
+    "exponential of a dissipative matrix": (
+        "||exp(c M)||_2 <= 1 for c >= 0 and M with x^T M x <= 0",
+        lambda c, M: (two(rotation(M.times(c))), number(1), q.is_nonnegative(c) and has(M, PROPERTIES[7])),
+    ),
+    "polynomial of a contraction": (
+        "||M p(M^T M) M^T||_2 <= c for ||M||_2 <= 1, where |x p(x)| <= c - k (x - r)^2 on [0, 1], k >= 0",
+        lambda M, c, k, r, *p: (
+            two(polynomial(M, p) @ M.T), c, stays_below(p, *map(rational, (c, k, r))), (two(M), number(1)),
+        ),
+    ),
     "Gram matrix of a rotation": (
         "D + D^T + D^T D = A R^T (A^T A - I) R A^T for D = A R A^T, R = exp(S) - I, skew S",
         lambda kind, A, S: (norm(kind, gram_defect(A, S)), norm(kind, gram_factored(A, S)), is_skew(S)),
@@ -292,12 +304,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "sum_i ||a_i|| <= sqrt(m) ||A||_F for the rows a_i of A",
         lambda i, A: (
             q.over("sum over", i, fro(q.selected(A, i, number(1)))), A.rows**HALF * fro(A), i.size == A.rows and i not in A.free,
-        ),
-    ),
-    "squares of rows": (
-        "sum_i ||a_i||^2 <= ||A||_F^2 for the rows a_i of A",
-        lambda i, A: (
-            q.over("sum over", i, fro(q.selected(A, i, number(1))) ** 2), fro(A) ** 2, i.size == A.rows and i not in A.free,
         ),
     ),
     "sum of absolute values": (
@@ -314,19 +320,9 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "sum_ij |softmax(S) - softmax(T)|_ij <= m max|S - T|",
         lambda S, T: (total(q.applied("softmax", S) - q.applied("softmax", T)), S.rows * big(S - T)),
     ),
-    "iterate of a normalised matrix": (
-        "||iterate||_2 <= 1 of M -> M p(M^T M) from M / (||M||_F + e), e >= 0, where |s p(s^2)| <= 1 on [0, 1]",
-        lambda M, e, count, *p: (
-            two(opaque("iterate", M.rows, M.columns, M.times((fro(M) + e) ** -1), count, *p)), number(1),
-            q.is_nonnegative(e) and keeps_unit_interval(p),
-        ),
-    ),
-    "iterate of a contraction": (
-        "||iterate||_2 <= 1 of M -> M p(M^T M) from M with singular values at most 1, where |s p(s^2)| <= 1 on [0, 1]",
-        lambda M, count, *p: (
-            two(opaque("iterate", M.rows, M.columns, M, count, *p)), number(1),
-            any(has(M, known) for known in PROPERTIES[2:5]) and keeps_unit_interval(p),
-        ),
+    "iterate": (
+        "||iterate||_2 <= 1 of M -> M p(M^T M) from M with ||M||_2 <= 1, where |s p(s^2)| <= 1 on [0, 1]",
+        lambda M, count, *p: (two(iterate(M, count, *p)), number(1), stays_within(odd(p), 1), (two(M), number(1))),
     ),
     "largest over an index": ("a_i <= max_i a_i", lambda i, value: (value, q.over("max over", i, value))),
     "covariances of softmax rows": (
@@ -337,11 +333,53 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "a <= sqrt(a^2 + b) for b >= 0",
         lambda a, b: (a, (a**2 + b) ** HALF, q.is_nonnegative(b)),
     ),
-    "Weyl": (
-        "|sigma_i(A) - sigma_i(B)| <= ||A - B||_2",
-        lambda A, B: (q.generator("measure", "largest shift of singular values", A, B), two(A - B)),
+    "derivative along a unit direction": (
+        "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",
+        lambda J: (two(J), fro(differentials.along(J, direction(J)))),
     ),
-    "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (q.generator("measure", "spectral radius", A), two(A))),
+    "derivative of a sum": (
+        "d vec(c A + d B + ...) = c d vec A + d d vec B + ...",
+        lambda kind, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ differentials.termwise(J) @ R)),
+    ),
+    "chain rule": (
+        "d vec(A f B) = (A (x) B^T) d vec f by rows, (B^T (x) A) d vec f by columns",
+        lambda kind, L, A, J, B, R: tuple(norm(kind, L @ side @ R) for side in differentials.chain(A, J, B)),
+    ),
+    "chain rule of normalised rows": (
+        "d vec f = blockdiag_i((I - y_i^T y_i / |y_i|^2) / |y_i|) d vec Y for the normalised rows f of Y",
+        lambda kind, i, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ differentials.chain_of_rows(J, i) @ R)),
+    ),
+    "differential of the exponential": (
+        "||d exp(S)|| <= ||dS|| for skew S",
+        lambda kind, S, dS: (
+            norm(kind, opaque("exponential differential", S.rows, S.rows, S, dS)), norm(kind, shaped(dS, S.rows, S.rows)),
+            is_skew(S) and kind in ("2", "F"),
+        ),
+    ),
+    "differential of softmax": (
+        "||d softmax(T)||_F <= max_i ||diag(p_i) - p_i^T p_i||_2 ||dT||_F for the rows p_i of softmax(T)",
+        lambda i, T, dT: (
+            fro(opaque("softmax differential", T.rows, T.columns, T, dT)),
+            q.over("max over", i, two(covariance(q.selected(T, i, number(1))))) * fro(shaped(dT, T.rows, T.columns)),
+            i.size == T.rows and i not in T.free,
+        ),
+    ),
+    "differential of a normalisation": (
+        "||d(M / (||M||_F + e))||_F <= ||dM||_F / e for e > 0",
+        lambda M, dM, e: (
+            fro(opaque("normalised differential", M.rows, M.columns, M, dM, e)), fro(shaped(dM, M.rows, M.columns)) * e**-1,
+            q.is_positive(e),
+        ),
+    ),
+    "differential of an iteration": (
+        "||d iterate||_F <= c^K ||dM||_F after K steps M -> M p(M^T M) from ||M||_2 <= 1, where g = s p(s^2) has |g| <= 1 and "
+        "|g'| <= c on [0, 1]",
+        lambda c, M, dM, count, *p: (
+            fro(opaque("iterate differential", M.rows, M.columns, M, dM, count, *p)),
+            power(c, count) * fro(shaped(dM, M.rows, M.columns)),
+            stays_within(odd(p), 1) and stays_within(slope(odd(p)), rational(c)), (two(M), number(1)),
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -360,12 +398,59 @@ def bernstein(coefficients: list[Fraction]) -> list[Fraction]:
 
 def odd(p: Sequence[Scalar]) -> list[Fraction]:
     """The coefficients of s p(s^2) by the powers of s."""
-    return [Fraction(0) if k % 2 == 0 else p[k // 2].terms.get(frozenset(), Fraction(0)) for k in range(2 * len(p))]
+    return [Fraction(0) if k % 2 == 0 else rational(p[k // 2]) for k in range(2 * len(p))]
 
 
-def keeps_unit_interval(p: Sequence[Scalar]) -> bool:
-    """Whether |s p(s^2)| <= 1 on [0, 1]."""
-    return all(c.number() is not None for c in p) and all(abs(c) <= 1 for c in bernstein(odd(p)))
+def slope(p: list[Fraction]) -> list[Fraction]:
+    return [k * c for k, c in enumerate(p)][1:]
+
+
+def rational(c: Scalar) -> Fraction:
+    value = c.number()
+    if value is None:
+        raise Refused("no rational number")
+    return value
+
+
+def power(base: Scalar, exponent: Scalar) -> Scalar:
+    """A power of a positive rational number, as the quotient of powers of whole numbers."""
+    value = rational(base)
+    parts = [
+        q.generator("power", number(n), exponent) if n > 1 else number(1) for n in (value.numerator, value.denominator)
+    ]
+    return parts[0] * parts[1] ** -1
+
+
+def stays_within(p: list[Fraction], c: Any) -> bool:
+    """Whether a polynomial is at most c in size on [0, 1]."""
+    return all(abs(value) <= c for value in bernstein(p))
+
+
+def stays_below(p: Sequence[Scalar], c: Fraction, k: Fraction, r: Fraction) -> bool:
+    """Whether |x p(x)| <= c - k (x - r)^2 on [0, 1] for k >= 0."""
+    limit, own = [c - k * r * r, 2 * k * r, -k], [Fraction(0), *map(rational, p)]
+    padded = [[*side, *[Fraction(0)] * (max(3, len(own)) - len(side))] for side in (limit, own)]
+    return k >= 0 and all(
+        value >= 0 for sign in (1, -1) for value in bernstein([a - sign * b for a, b in zip(*padded, strict=True)])
+    )
+
+
+def direction(J: Matrix) -> Matrix:
+    """A direction, of norm at most 1, along which the value of a derivative moves by the norm of this."""
+    P = differentials.derivative(J)[1]
+    return opaque("direction", P.rows, P.columns, J)
+
+
+def polynomial(M: Matrix, p: Sequence[Scalar]) -> Matrix:
+    """M p(M^T M)."""
+    found, power = q.zeros(M.rows, M.columns), M
+    for c in p:
+        found, power = found + power.times(c), power @ M.T @ M
+    return found
+
+
+def iterate(M: Matrix, *data: Any) -> Matrix:
+    return opaque("iterate", M.rows, M.columns, M, *data)
 
 
 def mean(S: Matrix) -> Matrix:

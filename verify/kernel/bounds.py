@@ -9,10 +9,18 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verify.kernel import quantities as q
-from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, two
+from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
 from verify.kernel.identities import Accepted
 from verify.kernel.quantities import Index, Matrix, Scalar, number
 from verify.kernel.refusal import Refused
+
+
+class Assumed(NamedTuple):
+    """Scalars that are at least 0, and matrices with orthonormal columns or rows, by what the claim assumes."""
+
+    facts: list[Scalar]
+    frames: list[Matrix]
+
 
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
@@ -27,54 +35,63 @@ def without_denominators(gap: Scalar) -> Scalar:
     return gap
 
 
-def compare(a: Scalar, b: Scalar, reason: list[Any], facts: list[Scalar], table: Any) -> None:
+def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: Any) -> None:
     """Accept a <= b for the reason given, or refuse."""
     name, *rest = reason
+    holds = True
     if name == "terms":
         holds = q.is_nonnegative(b - a)
     elif name == "squares":
         holds = q.is_nonnegative(a) and q.is_nonnegative(b)
-        compare(a**2, b**2, rest[0], facts, table)
+        compare(a**2, b**2, rest[0], assumed, table)
     elif name == "denominators":
-        gap, holds = without_denominators(b - a), True
-        compare(number(0), gap, rest[0], facts, table)
+        compare(number(0), without_denominators(b - a), rest[0], assumed, table)
     elif name == "facts":
         gap = b - a
         for which, multiplier in rest[0]:
-            factor = table[multiplier]
-            if not q.is_nonnegative(factor):
-                raise Refused("a multiplier of an assumption that may be negative")
-            gap = gap - factor * facts[which]
-        holds = True
-        compare(number(0), gap, rest[1], facts, table)
+            taken = [assumed.facts[k] for k in (which if isinstance(which, list) else [which])]
+            gap = gap - multiplied(_not_negative(table[multiplier]), *taken)
+        compare(number(0), gap, rest[1], assumed, table)
+    elif name == "instance":  # of a rule, which says that one side is at most the other
+        rule, arguments, reasons, multiplier, why = rest
+        left, right = instance(
+            rule, [table[k] if isinstance(k, int) else k for k in arguments], reasons, assumed, table
+        )
+        if not right.free <= left.free:
+            raise Refused("a free index would be bound")
+        compare(number(0), b - a - _not_negative(table[multiplier]) * (right - left), why, assumed, table)
     elif name == "exponents":
-        (x,), (y,) = ([g[1] for m in side.terms for g, e in m if g[0] == "exp" and e == 1] for side in (a, b))
+        x, y = table[rest[0]], table[rest[1]]
         holds = a == HEADS["exp"](x) and b == HEADS["exp"](y)
-        compare(x, y, rest[0], facts, table)
+        compare(x, y, rest[2], assumed, table)
     elif name == "cases":
         _, largest = q.only_generator(table[rest[0]])
         if q.free_in(largest):
             raise Refused("cases that differ with an index")
         holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and q.rises(a, largest)
         for member, why in rest[1]:
-            compare(q.replaced(a, largest, table[member]), b, why, facts, table)
+            compare(q.replaced(a, largest, table[member]), b, why, assumed, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
-        instead, holds = (
-            number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative"),
-            power[0] == "exp",
-        )
-        compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], facts, table)
+        instead = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative")
+        holds = power[0] == "exp"
+        compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], assumed, table)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
         for one, other, why in parts:
-            compare(one, other, why, facts, table)
+            compare(one, other, why, assumed, table)
         holds = sum((one for one, _, _ in parts), number(0)) == a
         holds = holds and q.is_nonnegative(b - sum((other for _, other, _ in parts), number(0)))
     else:
         raise Refused(f"no reason {name!r} for an inequality")
     if not holds:
         raise Refused(f"the final comparison does not hold by {name!r}")
+
+
+def _not_negative(factor: Scalar) -> Scalar:
+    if not q.is_nonnegative(factor):
+        raise Refused("a multiplier that may be negative")
+    return factor
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------
@@ -105,13 +122,6 @@ ERRORS = (
 )
 
 
-class Assumed(NamedTuple):
-    """Scalars that are at least 0, and matrices with orthonormal columns or rows, by what the claim assumes."""
-
-    facts: list[Scalar]
-    frames: list[Matrix]
-
-
 class Reader:
     """The expressions of a certificate, in normal form; each names earlier ones by their places in the table."""
 
@@ -132,6 +142,11 @@ class Reader:
         """The value of one expression."""
         value = self._read(entry)
         asked = frozenset().union(*(self.asked[item] for item in entry[1:] if self._is_place(item)))
+        if entry[:2] == ["function", "inverse"]:
+            asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
+        if entry[:2] == ["opaque", "derivative"]:
+            items = {item for word in self.value(entry[4]).terms for item in word}
+            asked |= {(item[4], "rows that are not 0") for item in items if item[0] == "normalised rows"}
         if entry[0] == "^":
             base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
             wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]
@@ -252,7 +267,7 @@ def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:
             value = stepped(value, step, assumed, table)
         except Refused as error:
             raise Refused(f"step {number_of_step}, {step['rule']}: {error}") from error
-    compare(value, right, part["comparison"], assumed.facts, table)
+    compare(value, right, part["comparison"], assumed, table)
 
 
 def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -> Scalar:
@@ -262,7 +277,7 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
     kept = {g for place in step.get("outside", []) for monomial in table[place].terms for g, _ in monomial}
     arguments = [table[item] if isinstance(item, int) else item for item in step["arguments"]]
     if step["rule"] == "comparison":
-        compare(value, arguments[0], step["reasons"], assumed.facts, table)
+        compare(value, arguments[0], step["reasons"], assumed, table)
         return arguments[0]
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
     c, quantity = q.only_generator(left)
@@ -286,7 +301,7 @@ def instance(
         if largest[0] not in ("max", "max over") or members != (largest[1] if largest[0] == "max" else {largest[2]}):
             raise Refused("other numbers than those of the largest")
         for member, reason in reasons:
-            compare(table[member], right, reason, assumed.facts, table)
+            compare(table[member], right, reason, assumed, table)
         return q.generator(*largest), right
     if rule == "one of several":
         return arguments[0], q.largest(arguments)
@@ -299,6 +314,11 @@ def instance(
             raise Refused("no such assumption")
         return two(arguments[0]), number(1)
     left, right, *conditions = RULES[rule][1](*arguments)
-    if not all(condition is True for condition in conditions):
+    compared = [
+        condition for condition in conditions if isinstance(condition, tuple)
+    ]  # a <= b, for a reason that is given
+    if len(compared) != len(reasons) or not all(item is True for item in conditions if item not in compared):
         raise Refused("a condition of the rule does not hold")
+    for (a, b), reason in zip(compared, reasons, strict=True):
+        compare(a, b, reason, assumed, table)
     return left, right

@@ -14,7 +14,7 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-NONNEGATIVE = ("size", "norm", "exp", "abs", "measure", "power")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "power")
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 
@@ -201,7 +201,7 @@ def nonnegative_power(g: Any, e: Fraction) -> bool:
 
 
 def is_nonnegative(value: Scalar) -> bool:
-    """Whether every term is certainly at least 0, or so with (1 + t)^2, t >= 0, for each size."""
+    """Whether every term is certainly at least 0, or so with (1 + t)^2, t >= 0, for each size and each e^x with x >= 0."""
     return _terms_are_nonnegative(value) or _terms_are_nonnegative(in_roots_of_sizes(value))
 
 
@@ -236,8 +236,12 @@ def _root(value: Fraction, e: Fraction, up: bool) -> Fraction:
 
 
 def in_roots_of_sizes(value: Scalar) -> Scalar:
-    """A scalar times powers of sizes, with s = (1 + t)^2 for each size s and t >= 0; no exponent of s is below 0 then."""
-    for g in {g for m in value.terms for g, _ in m if g[0] == "size"}:
+    """A scalar times powers of sizes, with s = (1 + t)^2 for each size s and t >= 0; no exponent of s is below 0 then.
+
+    Powers of e with an exponent that is not negative are at least 1 as sizes are.
+    """
+    found_in = {g for m in value.terms for g, _ in m}
+    for g in {g for g in found_in if g[0] == "size" or (g[0] == "exp" and is_nonnegative(g[1]))}:
         least = min(dict(m).get(g, Fraction(0)) for m in value.terms)
         root, found = number(1) + generator("scalar", ("root of", g), "nonnegative"), Scalar({})
         for monomial, c in value.terms.items():
@@ -257,17 +261,21 @@ def rises(value: Scalar, q: Any, kept: Any = (), sign: int = 1) -> bool:
 
     What is within norms, and within the generators in `kept`, is left alone and counts as a constant.
     """
+    beside: dict[Monomial, Scalar] = {}  # what stands beside the same factors that move
     for monomial, c in value.terms.items():
-        moving = [(g, e) for g, e in monomial if stands_in(g, q, kept)]
-        if not moving:
-            continue
-        fixed = Scalar({monomial - set(moving): Fraction(1)})
-        if not is_nonnegative(fixed) or (len(moving) > 1 and not all(nonnegative_power(g, e) for g, e in moving)):
+        moving = frozenset((g, e) for g, e in monomial if stands_in(g, q, kept))
+        if moving:
+            beside[moving] = beside.get(moving, Scalar({})) + Scalar({monomial - moving: c})
+    for moving, fixed in beside.items():
+        up = is_nonnegative(fixed)
+        if not (up or is_nonnegative(fixed * number(-1))):
+            return False
+        if len(moving) > 1 and not all(nonnegative_power(g, e) for g, e in moving):
             return False
         for g, e in moving:
             if e != 1 and not is_nonnegative_generator(g) and not (e > 0 and e.denominator != 1 and g[0] == "sum"):
                 return False
-            if not _rises_inside(g, q, kept, sign * (1 if c > 0 else -1) * (1 if e > 0 else -1)):
+            if not _rises_inside(g, q, kept, sign * (1 if up else -1) * (1 if e > 0 else -1)):
                 return False
     return True
 

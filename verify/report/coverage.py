@@ -37,7 +37,7 @@ STATE_WORDS = {COVERED: "covered", PARTLY: "covered in part", MISSING: "not cove
 
 
 @dataclass(frozen=True)
-class Row:
+class CoverageRow:
     """One sentence or display of a paper: its first words, and what compares it."""
 
     quote: str
@@ -56,21 +56,21 @@ class Row:
         return MISSING if self.missing else PARTLY if self.partly else COVERED
 
     @property
-    def in_words(self) -> str:
+    def remark(self) -> str:
         """What the row says beside its claims."""
         said = (REASONS.get(self.reason, ""), self.missing, self.partly, self.note)
         return "; ".join(text for text in said if text)
 
 
-def row_of(data: Any, where: str) -> Row:
+def row_of(data: Any, where: str) -> CoverageRow:
     """A row as a file has it; raises `InputError`, which names the place, where it is none."""
     if not isinstance(data, Mapping) or not str(data.get("quote") or "").strip():
         raise InputError(where, "a mapping with a quote", repr(data))
-    known = set(Row.__dataclass_fields__)
+    known = set(CoverageRow.__dataclass_fields__)
     if unknown := sorted(set(data) - known):
         raise InputError(where, f"the keys {', '.join(sorted(known))}", ", ".join(unknown))
     texts = {name: str(value) for name, value in data.items() if name != "claims"}
-    row = Row(claims=tuple(data.get("claims") or ()), **texts)
+    row = CoverageRow(claims=tuple(data.get("claims") or ()), **texts)
     if row.reason and row.reason not in REASONS:
         raise InputError(f"{where}, reason", f"one of {', '.join(REASONS)}", repr(row.reason))
     given = [name for name in ("reason", "missing", "partly") if getattr(row, name)]
@@ -83,7 +83,7 @@ def row_of(data: Any, where: str) -> Row:
 class Coverage:
     """The rows of a paper in the order of its text."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[CoverageRow, ...]
 
     @property
     def counts(self) -> Counter[str]:
@@ -100,7 +100,7 @@ class Coverage:
         """Whether every checkable sentence is covered whole."""
         return self.counts[COVERED] == self.checkable
 
-    def with_claim(self, claim_id: str) -> list[Row]:
+    def with_claim(self, claim_id: str) -> list[CoverageRow]:
         """The sentences that a claim covers."""
         return [row for row in self.rows if claim_id in row.claims]
 

@@ -81,7 +81,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
         "examples": verdict.examples,
         "separation": _number(verdict.separation),
         "tightest_ratio": _number(verdict.tightest_ratio),
-        "standing_on": list(verdict.standing_on),
+        "standing_on": list(verdict.unsound_uses),
         "formula": {
             "module": formula.__module__,
             "name": formula.__qualname__,
@@ -93,7 +93,7 @@ def claim_json(report: Report, claim: Claim) -> dict[str, Any]:
             "presumes": list(claim.presumes),
             "facts": report.facts_of[claim.id],
             "correction": claim.correction,
-            "corrects": claim.corrects,
+            "corrects": list(claim.corrects),
             "repeats": claim.repeats,
         },
         "sides": {"left": sides.left, "right": sides.right, "sign": sides.sign},

@@ -13,6 +13,16 @@ from collections.abc import Iterator
 from verify.report.introduced import CLOSING, OPENING
 from verify.report.symbols_in_latex import Node, Sign, Symbol, Words, nodes
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.relations import (
+    AtMost,
+    Equal,
+    FollowsLaw,
+    HasStructure,
+    OrderOfGrowth,
+    Relation,
+    TendsTo,
+    by_type,
+)
 
 _EQUAL = frozenset({"=", r"\equiv", r"\propto", r"\triangleq", r"\coloneqq"})
 _INEQUALITIES = frozenset(
@@ -41,17 +51,17 @@ _ORDERS = frozenset({"O", "cal O", "tilde O", "tilde cal O", "Omega", "tilde Ome
 #: Letters that are signs only where a bracket stands behind them.
 _OF_ARGUMENTS = frozenset({"P", "E", "O", "Omega", "Theta", "tilde O"})
 #: The signs of which a statement of each kind shows one.
-SIGNS = {
-    "equal": _EQUAL | _NEAR,
-    "structure": _EQUAL | _INEQUALITIES,
-    "at most": _INEQUALITIES | _ORDERS,
-    "tends to": _LIMITS,
-    "follows law": _LAWS,
-    "order": _ORDERS,
+SIGNS: dict[type[Relation], frozenset[str]] = {
+    Equal: _EQUAL | _NEAR,
+    HasStructure: _EQUAL | _INEQUALITIES,
+    AtMost: _INEQUALITIES | _ORDERS,
+    TendsTo: _LIMITS,
+    FollowsLaw: _LAWS,
+    OrderOfGrowth: _ORDERS,
 }
 _ALL = frozenset().union(*SIGNS.values())
 #: Signs that a statement of this kind does not assert.
-FOREIGN = {"equal": _INEQUALITIES - {r"\ne", r"\neq"}}
+FOREIGN: dict[type[Relation], frozenset[str]] = {Equal: _INEQUALITIES - {r"\ne", r"\neq"}}
 #: Words behind which a condition or a consequence stands, up to the next words, a semicolon or a wide space.
 _ASIDE = re.compile(
     r"(?:^|[\s(])(?:as|at|because|for|given|if|in|let|on|once|provided|since|suppose|though|under|unless|until|when|whenever|where"
@@ -69,13 +79,13 @@ _SAYS = re.compile(r"\b(?:checked|compared|decided|judged|proved|read as|tested)
 _FROM_HERE = frozenset({":", r"\colon", r"\Rightarrow", r"\implies", r"\Longrightarrow"})
 _APART = frozenset({";", r"\quad", r"\qquad"})
 #: What a law or a limit may be called in words.
-_IN_WORDS = {
-    "at most": re.compile(r"at (?:most|least)\b|below|above|between|lies? in|decreas|increas|bounded|exceed", re.I),
-    "follows law": re.compile(
+_IN_WORDS: dict[type[Relation], re.Pattern[str]] = {
+    AtMost: re.compile(r"at (?:most|least)\b|below|above|between|lies? in|decreas|increas|bounded|exceed", re.I),
+    FollowsLaw: re.compile(
         r"normal|probab|random|draw|\blaw\b|expect|variance|\bmean\b|uncorrelated|independent|w\.p\.|initiali", re.I
     ),
-    "tends to": re.compile(r"tends?\b|limit|converg|infinit|grows", re.I),
-    "order": re.compile(r"order|complexity|cost|memory|scales", re.I),
+    TendsTo: re.compile(r"tends?\b|limit|converg|infinit|grows", re.I),
+    OrderOfGrowth: re.compile(r"order|complexity|cost|memory|scales", re.I),
 }
 
 
@@ -153,13 +163,14 @@ def problem_of(claim: Claim) -> str:
 
 def difference(claim: Claim) -> str:
     """How the displayed relation differs from the one that is compared, whether that is said or not."""
-    signs, kind = asserted_signs(claim.statement), claim.relation.kind
+    signs, relation = asserted_signs(claim.statement), claim.relation
     words = " ".join(node.text for node in nodes(claim.statement) if isinstance(node, Words))
-    said = kind in _IN_WORDS and _IN_WORDS[kind].search(words)
+    in_words = by_type(_IN_WORDS, relation)
+    said = in_words is not None and in_words.search(words)
     if not signs or said:
         return ""
-    if not signs & SIGNS[kind]:
-        return f"compared is {kind!r}, displayed {', '.join(sorted(signs))}"
-    if foreign := signs & FOREIGN.get(kind, frozenset()):
-        return f"compared is {kind!r}, displayed besides {', '.join(sorted(foreign))}"
+    if not signs & (by_type(SIGNS, relation) or _ALL):
+        return f"compared is {relation.kind!r}, displayed {', '.join(sorted(signs))}"
+    if foreign := signs & (by_type(FOREIGN, relation) or frozenset()):
+        return f"compared is {relation.kind!r}, displayed besides {', '.join(sorted(foreign))}"
     return ""

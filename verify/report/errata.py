@@ -17,7 +17,7 @@ from verify.vocabulary.claims import Claim, Paper
 
 
 @dataclass(frozen=True)
-class Witness:
+class CertifiedCounterexample:
     """A certified counterexample, and the claim it is about: the erratum's own, or one that it stands on."""
 
     claim: Claim
@@ -48,7 +48,7 @@ class Erratum:
     verdict: Verdict
     weight: str
     resting: int  #: claims that rest on it
-    witnesses: list[Witness]
+    counterexamples: list[CertifiedCounterexample]
     corrections: list[tuple[Claim, Verdict]]
     elsewhere: tuple[str, ...] = ()  #: claims whose counterexamples stand at another erratum of the same list
 
@@ -88,18 +88,18 @@ def without_repeats(items: list[Erratum]) -> list[Erratum]:
     """Each counterexample at the erratum of its own claim, else at the first that needs it; the others name that claim."""
     listed, shown, found = {item.claim.id for item in items}, set[str](), []
     for item in items:
-        own = [w for w in item.witnesses if w.claim.id == item.claim.id or w.claim.id not in listed | shown]
-        ids = dict.fromkeys(w.claim.id for w in item.witnesses)
+        own = [w for w in item.counterexamples if w.claim.id == item.claim.id or w.claim.id not in listed | shown]
+        ids = dict.fromkeys(w.claim.id for w in item.counterexamples)
         kept = {w.claim.id for w in own}
         shown |= kept
-        found.append(replace(item, witnesses=own, elsewhere=tuple(name for name in ids if name not in kept)))
+        found.append(replace(item, counterexamples=own, elsewhere=tuple(name for name in ids if name not in kept)))
     return found
 
 
-def witnesses_of(report: Report, claim: Claim) -> list[Witness]:
+def counterexamples_of(report: Report, claim: Claim) -> list[CertifiedCounterexample]:
     """The counterexamples that evidence certifies for a claim."""
     return [
-        Witness(claim, certificate)
+        CertifiedCounterexample(claim, certificate)
         for record in report.records_of[claim.id]
         for certificate in record.details.get("certificates", [])
     ]
@@ -107,7 +107,9 @@ def witnesses_of(report: Report, claim: Claim) -> list[Witness]:
 
 def _erratum(report: Report, claim: Claim) -> Erratum:
     sources = [name for name in dict.fromkeys((claim.id, *claim.presumes, *claim.proof)) if name in report.claims]
-    witnesses = [witness for name in sources for witness in witnesses_of(report, report.claims[name])]
+    counterexamples = [
+        counterexample for name in sources for counterexample in counterexamples_of(report, report.claims[name])
+    ]
     links = [claim.correction]
     links += [report.claims[other].correction for other in (*claim.presumes, *claim.proof) if other in report.claims]
     corrections = [
@@ -118,7 +120,7 @@ def _erratum(report: Report, claim: Claim) -> Erratum:
         report.verdicts[claim.id],
         report.weights.get(claim.id, "text"),
         report.resting_on[claim.id],
-        witnesses,
+        counterexamples,
         corrections,
     )
 
@@ -130,12 +132,12 @@ def erratum_markdown(item: Erratum, level: int = 3) -> list[str]:
     lines += [sentence(item.verdict.why), ""]
     if claim.consequence:
         lines += [f"What follows: {sentence(claim.consequence)}", ""]
-    for witness in item.witnesses:
-        values = [f"# {name}: {value}" for name, value in witness.sides]
-        arithmetic, title = witness.certificate["arithmetic"], witness.certificate["title"]
-        lines += [f"Counterexample to `{witness.claim.id}`, {arithmetic} arithmetic: {title}", ""]
-        lines += [f"Violated: {witness.violation.in_words}", ""]
-        lines += ["```python", witness.snippet, *values, "```", ""]
+    for counterexample in item.counterexamples:
+        values = [f"# {name}: {value}" for name, value in counterexample.sides]
+        arithmetic, title = counterexample.certificate["arithmetic"], counterexample.certificate["title"]
+        lines += [f"Counterexample to `{counterexample.claim.id}`, {arithmetic} arithmetic: {title}", ""]
+        lines += [f"Violated: {counterexample.violation.one_line}", ""]
+        lines += ["```python", counterexample.snippet, *values, "```", ""]
     if item.elsewhere:
         lines += [f"Counterexamples that it shares: see {', '.join(f'`{name}`' for name in item.elsewhere)}.", ""]
     for correction, verdict in item.corrections:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from verify.report.baseline import Change
 from verify.report.data import as_json
-from verify.report.history import LOG, LOG_MARKDOWN, Entry, log_json, log_markdown
+from verify.report.history import LOG, LOG_MARKDOWN, Changes, log_json, log_markdown
 from verify.report.junit import as_junit
 from verify.report.markdown import as_markdown, as_summary
 from verify.report.model import Report
 
 
 def write(
-    report: Report, folder: Path, changes: list[Change] | None = None, log: list[Entry] | None = None
+    report: Report, folder: Path, changes: list[Change] | None = None, log: list[Changes] | None = None
 ) -> list[Path]:
     """Write report.json, report.md, summary.md, junit.xml and a log of changed verdicts into `folder`; returns their paths."""
     forms = {

@@ -17,7 +17,7 @@ LOG, LOG_MARKDOWN = "changes.json", "changes.md"
 
 
 @dataclass(frozen=True)
-class Entry:
+class Changes:
     """What changed between two reports: when the evidence of each was complete, their commits, the changed verdicts."""
 
     since: str | None
@@ -37,24 +37,24 @@ def _day(moment: str | None) -> str:
     return moment.replace("T", " ")[:16] + " UTC" if moment else "a report without a date"
 
 
-def read_log(folder: Path) -> list[Entry]:
+def read_log(folder: Path) -> list[Changes]:
     """The log of the report that stands in a folder, the latest first; raises `InputError` where it cannot be read."""
     path = folder / LOG
     if not path.is_file():
         return []
     try:
         return [
-            Entry(**{**item, "changed": tuple(map(tuple, item["changed"]))}) for item in json.loads(path.read_text())
+            Changes(**{**item, "changed": tuple(map(tuple, item["changed"]))}) for item in json.loads(path.read_text())
         ]
     except (ValueError, TypeError, KeyError) as problem:
         wanted = "the log of changed verdicts that `verify report` wrote (move it away to begin another)"
         raise InputError(str(path), wanted, f"a file that cannot be read as one ({problem})") from None
 
 
-def extended(log: list[Entry], report: Report, baseline: Mapping[str, Any], changes: list[Change]) -> list[Entry]:
+def extended(log: list[Changes], report: Report, baseline: Mapping[str, Any], changes: list[Change]) -> list[Changes]:
     """The log with the differences to a baseline in front; the same comparison, made again, takes its former place."""
     before = baseline.get("provenance") or {}
-    entry = Entry(
+    entry = Changes(
         since=(before.get("evidence") or [None])[-1],
         when=(report.provenance["evidence"] or [None])[-1],
         since_commit=before.get("commit"),
@@ -66,16 +66,16 @@ def extended(log: list[Entry], report: Report, baseline: Mapping[str, Any], chan
     return sorted([entry, *others], key=lambda item: item.when or "", reverse=True)
 
 
-def _between(entry: Entry) -> tuple[str | None, ...]:
+def _between(entry: Changes) -> tuple[str | None, ...]:
     return entry.since, entry.when, entry.since_commit, entry.commit
 
 
-def log_json(log: list[Entry]) -> str:
+def log_json(log: list[Changes]) -> str:
     """The log as data."""
     return json.dumps([asdict(entry) for entry in log], indent=1) + "\n"
 
 
-def log_markdown(log: list[Entry]) -> str:
+def log_markdown(log: list[Changes]) -> str:
     """The log as Markdown, the latest first."""
     lines = ["# Changed verdicts", ""]
     for entry in log:

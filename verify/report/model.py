@@ -15,7 +15,7 @@ from verify.checks.settings import Settings
 from verify.evidence.data_files import data_file
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.released import FILE, read_released
-from verify.evidence.store import Rejected, current, read, standing
+from verify.evidence.store import Rejected, current, in_force, read
 from verify.evidence.verdicts import Verdict, disagreements, facts_in, judge_all
 from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
@@ -281,7 +281,7 @@ def build(claims: Mapping[str, Claim], folder: Path, released: bool = False) -> 
     """
     records, rejected = read(folder)
     fingerprints = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
-    present = standing(current(records, fingerprints))
+    present = in_force(current(records, fingerprints))
     outdated = frozenset(r.claim for r in records if r.claim in fingerprints and r.fingerprint != fingerprints[r.claim])
     here = judge_all(claims, present)
     report = Report(claims, present, here, rejected, weights_of(claims), outdated=outdated)

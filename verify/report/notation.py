@@ -26,7 +26,7 @@ from verify.vocabulary.shapes import Shape
 
 
 @dataclass(frozen=True)
-class Row:
+class NotationRow:
     """One row of a table: symbols, what they stand for, their shape, and where the source defines them."""
 
     symbol: str
@@ -43,21 +43,21 @@ class Row:
         return found
 
 
-def row_of(data: Any, where: str) -> Row:
+def row_of(data: Any, where: str) -> NotationRow:
     """A row as a file has it; raises `InputError`, which names the place, where it is none."""
-    known = set(Row.__dataclass_fields__)
+    known = set(NotationRow.__dataclass_fields__)
     if not isinstance(data, Mapping) or not {"symbol", "meaning"} <= set(data) <= known:
         raise InputError(
             where, f"a mapping with symbol and meaning, and perhaps {', '.join(sorted(known))}", repr(data)
         )
-    row = Row(**{name: str(value) for name, value in data.items()})
+    row = NotationRow(**{name: str(value) for name, value in data.items()})
     if not row.meaning.strip() or not row.names:
         raise InputError(f"{where}, meaning", "a few words", repr(row.meaning))
     return row
 
 
 @functools.cache
-def rows(package: str, key: str = "") -> tuple[Row, ...]:
+def rows(package: str, key: str = "") -> tuple[NotationRow, ...]:
     """The table of one paper, or with no key of the whole package; empty where there is no such file."""
     source = data_file(package, f"{key}/notation.yaml" if key else "notation.yaml")
     if not source.is_file():
@@ -74,7 +74,7 @@ def rows(package: str, key: str = "") -> tuple[Row, ...]:
     return found
 
 
-def table(claim: Claim) -> dict[str, Row]:
+def table(claim: Claim) -> dict[str, NotationRow]:
     """The rows for a claim by the short form of their symbols: its paper's, and those common to all papers."""
     found = (*rows(claim.package), *rows(claim.package, claim.paper.key))
     return {name: row for row in found for name in row.names}
@@ -95,9 +95,9 @@ def undefined(claim: Claim) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def symbols_of(claim: Claim) -> list[Row]:
+def symbols_of(claim: Claim) -> list[NotationRow]:
     """The rows of the tables for the symbols of a statement and its assumptions, in order, then the claim's inputs with shapes."""
-    known, found = table(claim), list[Row]()
+    known, found = table(claim), list[NotationRow]()
     for symbol in every(tuple(node for part in _parts(claim)[:2] for node in part)):
         for form, _ in symbol.forms():
             if form in known:
@@ -105,7 +105,9 @@ def symbols_of(claim: Claim) -> list[Row]:
                 break
     shown = {name for row in found for name in row.names}
     inputs = [
-        Row(name, "input", " × ".join(dims)) for name, dims in input_shapes(claim).items() if _short(name) not in shown
+        NotationRow(name, "input", " × ".join(dims))
+        for name, dims in input_shapes(claim).items()
+        if _short(name) not in shown
     ]
     return list(dict.fromkeys([*found, *inputs]))
 

@@ -22,7 +22,7 @@ _WHERE = re.compile(
     r"\s*\((?:Eqs?|Section|Lemma|Theorem|Proposition|Appendix|Table|Remark|Corollary|Definition)[^()]*(?:\([^()]*\)[^()]*)*\)$"
 )
 _SENTENCE = re.compile(r"(?<!Eq)(?<!Eqs)(?<!Fig)(?<!cf)(?<!i\.e)(?<!e\.g)\.(?:\s|$)|\n\s*\n|[;:] ")
-_UNIT = 2.0**-53
+_ROUNDING = 2.0**-53
 #: A name of nothing but zero, perhaps with a word on why; a minus sign at the start of a name.
 _ZERO = re.compile(r"0(,|$)")
 _MINUS = re.compile(r"-(?=\w)|minus ")
@@ -43,7 +43,7 @@ class Sides:
 def sides_of(claim: Claim) -> Sides:
     """The names that the claim gives, else what the docstrings or names of its functions say."""
     relation = claim.relation
-    if relation.kind == "at most":
+    if relation.one_sided:
         left = relation.left or (described(claim.the_oracle) if claim.has_oracle else "") or "left side"
         right = relation.right or described(claim.the_formula) or "right side"
         return Sides(*((left, right) if left != right else (f"{left}, left", f"{right}, right")), "≤")
@@ -120,13 +120,13 @@ class Violation:
         return left / right if right > 0 and left / right < 1e300 else None
 
     @property
-    def units(self) -> float:
+    def roundings(self) -> float:
         """The difference in roundings of the larger side in float64."""
         largest = max(abs(number(self.left)), abs(number(self.right)), 1e-300)
-        return abs(number(self.difference)) / (largest * _UNIT)
+        return abs(number(self.difference)) / (largest * _ROUNDING)
 
     @property
-    def in_words(self) -> str:
+    def one_line(self) -> str:
         """One line: "dE/dt here = 0.5 > 0 = the printed bound"."""
         shown = self.as_printed
         return f"{shown.sides.left} = {short(shown.left)} {self.sign} {short(shown.right)} = {shown.sides.right}"
@@ -178,7 +178,7 @@ def arranged(signs: Signs, left: T, right: T, negative: Callable[[T], T]) -> tup
 def violation(claim: Claim, certificate: Mapping[str, Any]) -> Violation:
     """What a certificate of a claim's counterexample shows."""
     formula, oracle = certificate["formula"], certificate["oracle"]
-    left, right = (oracle, formula) if claim.relation.kind == "at most" else (formula, oracle)
+    left, right = (oracle, formula) if claim.relation.one_sided else (formula, oracle)
     return Violation(
         certificate["title"], sides_of(claim), left, right, certificate["violation"], certificate["arithmetic"]
     )

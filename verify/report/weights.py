@@ -38,7 +38,7 @@ def weights_of(claims: Mapping[str, Claim]) -> dict[str, str]:
 
     def weight(claim: Claim) -> str:
         known = stated(claim.package)
-        for claim_id in (claim.id, claim.corrects):
+        for claim_id in (claim.id, *claim.corrects):
             if claim_id in known:
                 return known[claim_id]
         return "step" if claim.id in steps else "text"

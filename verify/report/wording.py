@@ -8,6 +8,7 @@ from verify.checks.record import CERTIFIED, UPHELD, Record
 from verify.evidence.verdicts import Verdict, found_by_search
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Stated, objects_of
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.realised import Realised
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
@@ -40,7 +41,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def in_words(number: int) -> str:
+def number_word(number: int) -> str:
     """A small number as a word."""
     return _SMALL[number] if number < len(_SMALL) else f"{number:,}"
 
@@ -73,10 +74,11 @@ def resting(number: int) -> str:
     return f"{counted(number, 'claim')} {'rests' if number == 1 else 'rest'} on it"
 
 
-def how_known(item: Stated, certified: bool) -> str:
+def how_known(item: Stated, certified: bool, realised: Realised | None = None) -> str:
     """How the machine knows an assumption: by a test, by a function that makes it so, or by the shape of the inputs.
 
-    `certified` says whether the claim has a counterexample, which then meets every condition for certain.
+    `certified` says whether the claim has a counterexample, which then meets every condition for certain; `realised` is
+    what the preparation of its inputs says of the conditions that it realises.
     """
     if isinstance(item, str):
         return "in words alone; nothing tests it"
@@ -84,7 +86,8 @@ def how_known(item: Stated, certified: bool) -> str:
         if not item.tests:
             return "a condition on sizes; no others are tried"
         beside = "; the counterexample meets it for certain" if certified else ""
-        return f"a condition; every input is tested for it{beside}"
+        made = realised.of(item.text) if realised else ""
+        return f"a condition; every input is tested for it{beside}{f'; how inputs are made to meet it: {made}' if made else ''}"
     if isinstance(item, Construction):
         return "true of every input of this shape"
     named = (getattr(each, "__name__", "") for each in objects_of(item))
@@ -106,13 +109,13 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
     certified = [record for record in records if record.outcome == CERTIFIED]
     if verdict.status == "refuted" and certified:
         inputs = sum(record.satisfied for record in certified)
-        where = "At one explicit input" if inputs == 1 else f"At each of {in_words(inputs)} explicit inputs"
+        where = "At one explicit input" if inputs == 1 else f"At each of {number_word(inputs)} explicit inputs"
         exact = all(record.arithmetic == "exact" for record in certified)
         how = "computed in rational numbers" if exact else "enclosed away from zero by balls"
         return f"Certain. {where} every assumption holds, and the violation is {how}."
     tried = _tried(claim, records)
     if any(record.check == "proved" and record.outcome == UPHELD for record in records):
-        derived = claim.relation.kind == "at most"
+        derived = claim.relation.one_sided
         how = "by a derivation from rules for norms" if derived else "both sides reduce to one normal form"
         given = " under the hypothesis that is missing" if verdict.status == "gap" and claim.missing else ""
         rests = "; the gap is in what it rests on" if verdict.status == "gap" and not claim.missing else ""
@@ -125,12 +128,8 @@ def _tried(claim: Claim, records: list[Record]) -> str:
     """How many inputs the checks tried, and in which arithmetic."""
     used = [record for record in records if record.check not in _NO_INPUTS]
     total = sum(record.satisfied for record in used)
-    if claim.relation.kind == "follows law":
-        return f"tested on {counted(total, 'random sample')}"
-    verb = {"order": "counted", "tends to": "followed along growing scales"}.get(claim.relation.kind, "checked")
-    if claim.relation.kind == "tends to" and all(record.arithmetic != "ball" for record in used):
-        return f"followed along growing scales in {counted(total, 'random run')}"
-    text = f"{verb} at {counted(total, 'input')}"
+    tried, what = claim.relation.tried
+    text = f"{tried} {counted(total, what)}"
     exact = sum(record.satisfied for record in used if record.arithmetic == "exact")
     balls = sum(record.satisfied for record in used if record.arithmetic == "ball")
     parts = [

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from verify.report import Report
 from verify.report.baseline import Change
-from verify.report.history import Entry
+from verify.report.history import Changes
 from verify.vocabulary.errors import InputError
 
 #: Modules of the extra `report`.
@@ -43,7 +43,7 @@ def write_site(
     changes: list[Change] | None = None,
     jobs: int = 1,
     package: str = "theorems",
-    log: Sequence[Entry] = (),
+    log: Sequence[Changes] = (),
     pdf: bool = False,
     docs: str | None = None,
 ) -> Path:

@@ -18,7 +18,7 @@ from verify.evidence.fingerprints import ENGINE, reached_by
 from verify.evidence.parallel import worker_pool
 from verify.report.attempts import kept
 from verify.report.baseline import Change
-from verify.report.history import Entry
+from verify.report.history import Changes
 from verify.report.model import Report
 from verify.report.papers import about, parts
 from verify.vocabulary.claims import Claim
@@ -72,7 +72,7 @@ def digest_of_file(path: Path) -> str | None:
 
 
 def keys(
-    report: Report, changes: list[Change] | None, log: Sequence[Entry], pdf: bool, docs: str | None
+    report: Report, changes: list[Change] | None, log: Sequence[Changes], pdf: bool, docs: str | None
 ) -> Callable[[str, Claim | None], str]:
     """What a page is made of: ``key(kind, claim)``, with the claim for pages of claims.
 
@@ -92,9 +92,9 @@ def keys(
         claim, verdict = report.claims[claim_id], report.verdicts[claim_id]
         place = order.index(claim_id)
         named = [
-            *claim.uses, *claim.proof, *claim.presumes, *report.used_by[claim_id], *verdict.standing_on,
+            *claim.uses, *claim.proof, *claim.presumes, *report.used_by[claim_id], *verdict.unsound_uses,
             *report.facts_of[claim_id], *report.fact_in[claim_id],
-            *filter(None, (claim.correction, claim.corrects)), *order[max(place - 1, 0) : place + 2],
+            *filter(None, (claim.correction, *claim.corrects)), *order[max(place - 1, 0) : place + 2],
         ]  # fmt: skip
         modules = sorted({claim.module, *(module for module, _ in reached_by(claim))})
         return digest(
@@ -144,7 +144,7 @@ def _module(name: str) -> str | None:
     return digest_of_file(Path(path)) if path else None
 
 
-def standing(folder: Path) -> dict[str, Made]:
+def made_before(folder: Path) -> dict[str, Made]:
     """What the manifest of an earlier report says; nothing where there is none that can be read."""
     try:
         found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))

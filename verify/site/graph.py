@@ -28,7 +28,7 @@ Route = tuple[str, list[Point]]  #: where an arrow starts, and its points
 
 
 @dataclass(frozen=True)
-class Node:
+class Box:
     """A claim in the picture, at the left upper corner (x, y)."""
 
     claim: Claim
@@ -48,7 +48,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Line:
+class Arrow:
     """An arrow along (x, y) points; `sand` where it starts at a claim that does not hold."""
 
     points: list[Point]
@@ -70,8 +70,8 @@ class Line:
 class Picture:
     """A laid out graph, and the claims that nothing connects."""
 
-    nodes: list[Node]
-    lines: list[Line]
+    nodes: list[Box]
+    lines: list[Arrow]
     width: float
     height: float
     alone: list[Claim]
@@ -100,8 +100,8 @@ def folded(claims: Mapping[str, Claim]) -> dict[str, str]:
         for step in claim.proof:
             if step in owners:
                 owners[step].append(claim.id)
-        if claim.corrects in claims and claim.id not in used and claim.corrects is not None:
-            owners[claim.id].append(claim.corrects)
+        if claim.of_project and claim.id not in used:
+            owners[claim.id].extend(other for other in claim.corrects if other in claims)
     into: dict[str, str] = {}
     for claim_id in claims:
         end, seen = claim_id, {claim_id}
@@ -126,8 +126,8 @@ def picture(report: Report, claims: Mapping[str, Claim], fold: bool) -> Picture:
         size[end] += claim_id != end
     places, routes, width, height = _laid_out(edges) if edges else ({}, [], 0.0, 0.0)
     bad = {claim_id for claim_id in claims if report.verdicts[claim_id].status in ("refuted", "gap")}
-    nodes = [Node(claims[name], x, y, size[name]) for name, (x, y) in places.items()]
-    lines = [Line(points, source in bad) for source, points in routes]
+    nodes = [Box(claims[name], x, y, size[name]) for name, (x, y) in places.items()]
+    lines = [Arrow(points, source in bad) for source, points in routes]
     alone = [claim for name, claim in claims.items() if into[name] == name and name not in places]
     return Picture(nodes, lines, width, height, alone)
 

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from verify.arithmetics import midpoints
-from verify.checks.assumptions import satisfies
 from verify.checks.evaluation import flat_objects, lifted_to_balls
+from verify.checks.satisfied import satisfies
 from verify.report.sides import arranged, in_its_own_sign, sides_of
 from verify.site.chart import Axis, Chart
 from verify.site.plots import UNDRAWABLE, Plot
@@ -39,7 +39,6 @@ TRIFLE = 1e-12
 JUMP = 0.35
 #: Both sides positive, and the largest value more than this times the smallest: the scale is logarithmic.
 MANY_TIMES = 30.0
-KINDS = ("at most", "equal")
 
 _UNDEFINED = (ArithmeticUnsupported, ZeroDivisionError, NotFiniteError, InputError, RegistryError, *UNDRAWABLE)
 
@@ -59,7 +58,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Point:
+class SidesAt:
     """The two sides at one value of what moves; None where an assumption fails or a side is not defined."""
 
     place: Fraction
@@ -71,7 +70,7 @@ class Course:
     """What a line shows: its points, and whether the statement holds somewhere on it where the sides do not both vanish."""
 
     line: Line
-    points: list[Point]
+    points: list[SidesAt]
     holds: bool
     one_entry: bool  #: whether the sides are matrices, of which one entry is shown
 
@@ -104,7 +103,7 @@ class Course:
 
 def picture(claim: Claim, certificate: Mapping[str, Any]) -> Plot | None:
     """Both sides along a line through a certified counterexample; None where no line shows anything."""
-    if claim.relation.kind not in KINDS or _entries(certificate["inputs"]) > LARGEST:
+    if not (claim.relation.entrywise and "oracle" in claim.relation.parts) or _entries(certificate["inputs"]) > LARGEST:
         return None
     courses = []
     for line in lines(claim, certificate["inputs"]):
@@ -216,7 +215,7 @@ def _entries(inputs: Mapping[str, Any]) -> int:
 def _course(claim: Claim, certificate: Mapping[str, Any], line: Line, steps: int) -> Course | None:
     """The sides along a line, as far as they are defined without a break around the counterexample."""
     entry = certificate["entry"]
-    points = [Point(place, _sides(claim, line.at(place), entry)) for place in line.places(steps)]
+    points = [SidesAt(place, _sides(claim, line.at(place), entry)) for place in line.places(steps)]
     if points[steps].sides is None:
         return None
     first = last = steps
@@ -247,7 +246,7 @@ def _sides(claim: Claim, given: Mapping[str, Any], entry: int) -> tuple[float, f
     except _UNDEFINED:
         return None
     _, signs = in_its_own_sign(sides_of(claim))
-    pair = (oracle, formula) if claim.relation.kind == "at most" else (formula, oracle)
+    pair = (oracle, formula) if claim.relation.one_sided else (formula, oracle)
     left, right = arranged(signs, *pair, lambda value: -value)
     return (left, right) if math.isfinite(left) and math.isfinite(right) else None
 
@@ -261,7 +260,7 @@ def _holds(claim: Claim, sides: tuple[float, float]) -> bool:
     left, right = sides
     if max(abs(left), abs(right)) < TRIFLE:
         return False
-    if claim.relation.kind == "equal":
+    if not claim.relation.one_sided:
         return abs(left - right) <= 1e-9 * max(abs(left), abs(right), 1.0)
     return left >= right if in_its_own_sign(sides_of(claim))[0].sign == "≥" else left <= right
 

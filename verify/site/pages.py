@@ -27,17 +27,18 @@ from verify.report.attempts import kept
 from verify.report.baseline import Change
 from verify.report.citations import bibtex, edition, link, reference, section, section_link
 from verify.report.coverage import STATE_WORDS, coverage_of
-from verify.report.errata import errata, errata_markdown, in_all, of_paper, witnesses_of
+from verify.report.errata import counterexamples_of, errata, errata_markdown, in_all, of_paper
 from verify.report.files import replace_file
-from verify.report.history import Entry
+from verify.report.history import Changes
+from verify.report.looseness import nearest
 from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, Shortfall, status_of
 from verify.report.papers import about, findings, parts, reliable, replaced
 from verify.report.sides import short
 from verify.report.wording import KIND_NAMES, capital, counted, how_known, how_sure, resting, sentence, titled
 from verify.site import building, code, documents, glossary, graph, mathematics
 from verify.site.badge import badge
-from verify.site.content import MOST_VIOLATIONS, Content, dtype, number
-from verify.site.latex import as_latex
+from verify.site.errata_in_latex import as_latex
+from verify.site.page_parts import MOST_VIOLATIONS, Content, dtype, number
 from verify.site.plots import plots_of
 from verify.vocabulary.assumptions import text_of
 from verify.vocabulary.claims import Claim, Paper
@@ -75,7 +76,7 @@ class Site:
     """One report as pages below a folder."""
 
     def __init__(self, report: Report, folder: Path, changes: list[Change] | None = None,
-                 log: Sequence[Entry] = (), pdf: bool = False, docs: str | None = None) -> None:  # fmt: skip
+                 log: Sequence[Changes] = (), pdf: bool = False, docs: str | None = None) -> None:  # fmt: skip
         self.report, self.folder, self.changes, self.log = report, folder, changes, log
         self.pdf, self.docs = pdf, docs
         self.content = Content(report)
@@ -120,7 +121,7 @@ class Site:
         """Every page that does not stand already, in worker processes where that pays; returns the front page's path."""
         key, before = (
             building.keys(self.report, self.changes, self.log, self.pdf, self.docs),
-            building.standing(self.folder),
+            building.made_before(self.folder),
         )
         keys = {name: key(kind, claim) for name, (kind, claim, _) in self.pages.items()}
         made = {
@@ -274,9 +275,10 @@ class Site:
             records=records,
             dtype=dtype,
             ratio_of=partial(content.ratio_of, claim),
+            nearest=nearest(claim, report.verdicts[claim.id]),
             plots=plots_of(claim, records),
             picture=content.picture(claim),
-            witnesses=[content.witness(item, in_numpy=True) for item in witnesses_of(report, claim)],
+            counterexamples=[content.counterexample(item, in_numpy=True) for item in counterexamples_of(report, claim)],
             violations=[content.violation(claim, record) for record in records if record.details.get("inputs")],
             tracebacks=[record for record in records if record.details.get("traceback")],
             all_sizes=content.for_all_sizes(records),

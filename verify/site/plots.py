@@ -16,6 +16,7 @@ from verify.checks.record import SEPARATION, Record
 from verify.report.sides import Violation, violation
 from verify.site.chart import Axis, Chart
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.relations import AtMost, FollowsLaw, OrderOfGrowth, Relation, TendsTo, by_type
 
 #: What drawing raises about data of another shape.
 UNDRAWABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -69,16 +70,8 @@ def plots_of(claim: Claim, records: list[Record]) -> list[Plot]:
 def _kinds(
     claim: Claim, record: Record, refuted: list[Violation]
 ) -> Iterable[tuple[str, Callable[[Record], Chart | None]]]:
-    kind = claim.relation.kind
-    if kind == "at most" and record.check != "enclosed":
-        yield "search", lambda found: _search(found, refuted)
-    if kind == "tends to" and record.details.get("curves"):
-        yield "rate", _rate
-    if kind == "order" and record.details.get("curves"):
-        yield "growth", _growth
-    if kind == "follows law":
-        yield "distribution", _distribution
-        yield "averages", _averages
+    for name, draw in (by_type(PICTURES, claim.relation) or _no_pictures)(record):
+        yield name, lambda found, draw=draw: draw(found, refuted)  # type: ignore[misc]
 
 
 # -- right and wrong apart ---------------------------------------------------------------------------------------------
@@ -86,10 +79,10 @@ def _kinds(
 
 def _residuals(claim: Claim, records: list[Record], refuted: list[Violation]) -> Chart | None:
     """Truth and mutants on one axis: in rounding units, or for statistics and limits as factors apart."""
-    in_units = claim.relation.kind in ("equal", "structure", "at most", "order")
+    in_units = type(claim.relation) not in IN_FACTORS
     rows: list[tuple[str, list[tuple[str, float]]]] = []
     if refuted:
-        rows.append(("as printed, at the counterexample", [(COUNTEREXAMPLE, found.units) for found in refuted]))
+        rows.append(("as printed, at the counterexample", [(COUNTEREXAMPLE, found.roundings) for found in refuted]))
     if in_units:
         drawn = [(r.arithmetic, r.worst_residual) for r in records if r.worst_residual is not None]
         rows.append(("as printed, at inputs drawn" if refuted else "as printed", drawn))
@@ -331,3 +324,31 @@ def _short(name: str) -> str:
 def _slug(record: Record) -> str:
     """The check and its device as part of a name."""
     return "-".join(f"{record.check} {record.device}".replace(":", " ").split())
+
+
+# -- which relation has which pictures ---------------------------------------------------------------------------------
+
+Draw = Callable[[Record, list[Violation]], Chart | None]
+
+
+def _no_pictures(record: Record) -> list[tuple[str, Draw]]:
+    return []
+
+
+def _of_curves(name: str, draw: Callable[[Record], Chart | None]) -> Callable[[Record], list[tuple[str, Draw]]]:
+    """A picture of the curves that a record has, if it has any."""
+    return lambda record: [(name, lambda found, _: draw(found))] if record.details.get("curves") else []
+
+
+#: The pictures of a record, by the relation of its claim.
+PICTURES: dict[type[Relation], Callable[[Record], list[tuple[str, Draw]]]] = {
+    AtMost: lambda record: [("search", _search)] if record.check != "enclosed" else [],
+    TendsTo: _of_curves("rate", _rate),
+    OrderOfGrowth: _of_curves("growth", _growth),
+    FollowsLaw: lambda record: [
+        ("distribution", lambda found, _: _distribution(found)),
+        ("averages", lambda found, _: _averages(found)),
+    ],
+}
+#: The relations whose residuals are statistics, so that mutants are drawn as factors apart.
+IN_FACTORS = (TendsTo, FollowsLaw)

@@ -4,6 +4,7 @@ claims     papers, settings, claims, mutants, counterexamples
 assumptions conditions with tests, definitions, conventions
 judgements words that need a reading, glyphs in doubt
 hypotheses properties of single inputs, for proofs for all sizes
+realised   which conditions a preparation of inputs realises, and why it reaches all of each
 relations  what kind of statement a claim makes: equal, at most, tends to, ...
 shapes     annotations of arguments, and the checks that they imply
 variants   a mutant from a replaced expression or a changed argument
@@ -17,6 +18,7 @@ from verify.vocabulary.claims import VERDICTS, Claim, Counterexample, Mutant, Pa
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
+from verify.vocabulary.realised import Realised, realised_by, realises
 from verify.vocabulary.registry import Registry, claims_in, load, modules_of
 from verify.vocabulary.relations import (
     AtMost,
@@ -68,6 +70,7 @@ __all__ = [
     "QuadraticRate",
     "Reading",
     "Real",
+    "Realised",
     "Registry",
     "RegistryError",
     "Relation",
@@ -87,6 +90,8 @@ __all__ = [
     "parameter_names",
     "parameter_specs",
     "public_name_of",
+    "realised_by",
+    "realises",
     "replaced",
     "require_arguments",
     "require_dense_floats",

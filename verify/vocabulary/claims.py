@@ -12,14 +12,18 @@ A claim is data plus a few ordinary functions.  Its formula is importable and ca
     LEMMA_11.oracle(lambda u: jacobian(softmax, "T")(u))
     LEMMA_11.mutant("sign of the rank-one term", lambda u: diag(softmax(u)) + softmax(u).T @ softmax(u))
 
+What is false without an assumption, or holds in the place of a false claim, is derived from that claim and says only what is
+its own (`Claim.without`, `Claim.corrected`); so is what a source prints twice (`Claim.restated`).
+
 What is one expression is a lambda: its parameters are found by their names, so they need no types.  What needs
 statements is a decorated function.  The formula comes back checking its arguments.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -27,7 +31,8 @@ from verify.vocabulary.assumptions import Assumption, SizeCondition, Stated, tex
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
-from verify.vocabulary.relations import AtMost, Equal, HasStructure, Relation
+from verify.vocabulary.realised import Realised, realised_by
+from verify.vocabulary.relations import Relation
 from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
 from verify.vocabulary.variants import Variant
 
@@ -56,8 +61,11 @@ VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 #: How grave a refutation is.
 SEVERITIES = ("error", "slip")
 
-#: Kinds of relation whose claims can be proved for all sizes: identities, defects that vanish, bounds.
-PROVABLE = (Equal.kind, HasStructure.kind, AtMost.kind)
+
+#: What a companion of a claim shares with it, beside functions and assumptions, if it says nothing else.
+_SHARED = (
+    "setting", "relation", "sizes", "where", "domains", "without_domains", "exact", "batched", "hypotheses", "needless", "levels",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -189,7 +197,8 @@ class Claim:
     expects: the verdict the author of the source expects; a run fails when evidence disagrees.
     severity: for refuted claims, "slip" (an obvious misprint) or "error" (the statement is false).
     uses, proof, presumes: ids of claims it rests on, of the steps of its printed proof, of what it silently presupposes.
-    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold.
+    correction, corrects: ids linking a refuted or gapped claim with the statement that does hold; one statement may
+        correct several claims.
     repeats: for a slip, the id of the printed slip whose misprint it repeats; totals count a misprint once.
     reading: the meaning given to printed words that have none, if the claim needs it.
     observed: for empirical claims, the set-up in which the observation was made (sizes, seeds, what is not stated).
@@ -212,6 +221,7 @@ class Claim:
         functions read here; or the drawn input that a level follows from, ``{"delta": "ell"}``.
     general: of a statement that holds of any function in the place of the definitions that it names, a sentence that says
         so; it is added to the note.
+    loose: of a bound that no search brings near equality, a sentence that says why; it is added to the note.
     """
 
     setting: Setting | Paper
@@ -228,7 +238,7 @@ class Claim:
     proof: Sequence[str] = ()
     presumes: Sequence[str] = ()
     correction: str | None = None
-    corrects: str | None = None
+    corrects: str | Sequence[str] = ()
     repeats: str | None = None
     reading: Reading | None = None
     observed: str | None = None
@@ -248,62 +258,24 @@ class Claim:
     needless: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Sequence[float] | str] = field(default_factory=dict)
     general: str | None = None
+    loose: str | None = None
 
     def __post_init__(self) -> None:
+        self._given = {item.name: getattr(self, item.name) for item in fields(self)}
         if isinstance(self.setting, Paper):
             self.setting = Setting(self.setting)
         self.paper = self.setting.paper
         self.of_project = self.of_project or self.paper.of_project
         self._take_from_setting(self.setting)
+        self.corrects = (self.corrects,) if isinstance(self.corrects, str) else tuple(self.corrects)
         for name in ("label", "statement", "name", "observed", "missing", "consequence", "note"):
             if isinstance(text := getattr(self, name), str):
                 setattr(self, name, unwrapped(text))
-        if self.general:
-            self.note = " ".join(part for part in (self.note, unwrapped(self.general)) if part)
-        for name, kind in (("reading", Reading), ("doubt", Doubt)):
-            if not isinstance(getattr(self, name), (kind, type(None))):
-                raise RegistryError(
-                    f"{self.id}: {name} is a {kind.__name__}, which quotes the text; got {getattr(self, name)!r}"
-                )
-        if self.expects not in VERDICTS:
-            raise RegistryError(f"{self.id}: expects is {self.expects!r}, not one of {VERDICTS}")
-        if self.severity is not None and self.severity not in SEVERITIES:
-            raise RegistryError(f"{self.id}: severity is {self.severity!r}, not one of {SEVERITIES}")
-        if (self.expects == "refuted") != (self.severity is not None):
-            raise RegistryError(f"{self.id}: severity is given exactly for claims expected to be refuted")
-        if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
-            raise RegistryError(
-                f"{self.id}: a missing hypothesis belongs to a gap that presumes a refuted claim without it"
-            )
-        if self.expects == "reading" and self.reading is None:
-            raise RegistryError(f"{self.id}: a claim that is expected to be a reading quotes the words it reads")
-        if self.expects == "gap" and not (self.presumes or self.proof):
-            raise RegistryError(f"{self.id}: a gap names what it presumes, or the steps of its proof")
-        if not self.id.startswith(self.paper.key + "."):
-            raise RegistryError(f"{self.id}: the id of a claim begins with its paper's key, {self.paper.key!r}")
-        for hypothesis in self.hypotheses:
-            if isinstance(hypothesis, Assumption):
-                if hypothesis.zero is None or hypothesis not in self.assumptions:
-                    raise RegistryError(
-                        f"{self.id}: {hypothesis.text!r} is no assumption of the claim that `zero` tests"
-                    )
-                continue
-            if not any(map(hypothesis.is_stated_in, self.assumption_texts)):
-                raise RegistryError(
-                    f"{self.id}: no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
-                )
-        if self.all_sizes and self.relation.kind not in PROVABLE:
-            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof for all sizes")
-        if self.proved_at_sizes and not isinstance(self.relation, (Equal, HasStructure)):
-            raise RegistryError(f"{self.id}: claims of kind {self.relation.kind!r} have no proof at given sizes")
-        if self.all_sizes and self.proved_at_sizes:
-            raise RegistryError(f"{self.id}: what is proved for all sizes is not proved at given ones besides")
-        if isinstance(self.at_sizes, Mapping):
-            if set(self.at_sizes) - set(self.sizes):
-                raise RegistryError(
-                    f"{self.id}: at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}"
-                )
-            self._sizes_at("at_sizes", self.at_sizes)
+        for added in (self.general, self.loose):
+            if added:
+                self.note = " ".join(part for part in (self.note, unwrapped(added)) if part)
+        for fault in itertools.chain(self._faults_of_verdict(), self._faults_of_hypotheses(), self._faults_of_proofs()):
+            raise RegistryError(f"{self.id}: {fault}")
         self.module = sys._getframe(2).f_globals.get("__name__", "")  # the module that declares the claim
         self._formula: Callable[..., Any] | None = None
         self._oracle: Callable[..., Any] | None = None
@@ -315,6 +287,45 @@ class Claim:
         self.scales: dict[str, Scale] = {}
         for scale in self.setting.scales:
             self.scales[scale.name] = replace(scale, sizes=self._sizes_at(scale.name, scale.sizes))
+
+    def _faults_of_verdict(self) -> Iterator[str]:
+        for name, kind in (("reading", Reading), ("doubt", Doubt)):
+            if not isinstance(getattr(self, name), (kind, type(None))):
+                yield f"{name} is a {kind.__name__}, which quotes the text; got {getattr(self, name)!r}"
+        if self.expects not in VERDICTS:
+            yield f"expects is {self.expects!r}, not one of {VERDICTS}"
+        if self.severity is not None and self.severity not in SEVERITIES:
+            yield f"severity is {self.severity!r}, not one of {SEVERITIES}"
+        if (self.expects == "refuted") != (self.severity is not None):
+            yield "severity is given exactly for claims expected to be refuted"
+        if self.missing is not None and (self.expects != "gap" or not self.presumes or not self.missing.strip()):
+            yield "a missing hypothesis belongs to a gap that presumes a refuted claim without it"
+        if self.expects == "reading" and self.reading is None:
+            yield "a claim that is expected to be a reading quotes the words it reads"
+        if self.expects == "gap" and not (self.presumes or self.proof):
+            yield "a gap names what it presumes, or the steps of its proof"
+        if not self.id.startswith(self.paper.key + "."):
+            yield f"the id of a claim begins with its paper's key, {self.paper.key!r}"
+
+    def _faults_of_hypotheses(self) -> Iterator[str]:
+        for hypothesis in self.hypotheses:
+            if isinstance(hypothesis, Assumption):
+                if hypothesis.zero is None or hypothesis not in self.assumptions:
+                    yield f"{hypothesis.text!r} is no assumption of the claim that `zero` tests"
+            elif not any(map(hypothesis.is_stated_in, self.assumption_texts)):
+                yield f"no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
+
+    def _faults_of_proofs(self) -> Iterator[str]:
+        if self.all_sizes and not self.relation.entrywise:
+            yield f"claims of kind {self.relation.kind!r} have no proof for all sizes"
+        if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
+            yield f"claims of kind {self.relation.kind!r} have no proof at given sizes"
+        if self.all_sizes and self.proved_at_sizes:
+            yield "what is proved for all sizes is not proved at given ones besides"
+        if isinstance(self.at_sizes, Mapping):
+            if set(self.at_sizes) - set(self.sizes):
+                yield f"at_sizes names {sorted(self.at_sizes)}, the sizes are {sorted(self.sizes)}"
+            self._sizes_at("at_sizes", self.at_sizes)
 
     @property
     def package(self) -> str:
@@ -348,6 +359,8 @@ class Claim:
         if self._formula is not None:
             raise RegistryError(f"{self.id}: the formula is declared twice")
         self._formula = plain(function)
+        for k, mutant in enumerate(self.mutants):  # those that a companion has from its claim
+            self.mutants[k] = Mutant(mutant.name, Variant(mutant.variant.given, self._formula, mutant.variant.changed))
         return checked(self._formula)
 
     def oracle(self, function: F) -> F:
@@ -421,6 +434,68 @@ class Claim:
             raise RegistryError(f"{self.id}: at {name!r}, {own} does not give all of {sorted(self.sizes)} admissibly")
         return own
 
+    # -- companions ----------------------------------------------------------------------------------------------------
+
+    def without(
+        self, assumption: Stated, id: str, counterexamples: Mapping[str, Callable[[], dict[str, Any]]], **other: Any
+    ) -> Claim:
+        """This claim without one of its assumptions: a claim of ours that is false, as the counterexamples show.
+
+        It has the formula and the mutants of this claim, and all else that a companion has (`corrected`).  Raises
+        `RegistryError` if the assumption is none of this claim, or is still one of the companion: then it takes another
+        `setting`.
+
+            LEMMA_F2.without(NONNEGATIVE_ALPHA, "osa.lemma-f.2-any-sign", {"X = I, alpha = -1": negative_alpha},
+                setting=QUERIES_AND_KEYS, label=..., name=..., statement=...)
+        """
+        text = text_of(assumption)
+        if text not in self.assumption_texts:
+            raise RegistryError(f"{id}: {text!r} is no assumption of {self.id}: {self.assumption_texts}")
+        own = [item for item in self._given["assumptions"] if text_of(item) != text]
+        found = self._companion(id, own, {"expects": "refuted", "severity": "error", **other})
+        if text in found.assumption_texts:
+            raise RegistryError(f"{id}: its setting still assumes {text!r}; give another one")
+        found.formula(self.the_formula)
+        for title, inputs in counterexamples.items():
+            found.counterexample(title, inputs)
+        return found
+
+    def corrected(self, id: str, **other: Any) -> Claim:
+        """What holds in the place of this claim: a claim of ours with its own formula, which is declared next.
+
+        It has the setting, the relation and the assumptions of this claim, and the functions that are declared of it by
+        then.  `other` are parts of a claim: texts and links, further `assumptions`, and what else is different; `mutants`
+        says which of its mutants it has too: all, none, or those of the given names.
+        """
+        return self._companion(id, self._given["assumptions"], {"corrects": self.id, "mutants": False, **other})
+
+    def restated(self, id: str, **other: Any) -> Claim:
+        """This claim where its source prints it again: the same statement, functions and mutants under an id of its own."""
+        same = {name: self._given[name] for name in ("statement", "all_sizes", "at_sizes", "uses", "note")}
+        found = self._companion(id, self._given["assumptions"], {"of_project": False, **same, **other})
+        found.formula(self.the_formula)
+        return found
+
+    def _companion(self, id: str, assumptions: Sequence[Stated], other: dict[str, Any]) -> Claim:
+        same = {name: self._given[name] for name in _SHARED}
+        mutants = {mutant.name: mutant for mutant in self.mutants}
+        named = other.pop("mutants", True)
+        taken = (tuple(mutants) if named else ()) if isinstance(named, bool) else tuple(named)
+        if absent := set(taken) - set(mutants):
+            raise RegistryError(f"{id}: {self.id} has no mutants {sorted(absent)}; it has {sorted(mutants)}")
+        other["assumptions"] = (*assumptions, *other.get("assumptions", ()))
+        found = Claim(**{**same, "of_project": True, "id": id, **other})
+        found.module = sys._getframe(2).f_globals.get("__name__", "")
+        found._oracle = self._oracle
+        if self._inputs is not self.setting.inputs:
+            found._inputs = self._inputs
+        found._parts = dict(self._parts)
+        found.mutants = [mutants[name] for name in taken]
+        for name, function in self.special_domains.items():
+            if name not in self.setting.special_domains:
+                found.special_domains[name] = function
+        return found
+
     # -- reading them --------------------------------------------------------------------------------------------------
 
     @property
@@ -455,13 +530,18 @@ class Claim:
         return self._inputs is not None
 
     @property
+    def realised(self) -> Realised | None:
+        """What its preparation says of the conditions that it realises, if it does."""
+        return realised_by(self._inputs)
+
+    @property
     def parameters(self) -> dict[str, Spec]:
         """The freely drawn parameters and their specifications."""
         return parameter_specs(self._inputs or self.the_formula)
 
     def require_consistent(self) -> None:
         """Raise `RegistryError` where a parameter has no annotation, a size no range, or an oracle takes what is no input."""
-        if self._formula is None or self.relation.kind not in PROVABLE:
+        if self._formula is None or not self.relation.entrywise:
             return
         drawn = self._inputs or self._formula
         try:

@@ -46,14 +46,16 @@ class Registry(Mapping[str, Claim]):
             )
         if claim.repeats is not None:
             self._check_repeated(claim, claim.repeats)
-        for link, back in (("correction", "corrects"), ("corrects", "correction")):
-            target = getattr(claim, link)
-            if target is None:
-                continue
-            if target not in self._claims:
-                raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
-            if getattr(self._claims[target], back) != claim.id:
-                raise RegistryError(f"{claim.id}: {link} names {target!r}, which does not name it back as {back}")
+        corrected = () if claim.correction is None else (claim.correction,)
+        for link, back, targets in (
+            ("correction", "corrects", corrected), ("corrects", "correction", claim.corrects)
+        ):  # fmt: skip
+            for target in targets:
+                if target not in self._claims:
+                    raise RegistryError(f"{claim.id}: {link} names {target!r}, which is no claim")
+                named = getattr(self._claims[target], back)
+                if claim.id not in ((named,) if isinstance(named, str) else named or ()):
+                    raise RegistryError(f"{claim.id}: {link} names {target!r}, which does not name it back as {back}")
 
     def _check_repeated(self, claim: Claim, first: str) -> None:
         """One misprint has one label: both are printed slips of one paper, and the first repeats nothing itself."""

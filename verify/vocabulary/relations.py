@@ -9,22 +9,30 @@
 `OrderOfGrowth`    a count of operations or memory is O(formula)
 =================  ============================================================================================
 
-A relation says nothing of how it is attacked; that is found by its type, in `verify.checks`.
+A relation says nothing of how it is attacked; that is found by its type, in `verify.checks`.  So is whatever else other
+packages keep of relations, such as the pictures of `verify.site`: in tables by type, which `by_type` reads.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from verify.vocabulary.errors import RegistryError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Relation:
     """Base of the relations.  `kind` names it in reports, `parts` are the functions that its claims must declare.
+
+    `entrywise`: it compares two values entry by entry, for all inputs; such a statement can be proved for all sizes.
+    `one_sided`: only an excess of the oracle, which is then the left side, breaks it.  `tried` is what checks do, and to
+    what, in the words of a report: "checked at 12 inputs".
 
     `left` and `right` say in a few words what the two sides are ("dE/dt here", "the printed bound"); without them reports
     take the first words of the functions' docstrings.
@@ -34,6 +42,23 @@ class Relation:
     right: str = field(default="", kw_only=True)
     kind: ClassVar[str] = "relation"
     parts: ClassVar[tuple[str, ...]] = ("oracle",)
+    entrywise: ClassVar[bool] = False
+    one_sided: ClassVar[bool] = False
+
+    @property
+    def tried(self) -> tuple[str, str]:
+        return "checked at", "input"
+
+
+def by_type(table: Mapping[type[Relation], T], relation: Relation) -> T | None:
+    """What a table has for the type of a relation, or for the nearest type that it is made from; None where it has nothing.
+
+    Example
+    -------
+    >>> by_type({Equal: "=", AtMost: "<="}, AtMost(signed=True))
+    '<='
+    """
+    return next((table[kind] for kind in type(relation).__mro__ if kind in table), None)
 
 
 @dataclass(frozen=True)
@@ -41,6 +66,7 @@ class Equal(Relation):
     """formula == oracle, entry by entry."""
 
     kind: ClassVar[str] = "equal"
+    entrywise: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -49,6 +75,7 @@ class HasStructure(Relation):
 
     kind: ClassVar[str] = "structure"
     parts: ClassVar[tuple[str, ...]] = ("structure",)
+    entrywise: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -62,6 +89,8 @@ class AtMost(Relation):
     ascent: bool = True
     signed: bool = False
     kind: ClassVar[str] = "at most"
+    entrywise: ClassVar[bool] = True
+    one_sided: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -101,6 +130,16 @@ class TendsTo(Relation):
     kind: ClassVar[str] = "tends to"
     parts: ClassVar[tuple[str, ...]] = ("sequence",)
 
+    @property
+    def random(self) -> bool:
+        """Whether its sequence is drawn, so that it is run in floats."""
+        return isinstance(self.rate, PowerRate) and not self.rate.deterministic
+
+    @property
+    def tried(self) -> tuple[str, str]:
+        what = ("in", "random run") if self.random else ("at", "input")
+        return f"followed along growing scales {what[0]}", what[1]
+
     def __post_init__(self) -> None:
         if len(self.scales) < 5:
             raise RegistryError(f"a limit is fitted over at least five scales, not {len(self.scales)}")
@@ -118,6 +157,10 @@ class FollowsLaw(Relation):
     instances: int = 6
     kind: ClassVar[str] = "follows law"
     parts: ClassVar[tuple[str, ...]] = ("laws",)
+
+    @property
+    def tried(self) -> tuple[str, str]:
+        return "tested on", "random sample"
 
 
 @dataclass(frozen=True)
@@ -138,6 +181,10 @@ class OrderOfGrowth(Relation):
     kind: ClassVar[str] = "order"
     parts: ClassVar[tuple[str, ...]] = ("cost",)
 
+    @property
+    def tried(self) -> tuple[str, str]:
+        return "counted at", "input"
+
     def __post_init__(self) -> None:
         if len(self.scales) < 5:
             raise RegistryError(f"an order of growth is fitted over at least five scales, not {len(self.scales)}")
@@ -145,3 +192,7 @@ class OrderOfGrowth(Relation):
             raise RegistryError("the scales of an order of growth are geometric")
         if not self.along or self.scales[1] <= self.scales[0]:
             raise RegistryError("an order of growth needs directions and growing scales")
+
+
+#: The kinds that can be proved for all sizes, for messages.
+PROVABLE = tuple(relation.kind for relation in (Equal, HasStructure, AtMost) if relation.entrywise)

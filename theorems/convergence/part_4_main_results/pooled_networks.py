@@ -8,7 +8,7 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Labels, OutputWeights, Samples, ValueWeights, squared_loss
 from theorems.convergence.settings import Hidden, Scale, drawn
 from verify.matrix import rational, stack_rows
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting, Shape, realises
 
 FirstTokens = Annotated[Any, Shape("d_s", "d")]
 Errors = Annotated[Any, Shape("2", "1")]
@@ -68,6 +68,7 @@ EQUAL_MEANS = Claim(POOLED, "convergence.pooled-equal-means-loss", label="Pooled
 
 
 @EQUAL_MEANS.inputs
+@realises({"X_1^T 1 = X_2^T 1": ("the last token of the second sample makes up for what the sums differ in")})
 def samples_with_equal_means(Y: FirstTokens, Z: FirstTokens, errors: Errors, W_V: ValueWeights, w_O: OutputWeights,
                              tau_1: Scale) -> dict[str, Any]:  # fmt: skip
     """Y, and Z with its last token changed so that the sums agree; `errors` are the labels."""

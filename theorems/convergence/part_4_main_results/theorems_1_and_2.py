@@ -28,7 +28,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Setting, Shape, checked, realises
 
 Small = Annotated[Any, Real(0.0078125, 0.125)]
 Errors = Annotated[Any, Shape("2", "1")]
@@ -67,6 +67,7 @@ def _of_two(X: Any, errors: Any, weights: list[Any], tau_0: Any, tau_1: Any) -> 
 
 
 @EQUAL_SAMPLES.inputs
+@realises({"X_1 = X_2": "one sample is taken twice"})
 def one_sample_twice(X: Tokens, errors: Errors, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
                      w_O: OutputWeights, tau_0: Positive, tau_1: Positive) -> dict[str, Any]:  # fmt: skip
     twice = stack_rows([X.reshape(1, -1), X.reshape(1, -1)]).reshape(2, *X.shape)
@@ -98,6 +99,7 @@ PROPORTIONAL = Claim(CONVERGENCE, "convergence.proportional-samples-loss", label
 
 
 @PROPORTIONAL.inputs
+@realises({"X_2 = c X_1": "the second sample is computed as c times the first"})
 def one_sample_and_its_multiple(X: Annotated[Any, Shape("1", "d")], c: Positive, errors: Errors, W_Q: QueryWeights,
                                 W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive,
                                 tau_1: Positive) -> dict[str, Any]:  # fmt: skip

@@ -167,9 +167,9 @@ COR_1_REMARK = Claim(CONVERGENCE, "convergence.cor-1-remark", label="Remark afte
     ],
     name="rank-one least squares", relation=Equal(), at_sizes={"N": 3}, sizes={"N": (1, 4)}, exact=True,
     note=r"""$|X|^2 \min_w |X w - y|^2 = \det([X, y]^\top [X, y])$, which for $X \ne 0$ vanishes exactly where $[X, y]$
-        has rank one. For the zero input alone both sentences fail: $X X^\top$ has rank zero, and with $y = 0$ so has
-        $[X, y]$, while every $w$ is a solution. The paper does not use that case;
-        convergence.cor-1-remark-nonzero leaves it out and gives the least loss.""")  # fmt: skip
+        has rank one: the least loss is $|y|^2 - (X^\top y)^2/|X|^2$. For the zero input alone both sentences fail: $X
+        X^\top$ has rank zero, and with $y = 0$ so has $[X, y]$, while every $w$ is a solution. The paper does not use
+        that case, and it is left out here.""")  # fmt: skip
 
 
 @COR_1_REMARK.formula
@@ -181,15 +181,3 @@ def gram_determinant(X: Labels, y: Labels) -> Any:
 COR_1_REMARK.oracle(least_squares)
 COR_1_REMARK.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
 COR_1_REMARK.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")
-
-
-NONZERO = Claim(CONVERGENCE, "convergence.cor-1-remark-nonzero", label="Remark after Corollary 1, for X other than 0",
-    statement=r"""0\ne X\in\mathbb R^{N\times1}\Rightarrow\mathrm{rank}\,XX^\top=1,\
-        \min_w\|Xw-y\|_2^2=\|y\|_2^2-\frac{(X^\top y)^2}{\|X\|_2^2}\text{, which is positive unless }[X,y]\text{ has rank one}""",
-    name="rank-one least squares, the least loss", assumptions=COR_1_REMARK.assumptions, relation=Equal(), exact=True,
-    sizes=COR_1_REMARK.sizes, at_sizes={"N": 3}, of_project=True,
-)  # fmt: skip
-NONZERO.formula(gram_determinant)
-NONZERO.oracle(least_squares)
-NONZERO.mutant("plus", "total(X * y) * total(X * y) -> -total(X * y) * total(X * y)")
-NONZERO.mutant("|X.y| not squared", "total(X * y) * total(X * y) -> total(X * y)")

@@ -15,7 +15,7 @@ from theorems.convergence.part_c_1_lemmas.constants import KINK
 from theorems.convergence.settings import Positive
 from verify.matrix import concatenate, eye, inverse
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape, realises
 
 EQ_5 = Claim(CONVERGENCE, "convergence.eq-5", label="Eq. (5), B.1", name="gradient flow of the outputs",
     statement=r"""\frac{df(\theta^t)}{dt}=-K^t(f(\theta^t)-y),\quad K^t=\Big(\frac{\partial
@@ -69,6 +69,13 @@ def _independent(F: Any) -> Any:
     return K[0, 0] if K.shape[0] == 1 else K[0, 0] * K[1, 1] - K[0, 1] * K[1, 0]
 
 
+@realises(
+    but=(
+        "the first N columns of F are symmetric and positive definite; by the polar "
+        "decomposition every F of full row rank is brought to that form by turning "
+        "parameters and features together, which changes no output"
+    )
+)
 def definite_kernel(M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape("N", "q")],
                     phi: Annotated[Any, Shape("1", "N")], psi: Annotated[Any, Shape("1", "q")], start: Labels,
                     rest: Annotated[Any, Shape("q", "1")], y: Labels) -> dict[str, Any]:  # fmt: skip

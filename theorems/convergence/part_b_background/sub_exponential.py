@@ -62,6 +62,9 @@ LAWS = Definition(
     by=LOG_MGFS,
 )
 POSITIVE_LEVEL = Assumption("delta = exp(-level) in (0, 1)", positive=lambda level: level)
+SPREAD_AND_EXCESS = Assumption(
+    "b > 0, alpha = b (1 + excess) > b: the laws are in the class", positive=lambda b, excess: stacked([b, excess])
+)
 IN_RANGE = Assumption(
     "l = share / alpha other than 0 and at most 1 / alpha in size",
     positive=lambda share: share * share, nonnegative=lambda share: 1 - share * share,
@@ -158,7 +161,7 @@ LEMMA_3.mutant("half of the largest alpha_i", widest=lambda alphas: maximum(alph
 LEMMA_4 = Claim(SUB_EXPONENTIAL, "convergence.lemma-4", label="Lemma 4", name="sub-exponential tail bound",
     statement=r"""X\sim SE(\nu,\alpha),\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|<\max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    levels={"delta": "level"}, assumptions=[POSITIVE_LEVEL], relation=AtMost(ascent=False),
+    levels={"delta": "level"}, assumptions=[POSITIVE_LEVEL, SPREAD_AND_EXCESS], relation=AtMost(ascent=False),
     note=r"""With $t$ the printed maximum, Chernoff's bound gives $P(|X - \mu| \ge t) \le 2 \max(\exp(-t^2/(2 \nu^2)),
         \exp(-t/(2 \alpha)))$ in its two regimes, hence $\le \delta$. It fails for a constant alone, which is SE(0,
         0) where 1/0 is taken as
@@ -216,7 +219,7 @@ LEMMA_4.mutant("minimum for maximum", least=True)
 WITH_EQUALITY = Claim(SUB_EXPONENTIAL, "convergence.lemma-4-with-equality", label="Lemma 4, with <= for <",
     statement=r"""X\sim SE(\nu,\alpha),\ \nu,\alpha\ge0,\ \mathbb EX=\mu:\ \text{with probability at least }1-\delta:\
         |X-\mu|\le \max\big(\nu\sqrt{2\log\tfrac2\delta},\,2\alpha\log\tfrac2\delta\big)""",
-    name="sub-exponential tail bound, constants allowed", assumptions=[POSITIVE_LEVEL],
+    name="sub-exponential tail bound, constants allowed", assumptions=[POSITIVE_LEVEL, SPREAD_AND_EXCESS],
     levels={"delta": "level"},
     relation=AtMost(left="(1 - delta)-quantiles of |X - mu|, and 0", ascent=False), of_project=True,
     note=r"""For $\nu = \alpha = 0$ the variable is constant and both sides are 0; otherwise Chernoff's bound, as for

@@ -149,7 +149,7 @@ LEMMA_10 = Claim(MOVING, "convergence.lemma-10-split", label="Proof of Lemma 10,
     name="change of the output, split",
     general="""It holds of all matrices in the place of the hidden layer: the triangle inequality and the norm of a
         product.""",
-    relation=AtMost(ascent=False),
+    relation=AtMost(ascent=False), all_sizes=True,
     assumptions=[Definition("F_pre with the sum over tokens", by=last_hidden_layer)],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 3)},
 )  # fmt: skip

@@ -105,7 +105,7 @@ U.mutant("rho dropped", lambda value, X, tau_1: value / (sample_bound(X) * tau_1
 WEYL = Claim(CONVERGENCE, "convergence.c2-weyl-norms", label="C.2, Eqs. (30), (32)",
     statement=r"""\text{By Weyl's inequality, this implies: }\|W_Q^{t+1}\|_2\le\|W_Q^0\|_2+C_Q=\bar\lambda_Q;\quad\text{By Weyl's
         inequality, this implies }\|w_O^{t+1}\|_2\le\|w_O^0\|_2+C_O=\bar\lambda_O""",
-    name="norm of a weight that has moved", relation=AtMost(left="the norms at the point"),
+    name="norm of a weight that has moved", relation=AtMost(left="the norms at the point"), all_sizes=True,
     assumptions=[Definition("C_Q and C_O: the bounds (29), (31) of the movements, as small as they allow", by=frobenius_norm)],
     sizes={"d": (1, 3), "d_m": (1, 3)},
     note="The other two weights are the same.",

@@ -15,7 +15,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )  # fmt: skip
 from theorems.convergence.part_c_2_proposition_1.proposition_1 import Direction, Positive, Share, output_weights_zero
 from verify.matrix import absolute, frobenius_norm, maximum, smallest_singular_value, spectral_norm, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Definition
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, realises
 
 #: Steps of gradient descent that are followed.
 STEPS = 10
@@ -83,6 +83,9 @@ MARGIN.domain("output weights zero", output_weights_zero)
 
 
 @MARGIN.inputs
+@realises(
+    but=("the labels lie within what the conditions allow of the outputs, nearer than floats tell in every direction")
+)
 def away_from_kinks(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                     tau_0: Positive, tau_1: Positive, direction: Direction, share: Share,
                     pace: Share) -> dict[str, Any]:  # fmt: skip

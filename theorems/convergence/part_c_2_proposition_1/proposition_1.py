@@ -19,7 +19,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     KINK, NOT_NARROW, ROOM_ONE, TINY, TWO_C_1, Z_WITH_O, Bounds, sample_bound, stacked,
 )  # fmt: skip
 from verify.matrix import absolute, frobenius_norm, smallest_singular_value, spectral_norm, sqrt, total
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real, Setting, Shape, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real, Setting, Shape, checked, realises
 
 Positive = Annotated[Any, Real(0.0625, 1.0)]
 Share = Annotated[Any, Real(0.0625, 0.9375)]
@@ -62,6 +62,13 @@ def _room_below(constant: Constant) -> Callable[..., Any]:
 def _near_labels(constant: Constant) -> Callable[..., dict[str, Any]]:
     """Inputs that satisfy the assumptions: ||f - y|| a share of what (2) and (3) allow, gamma = pace / constant."""
 
+    @realises(
+        but=(
+            "C_x is the least that Assumption 1 admits, for a larger one makes the "
+            "conditions harder to meet; and the outputs are nearer to the labels than "
+            "floats tell in every direction"
+        )
+    )
     def inputs(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive,
                tau_1: Positive, direction: Direction, share: Share, pace: Share) -> dict[str, Any]:  # fmt: skip
         C_x = sample_bound(X)

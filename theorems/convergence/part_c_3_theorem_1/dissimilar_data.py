@@ -18,7 +18,7 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import (
 )  # fmt: skip
 from theorems.convergence.settings import Hidden, SampleCount, Scale, Support, Variance
 from verify.matrix import concatenate, exp, eye, frobenius_norm, maximum, rational, stack_rows, step, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting, Shape, Size, realises
 
 Lengths = Annotated[Any, Shape("m", "1")]
 Noise = Annotated[Any, Shape("N", "d_s", "d")]
@@ -59,6 +59,12 @@ def _unit_rows(d_s: int, d: int, first: int) -> Any:
     return concatenate([zeros(d_s, first), eye(d_s), zeros(d_s, d - first - d_s)], axis=1)
 
 
+@realises(
+    but=(
+        "the matrices of the support are orthogonal to one another, so that the event "
+        "is that one is drawn twice, and its probability is known"
+    )
+)
 def orthogonal_support(lengths: Lengths, X: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
                        c: Hidden, c_2: Hidden, c_hat: Exponent, N: SampleCount) -> dict[str, Any]:  # fmt: skip
     """Matrices with orthonormal rows in different coordinates, times `lengths`; X only gives the sizes."""
@@ -230,7 +236,9 @@ T_CHOICE_UNION = Claim(MANY_SAMPLES, "convergence.lemma-15-t-choice-union",
     relation=AtMost(left="P(a pair misses the threshold)", ascent=False), domains=[],
     corrects="convergence.lemma-15-t-choice", of_project=True,
     note=r"""Empty, a bound above 1, as soon as $(N-1) \exp(-t^{\hat c}) \ge 1$: for $C_\lambda \le 1$ already from $N =
-        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""")  # fmt: skip
+        4$ on. Assumption 3 by itself gives no positive probability of the event that Lemma 15 needs.""",
+    loose=r"""The union bound adds up events that may overlap, and $\|\beta_{1,k}\|_2^2$ is taken as small as it can be,
+        $1/d_s$.""")  # fmt: skip
 
 
 @T_CHOICE_UNION.formula
@@ -273,6 +281,7 @@ HALVED_SIMILARITY = Assumption(
 )
 
 
+@realises(but=("C_lambda is the largest that Assumption 2 admits, where most is claimed"))
 def nearly_orthogonal_samples(noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
                               c: Hidden) -> dict[str, Any]:  # fmt: skip
     """Samples with orthonormal rows in different coordinates, plus a small part of `noise`."""
@@ -390,7 +399,10 @@ SEPARATED = Claim(APART, "convergence.lemma-15-separated", label="Lemma 15, for 
     name="expected Gram matrix of separated samples", relation=AtMost(left="min_k lambda_min(X_k X_k^T)"),
     uses=("convergence.eq-38", "convergence.eq-41-halved"), corrects="convergence.lemma-15", of_project=True,
     note=r"""The premise needs $N d_s \le d$: the $N$ row spaces, of dimension $d_s$ each, are then linearly
-        independent.""")  # fmt: skip
+        independent.""",
+    loose=r"""Where the weighted tokens $\phi_k$ of the samples are orthogonal and of equal length, $\lambda_0$ is $(1/2 -
+        1/(2\pi))\,\eta_V\|\phi_k\|^2$, about $0.34$ of $\eta_V\|\phi_k\|^2$; Eq. (38) keeps a quarter, and half of that is left
+        for the similarity that the premise allows.""")  # fmt: skip
 
 
 def _lambda_0_of_data(X: Any, W_Q: Any, W_K: Any, tau_0: Any, eta_V: Any) -> Any:

@@ -10,7 +10,13 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
-from theorems.convergence.part_c_3_theorem_1.hidden_layer import CONDITIONED, DELTAS, PHI_FIXED, eigenvalue_shortfalls
+from theorems.convergence.part_c_3_theorem_1.hidden_layer import (
+    ANY_PHI,
+    CONDITIONED,
+    DELTAS,
+    PHI_FIXED,
+    eigenvalue_shortfalls,
+)
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import lambda_0
 from theorems.convergence.part_c_3_theorem_1.norms_and_widths import CONSTANTS, ORDERS, Bound, squared_conditions
 from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn
@@ -105,6 +111,7 @@ EQ_60_SCALED = Claim(CONDITIONED, "convergence.eq-60-61-scaled", label="C.4, wit
     name="hidden-layer eigenvalue under NTK initialisation", assumptions=[PHI_FIXED],
     levels={"delta": DELTAS},
     relation=FollowsLaw(samples=100, instances=2), domains=[], corrects="convergence.eq-60-61", of_project=True,
+    needless=ANY_PHI,
     note=r"""The width is that of the reading of Eq. (48) (convergence.eq-48), whose note has the proof: 105 is above
         $16/0.153$ and 23 is above $16\sqrt2$. $\eta_V = 1$. Tested at $\delta = 1/2$, 1/8 and 1/32.""",
 )  # fmt: skip

@@ -111,7 +111,8 @@ SEPARATED = Claim(APART, "convergence.c6-lambda-separated", label="C.6, the midd
     uses=("convergence.eq-38", "convergence.eq-39-absolute-values", "convergence.eq-40"),
     corrects="convergence.c6-alpha-chain", of_project=True,
     note=r"""At least as good as convergence.lemma-15-separated, since $\|\beta_{1,k}\|_2^2 \ge 1/d_s$. It holds at both
-        scalings, with the attention of each.""")  # fmt: skip
+        scalings, with the attention of each.""",
+    loose=r"As in convergence.lemma-15-separated, a quarter of about $0.34$ is kept, and half of that.")  # fmt: skip
 
 
 @SEPARATED.formula
@@ -205,7 +206,7 @@ SMALL.mutant("pooling", "1 / sqrt(one * W_Q.shape[0]) -> one * 0")
 STEPS = Claim(CONVERGENCE, "convergence.c6-step-sizes", label="C.6, last sentence",
     statement=r"""\text{Lastly, we remark on the difference in the step size for these two scales, which can be seen from the
         definition of }C\text{ and its corresponding }c_1,c_2,c_3\text{ in Appendix C.2.}""",
-    name="step sizes at both scalings", relation=AtMost(ascent=False),
+    name="step sizes at both scalings", relation=AtMost(ascent=False), all_sizes=True,
     assumptions=[
         Definition("gamma = 1/C, C = c_1 c_2 + 2 c_3 l(theta^0) of Eqs. (11), (14), (36), (37), all else equal", by=Scalars),
         Assumption("norms, C_x, tau_1, l(theta^0) > 0",

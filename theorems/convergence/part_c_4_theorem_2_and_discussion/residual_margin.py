@@ -102,7 +102,7 @@ ROOT = Claim(CONVERGENCE, "convergence.c7-token-norm-root", label="The norms of 
     statement=r"""\|X\|_F\le\sqrt{d_s}C_x\ \Rightarrow\ \|X^{(i,:)}\|_2\le\sqrt{d_s}C_x\text{ for every
         }i,\quad\sum_{i=1}^{d_s}\|X^{(i,:)}\|_2\le d_sC_x""",
     name="norms of tokens and their sum",
-    relation=AtMost(left="the largest and the sum of the tokens' norms"), sizes={"d_s": (1, 3), "d": (1, 3)},
+    relation=AtMost(left="the largest and the sum of the tokens' norms"), all_sizes=True, sizes={"d_s": (1, 3), "d": (1, 3)},
     assumptions=[Definition("C_x the least for which the premise holds", by=frobenius_norm)],
     corrects="convergence.c7-token-norm", of_project=True)  # fmt: skip
 

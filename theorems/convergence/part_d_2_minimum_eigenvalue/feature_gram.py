@@ -18,7 +18,7 @@ from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import 
 )  # fmt: skip
 from theorems.convergence.settings import drawn
 from verify.matrix import absolute, frobenius_norm, maximum, rational, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size, checked
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size, checked, realises
 
 # -- entries and Frobenius norm of the change --------------------------------------------------------------------------
 
@@ -110,7 +110,9 @@ ENTRY_SQUARED = Claim(TIGHT, "convergence.lemma-16-entry-squared-length",
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)}, uses=("convergence.eq-65-transposed", "convergence.eq-66-68"),
     corrects="convergence.lemma-16-entry", of_project=True,
     note=r"""$\ell = \log(2 d^2/\delta)$ suffices for both: all entries depend on the same $d^2$ entries of $W_Q^\top
-        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""")  # fmt: skip
+        W_K$, so the second union bound, over $N^2$ pairs, is not needed.""",
+    loose=r"""All entries of $W_Q^\top W_K$ are taken at the edge of Eq. (67) at once, all tokens as long as $\|X_n\|_F$, and
+        softmax to move four times as fast as it can.""")  # fmt: skip
 
 
 @ENTRY_SQUARED.formula
@@ -313,6 +315,12 @@ def _width_factor(X: Any, eta_QK: Any) -> Any:
 
 
 @LEMMA_16_LOGARITHM.inputs
+@realises(
+    {"tau_0 = 1/d_m": "tau_0 is computed from d_m"},
+    but=(
+        "the largest entry of M meets Eq. (67) with equality: ell is the least that admits M, and asks the least width"
+    ),
+)
 def wide_enough(X: Samples, share: Product, eta_QK: SmallPositive, ell: Logarithm, extra: Extra) -> dict[str, Any]:
     least = _limiting_eigenvalue(X)
     d_m = _width_factor(X, eta_QK) ** 2 * ell / (least * least + TINY) * (1 + extra) + 2 * ell

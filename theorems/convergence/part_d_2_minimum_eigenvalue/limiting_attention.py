@@ -15,7 +15,7 @@ from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, s
 from theorems.convergence.settings import Tokens, Width, standard_normal
 from verify.matrix import absolute, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
 from verify.oracles import LawTest, at_most_probability
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real, Setting, Shape, Size, realises
 
 Product = Annotated[Any, Shape("d", "d", role="query")]
 SmallPositive = Annotated[Any, Real(0.00390625, 2.0)]
@@ -140,6 +140,12 @@ WIDE = Assumption("d_m >= 2 ell", nonnegative=lambda d_m, ell: d_m - 2 * ell)
 POSITIVE = Assumption("tau_0, eta_QK, ell > 0", positive=lambda tau_0, eta_QK, ell: stacked([tau_0, eta_QK, ell]))
 
 
+@realises(
+    but=(
+        "the largest entry of M meets Eq. (67) with equality: ell is the least that "
+        "admits M, and the bounds grow with ell"
+    )
+)
 def product_on_the_event(X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth,
                          ell: Logarithm) -> dict[str, Any]:  # fmt: skip
     """M with entries up to the bound of Eq. (67), in the proportions of `share`."""

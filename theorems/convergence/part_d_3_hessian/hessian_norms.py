@@ -17,7 +17,7 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
 )  # fmt: skip
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt, summed, total
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real, Setting, Shape, realises
 
 Radius = Annotated[Any, Real(0.0, 8.0)]
 BlockMatrix = Annotated[Any, Shape("16", "d_m", "d_m")]
@@ -27,6 +27,7 @@ Bound = Annotated[Any, Real(0.25, 4.0)]
 THIRD_MOMENT = (6, 9)
 
 
+@realises(but=("R and C_x are the least that are admitted, and the bounds grow with both"))
 def smallest_constants(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> dict[str, Any]:
     """Inputs with the smallest R and C_x that the assumptions allow."""
     root = sqrt(w_Q.shape[0]) * 3 + total(x * 0)

@@ -25,12 +25,19 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import hessian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo, realises
 
 WIDTHS = (64, 256, 1024, 4096, 16384)
 Deviations = Annotated[Any, Shape("d_s", "1")]
 
 
+@realises(
+    {
+        "the mean of the tokens is not 0": (
+            "deviations from any mean, with 1 in its place: tokens of mean 1 stay as they are"
+        )
+    }
+)
 def tokens_of_mean_one(deviations: Deviations) -> dict[str, Any]:
     """Tokens of mean exactly 1, shape (d_s, 1)."""
     return {"x": deviations - total(deviations) / deviations.shape[0] + 1}

@@ -18,7 +18,7 @@ from theorems.convergence.part_c_1_lemmas.extreme_inputs import value_crosses_ze
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, rational, spectral_norm, sqrt
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Real, Setting, Shape, realises
 
 Radius = Annotated[Any, Real(0.0625, 4.0)]
 Constant = Annotated[Any, Real(0.0625, 2.0)]
@@ -176,6 +176,7 @@ def lecun_network(X: Any, theta: Any) -> Any:
     return outputs(X.reshape(1, *X.shape), **split(theta), tau_0=tau_0, tau_1=tau_1)
 
 
+@realises({"the token is 1": "the token is the number 1"})
 def one_token_at_lecun(w_Q: Column, w_K: Column, w_V: Column, w_O: Column, A: Constant) -> dict[str, Any]:
     return {"X": w_V[:1] * 0 + 1, "theta": joined(w_Q, w_K, w_V, w_O), "A": A}
 

@@ -14,7 +14,7 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
 )  # fmt: skip
 from verify.matrix import absolute, diag, frobenius_norm, hadamard, maximum, softmax, spectral_norm, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real, Setting, Shape, realises
 
 Logits = Annotated[Any, Shape("1", "d_s", role="query")]
 BETA = Definition("beta_i = Softmax(u)^T", by=softmax)
@@ -113,6 +113,7 @@ THIRD_MOMENT.mutant("opposite sign", lambda value: -value)
 Bound = Annotated[Any, Real(0.25, 4.0)]
 
 
+@realises(but=("C_x is the least that Assumption 1 admits, and the bound grows with it"))
 def _smallest_bound(x: ScalarTokens, u: Logits) -> dict[str, Any]:
     """C_x as small as Assumption 1 allows."""
     return {"x": x, "u": u, "C_x": frobenius_norm(x) / sqrt(x.shape[0])}

@@ -64,6 +64,7 @@ FOUR = Claim(CONVERGENCE, "convergence.d3-four-norms", label="D.3, the norms of 
     assumptions=[
         Definition("the four weights at distance R at most from independent centred Gaussian ones of variances eta; tested at the "
                    "farthest points of the ball, with the variances 1, 2, 1/4, 1/d_m", by=at_most_probability),
+        Assumption("R >= 0", nonnegative=lambda R: R),
     ],
     uses=("convergence.lemma-20",),
     note="""Four events of Lemma 20, each failing with probability at most 2 exp(-d_m/2). For d_m <= 4 the stated probability is
@@ -115,7 +116,8 @@ TAIL = Claim(CONVERGENCE, "convergence.lemma-20-tail", label="Lemma 20, by the e
     name="chi-square tail of Gaussian norms", relation=AtMost(left="P(chi^2_{d_m} > 9 d_m)", ascent=False),
     sizes={"d_m": (1, 50)}, of_project=True,
     note=r"""Chernoff: $P(\chi^2_k > 9k) \le (9 e^{-8})^{k/2} = e^{-2.9 k}$. Widths 1 to 50; the amount only fills the
-        row.""")  # fmt: skip
+        row.""",
+    loose="The probability is the one that Lemma 20 states; the exact tail has almost six times its exponent.")  # fmt: skip
 
 
 @TAIL.formula

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, normalisation,
@@ -14,7 +15,7 @@ from theorems.dynamics.definitions import (
 )  # fmt: skip
 from theorems.dynamics.settings import HEADS_FIT, NO_ZERO_ROW, SPHERE, Radii, gain_and_rows, rows_of_rational_norm
 from verify.matrix import added, concatenate, each, eye, mapped, parts, rational, row_norms, row_sums, softmax, sqrt
-from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, HasStructure, Setting
+from verify.vocabulary import Claim, Construction, Convention, Definition, Equal, HasStructure, Setting, realises
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 CONCATENATED_HEADS = Claim(DYNAMICS, "dynamics.eq-1-concat", label="Eqs. (1)-(2) with W_h^O of Eqs. (15),(19)",
@@ -66,6 +67,7 @@ OPERATORS = Claim(SPHERE, "dynamics.eq-5-operators", label="Eq. (5) and text",
 
 
 @OPERATORS.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def unit_tokens_and_rows(tokens: Tokens, directions: Tokens, radii: Radii) -> dict[str, Any]:
     """Unit tokens X, and Y with rows of rational norm, both (S, D)."""
     return {"X": unit_rows(tokens), **rows_of_rational_norm(directions, radii)}

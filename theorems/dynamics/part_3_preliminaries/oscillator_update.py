@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, unit_rows,
@@ -13,7 +14,7 @@ from theorems.dynamics.part_c_details.oscillators import (
 )  # fmt: skip
 from theorems.dynamics.settings import HEADS_FIT, Step, Width
 from verify.matrix import concatenate, mapped, parts_of_width, row_sums
-from verify.vocabulary import Assumption, Claim, HasStructure, Setting, Shape
+from verify.vocabulary import Assumption, Claim, HasStructure, Setting, Shape, realises
 from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 #: Omega_1, ..., Omega_{D/N} on top of each other.
@@ -39,6 +40,7 @@ def akorn_increment(X: Any, C: Any, Omega: Any, attended: Any, N: int) -> Any:
     return oscillator_omega(X, Omega, N) + oscillator_projection(X, C + attended, N)
 
 
+@realises({r"tilde X_{i,j}\| = 1": reached.UNIT_ROWS, "Omega_j is anti-symmetric": reached.SKEW})
 def unit_oscillators(
     directions: Tokens, G: Rotations, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
     W_O: SquareWeights, beta: Beta, eta: Step, H: Heads, N: Width,

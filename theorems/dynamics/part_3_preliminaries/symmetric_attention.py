@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, flow, projection, unit_rows,
 )  # fmt: skip
@@ -19,7 +20,18 @@ from theorems.dynamics.settings import (
 )  # fmt: skip
 from verify.matrix import block_diag, concatenate, eigenvalues, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Reading, Shape
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Definition,
+    Equal,
+    HasStructure,
+    Reading,
+    Shape,
+    realises,
+)
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 PlanarTokens = Annotated[Any, Shape("S", "2")]
@@ -71,6 +83,7 @@ CONDITION_4 = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-4-energy", label="Eq. (4) 
 
 
 @CONDITION_4.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT})
 def symmetric_products(directions: Tokens, factor: Factor, core: Core, beta: InverseTemperature) -> dict[str, Any]:
     """Unit tokens, and weights whose product is symmetric."""
     return symmetric_weights(directions, factor, core, beta)
@@ -126,6 +139,15 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
 
 
 @LYAPUNOV_STABILITY.inputs
+@realises(
+    {
+        r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS,
+        "X is a rest point of (3)": (
+            "unit tokens of the plane on one line rest; small moves of them that rest too stay on one line"
+        ),
+    },
+    but="rest points whose tokens are not on one line",
+)
 def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemperature) -> dict[str, Any]:
     """Tokens +e or -e, which rest; shape (S, 2)."""
     return {"X": (2 * step(signs) - 1) @ unit_rows(direction), "beta": beta}
@@ -207,6 +229,7 @@ CAPS = Claim(SPHERE, "dynamics.sec-3-caps", label="Lyapunov stability of consens
 
 
 @CAPS.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, "u is a unit vector": reached.UNIT_ROWS})
 def tokens_on_one_side(
     directions: Tokens, axis: Axis, W_Q: QueryWeights, W_K: SquareWeights, beta: InverseTemperature
 ) -> dict[str, Any]:

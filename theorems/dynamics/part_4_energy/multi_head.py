@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, rate_along
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
@@ -18,7 +19,18 @@ from theorems.dynamics.settings import POSITIVE_BETA, Factor
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Setting, Shape
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Definition,
+    Equal,
+    HasStructure,
+    Setting,
+    Shape,
+    realises,
+)
 from verify.vocabulary.hypotheses import orthonormal_columns, symmetric
 
 SharedBasis = Annotated[Any, Shape("D", "D")]
@@ -36,11 +48,13 @@ def whole_blocks(sizes: Mapping[str, int]) -> bool:
 WHOLE_BLOCKS = Assumption("2 H divides D", sizes=whole_blocks)
 
 
+@realises({r"U_{k,h}^\top": reached.ROTATIONS})
 def orthonormal_heads(X: Tokens, G: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, and U = [U_11, U_21, ..., U_1H, U_2H] (D, D), the Cayley transform of G."""
     return {"X": X, "U": orthogonal_matrix(G), "beta": beta, "H": H}
 
 
+@realises({r"U_{k,h}^\top": reached.ROTATIONS, "Q is orthogonal": reached.ROTATIONS})
 def orthonormal_heads_and_keys(X: Tokens, G: SharedBasis, K: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, U and the keys Q orthogonal."""
     return {**orthonormal_heads(X, G, beta, H), "Q": orthogonal_matrix(K)}
@@ -216,6 +230,7 @@ SYMMETRIC_HEADS: list[Assumption | Definition] = [
 ]
 
 
+@realises({r"U_{k,h}^\top": reached.ROTATIONS, "N is symmetric": reached.SYMMETRIC})
 def heads_of_any_eigenvalues(X: Tokens, G: SharedBasis, M: SharedBasis, beta: Beta, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, U orthogonal, and N = M + M^T."""
     return {**orthonormal_heads(X, G, beta, H), "N": M + M.T}

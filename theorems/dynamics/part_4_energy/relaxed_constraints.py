@@ -8,15 +8,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, attention_head, energy, rate_along
 from theorems.dynamics.part_4_energy.single_head import printed_values, symmetrised_values
 from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC, Core, Factor
 from verify.matrix import exp, eye, row_sums, total
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, realises
 from verify.vocabulary.hypotheses import skew, symmetric
 
 
+@realises({r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT})
 def symmetric_product(factor: Factor, core: Core) -> dict[str, Any]:
     """W_Q = F (M + M^T), W_K = F: then W_Q W_K^T is symmetric, and every symmetric matrix arises."""
     return {"W_Q": factor @ (core + core.T), "W_K": factor}
@@ -97,6 +99,7 @@ def turned_values(A: Any, K: Any) -> Any:
     return A @ (eye(A.shape[0]) + K)
 
 
+@realises({"A is symmetric": reached.SYMMETRIC, "K is anti-symmetric": reached.SKEW})
 def symmetric_weights_and_turn(X: Tokens, B: SquareWeights, G: SquareWeights, beta: Beta) -> dict[str, Any]:
     """Tokens as drawn, A = B + B^T and K = G - G^T."""
     return {"X": X, "A": B + B.T, "K": G - G.T, "beta": beta}

@@ -98,7 +98,7 @@ SYMMETRIC_ENERGY = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-symmetric",
     corrects="dynamics.prop-4.1", proof=("dynamics.prop-4.1-rate",),
     note=r"""This is the first alternative of Eq. (4): no relaxation of the symmetry is left. What has a falling energy
         for asymmetric $A = W^Q W^{K\top}$ is not (3) but two heads with the values $A$ and $A^\top$
-        (dynamics.sec-4-transposed-heads); for a single token any $A$ will do (dynamics.sec-4-one-token).""",
+        (dynamics.sec-4-transposed-heads), which for a single token are (3) with any $A$.""",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, Tokens, energy, flow, projection, unit_rows
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
@@ -23,7 +24,18 @@ from theorems.dynamics.settings import ENERGY, POSITIVE_BETA, SYMMETRIC, UNIT_TO
 from theorems.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Real, Shape
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Definition,
+    Equal,
+    HasStructure,
+    Real,
+    Shape,
+    realises,
+)
 
 Corners = Annotated[Any, Shape("4", "2")]
 Asymmetry = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
@@ -46,6 +58,7 @@ SYMMETRIC_CONSTRAINT = Claim(DYNAMICS, "dynamics.sec-4-symmetric-constraint",
 
 
 @SYMMETRIC_CONSTRAINT.inputs
+@realises({r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT})
 def symmetric_factors(factor: Factor, core: Core) -> dict[str, Any]:
     """W_Q = F (M + M^T), W_K = F."""
     return {"W_Q": factor @ (core + core.T), "W_K": factor}
@@ -123,13 +136,14 @@ ASYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-asymmetric-allowed", label="Text af
     consequence=r"""Symmetric $W^V$ does not give asymmetric $W^QW^{K\top}$ an energy, trajectories can cycle; for any
         $A$ use two heads with queries and keys exchanged (dynamics.sec-4-transposed-heads).""",
     note=r"""Judged with $W^V$ symmetric whichever way Eq. (11) is read, in any dimension of heads. For one token any
-        $A$ will do (dynamics.sec-4-one-token); for two it will not. No other function of the tokens helps: under
+        $A$ will do (dynamics.sec-4-transposed-heads); for two it will not. No other function of the tokens helps: under
         condition (11) four tokens can turn round for ever (dynamics.sec-4-rotating-square), and nothing falls all along
         a closed orbit. The energies decrease for symmetric $A$; an asymmetric one needs the values $A^\top$ and $A$,
         not their mean.""")  # fmt: skip
 
 
 @ASYMMETRIC.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, r"U_{k,h}^\top": reached.ROTATIONS})
 def single_and_multiple_heads(
     directions: Tokens, W_Q: Factor, W_K: Factor, Y: Tokens, G: SharedBasis, beta: InverseTemperature, H: Heads
 ) -> dict[str, Any]:
@@ -170,10 +184,12 @@ TRANSPOSED_HEADS = Claim(ENERGY, "dynamics.sec-4-transposed-heads", label="Energ
     note=r"""Two heads, one the transpose of the other (queries and keys exchanged), with the values $A$ and $A^\top$
         and one common normalisation for each token. Any positive normalisation will do: the drive is $-\partial
         E/\partial X$, token by token, over $\beta$ times it. For $A$ symmetric it is Eq. (3) with normalisation over
-        both heads.""")  # fmt: skip
+        both heads. For one token it is Eq. (3) with $W^V = (A + A^\top)/2$ for every $A$, so that the counterexamples
+        to Proposition 4.1 with two tokens are the smallest.""")  # fmt: skip
 
 
 @TRANSPOSED_HEADS.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def any_heads(directions: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> dict[str, Any]:
     """Unit tokens, weights as drawn."""
     return {"X": unit_rows(directions), "W_Q": W_Q, "W_K": W_K, "beta": beta}
@@ -203,29 +219,6 @@ TRANSPOSED_HEADS.mutant("one head with the values (A + A^T)/2, as in Proposition
 TRANSPOSED_HEADS.mutant("sign", "drive -> -drive")
 
 
-ONE_TOKEN = Claim(ENERGY, "dynamics.sec-4-one-token", label="Energy for any A, one token",
-    statement=r"S=1,\ W^V=(A+A^\top)/2\ \Rightarrow\ \frac{dE_{\text{single}}}{dt}\le0\ \text{along (3) for every }A",
-    assumptions=[
-        Assumption("S = 1", sizes=lambda sizes: sizes["S"] == 1),
-        Definition(r"W^V = (A + A^\top)/2 for A = W^Q W^{K\top}, any head dimension", by=symmetrised_values),
-    ],
-    name="energy of a single token", relation=AtMost(signed=True), sizes={"S": (1, 1), "D": (1, 4), "D_H": (1, 4)},
-    of_project=True,
-    note="So the counterexamples with two tokens are the smallest.")  # fmt: skip
-ONE_TOKEN.inputs(any_heads)
-
-
-@ONE_TOKEN.formula
-def loss_of_one_token(X: Tokens, W_Q: Factor, W_K: Factor, beta: InverseTemperature) -> Any:
-    """-dE/dt and its scale, shape (2, 1)."""
-    return energy_loss(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta)
-
-
-ONE_TOKEN.oracle(no_loss)
-ONE_TOKEN.mutant("W^V = A", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, W_Q @ W_K.T, beta))
-ONE_TOKEN.mutant("sign", lambda X, W_Q, W_K, beta: energy_loss(X, W_Q, W_K, -symmetrised_values(W_Q, W_K), beta))
-
-
 ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No energy for asymmetric A: a closed orbit",
     statement=r"""X=(x,xK,-x,-xK),\ K=\begin{pmatrix}0&1\\-1&0\end{pmatrix},\ A=I+cK,\ W^V=(A+A^\top)/2=I\ \Rightarrow\
         \dot X=\omega XK,\ \omega=\frac{\sinh(\beta c)}{\cosh\beta+\cosh(\beta c)}""",
@@ -245,6 +238,15 @@ ROTATING_SQUARE = Claim(ENERGY, "dynamics.sec-4-rotating-square", label="No ener
 
 
 @ROTATING_SQUARE.inputs
+@realises(
+    {
+        r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS,
+        "corners of a square": (
+            "the corners of a square on the circle are turned into one another by quarter "
+            "turns, and the first may be any unit vector"
+        ),
+    }
+)
 def square_of_tokens(direction: PlanarDirection, c: Asymmetry, beta: InverseTemperature) -> dict[str, Any]:
     """The corners x, xK, -x, -xK of a square for a unit row x, shape (4, 2)."""
     x = unit_rows(direction)
@@ -291,6 +293,7 @@ LOW_RANK = Claim(DYNAMICS, "dynamics.sec-4-low-rank", label="Text after Proposit
 
 
 @LOW_RANK.inputs
+@realises({r"U_{k,h}^\top": reached.ROTATIONS})
 def bases(G: SharedBasis, H: Heads) -> dict[str, Any]:
     """U = [U_11, U_21, ..., U_2H], the Cayley transform of G."""
     return {"U": orthogonal_matrix(G), "H": H}
@@ -332,6 +335,7 @@ EQUAL_HEADS = Claim(DYNAMICS, "dynamics.sec-4-equal-heads", label="Energy for eq
 
 
 @EQUAL_HEADS.inputs
+@realises({"A symmetric": reached.SYMMETRIC})
 def one_symmetric_product(X: Tokens, G: SharedBasis, beta: InverseTemperature, H: Heads) -> dict[str, Any]:
     """Tokens as drawn, A = G + G^T."""
     return {"X": X, "A": G + G.T, "beta": beta, "H": H}

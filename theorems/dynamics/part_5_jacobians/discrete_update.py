@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, flow, rms_norm,
@@ -20,7 +21,18 @@ from verify.matrix import (
     spectral_radius, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, QuadraticRate, Reading, Real, TendsTo
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Definition,
+    Equal,
+    QuadraticRate,
+    Reading,
+    Real,
+    TendsTo,
+    realises,
+)
 from verify.vocabulary.hypotheses import unit_rows
 
 NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]
@@ -78,6 +90,7 @@ DEVIATION = Claim(SPHERE, "dynamics.sec-5.1-deviation", label="Section 5.1, text
 
 
 @DEVIATION.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def unit_tokens_and_step(
     directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, beta: Beta, eta: Step
 ) -> dict[str, Any]:
@@ -367,6 +380,7 @@ SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="
 
 
 @SUPPRESSED_NORM.inputs
+@realises(but=("the largest gain is made as large as it may be: the left side is proportional to the gains"))
 def gain_as_large_as_radius(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,

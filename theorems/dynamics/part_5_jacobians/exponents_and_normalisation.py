@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, rms_norm, unit_rows,
+    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, multi_head_attention, rms_norm,
+    unit_rows,
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import PlanarDirection, PlanarTokens
 from theorems.dynamics.part_5_jacobians.discrete_update import NO_ZERO_INPUT, normalised_step_matrix, step_matrix
@@ -24,7 +26,9 @@ from verify.matrix import (
     absolute, block_diag, eigenvalues, eye, log, maximum, ones, rational, row_norms, row_sums, spectral_norm, trace,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Size
+from verify.vocabulary import (
+    Assumption, AtMost, Claim, Construction, Definition, Equal, Reading, Real, Setting, Size, realises,
+)  # fmt: skip
 
 Amplification = Annotated[Any, Real(0.0, 4.0)]
 Drive = Annotated[Any, Real(0.0, 100.0)]
@@ -43,6 +47,15 @@ NO_ZERO_NEXT_INPUT = Assumption(
 # -- towards zero ------------------------------------------------------------------------------------------------------
 
 
+@realises(
+    {
+        "SA(X) = mX": "W^V = m I and W^O = I, the weights for which it holds of every token",
+        "C = cX": "C is computed so",
+        "gamma = ": "gamma is (1, ..., 1)",
+        "fixed point of (9)": "C = c x keeps the direction of the unit token x",
+        "token has unit norm": reached.UNIT_ROWS,
+    }
+)
 def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: PositiveStep) -> dict[str, Any]:
     """One unit token x, C = c x, W^V = m I, W^O = I, gamma = 1: x is a fixed point of (9), and attention is linear."""
     X = unit_rows(direction)
@@ -50,7 +63,7 @@ def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: Pos
     O = X.T @ X * 0
     identity = O + eye(D)
     weights = {"W_Q": O, "W_K": O, "W_V": identity * m, "W_O": identity, "beta": one, "H": 1}
-    return {"X": X, "C": X * c, "gamma": X[0] * 0 + 1, "eta": eta, **weights}
+    return {"X": X, "C": X * c, "gamma": X[0] * 0 + 1, "eta": eta, "m": m, "c": c, **weights}
 
 
 TOWARD_ZERO = Claim(DYNAMICS, "dynamics.sec-5.3-toward-zero", label="Figure 3, Section 5.3 and the abstract",
@@ -59,7 +72,13 @@ TOWARD_ZERO = Claim(DYNAMICS, "dynamics.sec-5.3-toward-zero", label="Figure 3, S
         dynamics close to a critical state'' (abstract)}""",
     assumptions=[
         Assumption("D >= 2, without which a normalised token cannot move", sizes=lambda sizes: sizes["D"] >= 2),
-        Definition(r"one token, attention SA(X) = mX, C = cX, c, m \ge 0, \gamma = \mathbf 1", by=amplified_token_at_rest),
+        Construction("one token: X in R^{1 x D}", shapes={"X": ("1", "D")}),
+        Assumption("attention is SA(X) = mX", zero=lambda X, W_Q, W_K, W_V, W_O, beta, H, m: (
+            multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H) - X * m)),
+        Assumption("C = cX", zero=lambda X, C, c: C - X * c),
+        Assumption(r"\gamma = \mathbf 1", zero=lambda gamma: gamma - 1),
+        Assumption(r"m \ge 0", nonnegative=lambda m: m),
+        Assumption(r"c \ge 0", nonnegative=lambda c: c),
         Assumption("X is a fixed point of (9)", zero=lambda X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H: (
             itrsa_step(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H) - X)),
         Assumption("the token has unit norm", zero=lambda X: row_sums(X * X) - 1),
@@ -82,7 +101,7 @@ TOWARD_ZERO.inputs(amplified_token_at_rest)
 
 @TOWARD_ZERO.formula
 def exponent_without_normalisation(
-    X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
+    X: Row, C: Row, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     beta: Beta, eta: PositiveStep, H: int,
 ) -> Any:  # fmt: skip
     """|ln |I + eta J_MSA|_2|, a scalar."""
@@ -101,7 +120,7 @@ def _() -> dict[str, Any]:
     """By hand: the exponents are 0 without normalisation and -ln 100 with it."""
     O, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
     weights = {"W_Q": O, "W_K": O, "W_V": O, "W_O": identity, "beta": 1, "H": 1}
-    return {"X": [[1, 0]], "C": [[99, 0]], "gamma": [1, 1], "eta": 1, **weights}
+    return {"X": [[1, 0]], "C": [[99, 0]], "gamma": [1, 1], "eta": 1, "m": 0, "c": 99, **weights}
 
 
 @TOWARD_ZERO.counterexample("attention SA(X) = X, an input 18 times the token")
@@ -109,7 +128,7 @@ def _() -> dict[str, Any]:
     """By hand: ln 2 without normalisation, ln(2/20) with it."""
     O, identity = [[0, 0], [0, 0]], [[1, 0], [0, 1]]
     weights = {"W_Q": O, "W_K": O, "W_V": identity, "W_O": identity, "beta": 1, "H": 1}
-    return {"X": [[1, 0]], "C": [[18, 0]], "gamma": [1, 1], "eta": 1, **weights}
+    return {"X": [[1, 0]], "C": [[18, 0]], "gamma": [1, 1], "eta": 1, "m": 1, "c": 18, **weights}
 
 
 TOWARD_ZERO.mutant("half the exponent", lambda value: value / 2)
@@ -215,6 +234,16 @@ def decay_at_rest(X: Any, A: Any, beta: Any) -> Any:
     return ones(1, 1) * -maximum(eigenvalues(J)[:, 0])
 
 
+@realises(
+    {
+        "A is symmetric": reached.SYMMETRIC,
+        "rest point of (3) with": reached.SPECTRAL_PLANE,
+        "all tokens are the same": reached.SPECTRAL_PLANE,
+        "they have unit norm": reached.UNIT_ROWS,
+        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+    }
+)
 def simple_top_eigenvalue(
     direction: PlanarDirection,
     S: TokenCount,
@@ -226,6 +255,16 @@ def simple_top_eigenvalue(
     return consensus(direction, S, (b + absolute(b)) * rational(1, 2) + excess, b, beta)
 
 
+@realises(
+    {
+        "A is symmetric": reached.SYMMETRIC,
+        "rest point of (3) with": reached.SPECTRAL_PLANE,
+        "all tokens are the same": reached.SPECTRAL_PLANE,
+        "they have unit norm": reached.UNIT_ROWS,
+        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+    }
+)
 def any_top_eigenvalue(
     direction: PlanarDirection,
     S: TokenCount,
@@ -336,6 +375,16 @@ NEGATIVE_SIMPLE = Claim(CONSENSUS, "dynamics.sec-5.3-negative-simple", label="Ex
 
 
 @NEGATIVE_SIMPLE.inputs
+@realises(
+    {
+        "A is symmetric": reached.SYMMETRIC,
+        "rest point of (3) with": reached.SPECTRAL_PLANE,
+        "all tokens are the same": reached.SPECTRAL_PLANE,
+        "they have unit norm": reached.UNIT_ROWS,
+        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+    }
+)
 def any_consensus(
     direction: PlanarDirection, S: TokenCount, a: Annotated[Any, Real(-4.0, 4.0)], b: Annotated[Any, Real(-4.0, 4.0)],
     beta: InverseTemperature,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.numerics import ascending
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
@@ -19,7 +20,19 @@ from verify.matrix import (
     concatenate, eigenvalues, expm, eye, ones, row_norms, row_sums, spectral_norm, spectral_radius, sqrt, step, total, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Definition,
+    Equal,
+    HasStructure,
+    Reading,
+    Real,
+    Setting,
+    Shape,
+    realises,
+)
 
 Basis = Annotated[Any, Shape("D", "D")]
 Frequencies = Annotated[Any, Shape("1", "m")]
@@ -32,6 +45,7 @@ PositiveStep = Annotated[Any, Real(0.125, 4.0)]
 ORTHOGONAL = Assumption("Q is orthogonal", zero=lambda Q: Q.T @ Q - eye(Q.shape[0]))
 
 
+@realises({"Q is orthogonal": reached.ROTATIONS})
 def rotations_and_step(G: Basis, omega: Frequencies, x: Row, eta: Step) -> dict[str, Any]:
     """Q the Cayley transform of G; frequencies and state as drawn."""
     return {"Q": orthogonal_matrix(G), "omega": omega, "x": x, "eta": eta}
@@ -78,6 +92,7 @@ EQ_16 = Claim(OSCILLATION, "dynamics.eq-16", label="Eq. (16) and text", name="co
 
 
 @EQ_16.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def rotating_state(G: Generator, x: Row, t: Time) -> dict[str, Any]:
     """Omega = G - G^T, any state."""
     return {"Omega": G - G.T, "x": x, "t": t}
@@ -113,6 +128,7 @@ JACOBIAN_WITH_ETA = Claim(OSCILLATION, "dynamics.sec-5.2-jacobian-eta", label="S
 
 
 @JACOBIAN_WITH_ETA.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def rotating_state_and_step(G: Generator, x: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T, any state."""
     return {"Omega": G - G.T, "x": x, "eta": eta}
@@ -273,6 +289,7 @@ DIFFUSION = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion",
 
 
 @DIFFUSION.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def damped_enough(G: Generator, x: Row, gamma: Damping, share: Share) -> dict[str, Any]:
     """Omega = G - G^T, and eta = share of 2 gamma / (gamma^2 + omega^2), omega its largest frequency."""
     Omega = G - G.T
@@ -305,6 +322,7 @@ DIFFUSION_ANY = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-any", label="Diff
 
 
 @DIFFUSION_ANY.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def damping_and_step(G: Generator, x: Row, gamma: Damping, eta: PositiveStep) -> dict[str, Any]:
     """Omega = G - G^T, damping and step as drawn."""
     return {"Omega": G - G.T, "x": x, "gamma": gamma, "eta": eta}
@@ -343,6 +361,7 @@ DIFFUSION_MODULUS = Claim(PLANES, "dynamics.sec-5.2-diffusion-modulus", label="S
 
 
 @DIFFUSION_MODULUS.inputs
+@realises({"Q is orthogonal": reached.ROTATIONS})
 def rotations_and_damping(G: Basis, omega: Frequencies, x: Row, gamma: Damping, eta: Step) -> dict[str, Any]:
     """Q the Cayley transform of G; the rest as drawn."""
     return {**rotations_and_step(G, omega, x, eta), "gamma": gamma}
@@ -380,6 +399,7 @@ DIFFUSION_LIMIT = Claim(OSCILLATION, "dynamics.sec-5.2-diffusion-limit", label="
 
 
 @DIFFUSION_LIMIT.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def any_damping(G: Generator, x: Row, gamma: Damping, eta: PositiveStep) -> dict[str, Any]:
     """Omega = G - G^T, damping and step as drawn."""
     return {"Omega": G - G.T, "x": x, "gamma": gamma, "eta": eta}
@@ -456,6 +476,7 @@ KERNEL = Claim(DYNAMICS, "dynamics.sec-5.2-mitigate-kernel", label="Eq. (18) at 
 
 
 @KERNEL.inputs
+@realises({"Q is orthogonal": reached.ROTATIONS})
 def one_plane(G: Basis, omega: Frequency, eta: Step) -> dict[str, Any]:
     """Q the Cayley transform of G."""
     return {"Q": orthogonal_matrix(G), "omega": omega, "eta": eta}

@@ -17,7 +17,7 @@ from theorems.dynamics.settings import POSITIVE_BETA, SYMMETRIC_ATTENTION, Facto
 from verify.matrix import (
     concatenate, exp, eye, frobenius_norm, maximum, ones, rational, row_norms, spectral_norm, sqrt, total,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Reading, Setting, realises
 
 # -- convergence from an energy ----------------------------------------------------------------------------------------
 
@@ -63,9 +63,10 @@ DIRECT_METHOD.mutant("a tenth of it", lambda value: value / 10)
 DIRECT_METHOD.mutant("values of the wrong sign", "W_Q @ W_K.T -> -(W_Q @ W_K.T)")
 
 
+@realises({"A is symmetric": "B B^T is", "A = BB": "A is computed so, and every positive semi-definite A is B B^T"})
 def positive_semidefinite(B: SquareWeights, x: Row, beta: Beta) -> dict[str, Any]:
     """One token x as drawn, and A = B B^T."""
-    return {"x": x, "A": B @ B.T, "beta": beta}
+    return {"x": x, "A": B @ B.T, "B": B, "beta": beta}
 
 
 def velocity_of_one_token(x: Any, A: Any, beta: Any) -> Any:
@@ -80,7 +81,8 @@ DIRECT_METHOD_ANY = Claim(DYNAMICS, "dynamics.sec-5-direct-method-any", label="C
     assumptions=[
         Assumption("A is symmetric", zero=lambda A: A - A.T),
         POSITIVE_BETA,
-        Definition("A = B B^T, positive semi-definite; one token", by=positive_semidefinite),
+        Assumption(r"A = BB^\top for some B, so that A is positive semi-definite", zero=lambda A, B: A - B @ B.T),
+        Construction("one token: x in R^{1 x D}", shapes={"x": ("1", "D")}),
     ],
     name="convergence from a falling energy without bounds", relation=Equal(), sizes={"D": (1, 3)}, exact=True,
     expects="refuted", severity="error", of_project=True, uses=("dynamics.prop-4.2-symmetric",),
@@ -96,7 +98,7 @@ def velocity_of_a_converging_orbit(x: Row) -> Any:
 
 
 DIRECT_METHOD_ANY.oracle(velocity_of_one_token)
-DIRECT_METHOD_ANY.counterexample("a token on the line, A = 1", x=[[1]], A=[[1]], beta=1)
+DIRECT_METHOD_ANY.counterexample("a token on the line, A = 1", x=[[1]], A=[[1]], B=[[1]], beta=1)
 DIRECT_METHOD_ANY.mutant("the state", lambda x: x)
 DIRECT_METHOD_ANY.mutant("the state reversed", lambda x: -x)
 

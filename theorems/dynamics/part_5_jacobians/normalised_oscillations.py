@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics.definitions import normalisation, unit_rows
 from theorems.dynamics.settings import OSCILLATION, TURNING, TURNING_STATE, Generator, Row, Step
 from verify.matrix import eye, inverse, row_norms, row_sums, spectral_radius, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, subject
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, subject, realises
 
 Radius = Annotated[Any, Real(0.125, 4.0)]
 
@@ -24,6 +25,7 @@ def normalised_step(x: Row, Omega: Generator, eta: Step) -> Any:
     return normalisation(euler_step(x, Omega, eta))
 
 
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def state_with_rational_step(G: Generator, direction: Row, radius: Radius, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T, and the state x whose y = (I + eta Omega) x has the norm `radius`, so that exact arithmetic decides."""
     Omega = G - G.T

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_5_jacobians.stability import NILPOTENT_SYSTEM, STEPS
 from theorems.dynamics.settings import OSCILLATION, Generator, Row, Step
@@ -15,7 +16,7 @@ from verify.matrix import (
     absolute, concatenate, eye, inverse, log, ones, rational, row_norms, row_sums, spectral_norm,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, realises
 
 Spectrum = Annotated[Any, Shape("1", "D")]
 Rate = Annotated[Any, Real(0.0, 2.0)]
@@ -49,6 +50,17 @@ BASIS = Definition(
 # -- the sign ----------------------------------------------------------------------------------------------------------
 
 
+@realises(
+    {
+        "columns of V are eigenvectors of J": (
+            "J = V diag(mu) V^-1 has these eigenvectors, and every such J is of this form"
+        )
+    },
+    but=(
+        "V is symmetric and positive definite; any other basis is a rotation of such "
+        "a one, and rotating J and x together changes no exponent"
+    ),
+)
 def known_eigenvectors(W: Generator, spectrum: Spectrum) -> dict[str, Any]:
     """J = V diag(mu) V^-1 with the eigenvectors V = I + W W^T."""
     V, _ = basis_and_condition(W)
@@ -59,8 +71,11 @@ SIGN = Claim(DYNAMICS, "dynamics.sec-5.3-sign", label="Section 5.3, text", name=
     statement=r"""\text{``A positive exponent indicates instability and sensitivity to initial conditions, whereas a
         negative exponent implies convergence''}""",
     assumptions=[
-        Definition(r"x^{(t+1)} = J x^{(t)}, J = V diag(\mu) V^{-1}, whose exponents are \ln|\mu_i|", by=known_eigenvectors),
-        Assumption("the columns of V are eigenvectors of J", zero=lambda J, V, spectrum: J @ V - V * spectrum),
+        Definition(r"x^{(t+1)} = J x^{(t)}", by=iterated),
+        Assumption(
+            r"the columns of V are eigenvectors of J for the eigenvalues \mu_i, so that the exponents are \ln|\mu_i|",
+            zero=lambda J, V, spectrum: J @ V - V * spectrum,
+        ),
     ],
     relation=Equal(), sizes={"D": (1, 3)}, exact=True, expects="gap", presumes=("dynamics.sec-5.3-sign-any",),
     correction="dynamics.sec-5.3-sign-linear", uses=("dynamics.eq-89",),
@@ -127,6 +142,7 @@ SIGN_ANY.mutant("half the distance", lambda value: value / 2)
 SIGN_ANY.mutant("a quarter of the distance", lambda value: value / 4)
 
 
+@realises({"V^{-1}JV =": "J is computed from V and Q, and every such J is of this form"})
 def contraction_in_a_basis(G: Generator, W: Generator, c: Rate, x: Row) -> dict[str, Any]:
     """J = c V Q V^-1 with an orthogonal Q, a rate c >= 0 and V = I + W W^T."""
     V, _ = basis_and_condition(W)
@@ -139,7 +155,6 @@ SIGN_LINEAR = Claim(DYNAMICS, "dynamics.sec-5.3-sign-linear", label="Convergence
         }c>1""",
     assumptions=[
         BASIS,
-        Definition(r"J = c V Q V^{-1}", by=contraction_in_a_basis),
         Assumption(r"c \ge 0", nonnegative=lambda c: c),
         Assumption(r"V^{-1}JV = cQ with Q^\top Q = I", zero=lambda J, W, c: _gram_in_the_basis(J, W) - eye(J.shape[0]) * (c * c)),
     ],
@@ -198,6 +213,7 @@ CRITICAL.mutant("the signal itself", lambda x: x)
 CRITICAL.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 
 
+@realises({"V^{-1}JV =": "J is computed from V and Q, and every such J is of this form"})
 def isometry_in_a_basis(G: Generator, W: Generator, x: Row) -> dict[str, Any]:
     """J = V Q V^-1 with an orthogonal Q and V = I + W W^T."""
     V, _ = basis_and_condition(W)
@@ -212,7 +228,6 @@ ISOMETRY = Setting(
     "Section 5.3, isometries in a basis",
     assumptions=[
         BASIS,
-        Definition(r"J = VQV^{-1}", by=isometry_in_a_basis),
         Assumption(r"V^{-1}JV = Q with Q^\top Q = I", zero=lambda J, W: _gram_in_the_basis(J, W) - eye(J.shape[0])),
     ],
     sizes={"D": (1, 3)},
@@ -316,6 +331,7 @@ CHAOTIC_SIDE = Claim(OSCILLATION, "dynamics.sec-5.3-chaotic-side", label="Sectio
 
 
 @CHAOTIC_SIDE.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def oscillating_step(G: Generator, x: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T, any state."""
     return {"Omega": G - G.T, "x": x, "eta": eta}

@@ -25,7 +25,7 @@ from verify.matrix import (
     total,
 )
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, realises
 from verify.vocabulary.hypotheses import contraction, dissipative
 
 Time = Annotated[Any, Real(0.0, 4.0)]
@@ -51,6 +51,10 @@ def nilpotent(u: Any, v: Any) -> Any:
     return u @ w.T
 
 
+@realises(
+    {"N^2 = O": ("N = u w^T with w across u: all matrices of rank one whose square vanishes")},
+    but=("from dimension four on there are matrices of rank two whose square vanishes, which are not made"),
+)
 def nilpotent_system(u: Column, v: Column, x: Row, t: Time) -> dict[str, Any]:
     """N = u w^T with w orthogonal to u; any state."""
     return {"N": nilpotent(u, v), "x": x, "t": t}
@@ -97,12 +101,17 @@ CONTINUOUS.mutant("velocity equal to the state", lambda x: x)
 CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 
 
+def nilpotent_step(N: Any, x: Any) -> Any:
+    """(I + N) x for a row x, shape (1, D)."""
+    return x + x @ N.T
+
+
 DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label="Section 5.2, text",
     statement=r"""\text{``In contrast, the equilibrium points of discrete-time systems }x^{(t+1)}=f(x^{(t)})\text{ are
         Lyapunov stable if all eigenvalues }\lambda_j\text{ of the Jacobian satisfy }|\lambda_j|\le1\text{''}""",
     assumptions=[
         Definition(
-            r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j", by=nilpotent_system
+            r"f(x) = (I + N)x with its equilibrium 0; J = I + N, and \lambda_j = 1 for all j", by=nilpotent_step
         ),
     ],
     name="stability by eigenvalues, discrete time", relation=Equal(), expects="refuted", severity="error",
@@ -123,8 +132,8 @@ def increment_of_bounded_orbit(x: Row) -> Any:
 @DISCRETE.oracle
 def increment_after_steps(N: Generator, x: Row) -> Any:
     for _ in range(STEPS):
-        x = x + x @ N.T
-    return (x + x @ N.T) - x
+        x = nilpotent_step(N, x)
+    return nilpotent_step(N, x) - x
 
 
 @DISCRETE.counterexample("the Jordan block [[1, 1], [0, 1]] from (0, 1)")
@@ -151,6 +160,10 @@ UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth 
 
 
 @UNBOUNDED.inputs
+@realises(
+    {"N^2 = O": ("N = u w^T with w across u: all matrices of rank one whose square vanishes")},
+    but=("from dimension four on there are matrices of rank two whose square vanishes, which are not made"),
+)
 def nilpotent_system_and_bound(u: Column, v: Column, x: Row, K: Bound) -> dict[str, Any]:
     """N = u w^T with w orthogonal to u; any state."""
     return {"N": nilpotent(u, v), "x": x, "K": K}
@@ -187,6 +200,13 @@ UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 # -- what holds --------------------------------------------------------------------------------------------------------
 
 
+@realises(
+    {r"M + M^\top = -2BB": "M = G - G^T - B B^T: the skew part of M may be any"},
+    but=(
+        "V is symmetric and positive definite; of any other V = P O the orthogonal "
+        "factor O turns M and B, which may be any"
+    ),
+)
 def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
     """M = G - G^T - B B^T and V = I + W W^T: up to a scale and an orthogonal factor, which M absorbs, every regular V."""
     return {"M": G - G.T - B @ B.T, "B": B, "V": eye(G.shape[0]) + W @ W.T, "x": x, "t": t}
@@ -243,6 +263,15 @@ SEMISIMPLE.mutant("norm of the state alone, as for normal J", lambda x: row_norm
 SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
 
 
+@realises(
+    {
+        r"M + M^\top = -2BB": "M = G - G^T - B B^T: the skew part of M may be any",
+        "C(I - M) =": ("C is computed from M and sigma; I - M is regular, since M is dissipative"),
+    },
+    but=(
+        "V is symmetric and positive definite; of any other V = P O the orthogonal factor O turns C, which may be any"
+    ),
+)
 def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
     """C = diag(+-1) (I + M)(I - M)^-1 with M = G - G^T - B B^T, and V = I + W W^T; signs +1 or -1 by those of `signs`."""
     M, identity = G - G.T - B @ B.T, eye(G.shape[0])

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator
 from theorems.matrices import orthogonal_matrix
@@ -19,7 +20,7 @@ from verify.matrix import (
     concatenate, determinant, eye, frobenius_norm, log, rational, row_sums, singular_values, smallest_singular_value,
     spectral_norm, spectral_radius, trace,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Setting, Shape, realises
 
 Jacobian = Annotated[Any, Shape("D", "D")]
 Spectrum = Annotated[Any, Shape("1", "D")]
@@ -28,6 +29,9 @@ Spectrum = Annotated[Any, Shape("1", "D")]
 # -- Section 5.1 -------------------------------------------------------------------------------------------------------
 
 
+@realises(
+    {"every Q_t is orthogonal": reached.ROTATIONS, "with orthogonal Q_t": "J_t is computed as the product stated"}
+)
 def handed_on(
     U_0: Jacobian, U_1: Jacobian, U_2: Jacobian, U_3: Jacobian, s_0: Spectrum, s_1: Spectrum, s_2: Spectrum
 ) -> dict[str, Any]:
@@ -39,14 +43,6 @@ def handed_on(
         sigma = concatenate([row_sums(squares[:, k:]) for k in range(s.shape[1])], axis=1)
         jacobians |= {f"J_{t}": (bases[t + 1] * sigma) @ bases[t].T, f"sigma_{t}": sigma}
     return {**jacobians, **{f"Q_{t}": basis for t, basis in enumerate(bases)}}
-
-
-#: What makes the sentences about time averages true.
-HANDED_ON = Definition(
-    r"J_t = Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top with orthogonal Q_t: the directions into which"
-    " one step stretches are those that the next one stretches, in the same order",
-    by=handed_on,
-)
 
 
 def _distance_from_orthogonal(Q_0: Any, Q_1: Any, Q_2: Any, Q_3: Any) -> Any:
@@ -66,6 +62,12 @@ def _drops(sigma_0: Any, sigma_1: Any, sigma_2: Any) -> Any:
     return concatenate(rows, axis=0)
 
 
+#: What makes the sentences about time averages true.
+HANDED_ON = Assumption(
+    r"J_t = Q_{t+1}\operatorname{diag}(\sigma_1(J_t),\ldots,\sigma_D(J_t))Q_t^\top with orthogonal Q_t: the directions into which"
+    " one step stretches are those that the next one stretches, in the same order",
+    zero=_distance_from_products,
+)
 THREE_STEPS = Setting(DYNAMICS, "Section 5.3, three Jacobians", sizes={"D": (1, 3)})
 SHARED_DIRECTIONS = THREE_STEPS.extended("Section 5.3, where averages are exact", inputs=handed_on)
 REGULAR = Assumption(
@@ -164,6 +166,14 @@ AVERAGE = Claim(DYNAMICS, "dynamics.sec-5.3-average", label="Section 5.3, text",
 
 
 @AVERAGE.inputs
+@realises(
+    {
+        "A^2 = -": (
+            "G - tr(G)/2 I leaves matrices of trace 0 as they are, and by the theorem of "
+            "Cayley and Hamilton A^2 = tr(A) A - det(A) I"
+        )
+    }
+)
 def traceless(G: Annotated[Any, Shape("2", "2")]) -> dict[str, Any]:
     """A = G - tr(G)/2 I: by Cayley-Hamilton A^2 = -det(A) I."""
     return {"A": G - eye(2) * (trace(G) * rational(1, 2))}
@@ -187,7 +197,6 @@ ALIGNED = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average-aligned", label="Se
     assumptions=[
         HANDED_ON,
         Assumption("every Q_t is orthogonal", zero=_distance_from_orthogonal),
-        Assumption("J_t is the product stated", zero=_distance_from_products),
         Assumption(r"\sigma_i(J_t) descending, not negative", nonnegative=_drops),
     ],
     name="averaged singular values, aligned Jacobians", relation=Equal(), of_project=True,

@@ -6,8 +6,9 @@ Surprising: with orthogonal W^V and W^O, as they are implemented, no head can me
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta,
@@ -28,13 +29,11 @@ from theorems.dynamics.numerics import loss_along, no_loss
 from theorems.dynamics.settings import HEADS_FIT, POSITIVE_BETA, InverseTemperature
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import (
-    added, concatenate, each, eye, mapped, maximum, ones, parts, rational, row_norms, spectral_norm, sqrt,
+    absolute, added, concatenate, each, eye, mapped, maximum, ones, parts, rational, row_norms, spectral_norm, sqrt,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Setting, realises
 from verify.vocabulary.hypotheses import orthonormal_columns
-
-Diagonal = Annotated[Any, Shape("1", "D")]
 
 
 def heads_of(W_Q: Any, W_K: Any, H: int) -> list[Any]:
@@ -80,6 +79,15 @@ CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Sect
 
 
 @CONSTRAINTS.inputs
+@realises(
+    {
+        "W^V and W^O are orthogonal": reached.ROTATIONS,
+        r"R_{\text{E-multi}} = 0": (
+            "W^O = W^V^T M with M = B diag(+-1) B^T: by the spectral theorem every "
+            "symmetric orthogonal M is of this form"
+        ),
+    }
+)
 def regularised_weights(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, G: SquareWeights, K: SquareWeights, signs: Signs,
     beta: InverseTemperature, H: Heads,
@@ -156,6 +164,13 @@ def energy_regulariser(W_Q: Any, W_K: Any, W_V: Any, W_O: Any, H: int) -> Any:
     return single + _pairwise(A, lambda first, second: squared_norm(first @ second))
 
 
+@realises(
+    {
+        "U is orthogonal": reached.ROTATIONS,
+        "N is symmetric": reached.SYMMETRIC,
+        "the weights are as stated": "the weights are computed as stated",
+    }
+)
 def weights_with_an_energy(G: SharedBasis, M: SharedBasis, H: Heads) -> dict[str, Any]:
     """W_h^Q = W_h^V = U_h N_h, W_h^K = W_h^O^T = U_h, the blocks U_h of an orthogonal U and N_h of the symmetric N."""
     U, N = orthogonal_matrix(G), M + M.T
@@ -180,7 +195,6 @@ CONSTRAINTS_ALL = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-all", lab
         Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
         Assumption("N is symmetric", zero=lambda N: N - N.T),
         Assumption("the weights are as stated, N_h block h of N", zero=_distance_from_weights_with_an_energy),
-        Definition("N_h is block h of N", by=weights_with_an_energy),
     ],
     name="regulariser of weights with an energy", relation=HasStructure(), sizes={"D": (1, 4), "H": (1, 2)},
     exact=True, of_project=True, corrects="dynamics.sec-6.2-energy-constraints", uses=("dynamics.prop-4.2-symmetric",),
@@ -205,6 +219,7 @@ CONSTRAINTS_ALL.mutant("keys for the queries", "W_Q -> W_K")
 # -- orthogonal factors ------------------------------------------------------------------------------------------------
 
 
+@realises({r"U_{k,h}^\top": reached.ROTATIONS, "W^V and W^O are orthogonal": reached.ROTATIONS})
 def blocks_and_orthogonal_weights(G: SharedBasis, V: SharedBasis, O: SharedBasis, H: Heads) -> dict[str, Any]:
     """U, W^V and W^O orthogonal, the Cayley transforms of G, V and O."""
     return {"U": orthogonal_matrix(G), "W_V": orthogonal_matrix(V), "W_O": orthogonal_matrix(O), "H": H}
@@ -260,6 +275,7 @@ HALVED = Claim(BLOCKS, "dynamics.sec-6.2-orthogonal-factors-halved", label="Orth
 
 
 @HALVED.inputs
+@realises({r"U_{k,h}^\top": reached.ROTATIONS})
 def orthonormal_blocks_of_heads(G: SharedBasis, H: Heads) -> dict[str, Any]:
     """U = [U_11, U_21, ..., U_1H, U_2H], orthogonal."""
     return {"U": orthogonal_matrix(G), "H": H}
@@ -286,20 +302,9 @@ HALVED.mutant(
 # -- the spectrum of the Jacobian --------------------------------------------------------------------------------------
 
 
-def unit_norm_weights(
-    X: Tokens, Q: SquareWeights, K: SquareWeights, V: SquareWeights, O: SquareWeights, d_Q: Diagonal, d_K: Diagonal,
-    d_V: Diagonal, d_O: Diagonal, beta: Beta, H: Heads,
-) -> dict[str, Any]:  # fmt: skip
-    """Weights B diag(1, s, ...) C^T with orthogonal B and C and singular values at most 1, the largest 1."""
-    bases = [orthogonal_matrix(G) for G in (Q, K, V, O)]
-    weights: dict[str, Any] = {}
-    for name, left, right, d in zip(
-        ("W_Q", "W_K", "W_V", "W_O"), bases, bases[1:] + bases[:1], (d_Q, d_K, d_V, d_O), strict=True
-    ):
-        shrunk = d * d / (1 + d * d)
-        singular = concatenate([shrunk[:, :1] * 0 + 1, shrunk[:, 1:]], axis=1)
-        weights[name] = (left * singular) @ right.T
-    return {"X": X, **weights, "beta": beta, "H": H}
+def of_norm_one(W: Any) -> Any:
+    """W over its largest singular value, shape that of W: every matrix whose largest singular value is 1 arises."""
+    return W / spectral_norm(W)
 
 
 def largest_token(X: Any) -> Any:
@@ -313,7 +318,9 @@ SPECTRUM = Claim(DYNAMICS, "dynamics.sec-6.2-jacobian-spectrum", label="Section 
     assumptions=[
         POSITIVE_BETA,
         HEADS_FIT,
-        Definition("every weight matrix has the largest singular value 1, where R_Spec vanishes", by=unit_norm_weights),
+        Assumption("no weight matrix vanishes", positive=lambda W_Q, W_K, W_V, W_O: (
+            maximum(absolute(W_Q)) * maximum(absolute(W_K)) * maximum(absolute(W_V)) * maximum(absolute(W_O)))),
+        Definition("every weight matrix is divided by its largest singular value, so that R_Spec vanishes", by=of_norm_one),
         Definition("r is the largest norm of a token", by=largest_token),
     ],
     name="Jacobian of attention under spectral regularisation", relation=AtMost(ascent=False, left="|J_MSA(X)|_2"),
@@ -323,11 +330,12 @@ SPECTRUM = Claim(DYNAMICS, "dynamics.sec-6.2-jacobian-spectrum", label="Section 
     note=r"""Of the weights, not directly: the bound is dynamics.eq-15-squared with norms of 1. The spectrum still
         depends on the tokens and grows with them, like $\beta r^2$ for steep balanced logits, whatever
         $R_{\text{Spec}}$ is.""")  # fmt: skip
-SPECTRUM.inputs(unit_norm_weights)
 
 
 @SPECTRUM.formula
-def bound_without_weights(X: Tokens, beta: Beta, H: Heads) -> Any:
+def bound_without_weights(
+    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
+) -> Any:
     """H sqrt(3) sqrt(beta^2 r^4 (S + 1) + S), shape (1, 1)."""
     steepness = largest_token(X) * largest_token(X) * beta
     return sqrt((steepness * steepness * (X.shape[0] + 1) + X.shape[0]) * 3) * H
@@ -337,7 +345,8 @@ def bound_without_weights(X: Tokens, beta: Beta, H: Heads) -> Any:
 def norm_of_the_jacobian(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
 ) -> Any:
-    return ones(1, 1) * spectral_norm(jacobian(multi_head_attention, "X")(X, W_Q, W_K, W_V, W_O, beta, H))
+    weights = [of_norm_one(W) for W in (W_Q, W_K, W_V, W_O)]
+    return ones(1, 1) * spectral_norm(jacobian(multi_head_attention, "X")(X, *weights, beta, H))
 
 
 SPECTRUM.mutant("a tenth of the bound", lambda value: value / 10)

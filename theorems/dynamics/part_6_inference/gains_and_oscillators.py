@@ -18,7 +18,7 @@ from theorems.dynamics.settings import NO_ZERO_ROW, UPDATE, Width
 from verify.arithmetics import Constant
 from verify.matrix import absolute, maximum, ones, rational, row_norms, row_sums, spectral_norm
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Setting, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Setting, Shape, Size, realises
 
 PositiveStep = Annotated[Any, Real(0.125, 2.0)]
 PositiveScale = Annotated[Any, Real(0.125, 4.0)]
@@ -70,6 +70,10 @@ GAMMA = Claim(UPDATE, "dynamics.sec-6.1-gamma", label="Section 6.1, text, and Se
 
 
 @GAMMA.inputs
+@realises(
+    {"X is a state as (9) makes it": "unit rows, which may be any, times the gains"},
+    but="all rows of C are longer than what acts on them by the same",
+)
 def state_and_strong_input(
     directions: Tokens, inputs: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     g: Gains, beta: Beta, eta: PositiveStep, spare: PositiveScale, H: Heads,
@@ -99,6 +103,7 @@ GAMMA.mutant("R_0 without what attention takes: a hundred times as large", lambd
 GAMMA.mutant("a thousandth", lambda value: value / 1000)
 
 
+@realises({"X is a state as (9) makes it": "unit rows, which may be any, times the gains"})
 def state_of_gains(
     directions: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     g: Gains, beta: Beta, eta: PositiveStep, H: Heads,
@@ -169,6 +174,7 @@ HOMOGENEOUS = Claim(UPDATE, "dynamics.sec-6.1-gamma-homogeneous", label="Smaller
 
 
 @HOMOGENEOUS.inputs
+@realises({"C = O": "C is 0", "W^Q = O": "W^Q is 0"})
 def state_without_input(
     X: Tokens, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, gamma: Gain, beta: Beta, eta: PositiveStep,
     c: PositiveScale, H: Heads,

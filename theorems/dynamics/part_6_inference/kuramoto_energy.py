@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import projection, unit_rows
 from theorems.dynamics.numerics import energy_lost, loss_along, no_loss
 from verify.matrix import basis_matrix, frobenius_norm, rational, row_sums, vec_r, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Reading, Setting, Shape, realises
 
 Phases = Annotated[Any, Shape("P", "N")]
 Coupling = Annotated[Any, Shape("n", "n")]
@@ -23,6 +24,7 @@ SYMMETRIC_COUPLING = Assumption("J is symmetric", zero=lambda J: J - J.T)
 UNIT_PHASES = Assumption("unit oscillators", zero=lambda X: row_sums(X * X) - 1)
 
 
+@realises({"J is symmetric": reached.SYMMETRIC, "unit oscillators": reached.UNIT_ROWS})
 def symmetric_coupling(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
     """Unit oscillators, inputs C, and J = K + K^T."""
     return {"X": unit_rows(directions), "C": C, "J": K + K.T}
@@ -77,6 +79,7 @@ KURAMOTO_ENERGY = Claim(KURAMOTO, "dynamics.sec-6.3-kuramoto", label="Section 6.
 
 
 @KURAMOTO_ENERGY.inputs
+@realises({"J is symmetric": reached.SYMMETRIC, "unit oscillators": reached.UNIT_ROWS, "C = O": "C is 0"})
 def symmetric_coupling_without_input(directions: Phases, C: Phases, K: Coupling) -> dict[str, Any]:
     """Unit oscillators, no input, and J = K + K^T."""
     return symmetric_coupling(directions, C * 0, K)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import QueryWeights, SquareWeights, Tokens, normalisation
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment
@@ -15,7 +16,7 @@ from theorems.dynamics.part_b_experiments.constant_attention import jacobian_tim
 from theorems.dynamics.part_c_details.oscillators import oscillator_normalisation
 from verify.matrix import absolute, concatenate, diag, hadamard, maximum, rational, row_sums, softmax, vec_r, zeros
 from verify.oracles import LawTest, at_least_probability, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Reading, Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Reading, Real, Shape, Size, realises
 
 Coupling = Annotated[Any, Shape("n", "n")]
 Eigenvalues = Annotated[Any, Shape("1", "n")]
@@ -64,6 +65,7 @@ POWER = Claim(DYNAMICS, "dynamics.sec-6.3-power-iteration", label="Section 6.3, 
 
 
 @POWER.inputs
+@realises({"V is orthogonal": reached.ROTATIONS})
 def frozen_drive(
     G: Coupling, steps: Eigenvalues, x: Vector, eta: Annotated[Any, Real(0.0, 1.0)], k: Share
 ) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, projection, unit_rows,
@@ -20,7 +21,19 @@ from theorems.dynamics.settings import HEADS_FIT, Width
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, eye, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Real, Setting, Shape
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Definition,
+    Equal,
+    HasStructure,
+    Reading,
+    Real,
+    Setting,
+    Shape,
+    realises,
+)
 from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 Step = Annotated[Any, Real(0.0, 2.0)]
@@ -37,6 +50,7 @@ def pseudo_energy(X: Any, increment: Any) -> Any:
 # -- the definition ----------------------------------------------------------------------------------------------------
 
 
+@realises({"oscillator has unit norm": reached.UNIT_ROWS, "Omega_j anti-symmetric": reached.SKEW})
 def akorn(
     directions: Tokens, C: Tokens, G: Frequencies, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
     W_O: SquareWeights, beta: Beta, eta: Step, H: Heads,
@@ -231,6 +245,14 @@ QUADRATIC = Claim(AKORN, "dynamics.sec-6.3-quadratic", label="Section 6.3, text"
 
 
 @QUADRATIC.inputs
+@realises(
+    {
+        "oscillator has unit norm": reached.UNIT_ROWS,
+        "Omega_j anti-symmetric": reached.SKEW,
+        "the approximation is an equality": "with W^Q = O attention is uniform, hence linear",
+        "C = O": "C is 0",
+    }
+)
 def akorn_without_input(
     directions: Tokens, C: Tokens, G: Frequencies, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights,
     W_O: SquareWeights, beta: Beta, eta: Step, H: Heads,
@@ -327,6 +349,13 @@ BASIS = Claim(DYNAMICS, "dynamics.sec-6.3-basis", label="Section 6.3, text",
 
 
 @BASIS.inputs
+@realises(
+    {
+        "S_t symmetric": reached.SPECTRAL,
+        "V is orthogonal": reached.ROTATIONS,
+        "columns of V are eigenvectors of S_t": reached.SPECTRAL,
+    }
+)
 def known_eigenvectors(G: Coupling, steps: Eigenvalues, x: Vector) -> dict[str, Any]:
     """V orthogonal, eigenvalues descending by squares, repeated ones included, and S = V diag(lambda) V^T."""
     V, n = orthogonal_matrix(G), G.shape[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights
 from theorems.dynamics.settings import HEADS_FIT
@@ -15,6 +16,7 @@ from verify.matrix import added, concatenate, determinant, diag, eye, mapped, pa
 from verify.oracles import jacobian
 from verify.vocabulary import (
     Assumption, Claim, Construction, Definition, Equal, HasStructure, Reading, Real, Setting, Shape, subject,
+    realises,
 )  # fmt: skip
 
 Signs = Annotated[Any, Shape("1", "D", role="gate")]
@@ -97,6 +99,15 @@ ORTHOGONAL = Assumption(
 MULTI_VANISHES = Assumption(r"R_{\text{E-multi}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
 
+@realises(
+    {
+        "W^V and W^O are orthogonal": reached.ROTATIONS,
+        r"R_{\text{E-multi}} = 0": (
+            "W^O = W^V^T M with M = B diag(+-1) B^T: by the spectral theorem every "
+            "symmetric orthogonal M is of this form"
+        ),
+    }
+)
 def symmetric_orthogonal_product(G: SquareWeights, K: SquareWeights, signs: Signs, H: Heads) -> dict[str, Any]:
     """W^V orthogonal and W^O = W^V^T M with M = B diag(+-1) B^T for an orthogonal B, so that W^V W^O = M is symmetric."""
     W_V, B = orthogonal_matrix(G), orthogonal_matrix(K)
@@ -236,6 +247,7 @@ def spectral_regulariser(W: Annotated[Any, Shape("2", "n")], b: Annotated[Any, S
 
 
 @EQ_20.inputs
+@realises({r"W = U diag(\sigma, s)": reached.FRAMES})
 def simple_largest_singular_value(
     G: Plane, K: Basis, small: Annotated[Any, Real(0.0, 2.0)], gap: Annotated[Any, Real(0.125, 2.0)], b: Bias
 ) -> dict[str, Any]:
@@ -286,6 +298,7 @@ EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), whe
 
 
 @EQ_20_ZERO_SET.inputs
+@realises({"W has the singular value 1": "W = U diag(1, s) V^T, a singular value decomposition"})
 def largest_singular_value_one(G: Plane, K: Basis, s: Annotated[Any, Real(0.0, 0.875)]) -> dict[str, Any]:
     """W = U diag(1, s) V^T, shape (2, n)."""
     U, V = orthogonal_matrix(G), orthogonal_matrix(K)[:, :2]

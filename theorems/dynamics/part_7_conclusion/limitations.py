@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, unit_rows
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
 from theorems.dynamics.part_5_jacobians.normalisation_bound import update_jacobian_bound, update_jacobian_norm
 from theorems.dynamics.settings import ENERGY
 from verify.matrix import absolute, eye, rational, row_sums, zeros
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Reading, Real, Shape, realises
 
 REFERENCE = Claim(ENERGY, "dynamics.sec-7-reference", label="Limitations, text",
     statement=r"""\text{``the upper bound provided by Proposition 4.1 provides a conservative upper bound that is looser
@@ -35,6 +36,7 @@ REFERENCE = Claim(ENERGY, "dynamics.sec-7-reference", label="Limitations, text",
 
 
 @REFERENCE.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, "A = W^V = W^Q is symmetric": reached.SYMMETRIC})
 def symmetric_unit_tokens(directions: Tokens, B: SquareWeights, beta: Beta) -> dict[str, Any]:
     """Unit tokens and A = B + B^T."""
     return {"X": unit_rows(directions), "A": B + B.T, "beta": beta}
@@ -72,6 +74,18 @@ LOOSENESS = Claim(DYNAMICS, "dynamics.sec-7-looseness", label="Limitations, how 
 
 
 @LOOSENESS.inputs
+@realises(
+    {
+        "token has unit norm": reached.UNIT_ROWS,
+        "C = O": "C is 0",
+        r"\gamma = (1": "gamma is (1, ..., 1)",
+        "W^V W^O = K x^T x": "W^V is computed so, with W^O = I",
+    },
+    but=(
+        "the queries and keys vanish and W^O = I: with one token neither the update "
+        "nor the bound reads more of the weights than W^V W^O"
+    ),
+)
 def amplified_direction(
     direction: Annotated[Any, Shape("1", "D")],
     K: Annotated[Any, Real(0.125, 8.0)],

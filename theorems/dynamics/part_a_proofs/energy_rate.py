@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, energy_rate_terms, flow, projection, rate_along,
 )  # fmt: skip
@@ -17,7 +18,7 @@ from theorems.dynamics.part_a_proofs.energy_gradient import (
 )  # fmt: skip
 from theorems.dynamics.settings import on_the_sphere, unit_tokens_and_values
 from verify.matrix import concatenate, rational, row_sums, softmax, total, zeros
-from verify.vocabulary import AtMost, Claim, Definition, Equal
+from verify.vocabulary import AtMost, Claim, Definition, Equal, realises
 
 DELTA = Definition(r"\Delta = softmax(\beta X W^Q W^{K\top} X^\top) X W^V", by=attention_head)
 DYNAMICS_3 = Definition("dynamics (3)", by=flow)
@@ -53,12 +54,14 @@ EQ_37.mutant("A inside the softmax",
     lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))  # fmt: skip
 
 
-EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected", label="Eq. (37) with A inside the softmax",
+EQ_37_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-37-corrected",
+    label="Eqs. (37), (38) with A inside the softmax and symmetrised values",
     statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\big(\operatorname{softmax}(\beta
-        XAX^\top)_{[i,:]}X(A^\top+A) \big)^\top/2""",
+        XAX^\top)_{[i,:]}X(A^\top+A) \big)^\top/2=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
+        (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[DELTA],
     name="attention drive under the weight condition, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-37")  # fmt: skip
+    corrects=("dynamics.eq-37", "dynamics.eq-38"))  # fmt: skip
 
 
 @EQ_37_CORRECTED.formula
@@ -72,6 +75,10 @@ EQ_37_CORRECTED.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, sym
 EQ_37_CORRECTED.mutant("W^V inside the softmax, as Eq. (37) is printed",
     "X @ A @ X.T -> X @ symmetrised_values(W_Q, W_K) @ X.T")  # fmt: skip
 EQ_37_CORRECTED.mutant("A not symmetrised", "A.T + A -> A + A")
+EQ_37_CORRECTED.mutant("weights normalised over i instead of j",
+    "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")  # fmt: skip
+EQ_37_CORRECTED.mutant("factor 1/2 dropped", lambda value: value * 2)
+EQ_37_CORRECTED.mutant("weights exp(beta x_j^T A x_i)", "X @ A @ X.T -> X @ A.T @ X.T")
 
 
 EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1", name="attention drive as weighted sum",
@@ -79,7 +86,7 @@ EQ_38 = Claim(PROOF, "dynamics.eq-38", label="Eq. (38), proof of Prop. 4.1", nam
         Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
     assumptions=[DELTA, CONDITION_31],
     relation=Equal(), expects="refuted", severity="slip",
-    repeats="dynamics.sec-4-symmetric-constraint", correction="dynamics.eq-38-corrected",
+    repeats="dynamics.sec-4-symmetric-constraint", correction="dynamics.eq-37-corrected",
     presumes=("dynamics.eq-11-form",),
     note=r"""With $W^V$ of (31) as printed the values are $(W^{Q\top}W^K + A)/2$. The line itself, which has $(A^\top +
         A)/2$, shows that $W^K W^{Q\top}$ is meant. At the counterexample $A$ is symmetric.""")  # fmt: skip
@@ -106,28 +113,6 @@ def _() -> dict[str, Any]:
 
 EQ_38.mutant("weights normalised over i instead of j", "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")
 EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
-
-
-EQ_38_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-38-corrected", label="Eq. (38) with symmetrised values",
-    statement=r"""W^V=(A^\top+A)/2\ \Rightarrow\ \Delta_{[i,:]}=\sum_j\frac{\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{Z_i}
-        (A^\top+A)X_{[j,:]}/2,\quad Z_i=\sum_{j'}\exp(\beta X_{[i,:]}^\top AX_{[j',:]})""",
-    assumptions=[DELTA],
-    name="attention drive as weighted sum, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-38")  # fmt: skip
-
-
-@EQ_38_CORRECTED.formula
-def update_by_exponentials(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) -> Any:
-    """sum_j E_ij / Z_i (A^T + A) x_j / 2, row i for token i, shape (S, D), with E_ij / Z_i as a softmax."""
-    A = W_Q @ W_K.T
-    return softmax(X @ A @ X.T * beta) @ X @ (A + A.T) * rational(1, 2)
-
-
-EQ_38_CORRECTED.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, symmetrised_values(W_Q, W_K), beta))
-EQ_38_CORRECTED.mutant("weights normalised over i instead of j",
-    "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")  # fmt: skip
-EQ_38_CORRECTED.mutant("factor 1/2 dropped", lambda value: value * 2)
-EQ_38_CORRECTED.mutant("weights exp(beta x_j^T A x_i)", "X @ A @ X.T -> X @ A.T @ X.T")
 
 
 def energy_rate(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
@@ -312,6 +297,7 @@ EQ_45 = Claim(PROOF, "dynamics.eq-45", label="Eq. (45) and 'the matrix I-XX^T is
 
 
 @EQ_45.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def unit_tokens_and_directions(
     directions: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, V: Tokens
 ) -> dict[str, Any]:

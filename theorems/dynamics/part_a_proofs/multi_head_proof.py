@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.part_4_energy.multi_head import (
@@ -23,7 +24,7 @@ from verify.matrix import (
     added, basis_vector, concatenate, each, exp, eye, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape, realises
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 ORTHONORMAL = (orthonormal_columns("U", stated=ORTHONORMAL_BLOCKS.text),)
@@ -396,6 +397,7 @@ EQS_58_59 = Claim(DYNAMICS, "dynamics.eq-58-59", label="Eqs. (58)-(59)", name="p
 
 
 @EQS_58_59.inputs
+@realises({r"U_{k,h}^\top": reached.ROTATIONS})
 def orthonormal_blocks_alone(G: SharedBasis, H: Heads) -> dict[str, Any]:
     """U = [U_11, U_21, U_12, U_22], blocks of D/4 columns, shape (D, D)."""
     return {"U": orthogonal_matrix(G), "H": H}
@@ -501,6 +503,13 @@ AND_THUS_ALONE = Claim(DYNAMICS, "dynamics.eq-66-thus-alone", label="Eq. (66) fr
 
 
 @AND_THUS_ALONE.inputs
+@realises(
+    {
+        r"A_1^\top A_2 = O": "u v^T and w v^T with u, v, w orthonormal",
+        "A_1 A_2 = O": "u v^T and w v^T with u, v, w orthonormal",
+        "A_2 A_1 = O": "u v^T and w v^T with u, v, w orthonormal",
+    }
+)
 def heads_of_a_shared_column(G: Matrix) -> dict[str, Any]:
     """A_1 = u v^T and A_2 = w v^T with orthonormal u, v, w."""
     Q = orthogonal_matrix(G)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
     ANTISYMMETRIC, EQUAL_FREQUENCIES, ONE_FREQUENCY, OSCILLATION, TURNING, TURNING_STATE, UNIT_STATE, Frequency,
@@ -12,7 +13,7 @@ from theorems.dynamics.settings import (
 from verify.arithmetics import is_tensor
 from verify.matrix import concatenate, eigenvalues, eye, ones, row_norms, row_sums, spectral_norm, sqrt, total, trace
 from verify.oracles import jacobian
-from verify.vocabulary import AtMost, Claim, Definition, Equal, HasStructure
+from verify.vocabulary import AtMost, Claim, Definition, Equal, HasStructure, realises
 
 # -- the norm of y -----------------------------------------------------------------------------------------------------
 
@@ -27,6 +28,10 @@ EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)", name="norm 
 
 
 @EQ_81.inputs
+@realises(
+    {"Omega is anti-symmetric": reached.SKEW, r"|x\| = 1": reached.UNIT_ROWS},
+    but=("G and z, which no assumption binds, are those of which Omega and x are made; no line compares them"),
+)
 def unit_state_and_any(G: Generator, direction: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T and a unit state; G and `direction`, which no assumption binds, besides."""
     return {**unit_state(G, direction, eta), "G": G, "z": direction}
@@ -167,6 +172,7 @@ SPECTRUM = Claim(OSCILLATION, "dynamics.a.5-spectrum", label="A.5, text", name="
 
 
 @SPECTRUM.inputs
+@realises({"Omega is anti-symmetric": reached.SKEW})
 def antisymmetric(G: Generator) -> dict[str, Any]:
     """Omega = G - G^T."""
     return {"Omega": G - G.T}

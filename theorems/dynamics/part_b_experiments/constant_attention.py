@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, unit_rows,
@@ -22,7 +23,7 @@ from verify.matrix import (
     softmax, spectral_norm, sqrt, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Setting, Shape, realises
 
 Column = Annotated[Any, Shape("S", "1")]
 Direction = Annotated[Any, Shape("D", "1")]
@@ -69,6 +70,7 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
 
 
 @B5_DOMINANCE.inputs
+@realises({"Jx = ": "tokens r e_1^T and A = e_1 v^T with v across e_1: all logits vanish"})
 def tokens_on_an_axis(r: Column, v: Direction, W_V: SquareWeights) -> dict[str, Any]:
     """X = r e_1^T, A = W^Q W^K^T = e_1 v^T with v orthogonal to e_1: nilpotent, and all logits are 0."""
     D = v.shape[0]
@@ -175,6 +177,7 @@ EQ_94 = Claim(SPHERE, "dynamics.eq-94", label="Eq. (94) and text", name="attenti
 
 
 @EQ_94.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, r"|Y_{[i,:]}\| = 1": reached.UNIT_ROWS})
 def two_states_of_unit_tokens(
     directions: Tokens, others: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta, H: Heads
 ) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import flint
 import numpy as np
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian
@@ -21,7 +22,7 @@ from verify.matrix import (
     row_norms, singular_values, total,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Definition, Equal, InputError, PowerRate, Shape, TendsTo
+from verify.vocabulary import Assumption, Claim, Definition, Equal, InputError, PowerRate, Shape, TendsTo, realises
 
 
 def orthonormalised(M: Any) -> tuple[Any, Any]:
@@ -189,6 +190,14 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
 
 
 @EQ_89.inputs
+@realises(
+    {"Omega is skew": reached.SKEW},
+    but=(
+        "spectrum and pair are the eigenvalues, of which the systems are made: real "
+        "matrices with real eigenvalues or with one complex pair, in any basis of "
+        "orthonormal columns"
+    ),
+)
 def real_schur_forms(
     G: Generator, upper: Generator, spectrum: Spectrum, pair: Pair, W: Four, eta: Step
 ) -> dict[str, Any]:

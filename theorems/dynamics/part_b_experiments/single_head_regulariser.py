@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, unit_rows
 from theorems.dynamics.numerics import no_loss
@@ -16,7 +17,7 @@ from theorems.dynamics.part_6_inference.regularisers import squared_norm
 from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Core, Factor
 from verify.matrix import concatenate, eye
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Real
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, Real, realises
 
 Multiple = Annotated[Any, Real(-2.0, 2.0)]
 
@@ -42,6 +43,7 @@ EQ_88 = Claim(DYNAMICS, "dynamics.eq-88", label="Eq. (88) and text", name="singl
 
 
 @EQ_88.inputs
+@realises({r"R_{\text{E-single}} = 0": reached.SYMMETRIC_PRODUCT})
 def symmetric_value_product(
     L: SquareWeights, N: SquareWeights, W_Q: SquareWeights, W_K: SquareWeights
 ) -> dict[str, Any]:
@@ -112,6 +114,13 @@ EQ_88_DECREASE = Claim(SYMMETRIC_ATTENTION, "dynamics.eq-88-decrease",
 
 
 @EQ_88_DECREASE.inputs
+@realises(
+    {
+        r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS,
+        r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT,
+        r"R_{\text{E-single}} = 0": reached.SYMMETRIC_PRODUCT,
+    }
+)
 def symmetric_weights(directions: Tokens, B: SquareWeights, N: SquareWeights, beta: Beta) -> dict[str, Any]:
     """Unit tokens, W^Q = B + B^T, W^K = I, and M = N + N^T for W_1^V W_1^O."""
     return {"X": unit_rows(directions), "W_Q": B + B.T, "W_K": B * 0 + eye(B.shape[0]), "M": N + N.T, "beta": beta}
@@ -138,6 +147,7 @@ EQ_88_DECREASE.mutant("values A", "M -> W_Q @ W_K.T")
 EQ_88_DECREASE.mutant("values of twice the size", "M -> M * 2")
 
 
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS, r"A = W^Q W^{K\top} is symmetric": reached.SYMMETRIC_PRODUCT})
 def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta: Beta) -> dict[str, Any]:
     """Unit tokens, W^Q = F (G + G^T), W^K = F, a factor c of either sign."""
     return {"X": unit_rows(directions), "W_Q": F @ (G + G.T), "W_K": F, "c": c, "beta": beta}
@@ -145,12 +155,7 @@ def symmetric_low_rank(directions: Tokens, F: Factor, G: Core, c: Multiple, beta
 
 SYMMETRIC_FACTORS = ENERGY.extended(
     "Appendix B.2, symmetric A of any rank",
-    assumptions=[
-        SYMMETRIC,
-        Definition(
-            r"W^Q = F(G + G^\top), W^K = F, of shape (D, D_H): so every symmetric A arises", by=symmetric_low_rank
-        ),
-    ],
+    assumptions=[SYMMETRIC],
     sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)},
     inputs=symmetric_low_rank,
 )

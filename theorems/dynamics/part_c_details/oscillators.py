@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, projection, unit_rows
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
 from theorems.dynamics.settings import Step, Width
 from verify.matrix import concatenate, each, eye, mapped, parts_of_width, row_norms, row_sums
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape, subject
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape, subject, realises
 
 
 @subject("dynamics.oscillator_rms_norm")
@@ -80,6 +81,7 @@ EQ_97 = Claim(DYNAMICS, "dynamics.eq-97", label="Eq. (97)", name="operators on o
 
 
 @EQ_97.inputs
+@realises({"oscillator has unit norm": reached.UNIT_ROWS, "Omega_j anti-symmetric": reached.SKEW})
 def oscillators_of_rational_norm(
     directions: Oscillators, others: Oscillators, radii: Radii, G: Frequencies
 ) -> dict[str, Any]:
@@ -136,6 +138,7 @@ EQ_97_OSCILLATION = Claim(DYNAMICS, "dynamics.eq-97-oscillation", label="Eqs. (7
 
 
 @EQ_97_OSCILLATION.inputs
+@realises({"Omega anti-symmetric": reached.SKEW, "unit tokens": reached.UNIT_ROWS})
 def unit_tokens_and_omega(directions: Oscillators, G: Frequencies, eta: Step) -> dict[str, Any]:
     """Unit tokens (S, N) and one anti-symmetric Omega (N, N)."""
     N = directions.shape[2]

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_c_details.oscillators import Oscillators
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import concatenate, each, eye, ones, row_sums, summed, vec_r
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape, realises
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 Readout = Annotated[Any, Shape("S", "J", "M", "N")]
@@ -126,6 +127,7 @@ PHASE = Claim(DYNAMICS, "dynamics.c.2-phase", label="C.2, text", name="readout i
 
 
 @PHASE.inputs
+@realises({"R is orthogonal": reached.ROTATIONS, "Q_k is orthogonal": reached.ROTATIONS})
 def scalar_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: Rotation) -> dict[str, Any]:
     """Oscillators, coefficients u_ij, the orthogonal Q_k and the rotation R by Cayley transforms."""
     return {"X": X, "u": u, "Q": orthogonal_matrix(K), "R": orthogonal_matrix(G)}
@@ -181,6 +183,7 @@ PHASE_COMMON = Claim(DYNAMICS, "dynamics.c.2-phase-common", label="C.2, a common
 
 
 @PHASE_COMMON.inputs
+@realises({"R is orthogonal": reached.ROTATIONS})
 def rotated_oscillators(X: Oscillators, U: Readout, G: Rotation) -> dict[str, Any]:
     """Oscillators, readout matrices and a rotation R, the Cayley transform of G."""
     return {"X": X, "U": U, "R": orthogonal_matrix(G)}
@@ -225,6 +228,7 @@ PHASE_SCALAR = Claim(DYNAMICS, "dynamics.c.2-phase-scalar", label="C.2, readouts
 
 
 @PHASE_SCALAR.inputs
+@realises({"R is orthogonal": reached.ROTATIONS, "Q_k^T Q_k = I": reached.FRAMES})
 def isometric_readouts(X: Oscillators, u: Coefficients, G: Rotation, K: TurnOfReadout) -> dict[str, Any]:
     """Oscillators, coefficients u_ij, N columns of an orthogonal matrix of order N', and the rotation R."""
     return {"X": X, "u": u, "Q": orthogonal_matrix(K)[:, : X.shape[2]], "R": orthogonal_matrix(G)}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import SquareWeights, Tokens, attention_head
 from verify.matrix import concatenate, exp, eye, row_sums, softmax
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Real, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Real, Shape, realises
 
 Exponents = Annotated[Any, Shape("1", "S")]
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]
@@ -36,6 +37,7 @@ EQ_96 = Claim(DYNAMICS, "dynamics.eq-96", label="Eq. (96) and Section 3", name="
 
 
 @EQ_96.inputs
+@realises({"W^s is symmetric": reached.SYMMETRIC})
 def symmetric_matrix_and_coefficients(X: Tokens, B: SquareWeights, b: Exponents, c: Coefficient) -> dict[str, Any]:
     """Tokens, logarithms of unequal coefficients, and of one for all, as drawn; W^s = B + B^T."""
     return {"X": X, "W": B + B.T, "b": b, "c": c}

@@ -1,8 +1,8 @@
 """Products with the Hessian and the Gauss-Newton matrix of the attention loss, without either matrix.
 
 Two ways.  `AttentionCurvature` stores a symmetric matrix of order 2 d_V per token and multiplies any number of vectors in
-O(L d_V^2) each: for spectra, solvers and blocks of vectors.  `curvature_product` differentiates the closed-form gradient
-along one direction in O(L^2 d_V), for a single product, where the moments would not be repaid.
+O(L d_V^2) each: for spectra, solvers and large blocks of vectors.  `curvature_product` differentiates the closed-form gradient
+along directions in O(L^2 d_V) each, for few products, by which the moments would not be repaid.
 
 Vectors hold the weights row by row (vec_r), W_Q, W_K and W_V one after the other, as in `attention_hessian`.
 """
@@ -19,7 +19,7 @@ from theorems.operators import SymmetricOperator
 from verify.vocabulary import InputError, Shape, checked, require_fit
 
 #: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.
-ROWS = 2**18
+ROWS = 2**17
 #: Changes of logits and values that `AttentionCurvature` holds at once.
 CHANGES = 2**17
 
@@ -38,6 +38,9 @@ class AttentionCurvature(SymmetricOperator):
 
     Cost: 4 L^2 d_V^2 operations once, 18 L d_V^2 + O(d_V^2 d_K) a vector.  Memory: 2 L d_V^2 numbers.
     No derivatives are recorded.
+
+    One head, one sample, no mask; `theorems.transformer.fast.curvature.LayerCurvature` is the same for several heads, masks
+    and a batch.
 
     Accuracy: that of the closed form (docs/benchmarks.md).
 
@@ -126,12 +129,15 @@ def _require_loss(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeigh
 
 
 def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part: str = "hessian") -> Any:
-    """One product of the Hessian, or of a part of it, with v of shape (n,), as for `AttentionCurvature`.
+    """Products of the Hessian, or of a part of it, with v of shape (n,) or (n, p), as for `AttentionCurvature`.
 
-    The closed-form gradient differentiated along v, rows of attention at a time: eight products of 2 L^2 d operations, four
-    passes over rows of attention beside the softmax, no L x L matrix beyond 512 tokens.  Whatever is multiplied with a row
-    of attention is linear in the tokens, z = X u, so that its mean m_i.u is subtracted from results with d columns, never
-    from rows of L.  Tokens are centred first, so that a common offset costs no digits.  No derivatives are recorded.
+    The closed-form gradient differentiated along v, rows of attention at a time: four products of 2 L^2 d operations for all
+    vectors, four for each, three passes over rows of attention for each beside the softmax, no L x L matrix beyond 362 tokens.
+    Whatever is multiplied with a row of attention is linear in the tokens, z = X u, so that its mean m_i.u is subtracted from
+    results with d columns, never from rows of L.  Tokens are centred first, so that a common offset costs no digits.  No
+    derivatives are recorded.
+
+    Up to about d / 4 vectors cost less than the moments of `AttentionCurvature`.
 
     Accuracy: a few roundings times the size of the tokens, where `AttentionCurvature` has their spread under each row of
     attention: where attention is nearly one-hot on large tokens, products may lose every digit, and sometimes more than
@@ -145,74 +151,82 @@ def curvature_product(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, v: Any, part
     _require_loss(X, W_Q, W_K, W_V, Y)
     (L, d), k = X.shape, W_Q.shape[1]
     n, root = d * k, math.sqrt(k)
-    require_fit({"v": Shape("n")}, {"v": v})
-    if v.shape != (2 * n + d * d,) or v.dtype != X.dtype or v.device != X.device:
-        raise InputError("v", f"shape ({2 * n + d * d},), the dtype and device of X", f"{tuple(v.shape)}, {v.dtype}")
+    require_fit({"v": Shape("n", "p") if v.ndim > 1 else Shape("n")}, {"v": v})
+    if v.shape[0] != 2 * n + d * d or v.dtype != X.dtype or v.device != X.device:
+        got = f"{tuple(v.shape)}, {v.dtype}"
+        raise InputError("v", f"shape ({2 * n + d * d},) or ({2 * n + d * d}, p), the dtype and device of X", got)
     X, W_Q, W_K, W_V, Y, v = (value.detach() for value in (X, W_Q, W_K, W_V, Y, v))
-    D_Q, D_K, D_V = v[:n].view(d, k), v[n : 2 * n].view(d, k), v[2 * n :].view(d, d)
-    center = X.mean(0)
-    tokens = X - center
-    both = X @ (torch.cat([W_Q, D_Q], dim=1) / root)
-    to_logits, to_change = both[:, :k] @ W_K.T, both @ torch.cat([D_K, W_K], dim=1).T
-    first, second, G_V = X.new_zeros(d, d), X.new_zeros(d, d), X.new_zeros(d, d)
+    one_by_one = v.reshape(len(v), -1).T.contiguous()
+    D_Q, D_K = (one_by_one[:, start : start + n].view(-1, d, k) for start in (0, n))
+    D_V = one_by_one[:, 2 * n :].view(-1, d, d)
+    center, W_K_T = X.mean(0), W_K.T / root
+    # transposed in memory: products with it, and with its transpose, are the fastest ones
+    tokens_T, queries = (X - center).T.contiguous(), X @ (W_Q / root)
+    first, second, G_V = X.new_zeros(d, d), X.new_zeros(len(D_V), d, d), X.new_zeros(len(D_V), d, d)
     for rows in chunks(L, L, ROWS):
-        along = _Rows(tokens, center, to_logits[rows], to_change[rows], W_V, D_V, Y[rows], 2 / (L * d))
-        pull, d_pull = along.pulls(part)
+        X_rows, loss = X[rows], _Rows(tokens_T, center, (X[rows] @ W_Q) @ W_K_T, W_V, Y[rows], part)
         if part != "outer-product":
-            first.addmm_(X[rows].T, pull)
-            G_V.addmm_(along.d_mean.T, along.error)
-        if part != "functional":
-            G_V.addmm_(along.value.T, along.d_error)
-        second.addmm_(X[rows].T, d_pull)
-    G_Q, G_K = torch.mm(second, W_K).addmm_(first, D_K), torch.mm(second.T, W_Q).addmm_(first.T, D_Q)
-    return torch.cat([G_Q.flatten() / root, G_K.flatten() / root, G_V.flatten()])
+            first.addmm_(X_rows.T, loss.pull)
+        for at in range(len(D_V)):
+            to_change = torch.addmm((X_rows @ D_Q[at]) @ W_K_T, queries[rows], D_K[at].T)
+            d_pull, of_values = loss.along(to_change, D_V[at])
+            second[at].addmm_(X_rows.T, d_pull)
+            G_V[at] += of_values
+    G_Q = torch.matmul(second, W_K).add_(first @ D_K).div_(root)
+    G_K = torch.matmul(second.mT, W_Q).add_(first.T @ D_Q).div_(root)
+    found = torch.cat([G.reshape(len(D_V), -1) for G in (G_Q, G_K, G_V)], dim=1)
+    return found.T.reshape(v.shape)
 
 
 class _Rows:
-    """Some rows of attention, and their derivatives along a direction of the weights.
+    """Some rows of attention, and what their part of the gradient changes by along directions of the weights.
 
-    With C_i u = sum_j A_ij (x_j.u) x_j - (m_i.u) m_i for a row i, the change of its mean along logits X t_i is C_i t_i.
+    With C_i u = sum_j A_ij (x_j.u) x_j - (m_i.u) m_i for a row i, the change of its mean along logits X t_i is C_i t_i, and
+    the pull on x_i is C_i u_i for u_i = W_V (dl/dF)_i, which multiplies x_i in the gradient over W_Q W_K^T.
     """
 
-    def __init__(
-        self, tokens: Any, center: Any, to_logits: Any, t: Any, W_V: Any, D_V: Any, Y: Any, scale: float
-    ) -> None:
+    def __init__(self, tokens_T: Any, center: Any, to_logits: Any, W_V: Any, Y: Any, part: str) -> None:
         import torch
 
-        self.tokens, self.t, self.W_V, self.D_V = tokens, t, W_V, D_V
-        self.room = to_logits @ tokens.T
-        self.A = torch.softmax(self.room, dim=1)
-        self.changed = (t @ tokens.T).mul_(self.A)
-        self.m = self.A @ tokens
-        self.along_t = _dot(t, self.m)
-        self.d_mean = torch.mm(self.changed, tokens).addcmul_(self.along_t, self.m, value=-1)
-        self.value = self.m + center
-        self.error = torch.addmm(Y, self.value, W_V, beta=-scale, alpha=scale)
-        self.d_error = torch.addmm(self.value @ D_V, self.d_mean, W_V, beta=scale, alpha=scale)
+        self.tokens_T, self.W_V, self.part = tokens_T, W_V, part
+        room = to_logits @ tokens_T
+        self.A = torch.softmax(room, dim=1)
+        self.m = self.A @ tokens_T.T
+        self.value, self.changed, self.spare = self.m + center, room, torch.empty_like(room)
+        self.scale = 2 / (tokens_T.shape[1] * tokens_T.shape[0])
+        self.error = torch.addmm(Y, self.value, W_V, beta=-self.scale, alpha=self.scale)
+        self.u = self.error @ W_V.T
+        self.along_u = _dot(self.u, self.m)
+        if part != "outer-product":
+            self.pulled = self.u @ tokens_T
+            pull = torch.mul(self.pulled, self.A, out=self.spare) @ tokens_T.T
+            self.pull = pull.addcmul_(self.along_u, self.m, value=-1)
 
-    def pulls(self, part: str) -> tuple[Any, Any]:
-        """C_i u_i for u_i = W_V (dl/dF)_i, which multiplies x_i in the gradient over W_Q W_K^T, and its derivative.
+    def along(self, t: Any, D_V: Any) -> tuple[Any, Any]:
+        """The change of the pulls, and the part of the product in W_V.
 
-        The derivative is sum_j A_ij (x_j.t)(x_j.u) x_j + sum_j A_ij (x_j.w) x_j + a multiple of m_i, with w = du - (m.t) u -
+        The first is sum_j A_ij (x_j.t)(x_j.u) x_j + sum_j A_ij (x_j.w) x_j + a multiple of m_i, with w = du - (m.t) u -
         (m.u) t: the third moment costs no product of its own.
         """
         import torch
 
-        tokens, A, m, t = self.tokens, self.A, self.m, self.t
-        if part == "outer-product":
-            du = self.d_error @ self.W_V.T
-            d_pull = (du @ tokens.T).mul_(A) @ tokens
-            return None, d_pull.addcmul_(_dot(du, m), m, value=-1)
-        u, du = self.error @ self.W_V.T, self.error @ self.D_V.T
-        if part == "hessian":
-            du.addmm_(self.d_error, self.W_V.T)
-        along_u = _dot(u, m)
-        of_mean = _dot(self.d_mean, u) + _dot(du, m) - self.along_t * along_u
-        w = du.addcmul_(self.along_t, u, value=-1).addcmul_(along_u, t, value=-1)
-        pulled = torch.mm(u, tokens.T, out=self.room)
-        d_pulled = (w @ tokens.T).mul_(A).addcmul_(self.changed, pulled)
-        pull = torch.mm(pulled.mul_(A), tokens).addcmul_(along_u, m, value=-1)
-        return pull, torch.mm(d_pulled, tokens).addcmul_(of_mean, m, value=-1)
+        tokens_T, A, m, u, W_V = self.tokens_T, self.A, self.m, self.u, self.W_V
+        changed = torch.mm(t, tokens_T, out=self.changed).mul_(A)
+        along_t = _dot(t, m)
+        d_mean = torch.mm(changed, tokens_T.T).addcmul_(along_t, m, value=-1)
+        d_error = torch.addmm(self.value @ D_V, d_mean, W_V, beta=self.scale, alpha=self.scale)
+        if self.part == "outer-product":
+            du = d_error @ W_V.T
+            d_pull = torch.mm(du, tokens_T, out=self.spare).mul_(A) @ tokens_T.T
+            return d_pull.addcmul_(_dot(du, m), m, value=-1), self.value.T @ d_error
+        du, of_values = self.error @ D_V.T, d_mean.T @ self.error
+        if self.part == "hessian":
+            du.addmm_(d_error, W_V.T)
+            of_values.addmm_(self.value.T, d_error)
+        of_mean = _dot(d_mean, u) + _dot(du, m) - along_t * self.along_u
+        w = du.addcmul_(along_t, u, value=-1).addcmul_(self.along_u, t, value=-1)
+        d_pulled = torch.mm(w, tokens_T, out=self.spare).mul_(A).addcmul_(changed, self.pulled)
+        return torch.mm(d_pulled, tokens_T.T).addcmul_(of_mean, m, value=-1), of_values
 
 
 def _dot(u: Any, v: Any) -> Any:

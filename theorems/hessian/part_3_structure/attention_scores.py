@@ -21,7 +21,7 @@ from verify.matrix import (
     softmax, sqrt, summed, total, trace, zeros,
 )  # fmt: skip
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Shape, Size, realises
 
 # -- logits at initialisation ------------------------------------------------------------------------------------------
 
@@ -183,6 +183,7 @@ SIMILAR_WORDS = Claim(ATTENTION_LOSS, "hessian.sec3.2-similar-words", label="Sec
 
 
 @SIMILAR_WORDS.inputs
+@realises({"all rows of X - eps E are equal": "one row is added to each row of eps E"})
 def similar_tokens(
     x: Common, E: Tokens, eps: Spread, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, B: Logits, R: Labels
 ) -> dict[str, Any]:
@@ -380,6 +381,12 @@ ONE_HOT = Claim(HESSIAN, "hessian.sec3.2-one-hot", label="Section 3.2, text",
 
 
 @ONE_HOT.inputs
+@realises(
+    {
+        "row 1 of A is one-hot": "the first row is a unit vector",
+        "rows of A sum to 1": ("a softmax: the logarithms of positive rows of sum 1 are logits of them"),
+    }
+)
 def first_row_one_hot(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
     A = concatenate([basis_vector(X.shape[0], p).T, softmax(T)[1:]], axis=0)
     return {"X": X, "A": A}

@@ -30,7 +30,7 @@ from verify.matrix import (
     column, concatenate, exp, eye, frobenius_norm, kron, rational, softmax, sqrt, total, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Equal, Reading, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Equal, Reading, Real, Shape, realises
 
 # -- Jacobians ---------------------------------------------------------------------------------------------------------
 
@@ -248,6 +248,7 @@ SOFTMAX_WINS = Claim(HESSIAN, "hessian.outer-loses-under-softmax",
 
 
 @SOFTMAX_WINS.inputs
+@realises({"are the stated ones": "they are computed as stated"})
 def one_token_and_zero(s: LargeScale, q: Weight, k: Weight, v: Weight, r: Weight, unit: One) -> dict[str, Any]:
     return {"s": s, "q": q, "k": k, "v": v, "r": r, **_token_and_zero(s, q, k, v, r, 0 * unit + 1)}
 

@@ -9,8 +9,9 @@ from theorems.hessian.definitions import (
     shuffling_matrix, square_loss,
 )  # fmt: skip
 from theorems.hessian.part_3_structure.outer_product import KEY_NOTE
+from theorems.hessian.part_b_derivatives.functional_proof import THEOREM_32_Z2_APPENDIX
 from theorems.hessian.settings import (
-    ATTENTION_LOSS, CLOSED_FORMS, SECOND_DERIVATIVES, SOFTMAX_OF_T, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
+    ATTENTION_LOSS, CLOSED_FORMS, SECOND_DERIVATIVES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights,
     loss_normalisation,
 )  # fmt: skip
 from verify.matrix import (
@@ -235,31 +236,9 @@ THEOREM_32_SIZES.mutant("value-query block transposed", "values -> n; n -> value
 
 # -- Z_2, in the main text and in the appendix -------------------------------------------------------------------------
 
-THEOREM_32_Z2_MAIN = Claim(SOFTMAX_OF_T, "hessian.thm-3.2-z2-main", label="Theorem 3.2 (Section 3), definition of Z_2",
-    statement=r"""Z_2 := (I_L\otimes X^\top\otimes X^\top\otimes X^\top)(\partial^2 A/\partial T^2)(X\otimes X) \in
-        \mathbb{R}^{L d_V^3\times d_V^2}""",
-    assumptions=[Convention("d^2A/dT^2 in the layout of Eq. (4), of shape (L^4, L^2)", by=hessian)],
-    name="second softmax derivatives between tokens, size",
-    general="Only the sizes are claimed, and any matrix in the place of $A$ has them.",
-    relation=Equal(), all_sizes=True,
+THEOREM_32_Z2_MAIN = THEOREM_32_Z2_APPENDIX.restated("hessian.thm-3.2-z2-main",
+    label="Theorem 3.2 (Section 3), definition of Z_2", name="second softmax derivatives between tokens, main text",
     doubt=FOUR_FACTORS)  # fmt: skip
-
-
-@THEOREM_32_Z2_MAIN.formula
-def sizes_around_second_softmax_derivative(X: Tokens) -> Any:
-    """Columns of the left factor, and the size of Z_2, shape (3, 1) (Theorem 3.2)."""
-    left = kron(eye(X.shape[0]), X.T, X.T, X.T)
-    return column(left.shape[1], left.shape[0], kron(X, X).shape[1])
-
-
-@THEOREM_32_Z2_MAIN.oracle
-def sizes_required(X: Tokens) -> Any:
-    L, d_V = X.shape
-    return column(hessian(softmax, ("T", "T"))(X @ X.T).shape[0], L * d_V**3, d_V**2)
-
-
-THEOREM_32_Z2_MAIN.mutant("one factor X^T", "left -> kron(eye(X.shape[0]), X.T)")
-THEOREM_32_Z2_MAIN.mutant("two factors X^T", "left -> kron(eye(X.shape[0]), X.T, X.T)")
 
 # -- the key blocks, which the paper omits -----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import square_loss
 from theorems.hessian.part_2_background import linear_mlps as mlp
@@ -15,7 +16,7 @@ from theorems.hessian.settings import LAYOUT, Labels, Tokens
 from theorems.matrices import orthogonal_matrix
 from verify.matrix import basis_matrix, concatenate, eye, rational
 from verify.oracles import hessian, jacobian
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size, checked
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size, checked, realises
 
 Depth = Annotated[int, Size("D")]
 QueryStack = Annotated[Any, Shape("d_V", "wide", role="query")]
@@ -195,6 +196,7 @@ DEPTH_OUTER = Claim(TWO_LAYERS, "hessian.depth-outer-diagonal",
 
 
 @DEPTH_OUTER.inputs
+@realises({"U is orthogonal": reached.ROTATIONS})
 def turned_layers(
     X: Tokens, G: TokenSquare, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
 ) -> dict[str, Any]:

@@ -8,34 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.hessian.definitions import Z_1, attention_matrix, outer_product_hessian, softmax_jacobian
-from theorems.hessian.part_3_structure.outer_product import mean_tokens
+from theorems.hessian.part_3_structure.outer_product import THEOREM_31_VV
 from theorems.hessian.settings import ATTENTION_LOSS, KeyWeights, QueryWeights, Tokens, ValueWeights
 from verify.matrix import column, concatenate, eye, kron, rational, sqrt, vec_r
-from verify.vocabulary import Claim, Definition, Doubt, Equal
+from verify.vocabulary import Claim, Doubt, Equal
 
-THEOREM_31_APPENDIX_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.1-appendix-vv",
+THEOREM_31_APPENDIX_VV = THEOREM_31_VV.restated("hessian.thm-3.1-appendix-vv",
     label="Theorem 3.1 (restated in Appendix B.1), value block", name="outer-product Hessian, value block restated",
-    statement=r"H_o(W_V,W_V) = \frac{2}{L d_V} M_1^\top M_1 \otimes I_{d_V}",
-    assumptions=[Definition("M_1 = A X", by=mean_tokens)],
-    relation=Equal(), all_sizes=True, uses=("hessian.lem-B.1",),
     doubt=Doubt(r"\frac{1}{Ld_{V}}\mathbf{M}_{1}^{\top}\mathbf{M}_{1}\otimes\mathbf{I}_{d_{V}}",
         """Theorem 3.1 is printed twice, word for word but for this digit: Section 3 has $2/(Ld_V)$, and so have the
             other blocks here and the proof below, which scales every block by $2/(Ld_V)$. Taken as 2; as 1 the block
             would be half of what Section 3 states."""))  # fmt: skip
-
-
-@THEOREM_31_APPENDIX_VV.formula
-def value_block_as_restated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    """2 M_1^T M_1 (x) I_{d_V} / (L d_V), shape (d_V^2, d_V^2) (Theorem 3.1 in Appendix B.1)."""
-    (L, d_V), M_1 = X.shape, mean_tokens(X, W_Q, W_K)
-    return kron(M_1.T @ M_1, eye(d_V)) * rational(2, L * d_V)
-
-
-THEOREM_31_APPENDIX_VV.oracle(lambda X, W_Q, W_K, W_V: outer_product_hessian(X, W_Q, W_K, W_V, wrt=("W_V", "W_V")))
-THEOREM_31_APPENDIX_VV.mutant("a factor 1/L less", "L * d_V -> d_V")
-THEOREM_31_APPENDIX_VV.mutant("tokens instead of their first moment", "M_1 -> X")
-THEOREM_31_APPENDIX_VV.mutant("factors of the Kronecker product exchanged",
-    "kron(M_1.T @ M_1, eye(d_V)) -> kron(eye(d_V), M_1.T @ M_1)")  # fmt: skip
 
 # -- the displayed proof -----------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeigh
 from theorems.matrices import over_units
 from verify.arithmetics import Constant, exact_scalar, is_tensor
 from verify.matrix import column, concatenate, eye, kron, singular_values, symmetric_eigenvalues, vec_r
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, HasStructure, Shape, Size
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, HasStructure, Shape, Size, realises
 
 Left = Annotated[Any, Shape("m", "a")]
 RightOfLeft = Annotated[Any, Shape("a", "n")]
@@ -68,6 +68,7 @@ LEMMA_D1 = Claim(IDENTITIES, "hessian.lem-D.1", label="Lemma D.1", name="rank of
 
 
 @LEMMA_D1.inputs
+@realises(but=("at each inner size matrices of that rank or less; all inner sizes are drawn"))
 def products_of_any_rank(P: Left, R: RightOfLeft, S: Lower, T: RightOfLower) -> dict[str, Any]:
     """A = P R and B = S T, of any rank."""
     return {"A": P @ R, "B": S @ T}

@@ -10,7 +10,7 @@ from theorems.hessian.part_d_query_key.split_at_logits import V_matrix
 from theorems.hessian.settings import IDENTITIES, KeyWeights, QueryWeights
 from verify.arithmetics import Constant, exact_scalar
 from verify.matrix import column, kron, trace
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Shape, realises
 
 SquareM = Annotated[Any, Shape("m", "m")]
 SquareN = Annotated[Any, Shape("n", "n")]
@@ -89,6 +89,10 @@ SYMMETRIC_RANK = Claim(IDENTITIES, "hessian.sec-D-symmetric-rank", label="Append
 
 
 @SYMMETRIC_RANK.inputs
+@realises(
+    {"M is symmetric": ("P S P^T with a symmetric S: with as many columns of P as M has rank, every symmetric M")},
+    but=("at each inner size matrices of that rank or less; all inner sizes are drawn"),
+)
 def symmetric_of_any_rank(P: Tall, Q: Inner) -> dict[str, Any]:
     """M = P (Q + Q^T) P^T, its upper triangle mirrored."""
     M = P @ (Q + Q.T) @ P.T
@@ -124,6 +128,7 @@ PRODUCT_RANK = Claim(IDENTITIES, "hessian.lem-D.2-proof-product", label="Proof o
 
 
 @PRODUCT_RANK.inputs
+@realises(but=("at each inner size matrices of that rank or less; all inner sizes are drawn"))
 def factors_of_any_rank(P: Left, R: Right, W_Q: QueryWeights, W_K: KeyWeights) -> dict[str, Any]:
     """U = P R beside the weights."""
     return {"U": P @ R, "W_Q": W_Q, "W_K": W_K}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
@@ -24,7 +25,7 @@ from theorems.osa.shapes import (
 from verify.matrix import (
     basis_matrix, concatenate, expm, eye, rational, smallest_singular_value, sqrt, trace, vec_r, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, HasStructure
+from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, HasStructure, realises
 
 THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6), (7)",
     statement=r"""\text{Let } \mathbf{B}(\mathbf{X}) \in \mathbb{R}^{N\times r} \text{ be a matrix where the columns
@@ -63,6 +64,13 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
 
 
 @THEOREM_21.inputs
+@realises(
+    {
+        "columns of B are orthonormal": reached.FRAMES,
+        "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
+    },
+    but=("the tokens lie in the span of B; what is stated reads of them Q and K alone, which may be any there"),
+)
 def tokens_with_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     return with_basis(frame, C, W_Q, W_K, alpha)
 
@@ -262,14 +270,13 @@ def single_head_of_dimension_four() -> dict[str, Any]:
 
 SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     label="Section 2.4, the rank of S with a single head", name="rank of the scores with a single head",
-    statement=r"""\operatorname{rank}\mathbf{S} = \operatorname{rank}(\mathbf{X}\tilde{\mathbf{W}}\mathbf{X}^\top) \le
-        2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1""",
+    statement=r"\operatorname{rank}\mathbf{S} \le 2\lfloor \min(d,N)/2 \rfloor < 2d \text{ for } h = 1",
     assumptions=[SINGLE_HEAD],
     relation=HasStructure(), at_sizes={"N": 2, "d": 2}, sizes={"N": (1, 6), "d": (1, 4)}, exact=True, of_project=True,
     corrects="osa.sec-2.4-r",
-    note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; it is at most
-        $\operatorname{rank}\tilde{W}$, of size $d$ and skew. Checked as: all minors of $S$ of the next order vanish.
-        The bound is attained: osa.rank-s-attained.""")  # fmt: skip
+    note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; as a multiple of $X\tilde{W}X^\top$ it
+        has at most the rank of $\tilde{W}$, which is skew and of size $d$. Checked as: all minors of $S$ of the next
+        order vanish. The bound is attained: osa.rank-s-attained.""")  # fmt: skip
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.inputs
@@ -304,8 +311,8 @@ RANK_ATTAINED = Claim(OSA, "osa.rank-s-attained",
     assumptions=[Definition("S as in Eq. (5)", by=skew_matrix)],
     relation=Equal(), at_sizes={"d_v": 5}, sizes={"d_v": (1, 6)}, exact=True, of_project=True,
     uses=("osa.rank-s", "osa.sec-2.4-r-at-most-d"),
-    note=r"""So $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single one, where $d_v$
-        stands for $d$.""")  # fmt: skip
+    note=r"""So, for $\alpha \ne 0$, $\operatorname{rank}S = 2 d_v$ with two heads, and $2\lfloor d/2\rfloor$ with a single
+        one, where $d_v$ stands for $d$.""")  # fmt: skip
 
 
 def _pairs(d: int) -> Any:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import POSITIVE_EPSILON, UNTRAINED, gram_defect
@@ -22,6 +23,7 @@ from verify.matrix import (
 from verify.oracles import jacobian
 from verify.vocabulary import (
     Assumption, AtMost, Claim, Definition, Equal, HasStructure, QuadraticRate, Reading, Setting, Shape, TendsTo, subject,
+    realises,
 )  # fmt: skip
 
 # -- the basis by reduced QR -------------------------------------------------------------------------------------------
@@ -73,6 +75,7 @@ QR_GRADIENT = Claim(OSA, "osa.qr-gradient", label="Section 2.3, text", name="exp
 
 
 @QR_GRADIENT.inputs
+@realises({"M = [u, u cos eta": reached.FRAMES})
 def nearly_parallel_columns(frame: TokenFrame, x: Entry) -> Any:
     uv = orthonormal_columns(frame, 2)
     t = rational(1, 2) / (1 + x * x)  # tan(eta / 2), at most 1/2
@@ -113,6 +116,7 @@ QR_FIRST_COLUMN = Claim(OSA, "osa.qr-first-column", label="Section 2.3, text", n
 
 
 @QR_FIRST_COLUMN.inputs
+@realises({"M = B R, R upper": "M is computed as the product"})
 def product_with_triangular_factor(frame: TokenFrame, factor: Square) -> Any:
     m = factor.shape[0]
     B = orthonormal_columns(frame, m)
@@ -175,6 +179,13 @@ CONVERGENCE = Claim(OSA, "osa.ns-convergence", label="Section 2.3, Eq. (9)",
 
 
 @CONVERGENCE.inputs
+@realises(
+    {
+        "M = P diag(s) R^T, its": "M is computed as the product",
+        "columns of P are orthonormal": reached.FRAMES,
+        "columns of R are orthonormal": reached.FRAMES,
+    }
+)
 def matrix_with_known_polar_factor(left: TokenFrame, right: Square, x: Values) -> Any:
     P, R = cayley(left)[:, : x.shape[0]], cayley(right)[:, : x.shape[0]]
     # in (0, 168/97] with 168/97 = sqrt(3) - 9e-5: close to sqrt(3) at x = 0, to 0 at large x
@@ -346,6 +357,15 @@ NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text", name="neare
 
 
 @NEAREST.inputs
+@realises(
+    {
+        "orthonormal matrices are those": reached.FRAMES,
+        "U is the polar factor": (
+            "M = P diag(s) R^T with s > 0 and U = P R^T: by the singular value decomposition every M of full rank"
+        ),
+    },
+    but=("V and its mirror image are made of one rotation; each by itself is any orthonormal matrix of its kind"),
+)
 def matrix_with_polar_factor(left: TokenFrame, right: Square, x: Column, rotation: TokenFrame) -> Any:
     P, R, turn = cayley(left)[:, : x.shape[0]], cayley(right), cayley(rotation)
     U = P @ R.T
@@ -382,6 +402,13 @@ UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis 
 
 
 @UNBIASED.inputs
+@realises(
+    {
+        "R in R^{2 d_v x 2 d_v} orthogonal": (
+            "Cayley transforms with their columns moved round and one reversed: determinants of both signs"
+        )
+    }
+)
 def matrix_and_rotation(M: Factor, frame: Square, K: Steps) -> Any:
     R = cayley(frame)
     # columns moved round and one reversed: determinants of either sign, as m is even or odd

@@ -9,6 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention_matrix, cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys,
@@ -30,7 +31,7 @@ from theorems.osa.shapes import (
 )  # fmt: skip
 from verify.matrix import concatenate, diag, expm, eye, rational
 from verify.oracles import LawTest, jacobian, proportion_test
-from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw, QuadraticRate, TendsTo
+from verify.vocabulary import Assumption, Claim, Definition, Equal, FollowsLaw, QuadraticRate, TendsTo, realises
 
 
 def weight_gradient(layer: Any, *inputs: Any) -> Any:
@@ -85,6 +86,7 @@ GRADIENT_THROUGH_QR = Claim(OSA, "osa.gradient-through-qr",
 
 
 @GRADIENT_THROUGH_QR.inputs
+@realises(but=reached.GRADIENTS)
 def tokens_with_independent_queries_and_keys(
     left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha
 ) -> Any:
@@ -125,6 +127,10 @@ CONSTANT_BASIS = Claim(OSA, "osa.gradient-constant-basis", label="Eq. (6) with t
 
 
 @CONSTANT_BASIS.inputs
+@realises(
+    {"columns of B are orthonormal": reached.FRAMES, "contains the columns of Q and K": "[Q, K] = B R with any R"},
+    but=reached.GRADIENTS,
+)
 def tokens_whose_queries_and_keys_lie_in_basis(
     frame: TokenFrame, factor: Square, mixing: Frame, E: Tokens, alpha: NonzeroAlpha
 ) -> Any:
@@ -166,6 +172,7 @@ BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
 
 
 @BASIS_OF_TOKENS.inputs
+@realises({"columns of B are orthonormal": reached.FRAMES, "contains the columns of X": "X = B C with any C"})
 def tokens_in_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> dict[str, Any]:
     B = orthonormal_columns(frame, C.shape[0])
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), "B": B}
@@ -211,6 +218,7 @@ THROUGH_NEWTON_SCHULZ = Claim(OSA, "osa.gradient-through-newton-schulz",
 )  # fmt: skip
 
 
+@realises({"columns of M = [Q, K] are orthonormal": reached.FRAMES}, but=reached.GRADIENTS)
 def tokens_with_orthonormal_queries_and_keys(
     frame: TokenFrame, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, d_v: HeadSize, K: Steps
 ) -> Any:
@@ -219,6 +227,7 @@ def tokens_with_orthonormal_queries_and_keys(
 
 
 @THROUGH_NEWTON_SCHULZ.inputs
+@realises({"nonzero singular value of [Q, K] is 1": reached.FRAMES})
 def tokens_with_parallel_queries_and_keys(
     frame: TokenFrame, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, d_v: HeadSize, K: Steps, q: OutsideSpan
 ) -> Any:
@@ -298,6 +307,13 @@ NEWTON_SCHULZ_SPANNING = Claim(OSA, "osa.gradient-through-newton-schulz-spanning
 
 
 @NEWTON_SCHULZ_SPANNING.inputs
+@realises(
+    {
+        "nonzero singular value of [Q, K] is 1": reached.FRAMES,
+        "columns of [Q, K] span those of X": "[Q, K] = X W with as many independent rows of W as X has columns",
+    },
+    but=reached.GRADIENTS,
+)
 def tokens_spanned_by_queries_and_keys(
     left: TokenFrame, right: Square, mixing: Frame, alpha: NonzeroAlpha, K: Steps
 ) -> Any:
@@ -343,6 +359,7 @@ NEWTON_SCHULZ_GRADIENT = Claim(OSA, "osa.gradient-through-newton-schulz-limit",
 
 
 @NEWTON_SCHULZ_GRADIENT.inputs
+@realises(but=reached.GRADIENTS)
 def tokens_with_known_singular_values(
     left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, epsilon: Epsilon
 ) -> Any:

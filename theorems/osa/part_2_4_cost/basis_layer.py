@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems import reached
 from theorems.osa.definitions import attention, queries_and_keys
 from theorems.osa.settings import BASIS, tokens_with_wide_basis
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import expm, eye, softmax, sqrt
 from verify.oracles import Count, count
-from verify.vocabulary import Claim, Equal
+from verify.vocabulary import Claim, Equal, realises
 
 #: h = 1, so d_v = d.  Newton-Schulz steps, any fixed number.
 STEPS = 6
@@ -103,6 +104,18 @@ def counts_of_components(N: int, d: int) -> list[Count]:
     ]
 
 
+@realises(
+    {
+        "columns of B are orthonormal": reached.FRAMES,
+        "contains the image of S": (
+            "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
+        ),
+    },
+    but=(
+        "the tokens lie in the span of B; others, which meet the condition with their "
+        "queries and keys alone, are tried as free inputs"
+    ),
+)
 def layer_with_basis(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha
 ) -> Any:

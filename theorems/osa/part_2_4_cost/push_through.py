@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import LAYER, ORTHONORMAL, UNTRAINED_LAYER, layer
@@ -15,7 +16,7 @@ from theorems.osa.shapes import Alpha, Basis, Key, Output, Query, Rank, SquareQu
 from verify.matrix import (
     concatenate, condition_number, expm, eye, rational, singular_values, spectral_norm, sqrt, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal
+from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, realises
 
 SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 
@@ -36,6 +37,7 @@ PUSH_THROUGH = Claim(OSA, "osa.push-through", label="Push-through identity",
 
 
 @PUSH_THROUGH.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def tokens_and_skew_generator(X: Tokens, A: SquareQuery) -> dict[str, Any]:
     return {"X": X, "W": (A - A.T) * rational(1, 3)}
 
@@ -196,6 +198,7 @@ QR_LAYER = Claim(UNTRAINED_LAYER, "osa.qr-of-x-layer", label="Eq. (5) through an
 
 
 @QR_LAYER.inputs
+@realises({"columns of B are orthonormal": reached.FRAMES})
 def tokens_and_frame(
     frame: TokenFrame, X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha, r: Rank
 ) -> Any:
@@ -270,6 +273,7 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
 
 
 @ACCURACY.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def tokens_and_error(X: Tokens, D: Tokens, A: SquareQuery) -> Any:
     return {"X": X, "Y": X + D, "W": A - A.T}
 

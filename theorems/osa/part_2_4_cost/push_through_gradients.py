@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns
 from theorems.osa.part_2_4_cost.push_through import (
@@ -15,14 +16,18 @@ from theorems.osa.settings import ORTHONORMAL, SHAPES, layer
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import concatenate, expm
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Equal, Setting
+from verify.vocabulary import Assumption, Claim, Equal, Setting, realises
 
-GRADIENT_STATEMENT = (
-    r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
-    r"\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{W}^Q},\ \frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial"
-    r"\operatorname{vec}\mathbf{W}^K} \text{ of this form of the layer are those of } \exp(\mathbf{S})\mathbf{X}\mathbf{W}^V"
-    r"\mathbf{W}^O, \text{ whatever the rank of } \mathbf{X}, [\mathbf{Q},\mathbf{K}]"
-)
+
+def gradients_through(form: str) -> str:
+    """The statement about a form of the layer."""
+    return (
+        r"\frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{X}},\ \frac{\partial\operatorname{vec}"
+        r"\mathrm{OSA}}{\partial\operatorname{vec}\mathbf{W}^Q},\ \frac{\partial\operatorname{vec}\mathrm{OSA}}{\partial"
+        r"\operatorname{vec}\mathbf{W}^K} \text{ of } \exp(\mathbf{S})\mathbf{X}\mathbf{W}^V\mathbf{W}^O \text{ are those of } "
+        + form
+        + r" \text{ whatever the rank of } \mathbf{X}, [\mathbf{Q},\mathbf{K}]"
+    )
 
 
 def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
@@ -42,7 +47,7 @@ def gradients_of_the_definition(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, 
 
 
 GRADIENT = Claim(GRADIENTS, "osa.layer-gradient", label="Gradients through exp(W X^T X)",
-    statement=GRADIENT_STATEMENT,
+    statement=gradients_through(r"\mathbf{X}\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\mathbf{W}^V\mathbf{W}^O,"),
     name="gradients of the push-through form", relation=Equal(), all_sizes=True,
     uses=("osa.push-through-layer",), of_project=True,
 )  # fmt: skip
@@ -56,7 +61,9 @@ def gradients_pushed_through(X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: O
 
 
 GRADIENT_LOW_RANK = Claim(GRADIENTS, "osa.layer-gradient-low-rank", label="Gradients through phi(L^T X^T X U)",
-    statement=GRADIENT_STATEMENT,
+    statement=gradients_through(r"""\mathbf{X}\big(\mathbf{I}_d + \mathbf{U}\,\varphi(\mathbf{L}^\top\mathbf{X}^\top\mathbf{X}
+        \mathbf{U})\,\mathbf{L}^\top\mathbf{X}^\top\mathbf{X}\big)\mathbf{W}^V\mathbf{W}^O, \mathbf{U} = [\mathbf{W}^Q,
+        \mathbf{W}^K],\ \mathbf{L} = \tfrac{\alpha}{\sqrt{d_v}}[\mathbf{W}^K, -\mathbf{W}^Q],\ \varphi(z) = (e^z - 1)/z,"""),
     name="gradients of the low-rank push-through form", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 1},
     uses=("osa.push-through-low-rank",), of_project=True,
 )  # fmt: skip
@@ -98,7 +105,7 @@ GRADIENT_LOW_RANK.mutant(
 )
 
 GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a frame of the tokens held fixed",
-    statement=GRADIENT_STATEMENT,
+    statement=gradients_through(r"\text{the form of osa.qr-of-x-layer with } \mathbf{B} \text{ held fixed,}"),
     assumptions=[ORTHONORMAL],
     name="gradients in a fixed frame of the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 1},
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",), of_project=True,
@@ -108,6 +115,10 @@ GRADIENT_QR.oracle(gradients_of_the_definition)
 
 
 @GRADIENT_QR.inputs
+@realises(
+    {"columns of B are orthonormal": reached.FRAMES},
+    but=("the tokens lie in the span of B, which is that of their own columns; others are tried as free inputs"),
+)
 def tokens_in_frame(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha
 ) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix,
@@ -20,7 +21,7 @@ from verify.matrix import (
     absolute, concatenate, diag, exp, expm, eye, frobenius_norm, maximum, rational, singular_values, spectral_norm, sqrt,
     vec_r,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Real, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Real, Setting, realises
 from verify.vocabulary.hypotheses import contraction, skew
 
 LogNorm = Annotated[Any, Real(-18.0, 1.5)]
@@ -58,6 +59,15 @@ def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
     return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
 
 
+@realises(
+    {
+        "skew-symmetric": reached.SKEW,
+        "U in R^{N x N} is orthogonal": reached.ROTATIONS,
+        "V in R^{2 d_v x 2 d_v} is orthogonal": reached.ROTATIONS,
+        "B = U Sigma V^T": "B is computed as the product",
+        "is diagonal": "Sigma is made of its diagonal",
+    }
+)
 def decomposed_factor_within_the_unit_ball(
     left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm
 ) -> Any:
@@ -159,12 +169,19 @@ EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10
         "osa.eq-44", "osa.eq-45",
     ),
     note=r"""The theorem prints $I_r$ for the identity of the size of $[S]$, which is $2 d_v$, as in F.3, whatever the
-        rank of $S$. $\|B\|_2 \le 1$ is needed (osa.thm-a.1-eq-10-any-norm), and $\|S\|_2^2$ can stand for $(e^{\|S\|_2}
-        - 1)^2$ (osa.thm-a.1-quadratic).""",
+        rank of $S$. Of Newton-Schulz the proof uses $\|B\|_2 \le 1$ alone, which is needed
+        (osa.thm-a.1-eq-10-any-norm); for every such $B$, $\|S\|_2^2$ can stand for $(e^{\|S\|_2} - 1)^2$
+        (osa.thm-a.1-quadratic). Tight as $S$ tends to 0 for $N = 2$, $B = \operatorname{diag}(1, b)$ with any $b$.""",
 )  # fmt: skip
 
 
 @EQUATION_10.inputs
+@realises(
+    {"skew-symmetric": reached.SKEW},
+    but=(
+        "S and B are made of the same queries and keys, as in Section 2; any S is tried in osa.thm-a.1-eq-10-any-factor"
+    ),
+)
 def newton_schulz_basis_of_tokens(
     X: Tokens, W_Q: Query, W_K: Key, log_norm: LogNorm, epsilon: Epsilon, K: Steps
 ) -> Any:
@@ -187,35 +204,10 @@ def orthogonality_error_bound(B: Factor, S: SkewMatrix) -> Any:
 
 
 EQUATION_10.oracle(orthogonality_error)
-# of 0 <= sigma_i(B) <= 1 only the second needs a test; for N = 1 both sides vanish, since S = 0
-EQUATION_10_GENERAL = Claim(OSA, "osa.thm-a.1-eq-10-any-factor",
-    label="Theorem A.1, Eq. (10), for any B with singular values in [0, 1]",
-    statement=r"""\|\mathbf{Y}^\top\mathbf{Y}-\mathbf{I}_N\|_2 \le \left(e^{\|\mathbf{S}\|_2}-1\right)^2\max_i|\sigma_i(
-        \mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for skew } \mathbf{S} \text{ and } \sigma_i(\mathbf{B}) \in [0,
-        1]""",
-    assumptions=[ERROR, SKEW, AT_MOST_ONE, AS_MANY_VALUES],
-    name="orthogonality error, any basis of norm one", relation=AtMost(left="orthogonality error"), all_sizes=True,
-    hypotheses=[skew("S", SKEW.text)],
-    sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)}, of_project=True,
-    note=r"""What the proof in Appendix F.3 uses of Newton-Schulz: tight as $S$ tends to 0 for $N = 2$, $B =
-        \operatorname{diag}(1, b)$ with any $b$.""",
-)  # fmt: skip
-EQUATION_10_GENERAL.inputs(decomposed_factor_within_the_unit_ball)
-
-
-@EQUATION_10_GENERAL.formula
-def orthogonality_error_bound_of_factor(B: Factor, S: SkewMatrix) -> Any:
-    """(e^{||S||_2} - 1)^2 max_i |sigma_i^2 (sigma_i^2 - 1)| for any B (N, m) with ||B||_2 <= 1, a scalar."""
-    return orthogonality_error_bound(B, S)
-
-
-EQUATION_10_GENERAL.oracle(orthogonality_error)
-
-for claim in (EQUATION_10, EQUATION_10_GENERAL):
-    claim.mutant("halved", lambda value: value * rational(1, 2))
-    claim.mutant("e^{||S||} - 1 cubed", lambda value, S: value * growth_of_norm(S))
-    claim.mutant("sigma^4 instead of sigma^2", lambda B, S: _bound(B, S, lambda x: x * x * (x - 1)))
-    claim.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1", lambda B, S: _bound(B, S, lambda x: x * (x - 1) * (x - 1)))
+EQUATION_10.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_10.mutant("e^{||S||} - 1 cubed", lambda value, S: value * growth_of_norm(S))
+EQUATION_10.mutant("sigma^4 instead of sigma^2", lambda B, S: _bound(B, S, lambda x: x * x * (x - 1)))
+EQUATION_10.mutant("(sigma^2 - 1)^2 instead of sigma^2 - 1", lambda B, S: _bound(B, S, lambda x: x * (x - 1) * (x - 1)))
 
 # -- without the bound on B, and a bound that is quadratic in S --------------------------------------------------------
 
@@ -224,6 +216,7 @@ ANY_FACTOR = Setting(OSA, "Appendix A, any B", assumptions=[ERROR, SKEW],
     sizes={"N": (1, 4), "m": (1, 4)})  # fmt: skip
 
 
+@realises({"skew-symmetric": reached.SKEW})
 def any_factor(B: Factor, direction: TokenFrame, log_norm: LogNorm) -> Any:
     """Any B, ||S||_F up to e^1.5."""
     S = direction - direction.T
@@ -354,6 +347,7 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
 
 
 @ROBUST.inputs
+@realises({"the last of them is delta": "delta is put in the last place", "skew-symmetric": reached.SKEW})
 def factor_with_one_small_singular_value(
     left: TokenFrame, right: Square, y: Values, direction: TokenFrame, log_norm: LogNorm, delta: UnitInterval, t: Growth
 ) -> Any:
@@ -456,6 +450,15 @@ OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after
 
 
 @OFFSET.inputs
+@realises(
+    {
+        "skew-symmetric": reached.SKEW,
+        "B B^T B = B": (
+            "B = U V^T with orthonormal columns: by the singular value decomposition "
+            "every B whose singular values are 1 or 0"
+        ),
+    }
+)
 def converged_factor(left: TokenFrame, right: Square, direction: TokenFrame, r: Rank) -> Any:
     return {"B": cayley(left)[:, :r] @ cayley(right)[:, :r].T, "S": (direction - direction.T) * rational(1, 3)}
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, orthonormal_columns
 from theorems.osa.settings import COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer
 from theorems.osa.shapes import Alpha, Frame, HeadSize, Key, Output, Query, Tokens, Value
 from verify.matrix import COLUMN, concatenate, eye, kron, ones, total
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Equal, HasStructure
+from verify.vocabulary import Claim, Equal, HasStructure, realises
 
 THEOREM_C1 = Claim(LAYER_OF_FEW_TOKENS, "osa.thm-c.1", label="Theorem C.1, Eqs. (12)-(13), (50)",
     statement=r"""
@@ -59,6 +60,7 @@ C1_KAPPA = Claim(OSA, "osa.c1-kappa", label="Appendix C.1", name="condition numb
 
 
 @C1_KAPPA.inputs
+@realises({"W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def orthonormal_values_and_outputs(left: Frame, right: Frame, d_v: HeadSize) -> Any:
     return {"W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import (
@@ -16,7 +17,7 @@ from theorems.osa.settings import (
 from theorems.osa.shapes import Alpha, Epsilon, Frame, Key, Output, Query, Steps, Tokens, Value
 from verify.matrix import COLUMN, concatenate, expm, ones, rational, sqrt, total
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Setting, Shape, realises
 
 # -- query and key weights ---------------------------------------------------------------------------------------------
 
@@ -151,6 +152,7 @@ VIA_GENERATOR_NEWTON_SCHULZ = Claim(LAYER, "osa.c2-via-wtilde-newton-schulz",
 
 
 @VIA_GENERATOR_NEWTON_SCHULZ.inputs
+@realises({"have the same W~": "W~ is kept by what [P^Q, P^K] differs in"})
 def sheared_weights(
     X: Tokens, W_Q: Query, W_K: Key, shear: Annotated[Any, Shape("d_v", "d_v")], alpha: Alpha, epsilon: Epsilon,
     K: Steps,
@@ -202,6 +204,13 @@ VIA_GENERATOR_ORTHONORMAL = Claim(OSA, "osa.c2-via-wtilde-orthonormal",
 
 
 @VIA_GENERATOR_ORTHONORMAL.inputs
+@realises(
+    {
+        "[W^Q, W^K] in V": reached.FRAMES,
+        "[P^Q, P^K] has orthonormal": "orthonormal columns times a matrix that is orthogonal",
+        "have the same W~": "W~ is kept by what [P^Q, P^K] differs in",
+    }
+)
 def rotated_weights(
     X: Tokens, frame: Frame, turn: Annotated[Any, Shape("d_v", "d_v")], mix: Annotated[Any, Shape("d_v", "d_v")],
     alpha: Alpha, epsilon: Epsilon, K: Steps,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, queries_and_keys, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis, elementary_symmetric
@@ -25,7 +26,7 @@ from theorems.osa.shapes import (
 from verify.matrix import (
     absolute, column, concatenate, effective_condition_number, exp, eye, frobenius_norm, rational, spectral_norm, sqrt,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, HasStructure, Reading, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, HasStructure, Reading, Shape, realises
 
 EFFECTIVE = Definition("kappa: the effective condition number of Appendix C.1", by=effective_condition_number)
 BY_QR = Definition("A = exp(S), which every QR basis gives (Theorem 2.1)", by=attention_matrix)
@@ -265,6 +266,7 @@ REMARK_C5 = Claim(INITIALISED, "osa.rem-c.5", label="Remark C.5", name="conditio
 
 
 @REMARK_C5.inputs
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised_without_basis(
     X: Tokens, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize
 ) -> Any:
@@ -303,6 +305,14 @@ TokenRow = Annotated[Any, Shape("1", "d")]
 
 
 @REMARK_C5_MORE.inputs
+@realises(
+    {
+        "[W^Q, W^K] in V": reached.FRAMES,
+        "W^V = U in V": reached.FRAMES,
+        "(W^O)^T = V in V": reached.FRAMES,
+        "columns of M are linearly dependent": "tokens that are multiples of one make M of rank one",
+    }
+)
 def tokens_of_rank_one(
     x: TokenColumn, y: TokenRow, pair: Frame, left: Frame, right: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize
 ) -> Any:
@@ -358,6 +368,8 @@ REMARK_C5_CONDITION = Claim(INITIALISED, "osa.rem-c.5-condition-number", label="
     sizes=("N", "d", "d_v"),
     uses=("osa.rem-c.5-every-m", "osa.fn-4", "osa.f7-range"), corrects="osa.rem-c.5", of_project=True,
     note=r"The bound of $J_1$ is osa.rem-c.5-every-m, for $\alpha$ of either sign; that of $\kappa$ is checked here.",
+    loose=r"""It lets $J_1$ raise the largest singular value of $J$ and lower the smallest by the whole bound of its norm; no
+        input that was found does both.""",
 )  # fmt: skip
 
 
@@ -367,6 +379,7 @@ def _linear_for_qr(X: Any, W_V: Any, alpha: Any) -> Any:
 
 
 @REMARK_C5_CONDITION.inputs
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised_with_small_alpha_for_qr(
     X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, d_v: HeadSize
 ) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED
@@ -16,7 +17,7 @@ from verify.matrix import (
     vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Setting, Shape, realises
 
 Columns = Annotated[Any, Shape("n", "r")]
 OtherColumns = Annotated[Any, Shape("n", "r_2")]
@@ -82,6 +83,7 @@ SIDE_BY_SIDE.mutant("the better conditioned block", "_larger -> _smaller")
 SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
 
 
+@realises({"J_l = U_l diag": reached.FRAMES})
 def two_blocks(first: Square, second: Square, third: Square, fourth: Square, s_2: OtherWeights, s_1: Weights) -> Any:
     """Four frames and two positive diagonals from free parameters."""
     ranks = (s_2.shape[0], s_2.shape[0], s_1.shape[0], s_1.shape[0])
@@ -162,17 +164,14 @@ def tilted_planes() -> dict[str, Any]:
     return {**frames, "s_2": [[1], [1]], "s_1": [[1], [1]]}
 
 
-FOOTNOTE_2_PRODUCT = Claim(TWO_BLOCKS, "osa.fn-2-product", label="Footnote 2, with all that conditions the product",
+FOOTNOTE_2_PRODUCT = FOOTNOTE_2.corrected("osa.fn-2-product", label="Footnote 2, with all that conditions the product",
     statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l \text{ with } s_l > 0,
         \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad \kappa(\mathbf{J}_2\mathbf{J}_1) \le
         \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of
         the angles between what one block reads and the other writes, is } 1 \text{ where one of the blocks is
-        nonsingular}""",
-    assumptions=[BY_INPUT, *BLOCKS],
-    name="condition number of a product of sub-blocks", relation=AtMost(), corrects="osa.fn-2", of_project=True,
+        nonsingular}""", name="condition number of a product of sub-blocks",
     note="""As for a nonsingular MLP block and an attention block of rank $N d_v < N d$: there the conditions of the two
-        blocks multiply, and nothing else comes in.""",
-)  # fmt: skip
+        blocks multiply, and nothing else comes in.""")  # fmt: skip
 
 
 @FOOTNOTE_2_PRODUCT.formula
@@ -185,7 +184,6 @@ def product_of_condition_numbers(
     return first * second * angles
 
 
-FOOTNOTE_2_PRODUCT.oracle(condition_number_of_product)
 FOOTNOTE_2_PRODUCT.mutant("angles ignored", "angles -> 1")
 FOOTNOTE_2_PRODUCT.mutant("the worse block instead of the product", "first * second -> _larger(first, second)")
 
@@ -217,6 +215,7 @@ Narrowing = Annotated[Any, Shape("w", "d")]
 
 
 @SECOND_HALF.inputs
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def attention_beside_mlp(
     X: Tokens, pair: Frame, left: Frame, right: Frame, share: Share, d_v: HeadSize, G: Frame, H: Frame
 ) -> Any:

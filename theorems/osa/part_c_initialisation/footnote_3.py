@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import query_key_generator
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import elementary_symmetric
@@ -11,9 +12,10 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import ORTHONORMAL_WEIGHT
 from theorems.osa.settings import two_heads
 from theorems.osa.shapes import Frame, HeadSize, Key, Output, Query, Value
 from verify.matrix import column, determinant, total
-from verify.vocabulary import Assumption, Claim, Equal, Setting
+from verify.vocabulary import Assumption, Claim, Equal, Setting, realises
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES, "W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def initialised_weights(pair: Frame, left: Frame, right: Frame, d_v: HeadSize) -> dict[str, Any]:
     """The weights of Appendices C.1 and C.2."""
     return orthonormal_weights(pair, left, right, d_v)

@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import symplectic
 from theorems.osa.settings import BASIS, LAYER, NONZERO_ALPHA, ORTHONORMAL, tokens_with_basis_of_the_image
@@ -13,7 +14,7 @@ from theorems.osa.shapes import (
     Alpha, Basis, Coordinates, Key, NonzeroAlpha, OutsideSpan, Query, TokenFrame, Tokens,
 )  # fmt: skip
 from verify.matrix import concatenate, expm, eye, rational, sqrt, total
-from verify.vocabulary import Assumption, Claim, Definition, Equal, HasStructure, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, HasStructure, Shape, realises
 
 # -- the steps of the proof of Theorem 2.1 -----------------------------------------------------------------------------
 
@@ -109,6 +110,15 @@ Direction = Annotated[Any, Shape("d", "1")]
 
 
 @RESTRICTION.inputs
+@realises(
+    {
+        "x is orthogonal to the image of S": (
+            "the weights are made orthogonal to y = X^T x, so that x is orthogonal to Q "
+            "and K, or, with q = 1, to one of them alone"
+        )
+    },
+    but=("where the image of S is smaller than the span of Q and K, x leaves that span in one direction alone"),
+)
 def tokens_with_orthogonal_vector(
     X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, x: Vector, y: Direction, q: OutsideSpan
 ) -> dict[str, Any]:
@@ -165,6 +175,15 @@ COORDINATES = Claim(BASIS, "osa.f1-coordinates", label="F.1, second paragraph",
 
 
 @COORDINATES.inputs
+@realises(
+    {
+        "columns of B are orthonormal": reached.FRAMES,
+        "contains the image of S": (
+            "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
+        ),
+    },
+    but=("the tokens lie in the span of B, or leave it in one direction; what is stated reads of them Q and K alone"),
+)
 def basis_and_coordinates(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan, c: BasisVector
 ) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import exponential_minus_identity, newton_schulz_basis, newton_schulz_iterate
 from theorems.osa.part_2_3_bases.bases import matrix_within_the_unit_ball, stacked
@@ -18,7 +19,7 @@ from verify.matrix import (
     absolute, block_diag, concatenate, diag, expm, eye, frobenius_norm, hadamard, maximum, rational, singular_values,
     spectral_norm, vec_r, zeros,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Setting, realises
 from verify.vocabulary.hypotheses import contraction, orthonormal_rows
 
 LEFT_ORTHOGONAL = Assumption("U in R^{N x N} is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0]))
@@ -77,6 +78,7 @@ EQUATION_22 = Claim(OSA, "osa.eq-22", label="Eqs. (20)-(22), F.3", name="Gram ma
 
 
 @EQUATION_22.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_part(direction: Square) -> Any:
     return {"S": (direction - direction.T) * rational(1, 3)}
 
@@ -116,6 +118,7 @@ EQUATION_28 = Claim(OSA, "osa.eq-28", label="Eqs. (23)-(28), F.3", name="orthogo
 
 
 @EQUATION_28.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def factor_and_skew_matrix(B: Factor, direction: TokenFrame) -> Any:
     return {"B": B, "S": (direction - direction.T) * rational(1, 3)}
 
@@ -146,6 +149,16 @@ EQUATION_28.mutant("E with the opposite sign", lambda B, S: _last_line(B, S, lam
 EQUATION_28.mutant("E + I instead of E", lambda B, S: _last_line(B, S, lambda D, E: D.T @ (E + eye(E.shape[0])) @ D))
 
 
+@realises(
+    {
+        "U in R^{N x N} is orthogonal": reached.ROTATIONS,
+        "V in R^{2 d_v x 2 d_v} is orthogonal": reached.ROTATIONS,
+        "B = U Sigma V^T": "B is computed as the product",
+        "is diagonal": "Sigma is made of its diagonal",
+        "skew-symmetric": reached.SKEW,
+    },
+    but="V is orthogonal too, as a singular value decomposition has it",
+)
 def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: TokenFrame) -> Any:
     """Any singular values, any skew S."""
     return decomposition(left, right, s, (direction - direction.T) * rational(1, 3))
@@ -332,6 +345,14 @@ EQUATION_45 = Claim(OSA, "osa.eq-45", label="Eq. (45), F.3", name="norm of the d
 
 
 @EQUATION_45.inputs
+@realises(
+    {
+        "U in R^{N x N} is orthogonal": reached.ROTATIONS,
+        "V in R^{2 d_v x 2 d_v} is orthogonal": reached.ROTATIONS,
+        "B = U Sigma V^T": "B is computed as the product",
+        "is diagonal": "Sigma is made of its diagonal",
+    }
+)
 def factor_and_its_singular_values(left: TokenFrame, right: Square, s: Values) -> Any:
     # a third keeps singular values off 1, where the two sides vanish and nothing is compared
     return decomposition(left, right, s + rational(1, 3), left)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_iterate
 from theorems.osa.settings import gram_defect
 from theorems.osa.shapes import Entry, Square, Steps, TokenFrame, Values
 from verify.matrix import absolute, concatenate, diag, rational, sqrt, vec_r
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Shape, realises
 
 
 def _scalar_step(s: Any) -> Any:
@@ -95,6 +96,7 @@ def _gram_defects(P: Any, R: Any) -> Any:
 
 
 @APPLIED_TO_VALUES.inputs
+@realises({"P and R have orthonormal columns": reached.FRAMES})
 def singular_vectors_and_values(left: TokenFrame, right: Square, s: Values, K: Steps) -> dict[str, Any]:
     k = s.shape[0]
     return {"P": cayley(left)[:, :k], "s": s, "R": cayley(right)[:, :k], "K": K}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix,
@@ -27,7 +28,18 @@ from verify.matrix import (
     absolute, concatenate, exp, expm, eye, rational, spectral_norm, sqrt, total, unvec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Construction,
+    Doubt,
+    Equal,
+    HasStructure,
+    Real,
+    Setting,
+    realises,
+)
 
 #: Of the reduced scores.
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)
@@ -44,6 +56,7 @@ def small(sizes: Any) -> bool:
     return two_heads(sizes) and sizes["N"] * sizes["d_v"] <= 4
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised(
     X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -57,11 +70,13 @@ def initialised(
     }
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_without_steps(X: Tokens, frame: Frame, alpha: Alpha, decay: Decay, d_v: HeadSize) -> dict[str, Any]:
     """The same where no basis is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "alpha": alpha * exp(-decay)}
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_sign(
     X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, epsilon: Epsilon, K: Steps, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -69,6 +84,7 @@ def initialised_with_sign(
     return initialised(X, frame, alpha, decay, epsilon, K, d_v)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_sign_without_steps(
     X: Tokens, frame: Frame, alpha: NonnegativeAlpha, decay: Decay, d_v: HeadSize
 ) -> dict[str, Any]:
@@ -76,6 +92,7 @@ def initialised_with_sign_without_steps(
     return initialised_without_steps(X, frame, alpha, decay, d_v)
 
 
+@realises({"[W^Q, W^K] in V": reached.FRAMES})
 def initialised_with_epsilon(X: Tokens, frame: Frame, epsilon: Epsilon, d_v: HeadSize) -> dict[str, Any]:
     """Tokens and initialised weights where M_0 is all that is formed."""
     return {"X": X, **orthonormal_queries_and_keys(frame, d_v), "epsilon": epsilon}
@@ -176,28 +193,29 @@ def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     return _unit(X, W_Q, alpha)
 
 
-LEMMA_F2_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-any-sign",
-    label="Lemma F.2 and Eq. (57), for every real alpha", name="norm of the scores, signed scale",
+LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
+LEMMA_F2.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
+
+
+def negative_alpha() -> dict[str, Any]:
+    return {"X": [[1, 0], [0, 1]], "W_Q": [[1], [0]], "W_K": [[0], [1]], "alpha": -1}
+
+
+LEMMA_F2_ANY_SIGN = LEMMA_F2.without(NONNEGATIVE_ALPHA, "osa.lemma-f.2-any-sign",
+    {"X = I, W^Q = e_1, W^K = e_2, alpha = -1: 1 against -1": negative_alpha},
+    setting=QUERIES_AND_KEYS, assumptions=[ANY_ALPHA], label="Lemma F.2 and Eq. (57), for every real alpha",
     statement=r"""\|\mathbf{S}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=[LEAST_BOUND, ANY_ALPHA],
-    relation=AtMost(left="||S||_2", signed=True), expects="refuted", severity="error", of_project=True,
-    note=NEGATIVE,
+    name="norm of the scores, signed scale", relation=AtMost(left="||S||_2", signed=True), note=NEGATIVE,
 )  # fmt: skip
 
-
-@LEMMA_F2_ANY_SIGN.formula
-def skew_matrix_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """||X||_2^2 alpha / sqrt(d_v), a scalar of the sign of alpha."""
-    return _unit(X, W_Q, alpha)
-
-
-LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lemma F.2, with the size of alpha",
+LEMMA_F2_ABSOLUTE = LEMMA_F2.corrected("osa.lemma-f.2-absolute", setting=QUERIES_AND_KEYS, assumptions=[ANY_ALPHA],
+    label="Lemma F.2, with the size of alpha", name="norm of the scores, corrected", all_sizes=True,
+    mutants=True,
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \|\mathbf{S}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=[LEAST_BOUND, ANY_ALPHA],
-    name="norm of the scores, corrected", relation=AtMost(left="||S||_2"), all_sizes=True, corrects="osa.lemma-f.2",
-    uses=("osa.eq-56-corrected", "osa.thm-c.2"), of_project=True,
+    corrects=("osa.lemma-f.2", "osa.eq-57"), uses=("osa.eq-56-corrected", "osa.thm-c.2"),
 )  # fmt: skip
 
 
@@ -205,17 +223,6 @@ LEMMA_F2_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.2-absolute", label="Lem
 def skew_matrix_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
-
-
-for claim in (LEMMA_F2, LEMMA_F2_ANY_SIGN, LEMMA_F2_ABSOLUTE):
-    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-    claim.mutant("halved", lambda value: value * rational(1, 2))
-    claim.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
-
-
-@LEMMA_F2_ANY_SIGN.counterexample("X = I, W^Q = e_1, W^K = e_2, alpha = -1: 1 against -1")
-def negative_alpha() -> dict[str, Any]:
-    return {"X": [[1, 0], [0, 1]], "W_Q": [[1], [0]], "W_K": [[0], [1]], "alpha": -1}
 
 
 def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> dict[str, Any]:
@@ -252,15 +259,12 @@ EQUATION_56.counterexample(
     "X = 2 I, W^Q = e_1, W^K = e_2: 4 against 2", X=[[2, 0], [0, 2]], W_Q=[[1], [0]], W_K=[[0], [1]], alpha=1
 )
 
-EQUATION_56_CORRECTED = Claim(ANY_WEIGHTS, "osa.eq-56-corrected", label="Eq. (56), with the square and |alpha|",
+EQUATION_56_CORRECTED = EQUATION_56.corrected("osa.eq-56-corrected", label="Eq. (56), with the square and |alpha|",
     statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2\|\tilde{\mathbf{W}}\|_2, \quad
         \tilde{\mathbf{W}}=\mathbf{W}^Q(\mathbf{W}^K)^\top-\mathbf{W}^K(\mathbf{W}^Q)^\top, \text{ for all weights and
-        every } \alpha\in\mathbb{R}""",
-    name="norm of the scores by query-key matrix, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
-    corrects="osa.eq-56",
-    uses=("osa.s-factor",), of_project=True,
-    note=r"With $\|\tilde{W}\|_2 = 1$, as initialised, it is Lemma F.2 and Eq. (57) for $\alpha$ of either sign.",
-)  # fmt: skip
+        every } \alpha\in\mathbb{R}""", name="norm of the scores by query-key matrix, corrected",
+    relation=AtMost(left="||S||_2"), all_sizes=True, uses=("osa.s-factor",),
+    note=r"With $\|\tilde{W}\|_2 = 1$, as initialised, it is Lemma F.2 and Eq. (57) for $\alpha$ of either sign.")  # fmt: skip
 
 
 @EQUATION_56_CORRECTED.formula
@@ -269,7 +273,6 @@ def skew_matrix_bound_with_generator(X: Tokens, W_Q: Query, W_K: Key, alpha: Alp
     return squared_norm(X) * _through_generator(W_Q, W_K, absolute(alpha))
 
 
-EQUATION_56_CORRECTED.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
 EQUATION_56_CORRECTED.mutant("linear in ||X||_2", "squared_norm -> spectral_norm")
 EQUATION_56_CORRECTED.mutant("halved", lambda value: value * rational(1, 2))
 
@@ -277,7 +280,7 @@ EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2"
     statement=r"\|\mathbf{S}\|_2\le\cdots\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2^2",
     name="norm of the scores at initialisation", relation=AtMost(left="||S||_2"), all_sizes=True, expects="gap",
     uses=("osa.thm-c.2", "osa.eq-56-corrected"), presumes=("osa.lemma-f.2-any-sign",), missing=r"$\alpha \ge 0$",
-    correction="osa.eq-57-absolute",
+    correction="osa.lemma-f.2-absolute",
     note=r"Of $S$ itself: from the right-hand side printed in Eq. (56), $\|X\|_2 \le \|X\|_2^2$ would be needed.",
 )  # fmt: skip
 
@@ -288,25 +291,10 @@ def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> 
     return _unit(X, W_Q, alpha)
 
 
-EQUATION_57_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.eq-57-absolute", label="Eq. (57), with the size of alpha",
-    statement=r"""\|\mathbf{S}\|_2\le\frac{|\alpha|}{\sqrt{d_v}}\|\mathbf{X}\|_2^2 \text{ for }
-        [\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns and every } \alpha\in\mathbb{R}""",
-    assumptions=[ANY_ALPHA],
-    name="norm of the scores at initialisation, corrected", relation=AtMost(left="||S||_2"), all_sizes=True,
-    corrects="osa.eq-57", uses=("osa.thm-c.2", "osa.eq-56-corrected"), of_project=True,
-)  # fmt: skip
-
-
-@EQUATION_57_ABSOLUTE.formula
-def skew_matrix_bound_for_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """|alpha| / sqrt(d_v) ||X||_2^2, a scalar."""
-    return _unit(X, W_Q, absolute(alpha))
-
-
-for claim in (EQUATION_57, EQUATION_57_ABSOLUTE):
-    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
-    claim.mutant("linear in ||X||_2", lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))
-    claim.mutant("halved", lambda value: value * rational(1, 2))
+EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_57.mutant("linear in ||X||_2",
+    lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))  # fmt: skip
+EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
 
 # -- Lemma F.3: the reduced exponential --------------------------------------------------------------------------------
 
@@ -342,30 +330,28 @@ def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     return _unit(X, W_Q, alpha)
 
 
-LEMMA_F3_ANY_SIGN = Claim(WITH_BASIS, "osa.lemma-f.3-any-sign", label="Lemma F.3, for every real alpha",
+LEMMA_F3.oracle(
+    lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
+)
+LEMMA_F3.mutant("halved", lambda value: value * rational(1, 2))
+LEMMA_F3.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
+
+LEMMA_F3_ANY_SIGN = LEMMA_F3.without(NONNEGATIVE_ALPHA, "osa.lemma-f.3-any-sign",
+    {"X = I, W^Q = e_1, W^K = e_2, alpha = -1, no Newton-Schulz step": lambda: {**negative_alpha(), "epsilon": 1, "K": 0}},
+    setting=WITH_BASIS, assumptions=[ANY_ALPHA], label="Lemma F.3, for every real alpha",
     statement=r"""\|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C\alpha \text{ for every } \alpha\in\mathbb{R},\quad C =
         \|\mathbf{X}\|_2^2/\sqrt{d_v}""",
-    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
-    name="reduced exponential, signed scale", relation=AtMost(left="distance from I", signed=True), expects="refuted",
-    severity="error", of_project=True,
-    note=NEGATIVE,
+    name="reduced exponential, signed scale", relation=AtMost(left="distance from I", signed=True), note=NEGATIVE,
 )  # fmt: skip
 
-
-@LEMMA_F3_ANY_SIGN.formula
-def reduced_exponential_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """||X||_2^2 alpha / sqrt(d_v), a scalar of the sign of alpha."""
-    return _unit(X, W_Q, alpha)
-
-
-LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3, with the size of alpha",
+LEMMA_F3_ABSOLUTE = LEMMA_F3.corrected("osa.lemma-f.3-absolute", setting=WITH_BASIS, assumptions=[ANY_ALPHA],
+    label="Lemma F.3, with the size of alpha", name="distance of the reduced exponential, corrected", all_sizes=True,
+    mutants=True,
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R, \mathbf{B} \text{
         from any number of Newton-Schulz steps}, [\mathbf{S}] = \mathbf{B}^\top\mathbf{S}\mathbf{B}: \quad
         \|\exp[\mathbf{S}]-\mathbf{I}_{2d_v}\|_2\le C|\alpha|, \quad C = R^2/\sqrt{d_v}, \text{ for every }
         \alpha\in\mathbb{R}""",
-    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
-    name="distance of the reduced exponential, corrected", relation=AtMost(left="distance from I"), all_sizes=True,
-    corrects="osa.lemma-f.3", uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"), of_project=True,
+    uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"),
 )  # fmt: skip
 
 
@@ -373,19 +359,6 @@ LEMMA_F3_ABSOLUTE = Claim(WITH_BASIS, "osa.lemma-f.3-absolute", label="Lemma F.3
 def reduced_exponential_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
-
-
-for claim in (LEMMA_F3, LEMMA_F3_ANY_SIGN, LEMMA_F3_ABSOLUTE):
-    claim.oracle(
-        lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
-    )
-    claim.mutant("halved", lambda value: value * rational(1, 2))
-    claim.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
-
-
-@LEMMA_F3_ANY_SIGN.counterexample("X = I, W^Q = e_1, W^K = e_2, alpha = -1, no Newton-Schulz step")
-def negative_alpha_and_basis() -> dict[str, Any]:
-    return {**negative_alpha(), "epsilon": 1, "K": 0}
 
 
 EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3",
@@ -399,6 +372,7 @@ EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3"
 
 
 @EQUATION_60.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def generators_and_time(D: Square, G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"D": _resized(D, size), "S": _resized(G - G.T, size), "t": t * rational(1, 3)}
 
@@ -492,6 +466,7 @@ ROTATIONS = Claim(OSA, "osa.f3-lemma-rotations", label="Proof of Lemma F.3, text
 
 
 @ROTATIONS.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_matrix_and_time(G: Square, size: Annotated[Any, Real(0.0, 4.0)], t: UnitInterval) -> dict[str, Any]:
     return {"S": _resized(G - G.T, size), "t": t}
 

@@ -23,7 +23,7 @@ from verify.matrix import (
     unvec_r, vanishes, vec_c, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Convention, Equal, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Equal, Shape, realises
 
 INNER_PRODUCT = Convention("column-major vec; vec M^T is the transpose of vec M", by=vec_c)
 
@@ -379,6 +379,10 @@ NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name=
 
 
 @NORMS.inputs
+@realises(
+    {"rank M <= r": ("M = U diag(s) V^T, its singular value decomposition, with r positive values")},
+    but="at each r matrices of that rank; all ranks are drawn",
+)
 def matrix_of_known_rank(
     left: TokenFrame, right: Square, y: Annotated[Any, Shape("r", "1")], r: Rank
 ) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix, within_unit_ball,
@@ -15,7 +16,8 @@ from theorems.osa.definitions import (
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import AT_INITIALISATION, NEWTON_SCHULZ, small
 from theorems.osa.part_f_proofs.f6_lemmas_f_1_to_f_3 import NEGATIVE, QUERIES_AND_KEYS, SKEW, WITH_SIGN, negative_alpha
 from theorems.osa.settings import (
-    ANY_ALPHA, COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, LEAST_BOUND, ORTHONORMAL_QUERIES_AND_KEYS, tokens_and_weights,
+    ANY_ALPHA, COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, LEAST_BOUND, NONNEGATIVE_ALPHA, ORTHONORMAL_QUERIES_AND_KEYS,
+    tokens_and_weights,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Factor, HeadWeights, Key, Query, Rectangle, Square, Steps, Tokens, UnitInterval,
@@ -25,7 +27,17 @@ from verify.matrix import (
     unvec_r, vec_c, vec_r, zeros,
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
-from verify.vocabulary import AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Setting
+from verify.vocabulary import (
+    AtMost,
+    Claim,
+    Construction,
+    Convention,
+    Definition,
+    Equal,
+    HasStructure,
+    Setting,
+    realises,
+)
 from verify.vocabulary.hypotheses import skew
 
 
@@ -111,6 +123,7 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
 
 
 @EQUATION_79.inputs
+@realises({"skew-symmetric": reached.SKEW}, but="from few tokens S has a low rank; all numbers of tokens are drawn")
 def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
     B = within_unit_ball(F)
     return {"S": B.T @ (G - G.T) @ B * rational(1, 3)}
@@ -150,6 +163,7 @@ LEMMA_F7 = Claim(OSA, "osa.lemma-f.7", label="Lemma F.7, Eqs. (78), (80)", name=
 
 
 @LEMMA_F7.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_square(G: Square) -> Any:
     return {"S": (G - G.T) * rational(1, 3)}
 
@@ -175,6 +189,7 @@ EXPONENTIALS_ORTHOGONAL = Claim(OSA, "osa.f7-lemma-orthogonal", label="Proof of 
 
 
 @EXPONENTIALS_ORTHOGONAL.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def skew_square_and_fraction(G: Square, s: UnitInterval) -> Any:
     return {"S": (G - G.T) * rational(1, 3), "s": s}
 
@@ -384,29 +399,27 @@ def skew_jacobian_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     return spectral_norm(X) * alpha * (2 / sqrt(W_Q.shape[1]))
 
 
-LEMMA_F8_ANY_SIGN = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-any-sign", label="Lemma F.8, for every real alpha",
+LEMMA_F8.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
+LEMMA_F8.mutant("C halved", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha))
+LEMMA_F8.mutant("quadratic in alpha", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha * alpha) * 2)
+LEMMA_F8.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))
+
+LEMMA_F8_ANY_SIGN = LEMMA_F8.without(NONNEGATIVE_ALPHA, "osa.lemma-f.8-any-sign",
+    {"X = I, W^Q = e_1, W^K = e_2, alpha = -1: 2 against -2": negative_alpha},
+    setting=QUERIES_AND_KEYS, assumptions=[ANY_ALPHA], label="Lemma F.8, for every real alpha",
     statement=r"""\left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le
         C\alpha \text{ for every } \alpha\in\mathbb{R}, \quad C = 2\|\mathbf{X}\|_2/\sqrt{d_v}""",
-    assumptions=[LEAST_BOUND, ANY_ALPHA],
     name="norm of the scores' Jacobian, signed scale", relation=AtMost(left="||dvec S / dvec X||_2", signed=True),
-    where=small, expects="refuted", severity="error", of_project=True,
     note=NEGATIVE,
 )  # fmt: skip
 
-
-@LEMMA_F8_ANY_SIGN.formula
-def skew_jacobian_bound_of_either_sign(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """2 ||X||_2 alpha / sqrt(d_v), a scalar of the sign of alpha."""
-    return spectral_norm(X) * alpha * (2 / sqrt(W_Q.shape[1]))
-
-
-LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lemma F.8, with the size of alpha",
+LEMMA_F8_ABSOLUTE = LEMMA_F8.corrected("osa.lemma-f.8-absolute", setting=QUERIES_AND_KEYS, assumptions=[ANY_ALPHA],
+    label="Lemma F.8, with the size of alpha", name="norm of the scores' Jacobian, corrected", all_sizes=True,
+    mutants=True,
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
         \left\|\frac{\partial\operatorname{vec}\mathbf{S}}{\partial\operatorname{vec}\mathbf{X}}\right\|_2\le C|\alpha|,
         \quad C = 2R/\sqrt{d_v}, \text{ for every } \alpha\in\mathbb{R}""",
-    assumptions=[LEAST_BOUND, ANY_ALPHA],
-    name="norm of the scores' Jacobian, corrected", relation=AtMost(left="||dvec S / dvec X||_2"), all_sizes=True,
-    where=small, corrects="osa.lemma-f.8", uses=("osa.thm-c.2", "osa.eq-83"), of_project=True,
+    uses=("osa.thm-c.2", "osa.eq-83"),
 )  # fmt: skip
 
 
@@ -414,12 +427,3 @@ LEMMA_F8_ABSOLUTE = Claim(QUERIES_AND_KEYS, "osa.lemma-f.8-absolute", label="Lem
 def skew_jacobian_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """2 ||X||_2 |alpha| / sqrt(d_v), a scalar."""
     return step_bound(X, W_Q, alpha) * 2
-
-
-for claim in (LEMMA_F8, LEMMA_F8_ANY_SIGN, LEMMA_F8_ABSOLUTE):
-    claim.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(jacobian(skew_matrix, "X", COLUMN)(X, W_Q, W_K, alpha)))
-    claim.mutant("C halved", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha))
-    claim.mutant("quadratic in alpha", lambda X, W_Q, alpha: step_bound(X, W_Q, alpha * alpha) * 2)
-    claim.mutant("d_v^{5/2} instead of sqrt(d_v)", lambda value, W_Q: value / (W_Q.shape[1] * W_Q.shape[1]))
-
-LEMMA_F8_ANY_SIGN.counterexample("X = I, W^Q = e_1, W^K = e_2, alpha = -1: 2 against -2", negative_alpha)

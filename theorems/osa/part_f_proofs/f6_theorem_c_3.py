@@ -158,7 +158,7 @@ EQUATION_89_CORRECTED = _step_claim("osa.eq-89-corrected", "Eq. (89), with B in 
     r"\mathbf{E}_2=(\mathbf{B}\otimes\mathbf{B})\frac{\partial\operatorname{vec}(\exp[\mathbf{S}]-\mathbf{I}_{2d_v})}"
     r"{\partial\operatorname{vec}\mathbf{X}}",
 )  # fmt: skip
-EQUATION_89_CORRECTED.corrects, EQUATION_89_CORRECTED.of_project = "osa.eq-89", True
+EQUATION_89_CORRECTED.corrects, EQUATION_89_CORRECTED.of_project = ("osa.eq-89",), True
 
 
 @EQUATION_89_CORRECTED.formula

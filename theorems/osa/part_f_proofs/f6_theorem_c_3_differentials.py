@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import whole_heads, within_unit_ball
 from theorems.osa.part_c_initialisation.c1_jacobian_and_values import orthonormal_values_and_outputs
@@ -21,7 +22,7 @@ from theorems.osa.shapes import (
     Steps, Tokens, Value,
 )  # fmt: skip
 from verify.matrix import column, exp, expm, eye, kron, rational, spectral_norm, total
-from verify.vocabulary import AtMost, Claim, Definition, Equal
+from verify.vocabulary import AtMost, Claim, Definition, Equal, realises
 
 # -- the first term of J: Eq. (84) -------------------------------------------------------------------------------------
 
@@ -139,6 +140,7 @@ EQUATION_86 = Claim(OSA, "osa.eq-86", label="Eq. (86)", name="differential of th
 
 
 @EQUATION_86.inputs
+@realises({"skew-symmetric": reached.SKEW})
 def basis_and_generator(B: Factor, S: Square, dB: Factor, dS: Square) -> Any:
     # both sides are linear in the directions; torch differentiates expm with errors in proportion to their length
     return {

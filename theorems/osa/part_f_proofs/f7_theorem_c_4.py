@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from theorems import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
@@ -32,11 +33,12 @@ from verify.matrix import (
     smallest_singular_value, spectral_norm, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Equal, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Convention, Definition, Equal, Real, Shape, realises
 
 Columns = Annotated[Any, Shape("n", "r")]
 Square = Annotated[Any, Shape("n", "n")]
 Weights = Annotated[Any, Shape("r", "1")]
+Deviation = Annotated[Any, Real(2.0**-8, 1 - 2.0**-8)]
 
 # -- J_2 and its singular values ---------------------------------------------------------------------------------------
 
@@ -54,6 +56,7 @@ J2_FORM = Claim(OSA, "osa.f7-j2-form", label="F.7, text", name="second Jacobian 
 
 
 @J2_FORM.inputs
+@realises({"W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def frozen_attention(A: AttentionMatrix, X: Tokens, left: Frame, right: Frame, d_v: HeadSize) -> Any:
     return {"A": A, "X": X, "W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
 
@@ -72,9 +75,9 @@ J2_FORM.counterexample("one token, d = 2: W^V W^O = e_1 e_2^T, while x W^V W^O d
 
 J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with the transpose, and its singular values",
     statement=r"""\mathbf{J}_2=(\mathbf{W}^V\mathbf{W}^O)^\top\otimes\mathbf{A}(\mathbf{X}), \text{ and its singular
-        values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}(
-        \mathbf{J}_2\mathbf{J}_2^\top)^k = \operatorname{tr}(\mathbf{W}\mathbf{W}^\top)^k \,
-        \operatorname{tr}(\mathbf{A}\mathbf{A}^\top)^k \text{ for every } k = 1, \dots, Nd \text{ with } \mathbf{W}
+        values are the products of those of } \mathbf{W}^V\mathbf{W}^O \text{ and } \mathbf{A}: \quad \operatorname{tr}\big((
+        \mathbf{J}_2\mathbf{J}_2^\top)^k\big) = \operatorname{tr}\big((\mathbf{W}\mathbf{W}^\top)^k\big) \,
+        \operatorname{tr}\big((\mathbf{A}\mathbf{A}^\top)^k\big) \text{ for every } k = 1, \dots, Nd \text{ with } \mathbf{W}
         = \mathbf{W}^V\mathbf{W}^O""",
     assumptions=[WITH_FROZEN_ATTENTION, NARROW_HEADS],
     name="second Jacobian term and its singular values, corrected", relation=Equal(),
@@ -140,9 +143,10 @@ EQUATION_98 = Claim(OSA, "osa.eq-98", label="Eq. (98), F.7", name="singular valu
 
 
 @EQUATION_98.inputs
+@realises({"W^V = U in V": reached.FRAMES, "(W^O)^T = V in V": reached.FRAMES})
 def attention_near_orthogonal(
     first: TokenFrame, second: TokenFrame, y: Annotated[Any, Shape("N", "1")],
-    delta: Annotated[Any, Real(2.0**-8, 1 - 2.0**-8)], left: Frame, right: Frame, d_v: HeadSize,
+    delta: Deviation, left: Frame, right: Frame, d_v: HeadSize,
 ) -> Any:  # fmt: skip
     deviations = 2 * y / (1 + y * y) * delta  # covers [-delta, delta]
     A = cayley(first) @ diag(1 + deviations) @ cayley(second)
@@ -214,6 +218,7 @@ JACOBIAN_RANGE = Claim(OSA, "osa.f7-range", label="F.7, the range of J", name="r
 
 
 @JACOBIAN_RANGE.inputs
+@realises({"(W^O)^T = V in V": reached.FRAMES})
 def free_derivative(X: Tokens, A: AttentionMatrix, dA: Rectangle, W_V: Value, right: Frame, d_v: HeadSize) -> Any:
     return {"X": X, "A": A, "dA": dA, "W_V": W_V, "W_O": orthonormal_columns(right, d_v).T}
 
@@ -264,12 +269,14 @@ PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's ineq
 
 
 @PERTURBED.inputs
-def perturbed_matrix_of_low_rank(left: Square, right: Square, y: Weights, D: Square, share: Share) -> Any:
-    delta = rational(1, 4)
-    s = 1 + y / (1 + y * y) * delta
-    size = share * rational(1, 2) / (frobenius_norm(D) + rational(1, 256))
+@realises({"J_2 = P diag(s) R^T": reached.FRAMES})
+def perturbed_matrix_of_low_rank(
+    left: Square, right: Square, y: Weights, D: Square, share: Share, delta: Deviation
+) -> Any:
+    s = 1 + 2 * y / (1 + y * y) * delta  # covers [1 - delta, 1 + delta]
+    size = share * (1 - delta) / (frobenius_norm(D) + rational(1, 256))
     P, R = orthonormal_columns(left, y.shape[0]), orthonormal_columns(right, y.shape[0])
-    return {"P": P, "s": s, "R": R, "J_1": D * size, "delta": delta + 0 * share}
+    return {"P": P, "s": s, "R": R, "J_1": D * size, "delta": delta}
 
 
 @PERTURBED.formula
@@ -310,8 +317,16 @@ PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a pe
 
 
 @PERTURBED_IN_RANGE.inputs
-def perturbed_within_the_range(left: Square, right: Square, y: Weights, D: Square, share: Share) -> Any:
-    found = perturbed_matrix_of_low_rank(left, right, y, D, share)
+@realises(
+    {
+        "J_2 = P diag(s) R^T": reached.FRAMES,
+        "J_1 = P P^T J_1": "a projection leaves columns in the span of P as they are",
+    }
+)
+def perturbed_within_the_range(
+    left: Square, right: Square, y: Weights, D: Square, share: Share, delta: Deviation
+) -> Any:
+    found = perturbed_matrix_of_low_rank(left, right, y, D, share, delta)
     P = found["P"]
     return {**found, "J_1": P @ (P.T @ found["J_1"])}
 

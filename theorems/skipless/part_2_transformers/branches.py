@@ -62,10 +62,10 @@ OUTPUT.counterexample("one token 1 of dimension 1, all weights 1: X_1 = 2, the b
 OUTPUT.mutant("input of the block", lambda X, W, U: _stacked(states(X, parameters(W, U))[:-1:2]))
 OUTPUT.mutant("without skips", lambda X, W, U: _stacked(states(X, parameters(W, U), 0)[1::2]))
 
-OUTPUT_CORRECTED = Claim(BLOCKS, "skipless.sec-2-output-corrected", label="Section 2, text before Eq. (1), corrected",
+OUTPUT_CORRECTED = OUTPUT.corrected("skipless.sec-2-output-corrected",
+    label="Section 2, text before Eq. (1), corrected",
     statement=r"""\text{the output embedding after the }\ell\text{-th transformer block is }\hat{\mathbf{X}}_\ell=
-        \mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell)""",
-    name="output of a block, corrected", relation=Equal(), of_project=True, corrects="skipless.sec-2-output")  # fmt: skip
+        \mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell)""", name="output of a block, corrected")  # fmt: skip
 
 
 @OUTPUT_CORRECTED.formula
@@ -76,7 +76,6 @@ def states_after(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     return _stacked([x + BRANCHES[1](x, theta) for x, theta in zip(between, thetas[1::2], strict=True)])
 
 
-OUTPUT_CORRECTED.oracle(block_outputs)
 OUTPUT_CORRECTED.mutant("X_l, as printed", states_between)
 OUTPUT_CORRECTED.mutant("MLP subtracted", "x + BRANCHES[1](x, theta) -> x - BRANCHES[1](x, theta)")
 

@@ -141,7 +141,9 @@ EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks wi
     corrects="skipless.sec4.2-justification",
     note=r"""$MM^\top$ is the sum of the $M_iM_i^\top$, so $s_{\min}(M)^2 \ge \sum s_{\min}(M_i)^2$ and $s_{\max}(M)^2
         \le \sum s_{\max}(M_i)^2$; a quotient of sums is at most the largest quotient. No coherence, no balance, any
-        number of blocks; attained by equal blocks. Three blocks are tried.""")  # fmt: skip
+        number of blocks; attained by equal blocks. Three blocks are tried. Since $\kappa(M^\top) = \kappa(M)$, the
+        same holds for matrices with at least as many rows as columns on top of each other. It says nothing about
+        the attention blocks of samples with $nd \ge 4d^2$, whose $\kappa$ is infinite by their null directions.""")  # fmt: skip
 
 
 @EQ_6_WIDE.formula
@@ -355,25 +357,3 @@ def flatness_of_worst_sample(X: Batch, W: AttentionWeights, U: FeedForwardWeight
 REVERSE.oracle(flatness_of_stack)
 REVERSE.mutant("half of 1/kappa", lambda value: value / 2)
 REVERSE.mutant("condition number of J J^T", lambda value: value * value)
-
-TALL = Claim(THREE_WIDE, "skipless.sec4.3-row-stacking-tall",
-    label="Stacking of matrices with at least as many rows as columns", name="conditioning of stacked tall matrices",
-    statement=r"\mathbf{M}=[\mathbf{M}_1;\dots;\mathbf{M}_m],\ \text{every}\ \mathbf{M}_i\in\mathbb{R}^{n_i\times p}\ "
-    r"\text{with}\ n_i\ge p\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
-    assumptions=[Assumption("n_i >= p for each sample", sizes=as_wide_as_high)],
-    relation=AtMost(left="the least 1 / kappa of A^T, B^T, C^T"), of_project=True, uses=("skipless.eq-6-wide",),
-    note=r"""Eq. (6) for blocks with at least as many columns as rows, transposed. The attention blocks of samples with
-        $nd \ge 4d^2$ have an infinite $\kappa$ by their null directions, so that it says nothing about them; see
-        skipless.sec4.3-row-stacking-reverse. Three are tried.""")  # fmt: skip
-
-
-@TALL.formula
-def flatness_of_tall_stack(A: First, B: Second, C: Third) -> Any:
-    """1 / kappa of A^T, B^T, C^T on top of each other, a scalar."""
-    return flatness(concatenate([A.T, B.T, C.T], axis=0))
-
-
-TALL.oracle(lambda A, B, C: least(flatness(A.T), flatness(B.T), flatness(C.T)))
-
-TALL.mutant("condition number of J^T J", lambda value: value * value)
-TALL.mutant("half of 1/kappa", lambda value: value / 2)

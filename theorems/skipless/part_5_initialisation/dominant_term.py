@@ -36,9 +36,9 @@ SPLIT = Claim(THE_SPLIT, "skipless.prop-2-split", label="Proposition 2, definiti
         \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell\text{ and
         }\mathbf{B}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^V\otimes\mathbf{A}_\ell""",
     name="dominant and perturbation term", relation=Equal(), expects="refuted", severity="slip",
-    correction="skipless.prop-2-split-corrected",
+    correction="skipless.eq-10",
     consequence=r"""Code written from Proposition 2 gets $K$ wrong; use $B_\ell = W_\ell^{O\top}W_\ell^{V\top}\otimes
-        A_\ell$, as in Eq. (10) (skipless.prop-2-split-corrected).""",
+        A_\ell$, as in Eq. (10) (skipless.eq-10).""",
     note=r"""A transpose on $W^V$ is missing; the one on $W^O$ in the same product is there, and Eq. (12) keeps
         $W^{V\top}$. Eq. (10) has $(W^VW^O)^\top = W^{O\top}W^{V\top}$ in this place. With a number $c$, $W^V =
         c\,U$, $W^O = c\,V^\top$ both are $c^2$ times an orthogonal matrix, so that $\kappa(B)$ does not change, but $B + E$ is not
@@ -65,25 +65,6 @@ SPLIT.counterexample(
 )  # fmt: skip
 SPLIT.mutant("W_V W_O", lambda X, W_Q, W_K, W_V, W_O: _sum(X, W_Q, W_K, W_V, W_O, 2 * W_V @ W_O))
 SPLIT.mutant("B subtracted", sign=-1)
-
-SPLIT_CORRECTED = Claim(THE_SPLIT, "skipless.prop-2-split-corrected",
-    label="Proposition 2, definition of B_l and E_l, corrected", name="dominant and perturbation term, corrected",
-    statement=r"""
-        \mathbf{K}_\ell=\mathbf{W}_\ell^{O\top}\mathbf{W}_\ell^{V\top}\otimes\mathbf{A}_\ell+(\hat{\mathbf{X}}_{\ell-1}
-        \mathbf{W}_\ell^V\mathbf{W}_\ell^O\otimes\mathbf{I}_n)^\top\mathbf{A}'_\ell""",
-    relation=Equal(), all_sizes=True, of_project=True, corrects="skipless.prop-2-split", uses=("skipless.eq-10",),
-)  # fmt: skip
-
-
-@SPLIT_CORRECTED.formula
-def split_of_input_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Weights) -> Any:
-    """W_O^T W_V^T (x) A + E, shape (n d, n d)."""
-    return _sum(X, W_Q, W_K, W_V, W_O, W_O.T @ W_V.T)
-
-
-SPLIT_CORRECTED.oracle(input_jacobian)
-SPLIT_CORRECTED.mutant("W_V not transposed, as printed", "W_V.T -> W_V")
-SPLIT_CORRECTED.mutant("factors in the other order", "W_O.T -> W_V.T; W_V.T -> W_O.T")
 
 
 # -- the intuition -----------------------------------------------------------------------------------------------------

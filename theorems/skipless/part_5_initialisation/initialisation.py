@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
+from theorems import reached
 from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Weights
@@ -16,7 +17,7 @@ from theorems.skipless.sampling import normal
 from theorems.skipless.settings import Dimension
 from verify.matrix import column, concatenate, condition_number, eye, ones, singular_values, spectral_norm
 from verify.oracles import SMALLEST_P, LawTest, Moments, proportion_test
-from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, FollowsLaw, InputError, Real
+from verify.vocabulary import Assumption, Claim, Construction, Definition, Equal, FollowsLaw, InputError, Real, realises
 
 if TYPE_CHECKING:
     import torch
@@ -83,6 +84,7 @@ def singular_values_of_scaled_orthogonal(c: Scale, d: Dimension) -> Any:
 
 
 @KAPPA_ONE.inputs
+@realises({"W_V W_O = c Q": reached.ROTATIONS})
 def scaled_orthogonal(G: Weights, c: Scale, d: Dimension) -> dict[str, Any]:
     """Q as a Cayley transform."""
     return {"Q": orthogonal_matrix(G), "c": c, "d": d}

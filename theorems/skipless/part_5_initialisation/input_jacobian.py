@@ -23,7 +23,7 @@ EQ_10 = Claim(SKIPLESS, "skipless.eq-10", label="Eq. (10)", name="input Jacobian
         COLUMN_MAJOR,
     ],
     relation=Equal(), all_sizes=True, sizes={"n": (1, 4), "d": (1, 3)}, exact=True,
-    proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"),
+    proof=("skipless.eq-12-line-4", "skipless.eq-13-line-7"), corrects="skipless.prop-2-split",
     note="""Three lines of the derivation in Eq. (13) lack transposes that Eq. (12) before them and Eq. (10) after them
         have; the third is a misprint whatever its transposes.""")  # fmt: skip
 

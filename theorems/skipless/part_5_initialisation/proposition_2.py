@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
@@ -29,7 +30,18 @@ from verify.matrix import (
     column, concatenate, condition_number, diag_part, exp, eye, kron, maximum, ones, rational, row_sums, spectral_norm, sqrt,
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, HasStructure, Real, Shape, checked
+from verify.vocabulary import (
+    Assumption,
+    AtMost,
+    Claim,
+    Definition,
+    FollowsLaw,
+    HasStructure,
+    Real,
+    Shape,
+    checked,
+    realises,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -94,6 +106,12 @@ def flatness_of_second_term(A: Logits, P: Weights) -> Any:
 
 
 @SECOND_TERM.inputs
+@realises(
+    {
+        "rows of A sum to 1": ("a softmax: the logarithms of positive rows of sum 1 are logits of them"),
+        "P^T P is a multiple of I": reached.ROTATIONS,
+    }
+)
 def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G: Weights, c: Scale) -> dict[str, Any]:
     """A = S_tau(M) for dominant M, and P = c^2 times an orthogonal matrix."""
     logits = dominant_logits(B, slack, gamma, tau)
@@ -147,6 +165,12 @@ MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
 
 
 @MARGIN.inputs
+@realises(
+    {
+        "rows of A sum to 1": ("a softmax: the logarithms of positive rows of sum 1 are logits of them"),
+        "P^T P is a multiple of I": reached.ROTATIONS,
+    }
+)
 def majority_attention(T: Logits, gamma: Gap, G: Weights, c: Scale) -> dict[str, Any]:
     """The softmax of T with gamma + 2 added to its diagonal, and a scaled orthogonal product."""
     P = orthogonal_matrix(G) * (c * c)
@@ -218,6 +242,7 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
 
 
 @PROP_2.inputs
+@realises({"U^T U = I and V^T V": reached.ROTATIONS})
 def initialised(
     X: Tokens, Z: Weights, G: Weights, H: Weights, alpha: Coefficient, beta: Strength, c: Scale
 ) -> dict[str, Any]:
@@ -301,6 +326,7 @@ DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
 
 
 @DOMINANT_LOGITS.inputs
+@realises({"P^T P is a multiple of I": reached.ROTATIONS})
 def orthogonal_values(X: Tokens, W: Weights, G: Weights, c: Scale) -> dict[str, Any]:
     """P = c^2 times a Cayley transform."""
     return {"X": X, "W": W, "P": orthogonal_matrix(G) * (c * c)}

@@ -296,13 +296,12 @@ EQ_13_5.counterexample(
 EQ_13_5.mutant("W_V twice in the second term", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, W_O, 2 * W_V))
 EQ_13_5.mutant("W_O twice", lambda X, W_Q, W_K, W_V, W_O: _line_five(X, W_Q, W_K, W_V, 2 * W_O, W_V))
 
-EQ_13_5_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-13-line-5-corrected", label="Eq. (13), line 5, corrected",
+EQ_13_5_CORRECTED = EQ_13_5.corrected("skipless.eq-13-line-5-corrected", label="Eq. (13), line 5, corrected",
     statement=r"""
         \mathbf{K}=(\mathbf{W}^{O\top}\otimes\mathbf{I}_n)\left((\mathbf{V}^\top\otimes\mathbf{I}_n)\mathbf{A}'+
         \mathbf{W}^{V\top}\otimes\mathbf{A}\right),\quad\mathbf{A}'=\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial
-        \mathrm{vec}(\mathbf{X})}""",
-    name="Jacobian with both weights outside, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-13-line-5", uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"))  # fmt: skip
+        \mathrm{vec}(\mathbf{X})}""", name="Jacobian with both weights outside, corrected", all_sizes=True,
+    uses=("skipless.eq-12-line-4", "skipless.eq-13-line-4-corrected"))  # fmt: skip
 
 
 @EQ_13_5_CORRECTED.formula
@@ -311,7 +310,6 @@ def line_five(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: Wei
     return _line_five(X, W_Q, W_K, W_V, W_O.T, W_V.T)
 
 
-EQ_13_5_CORRECTED.oracle(input_jacobian)
 EQ_13_5_CORRECTED.mutant("neither transposed, as printed", line_five_as_printed)
 EQ_13_5_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_13_5_CORRECTED.mutant("W_V not transposed", "W_V.T -> W_V")

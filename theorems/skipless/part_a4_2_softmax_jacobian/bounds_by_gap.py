@@ -67,8 +67,8 @@ ATTENTION = Setting(SKIPLESS, "Section A.4.2",
 
 ATTENTION_LOST = Claim(SOFTMAX, "skipless.eq-23-gap", label="Eq. (23), by the gap of the logits",
     statement=r"""
-        \mathbf{A}_{ij}\le1-\mathbf{A}_{ii}\le\frac{(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}},\quad\gamma=\min_i\min_{j\ne
-        i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
+        \mathbf{A}_{ij}\le1-\mathbf{A}_{ii}\le\frac{(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\ \text{ for }j\ne
+        i,\quad\gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij}),\ \infty\text{ for }n=1""",
     name="attention off the diagonal, by gap", relation=AtMost(), all_sizes=True, sizes={"n": (1, 5)}, of_project=True,
     corrects="skipless.eq-23",
     note=r"""$1/A_{ii} = 1 + \sum_{j\ne i}e^{M_{ij} - M_{ii}}$. Attained where all logits off the diagonal are equal, so
@@ -230,7 +230,7 @@ BY_GAP = Claim(ATTENTION, "skipless.lemma-1-gap", label="Lemma 1, by the gap of 
     statement=r"""
         \left\|\frac{\partial\mathrm{vec}(\mathbf{A})}{\partial\mathrm{vec}(\mathbf{X})}\right\|_2\le\frac{2(n-1)e^{-
         \gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}\|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\gamma=
-        \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
+        \min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij}),\ \infty\text{ for }n=1""",
     name="derivative of attention by the gap", relation=AtMost(), all_sizes=True, of_project=True,
     corrects="skipless.lemma-1",
     proof=("skipless.eq-21-chain-rule", "skipless.eq-29-logits", "skipless.eq-27-28-norms", "skipless.eq-23-gap"),

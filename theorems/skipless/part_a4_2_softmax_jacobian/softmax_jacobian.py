@@ -179,12 +179,11 @@ STRUCTURE.counterexample("n = 2, all logits zero", M=[[0, 0], [0, 0]])
 STRUCTURE.mutant("blocks without the rank-one term", "softmax_block(A, i) -> diag(A[i])")
 STRUCTURE.mutant("blocks of twice the size", lambda value: 2 * value)
 
-BY_ROWS = Claim(IN_COLUMNS, "skipless.eq-22-structure-rows", label="Text before Eq. (22), corrected",
+BY_ROWS = STRUCTURE.corrected("skipless.eq-22-structure-rows", label="Text before Eq. (22), corrected",
     statement=r"""\mathbf{K}\,\partial\mathrm{vec}(\mathbf{A})/\partial\mathrm{vec}(\mathbf{M})\,\mathbf{K}^\top=
         \mathrm{blockdiag}(\mathbf{J}_{\mathbf{A},1},\dots,\mathbf{J}_{\mathbf{A},n}),\quad\mathbf{K}\text{ the
-        commutation matrix: row-major order}""",
-    name="softmax Jacobian, row-major", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-22-structure", uses=("skipless.eq-22",))  # fmt: skip
+        commutation matrix: row-major order}""", name="softmax Jacobian, row-major", all_sizes=True,
+    uses=("skipless.eq-22",))  # fmt: skip
 
 
 @BY_ROWS.formula
@@ -194,7 +193,6 @@ def softmax_jacobian_in_columns(M: Logits) -> Any:
     return K.T @ block_diag(each(A.shape[0], lambda i: softmax_block(A, i))) @ K
 
 
-BY_ROWS.oracle(jacobian_in_columns)
 BY_ROWS.mutant("without reordering, as printed", block_diagonal_jacobian)
 BY_ROWS.mutant("blocks in reverse order", "softmax_block(A, i) -> softmax_block(A, A.shape[0] - 1 - i)")
 BY_ROWS.mutant("sign of the rank-one term", "softmax_block(A, i) -> diag(A[i]) + A[i:i + 1].T @ A[i:i + 1]")

@@ -17,7 +17,7 @@ from theorems.skipless.part_a4_1_logits.dominance import Positive, Tolerance
 from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Logits, smallest_gap
 from theorems.skipless.sampling import drawn_logits, query_key_product, wrong_products
 from theorems.skipless.settings import AT_PRINTED_DIMENSIONS, GAUSSIAN_TOKENS
-from verify.matrix import column, exp, singular_values, softmax
+from verify.matrix import column, exp, singular_values, softmax, sqrt
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw
 
@@ -88,13 +88,15 @@ KAPPA_EVERY_X.mutant("columns normalised, and doubled",
 
 KAPPA_GAP = Claim(SKIPLESS, "skipless.a4.3-kappa-gap", label="Condition number of a dominated attention matrix",
     statement=r"""
-        n\ge2,\ \delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})-1\le\frac{2\delta}{1-\delta},\quad\gamma=\min_i
-        \min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
+        n\ge2,\ \delta=2(n-1)e^{-\gamma}<1\ \Rightarrow\ \kappa(\mathbf{A})\le\frac{\sqrt{1+\delta/2}}{1-\delta},\quad
+        \gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[Definition("A = softmax(M)", by=softmax), Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2),
         Assumption(r"\delta < 1", positive=lambda M: 1 - _delta(M))],
-    name="condition number of attention by gap", relation=AtMost(), sizes={"n": (2, 4)}, of_project=True,
-    corrects="skipless.a4.3-kappa-a",
-    note=r"Rows and columns of $A - I$ have absolute sums of at most $\delta$, so $\|A - I\|_2 \le \delta$.",
+    name="condition number of attention by gap", relation=AtMost(left="kappa(A) - 1"), sizes={"n": (2, 4)},
+    of_project=True, corrects="skipless.a4.3-kappa-a",
+    note=r"""Rows and columns of $A - I$ have absolute sums of at most $\delta$, so $\|A - I\|_2 \le \delta$ and $s_{\min}(A)
+        \ge 1 - \delta$. Rows of $A$ add up to 1 and columns to at most $1 + \delta/2$, so $s_{\max}(A)^2 \le 1 + \delta/2$.
+        Both sides are compared less 1.""",
 )  # fmt: skip
 
 
@@ -104,8 +106,9 @@ def _delta(M: Any, power: int = 1) -> Any:
 
 @KAPPA_GAP.formula
 def attention_condition_bound(M: Logits) -> Any:
-    """2 delta / (1 - delta), a scalar."""
-    return 2 * _delta(M) / (1 - _delta(M))
+    """sqrt(1 + delta / 2) / (1 - delta) - 1, a scalar, without cancellation for small delta."""
+    delta = _delta(M)
+    return (delta / (2 + 2 * sqrt(1 + delta / 2)) + delta) / (1 - delta)
 
 
 @KAPPA_GAP.oracle

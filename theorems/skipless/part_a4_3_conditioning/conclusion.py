@@ -9,6 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from theorems import reached
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import collinear_tokens, separated_tokens
@@ -23,14 +24,16 @@ from theorems.skipless.part_a4_3_conditioning.perturbation import (
 from theorems.skipless.part_5_initialisation.proposition_1 import SEVERAL
 from theorems.skipless.quantities import initial_product, minimum
 from verify.matrix import column, exp, rational, singular_values, spectral_norm
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting, realises
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 
+@realises({"U, V orthonormal": reached.ROTATIONS})
 def tokens_and_factors(X: Tokens, W: Product, G: Rotation, H: Rotation, c: Scaling) -> dict[str, Any]:
     return {"X": X, "W": W, **orthonormal_factors(G, H, c)}
 
 
+@realises({"U, V orthonormal": reached.ROTATIONS})
 def tokens_factors_and_scales(
     X: Tokens, Z: Weights, G: Rotation, H: Rotation, c: Scaling, alpha: Alpha, beta: Beta, C: Constant
 ) -> dict[str, Any]:
@@ -94,7 +97,7 @@ BY_GAP = Claim(BY_WEIGHTS, "skipless.eq-31-gap", label="Eq. (31), for the pertur
     statement=r"""
         \|\mathbf{E}\|_2\le c^2\|\mathbf{X}\|_2\frac{2(n-1)e^{-\gamma}}{1+(n-1)e^{-\gamma}}\left(\|\mathbf{X}\mathbf{W}
         \|_2+\|\mathbf{X}\mathbf{W}^\top\|_2\right),\quad\mathbf{M}=\mathbf{X}\mathbf{W}\mathbf{X}^\top,\ \gamma=\min_i\min_{j\ne i}
-        (\mathbf{M}_{ii}-\mathbf{M}_{ij}),\quad\mathbf{W}^V=c\mathbf{U},\ \mathbf{W}^O=c\mathbf{V}^\top""",
+        (\mathbf{M}_{ii}-\mathbf{M}_{ij}),\ \infty\text{ for }n=1,\quad\mathbf{W}^V=c\mathbf{U},\ \mathbf{W}^O=c\mathbf{V}^\top""",
     assumptions=[ANY_TOKENS, SECOND_PART],
     name="norm of the perturbation by gap", relation=AtMost(left="|E|_2"), all_sizes=True, of_project=True,
     hypotheses=tuple(orthonormal_columns(name, stated=ORTHONORMAL.text) for name in "UV"), corrects="skipless.eq-31",

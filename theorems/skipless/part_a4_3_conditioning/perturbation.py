@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from theorems import reached
 from theorems.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
@@ -32,6 +33,7 @@ from verify.vocabulary import (
     Setting,
     Shape,
     Size,
+    realises,
 )
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ EQ_30.mutant("largest singular value of A instead of A'", "slope_by_tokens -> at
 # -- the three premises ------------------------------------------------------------------------------------------------
 
 
+@realises({"U, V orthonormal": reached.ROTATIONS})
 def orthonormal_factors(G: Rotation, H: Rotation, c: Scaling) -> dict[str, Any]:
     return {"U": orthogonal_matrix(G), "V": orthogonal_matrix(H), "c": c}
 
@@ -180,6 +183,7 @@ BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text 
 
 
 @BOUNDED.inputs
+@realises({"output of layer normalisation": "normalising leaves rows of mean 0 and of that norm as they are"})
 def layer_normalised(raw: Tokens) -> dict[str, Any]:
     centred = raw - row_sums(raw) / raw.shape[1]
     return {"X": normalize_rows(centred) * sqrt(raw.shape[1])}

@@ -15,7 +15,7 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.quantities import condition, minimum, stretches
 from verify.matrix import column, concatenate, maximum, spectral_norm, sqrt
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Setting, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Setting, Shape, realises
 
 Left = Annotated[Any, Shape("n", "d_1")]
 Right = Annotated[Any, Shape("n", "d_2")]
@@ -281,6 +281,7 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
 
 
 @FIXED_SCALE.inputs
+@realises(but=("delta is the least and s the largest that are admitted, where the bound is smallest"))
 def smallness_of_blocks(A: Left, B: Right) -> dict[str, Any]:
     """A, B, delta = max(rho, tau - 1) and s = s_min."""
     q = blocks(A, B)

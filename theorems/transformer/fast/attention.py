@@ -30,8 +30,10 @@ def attention(
     Derivatives: torch.autograd to every order, `jvp` and forward mode, torch.func (`vmap`, `jacrev`, `jacfwd`, `hessian`),
     in query, key, value and an additive mask.  Values, first derivatives and second derivatives (double backward, and
     forward over reverse) need memory O(N d) besides the mask and its derivatives; a causal mask halves their work.  Third
-    derivatives, and forward over forward mode, hold L x S matrices.  Under torch.compile first derivatives are taken.
-    On processors values and first derivatives are those of torch's kernel where d_K = d_V.
+    derivatives, and forward over forward mode, hold L x S matrices.  Weights of short sequences are kept, if all heads and
+    samples together have 2^19 or fewer (eight heads of 256 tokens): a second derivative in float32 then holds up to 26 MB.
+    Under torch.compile first derivatives are taken, and of short sequences also forward over reverse mode.
+    On processors values and first derivatives of long sequences are those of torch's kernel where d_K = d_V.
 
     Entries are not looked at: NaN and infinity in query, key or value give what torch gives.
 

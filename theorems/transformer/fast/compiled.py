@@ -10,17 +10,28 @@ from typing import Any
 
 import torch
 
-from theorems.transformer.fast import functions
+from theorems.transformer.fast import formulas, functions
 from theorems.transformer.fast.blocks import Options
 
 Optional = torch.Tensor | None
 
 
+#: Weights of short sequences are kept if all together they are no more than these: a cache holds them.
+KEPT = 2**19
+
+
 def attend(Q: Any, K: Any, V: Any, bias: Any, excluded: Any, options: Options) -> Any:
     """F; derivatives of every order outside of compiled code, of first order in it."""
+    if short(Q, K):
+        return formulas.values(Q, K, V, bias, excluded, options)
     if torch.compiler.is_dynamo_compiling():
         return torch.ops.attention_theorems.values(Q, K, V, bias, excluded, *options)[0]
     return functions.Attention.apply(Q, K, V, bias, excluded, options)[0]
+
+
+def short(Q: Any, K: Any) -> bool:
+    """Whether there are so few weights that to keep them, with the derivatives of torch, is the fastest way."""
+    return bool(Q.shape[:-1].numel() * K.shape[-2] <= KEPT)
 
 
 @torch.library.custom_op("attention_theorems::values", mutates_args=())

@@ -6,7 +6,7 @@ from typing import Any
 
 from theorems.operators import SymmetricOperator
 from theorems.transformer.fast.attention import attention
-from verify.vocabulary import InputError
+from verify.vocabulary import InputError, Shape, require_fit
 
 #: The Hessian, the Gauss-Newton matrix, and what is left of the Hessian without it.
 PARTS = ("hessian", "outer-product", "functional")
@@ -27,9 +27,19 @@ class LayerCurvature(SymmetricOperator):
     `theorems.hessian.fast.operators.AttentionCurvature` has one head, one sample and no mask, and stores moments: for many
     products.  Here a product is a derivative of the gradient, whose graph is kept; memory O(h L d) a sample.
 
-    Raises InputError, naming the argument, for what does not fit.
+    Raises InputError, naming the argument, for what does not fit, is not finite or is no tensor.
 
     Certified by transformer.second-differential-query, -key and -value, and transformer.differential.
+
+    Example
+    -------
+    >>> import torch
+    >>> from theorems.transformer.fast.curvature import LayerCurvature
+    >>> X, Y = torch.randn(3, 5, 4), torch.randn(3, 5, 4)  # three samples of five tokens
+    >>> W_Q, W_K, W_V, W_O = (torch.randn(shape) for shape in ((2, 4, 2), (2, 4, 2), (2, 4, 2), (2, 2, 4)))  # two heads
+    >>> H = LayerCurvature(X, W_Q, W_K, W_V, W_O, Y, is_causal=True)
+    >>> H.shape, (H @ torch.ones(64)).shape
+    ((64, 64), torch.Size([64]))
     """
 
     def __init__(
@@ -43,7 +53,7 @@ class LayerCurvature(SymmetricOperator):
         _require_layer(X, W_Q, W_K, W_V, W_O, Y)
         super().__init__(tuple(W.detach() for W in (W_Q, W_K, W_V, W_O)))
         self.part, tokens, labels = part, X.detach().unsqueeze(-3), Y.detach()
-        mask = None if attn_mask is None else attn_mask.detach()
+        mask = attn_mask.detach() if isinstance(attn_mask, torch.Tensor) else attn_mask
 
         def layer(W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
             heads = attention(tokens @ W_Q, tokens @ W_K, tokens @ W_V, mask, is_causal=is_causal)
@@ -87,28 +97,17 @@ def _flat(parts: tuple[Any, ...]) -> Any:
 def _require_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, Y: Any) -> None:
     import torch
 
-    for name, value in {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "Y": Y}.items():
+    given = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "X": X, "Y": Y}
+    for name, value in given.items():
         if not isinstance(value, torch.Tensor):
             raise InputError(name, "a torch tensor", type(value).__name__)
-        if value.dtype not in (torch.float32, torch.float64):
-            raise InputError(name, "a tensor of float32 or float64", str(value.dtype))
-        if value.dtype != X.dtype or value.device != X.device:
-            raise InputError(
-                name, f"the dtype and device of X, {X.dtype} on {X.device}", f"{value.dtype} on {value.device}"
-            )
+        if value.is_meta:
+            raise InputError(name, "a tensor on a device with values", "one on the device meta")
     if X.ndim < 2:
         raise InputError("X", "shape (..., L, d)", f"shape {tuple(X.shape)}")
-    if W_Q.ndim != 3:
-        raise InputError("W_Q", "shape (h, d, d_K)", f"shape {tuple(W_Q.shape)}")
-    h, d, k = W_Q.shape
-    values = W_V.shape[-1] if W_V.ndim == 3 else 0
-    outputs = W_O.shape[-1] if W_O.ndim == 3 else 0
-    for name, value, shape in (
-        ("X", X, (*X.shape[:-1], d)),
-        ("W_K", W_K, (h, d, k)),
-        ("W_V", W_V, (h, d, values)),
-        ("W_O", W_O, (h, values, outputs)),
-        ("Y", Y, (*X.shape[:-1], outputs)),
-    ):
-        if tuple(value.shape) != tuple(shape):
-            raise InputError(name, f"shape {tuple(shape)}", f"shape {tuple(value.shape)}")
+    batch = [f"B_{axis}" for axis in range(X.ndim - 2)]
+    shapes = {
+        "W_Q": Shape("h", "d", "d_K"), "W_K": Shape("h", "d", "d_K"), "W_V": Shape("h", "d", "d_V"),
+        "W_O": Shape("h", "d_V", "d_O"), "X": Shape(*batch, "L", "d"), "Y": Shape(*batch, "L", "d_O"),
+    }  # fmt: skip
+    require_fit(shapes, given)

@@ -1,4 +1,7 @@
-"""Derivatives of attention as plain torch: what `blocks` computes faster, and what derivatives of third order are taken of.
+"""Attention and its derivatives as plain torch: what `blocks` computes in less memory.
+
+Short sequences are computed by `values`, and torch takes their derivatives.  The other functions here are what derivatives
+of third order of long sequences are taken of.
 
 P is the softmax of T = scale Q K^T + B over the keys that are not masked, F = P V, and W a cotangent of F.  Along a direction
 (dQ, dK, dV, dB, dW), a dot above, the differential of F and of the gradient of <W, F> are
@@ -18,17 +21,33 @@ from typing import Any
 
 import torch
 
+from theorems.transformer.fast.blocks import Options
 
-def weights(Q: Any, K: Any, bias: Any, excluded: Any, scale: float) -> Any:
+
+def values(Q: Any, K: Any, V: Any, bias: Any, excluded: Any, options: Options) -> Any:
+    """F, shape (..., m, d_V); 16 bits are widened to 32 inside."""
+    dtype = Q.dtype
+    if dtype in (torch.float16, torch.bfloat16):
+        Q, K, V, bias = (None if X is None else X.float() for X in (Q, K, V, bias))
+    return (weights(Q, K, bias, excluded, options) @ V).to(dtype)
+
+
+def weights(Q: Any, K: Any, bias: Any, excluded: Any, options: Options) -> Any:
     """P for queries (..., m, d_K) and keys (..., n, d_K), shape (..., m, n); `excluded` is true where a key is masked."""
-    T = scale * (Q @ K.mT)
-    if bias is not None:
-        T = T + bias
+    # mul.Scalar, since forward mode leads a product with a number of Python through a slow way
+    T, mask = torch.ops.aten.mul.Scalar(Q, options.scale) @ K.mT, bias
     if excluded is not None:
-        T = T.masked_fill(excluded, -torch.inf)
-    if bias is None and excluded is None:
+        nothing = torch.zeros((), dtype=T.dtype, device=T.device) if bias is None else bias
+        mask = torch.where(excluded, -torch.inf, nothing)
+    if options.causal:
+        later = torch.full(T.shape[-2:], -torch.inf, dtype=T.dtype, device=T.device).triu(1)
+        mask = later if mask is None else mask + later
+    if mask is None:
         return torch.softmax(T, dim=-1)
-    empty = (-torch.inf == T).all(-1, keepdim=True)
+    T = T + mask
+    if bias is None and excluded is None:  # every query sees the first key
+        return torch.softmax(T, dim=-1)
+    empty = (-torch.inf == mask).all(-1, keepdim=True)
     return torch.softmax(T.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
 
 

@@ -310,13 +310,6 @@ def _along(
     return torch.func.jvp(function, tuple(X.clone() for X in tensors), along)[1]
 
 
-def _weights(Q: Any, K: Any, bias: Any, excluded: Any, options: Options) -> Any:
-    if options.causal:
-        later = torch.ones(Q.shape[-2], K.shape[-2], dtype=torch.bool, device=Q.device).triu(1)
-        excluded = later if excluded is None else excluded | later
-    return formulas.weights(Q, K, bias, excluded, options.scale)
-
-
 def _or_zero(changes: tuple[Any, ...], tensors: tuple[Any, ...]) -> list[Any]:
     return [torch.zeros_like(X) if d is None else d for d, X in zip(changes, tensors, strict=True)]
 
@@ -324,7 +317,7 @@ def _or_zero(changes: tuple[Any, ...], tensors: tuple[Any, ...]) -> list[Any]:
 def _differential(
     Q: Any, K: Any, V: Any, bias: Any, dQ: Any, dK: Any, dV: Any, dB: Any, excluded: Any, options: Options
 ) -> Any:
-    P = _weights(Q, K, bias, excluded, options)
+    P = formulas.weights(Q, K, bias, excluded, options)
     dQ, dK, dV = _or_zero((dQ, dK, dV), (Q, K, V))
     return formulas.differential(P, Q, K, V, dQ, dK, dV, dB, options.scale)
 
@@ -333,7 +326,7 @@ def _second(
     W: Any, Q: Any, K: Any, V: Any, bias: Any, dW: Any, dQ: Any, dK: Any, dV: Any, dB: Any, excluded: Any,
     options: Options, of_values: bool, of_bias: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    P = _weights(Q, K, bias, excluded, options)
+    P = formulas.weights(Q, K, bias, excluded, options)
     dW, dQ, dK, dV = _or_zero((dW, dQ, dK, dV), (W, Q, K, V))
     dF, dG_Q, dG_K, dG_V, dG_B = formulas.second_differential(P, Q, K, V, W, dQ, dK, dV, dB, dW, options.scale)
     of_rows = (dG_B.sum_to_size(bias.shape),) if of_bias else ()

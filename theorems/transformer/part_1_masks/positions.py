@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import causal_attention
 from theorems.transformer.kernels import (
-    CachedKeys, CachedValues, NewKeys, NewValues, TokenQueries, Window, cached_attention, causal_from_the_first,
-    causal_to_the_last, packed_attention, window_attention,
+    After, Before, CachedKeys, CachedValues, NewKeys, NewValues, TokenQueries, Window, cached_attention,
+    causal_from_the_first, causal_to_the_last, packed_attention, packed_both_ways, window_attention, window_both_ways,
 )  # fmt: skip
 from theorems.transformer.settings import Keys, Values
 from verify.matrix import concatenate, eye, ones, softmax, sqrt  # noqa: F401  (mutants name ones)
@@ -110,11 +110,43 @@ WINDOW.mutant("a token more", "max(i - w + 1, 0) -> max(i - w, 0)")
 WINDOW.mutant("no window", "max(i - w + 1, 0) -> 0")
 WINDOW.mutant("no scale", "root -> 1")
 
+BOTH_WAYS = Claim(
+    Setting(TRANSFORMER, "A window of two sides", exact=True,
+        sizes={"n": (1, 5), "a": (0, 3), "b": (0, 3), "d_K": (1, 4), "d_V": (1, 3)}),
+    "transformer.window-both-ways-keys", label="A window of two sides, a token at a time",
+    statement=r"""F_i = \operatorname{softmax}\Big(\frac{Q_iK_{s:t}^\top}{\sqrt{d_K}}\Big)V_{s:t},\quad s = \max(i - a, 1),\
+        t = \min(i + b, n)""",
+    name="attention in a window of two sides", relation=Equal(),
+    at_sizes={"n": 3, "a": 0, "b": 1, "d_K": 2, "d_V": 1})  # fmt: skip
+
+
+@BOTH_WAYS.formula
+def tokens_around(Q: TokenQueries, K: Keys, V: Values, a: Before, b: After) -> Any:
+    """Attention of each query to the keys of its window, without a mask, shape (n, d_V)."""
+    root, rows = sqrt(Q.shape[1]), []
+    for i in range(Q.shape[0]):
+        first, end = max(i - a, 0), i + b + 1
+        rows.append(softmax(Q[i : i + 1] @ K[first:end].T / root) @ V[first:end])
+    return concatenate(rows, axis=0)
+
+
+BOTH_WAYS.oracle(lambda Q, K, V, a, b: window_both_ways(Q, K, V, a, b))
+BOTH_WAYS.mutant("a token more before", "max(i - a, 0) -> max(i - a - 1, 0)")
+BOTH_WAYS.mutant("a token less after", "i + b + 1 -> max(i + b, i + 1)")
+BOTH_WAYS.mutant("sides exchanged", "max(i - a, 0), i + b + 1 -> max(i - b, 0), i + a + 1")
+BOTH_WAYS.mutant("no scale", "root -> 1")
+
 PACKED = Claim(AFTER, "transformer.packed-sequences", label="Packed sequences are sequences by themselves",
     statement=r"""F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix},E\Big) =
         \begin{bmatrix}F(A, C, D)\\F(Q, K, V)\end{bmatrix},\quad E = 1\ \text{at the first rows of both sequences}""",
     name="attention of packed sequences", relation=Equal(), at_sizes={"m": 2, "p": 1, "d_K": 1, "d_V": 1},
     note="Of more than two sequences, one after the other.")  # fmt: skip
+
+
+def starts(A: EarlierQueries, Q: NewQueries) -> Any:
+    """1 at the first rows of both sequences, 0 elsewhere, shape (p + m,)."""
+    first = concatenate([eye(A.shape[0])[:, :1], eye(Q.shape[0])[:, :1]], axis=0)
+    return (first + 0 * concatenate([A, Q], axis=0)[:, :1]).reshape(-1)
 
 
 @PACKED.formula
@@ -127,14 +159,34 @@ def sequence_by_sequence(
 
 @PACKED.oracle
 def packed_at_once(A: EarlierQueries, Q: NewQueries, K: NewKeys, V: NewValues, C: CachedKeys, D: CachedValues) -> Any:
-    first = (
-        concatenate([eye(A.shape[0])[:, :1], eye(Q.shape[0])[:, :1]], axis=0) + 0 * concatenate([A, Q], axis=0)[:, :1]
-    )
     keys, values = concatenate([C, K], axis=0), concatenate([D, V], axis=0)
-    return packed_attention(concatenate([A, Q], axis=0), keys, values, first.reshape(-1))
+    return packed_attention(concatenate([A, Q], axis=0), keys, values, starts(A, Q))
 
 
 PACKED.mutant("the second without a mask", "causal_attention(Q, K, V) -> softmax(Q @ K.T / sqrt(Q.shape[1])) @ V")
 PACKED.mutant(
     "values of the second alike", "causal_attention(Q, K, V) -> causal_attention(Q, K, ones(V.shape[0], 1) @ V[:1])"
 )
+
+PACKED_BOTH_WAYS = Claim(AFTER, "transformer.packed-both-ways", label="Packed sequences without a causal mask",
+    statement=r"""F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix},E\Big) =
+        \begin{bmatrix}\operatorname{softmax}(AC^\top/\sqrt{d_K})D\\\operatorname{softmax}(QK^\top/\sqrt{d_K})V\end{bmatrix},
+        \quad E = 1\ \text{at the first rows of both sequences}""",
+    name="attention of packed sequences in both directions", relation=Equal(),
+    at_sizes={"m": 2, "p": 1, "d_K": 2, "d_V": 1})  # fmt: skip
+
+
+@PACKED_BOTH_WAYS.formula
+def sequences_alone(A: EarlierQueries, Q: NewQueries, K: NewKeys, V: NewValues, C: CachedKeys, D: CachedValues) -> Any:
+    """Attention of both sequences, on top of each other, shape (p + m, d_V)."""
+    root = sqrt(Q.shape[1])
+    return concatenate([softmax(A @ C.T / root) @ D, softmax(Q @ K.T / root) @ V], axis=0)
+
+
+PACKED_BOTH_WAYS.oracle(
+    lambda A, Q, K, V, C, D: packed_both_ways(
+        concatenate([A, Q], axis=0), concatenate([C, K], axis=0), concatenate([D, V], axis=0), starts(A, Q)
+    )
+)
+PACKED_BOTH_WAYS.mutant("the second is causal", "softmax(Q @ K.T / root) @ V -> causal_attention(Q, K, V)")
+PACKED_BOTH_WAYS.mutant("no scale", "root -> 1")

@@ -8,7 +8,7 @@ from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import rotary
 from verify.matrix import concatenate, eye, indexed, ones, row_sums
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape, realises
 
 
 def both(A: Any, B: Any) -> Any:
@@ -55,6 +55,14 @@ NORMS = Claim(ROTATIONS, "transformer.rotary-norms", label="Rotations keep norms
 
 
 @NORMS.inputs
+@realises(
+    {
+        "c^2 + s^2 = 1": (
+            "the stereographic parameters of a circle reach all of it but one point, the "
+            "half turn, which is their limit"
+        )
+    }
+)
 def rows_and_rotation(A: Half, B: Half, t: Step) -> dict[str, Any]:
     c, s = on_the_circle(t)
     return {"A": A, "B": B, "c": c, "s": s}
@@ -83,6 +91,14 @@ SCORES = Claim(ROTATIONS, "transformer.rotary-scores", label="Scores depend on d
 
 
 @SCORES.inputs
+@realises(
+    {
+        "c^2 + s^2 = 1": (
+            "the stereographic parameters of a circle reach all of it but one point, the "
+            "half turn, which is their limit"
+        )
+    }
+)
 def positions(
     A: Half, B: Half, C: Half, S: Half, E: OtherHalf, F: OtherHalf, D: OtherHalf, T: OtherHalf, t: Step
 ) -> dict[str, Any]:

@@ -4,19 +4,19 @@ A matrix is an expression; a norm of it is a quantity, and is bounded by rules, 
 teaches the primitives of `verify.matrix` to work on such operands within `derivation`.
 """
 
-from verify.arithmetics.norms import differentials, gaps, moments, primitives, spectra
-from verify.arithmetics.norms.operand import Bounded, Family, input_matrix
+from verify.arithmetics.norms import bounded_forms, differentials, gaps, moments, singular_polynomials
+from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, input_matrix
 from verify.arithmetics.norms.world import derivation, world
 
 __all__ = [
     "Bounded",
-    "Family",
+    "BoundedFamily",
+    "bounded_forms",
     "derivation",
     "differentials",
     "gaps",
     "input_matrix",
     "moments",
-    "primitives",
-    "spectra",
+    "singular_polynomials",
     "world",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms.deciding import at_most, is_certain, term_by_term
-from verify.arithmetics.norms.polynomials import (
+from verify.arithmetics.norms.monomials import (
     Monomial,
     Polynomial,
     add_to,

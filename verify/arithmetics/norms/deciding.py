@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.polynomials import (
+from verify.arithmetics.norms.monomials import (
     Polynomial,
     add_to,
     difference,

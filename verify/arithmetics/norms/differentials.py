@@ -24,27 +24,9 @@ from verify.arithmetics.norms.rules import (
     unused_index,
 )  # fmt: skip
 from verify.arithmetics.norms.signs import is_positive
-from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-#: What each rule of this module says.
-STATED = {
-    "derivative along a unit direction": "||d vec f / d vec X||_2 is the largest ||df||_F for ||dX||_F <= 1",
-    "constant factors of a derivative": "||d vec(L f R) / d vec X||_2 <= ||L||_2 ||d vec f / d vec X||_2 ||R||_2",
-    "differential of the exponential": "d exp(A) = int_0^1 exp((1 - s) A) dA exp(s A) ds, so that ||d exp(A)|| <= ||dA|| "
-    "for skew A, in both norms",
-    "differential of softmax": "row by row da_i = dt_i (diag(a_i) - a_i a_i^T), so that ||dA||_F <= max_i "
-    "||diag(a_i) - a_i a_i^T||_2 ||dT||_F, at most ||dT||_F / 2",
-    "differential of a normalisation": "||d(M / (||M||_F + e))||_F <= ||dM||_F / e for e > 0, at M = 0 too",
-    "differential of an iteration": "M -> M p(M^T M) acts on dM, in singular bases, by divided differences of g(s) = s p(s^2) "
-    "on [-1, 1], at most max |g'|: ||dM_K||_F <= max |g'|^K ||dM_0||_F from ||M_0||_2 <= 1 if g keeps [-1, 1]",
-    "differential of an iteration beside its start": "for g increasing and concave on [0, 1] with g(0) = 0, g(1) <= 1: "
-    "||dB M_0^T||_F, ||dB^T M_0||_F <= sqrt(2) ||dM_0||_F; and B^T M = M^T B lets dB B^T, and dB^T, meet an M of S = M J M^T",
-    "product rule": "d vec(A X C) = ((X C)^T (x) I) d vec A + (C^T (x) A) d vec X",
-}
-STATEMENTS |= STATED
-
 
 # -- differentials -----------------------------------------------------------------------------------------------------
 
@@ -140,6 +122,12 @@ def depends_on(item: Any, variable: Node) -> bool:
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
+@rule("derivative along a unit direction", says="||d vec f / d vec X||_2 is the largest ||df||_F for ||dX||_F <= 1")
+@rule(
+    "constant factors of a derivative",
+    says="||d vec(L f R) / d vec X||_2 <= ||L||_2 ||d vec f / d vec X||_2 ||R||_2",
+    rests_on=("chain-rule", "constant-factors"),
+)
 def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
     if kind != SPECTRAL:
         return
@@ -168,11 +156,22 @@ def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
     yield "derivative along a unit direction", norm(FROBENIUS, change)
 
 
+@rule(
+    "differential of the exponential",
+    says="d exp(A) = int_0^1 exp((1 - s) A) dA exp(s A) ds, so that ||d exp(A)|| <= ||dA|| for skew A, in both norms",
+    rests_on=("exponential-differential",),
+)
 def _of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
     if kind != LARGEST and nodes.is_skew(node.parts[0]):
         yield "differential of the exponential", norm(kind, node.parts[1])
 
 
+@rule(
+    "differential of softmax",
+    says="row by row da_i = dt_i (diag(a_i) - a_i a_i^T), so that ||dA||_F <= max_i ||diag(a_i) - a_i "
+    "a_i^T||_2 ||dT||_F, at most ||dT||_F / 2",
+    rests_on=("softmax-differential",),
+)
 def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
     if kind != FROBENIUS:
         return
@@ -184,11 +183,22 @@ def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
     yield "differential of softmax", HALF * norm(FROBENIUS, change)
 
 
+@rule(
+    "differential of a normalisation",
+    says="||d(M / (||M||_F + e))||_F <= ||dM||_F / e for e > 0, at M = 0 too",
+    rests_on=("normalisation-differential",),
+)
 def _of_normalisation(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == FROBENIUS:
         yield "differential of a normalisation", norm(FROBENIUS, node.parts[1]) / node.data[0]
 
 
+@rule(
+    "differential of an iteration",
+    says="M -> M p(M^T M) acts on dM, in singular bases, by divided differences of g(s) = s p(s^2) on [-1, 1], "
+    "at most max |g'|: ||dM_K||_F <= max |g'|^K ||dM_0||_F from ||M_0||_2 <= 1 if g keeps [-1, 1]",
+    rests_on=("iteration-differential",),
+)
 def _of_iteration(kind: str, node: Node) -> Iterator[Candidate]:
     count, *coefficients = node.data
     if kind == FROBENIUS and starts_in_unit_ball(node.parts[0], tuple(coefficients)):
@@ -198,6 +208,12 @@ def _of_iteration(kind: str, node: Node) -> Iterator[Candidate]:
         yield "differential of an iteration", power * norm(FROBENIUS, node.parts[1])
 
 
+@rule(
+    "differential of an iteration beside its start",
+    says="for g increasing and concave on [0, 1] with g(0) = 0, g(1) <= 1: ||dB M_0^T||_F, ||dB^T M_0||_F <= "
+    "sqrt(2) ||dM_0||_F; and B^T M = M^T B lets dB B^T, and dB^T, meet an M of S = M J M^T",
+    rests_on=("iteration-beside-its-start", "iterate-and-start"),
+)
 def _beside_the_start(kind: str, node: Node) -> Iterator[Candidate]:
     """dB M^T, dB^T M, and dB B^T S, dB^T S with S = c (P R^T - R P^T), [P, R] = M, for the iterate B of M_0, a multiple of M."""
     if kind != FROBENIUS:
@@ -266,6 +282,7 @@ def _is_never_negative(value: sympy.Poly) -> bool:
     return all(value.eval(place) >= 0 for place in [0, 1, *(root for root in critical if 0 <= root <= 1)])
 
 
+@rule("product rule", says="d vec(A X C) = ((X C)^T (x) I) d vec A + (C^T (x) A) d vec X", rests_on=("product-rule",))
 def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
     """d vec(A(X) X C) - C^T (x) A = ((X C)^T (x) I) d vec A, column-major."""
     for (c, J), (d, K) in (nodes.terms_of(node), nodes.terms_of(node)[::-1]) if len(node.parts) == 2 else ():

@@ -12,19 +12,11 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.quantities import LARGEST, norm
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
 
 COLUMN_SUM, ROW_SUM = "largest column sum", "largest row sum"
 Candidate = tuple[str, Any]
-
-STATEMENTS = {
-    "largest entry of a product": "max|AB| <= n max|A| max|B| for n columns of A, max|AB| <= ||A||_inf max|B| and max|A| ||B||_1",
-    "average of rows": "max|softmax(T) B| <= max|B|",
-    "covariance of entries": "max|A^T (diag(p) - p p^T) B| <= max|A| max|B| for a softmax row p",
-    "blocks of rows": "(I (x) C) blockdiag(S_i) (P (x) Q) has the blocks of rows P_i (x) C S_i Q, for rows P_i of P",
-    "mixed product": "(A (x) B)(C (x) D) = AC (x) BD",
-    "permuted columns": "a permutation leaves the largest entry as it is",
-}  # fmt: skip
 
 
 def sums_norm(kind: str, node: Node) -> Any:
@@ -43,6 +35,18 @@ def speaks_of_sums(targets: Any) -> bool:
     return any(target in known and known[target].kind in (COLUMN_SUM, ROW_SUM) for target in targets)
 
 
+@rule(
+    "largest entry of a product",
+    says="max|AB| <= n max|A| max|B| for n columns of A, max|AB| <= ||A||_inf max|B| and max|A| ||B||_1",
+    rests_on=("largest-entry-of-a-product",),
+)
+@rule("average of rows", says="max|softmax(T) B| <= max|B|", rests_on=("average-of-rows",))
+@rule(
+    "covariance of entries",
+    says="max|A^T (diag(p) - p p^T) B| <= max|A| max|B| for a softmax row p",
+    rests_on=("covariance-of-entries", "largest-entry-of-a-product"),
+)
+@rule("permuted columns", says="a permutation leaves the largest entry as it is", rests_on=("permutation",))
 def largest_of_product(node: Node) -> Iterator[Candidate]:
     """Bounds of the largest entry of a product."""
     for whole in (node, nodes.transposed(node)):
@@ -69,6 +73,12 @@ def largest_of_product(node: Node) -> Iterator[Candidate]:
     yield "largest entry of a product", norm(LARGEST, nodes.product(factors[:-1])) * sums_norm(COLUMN_SUM, factors[-1])
 
 
+@rule(
+    "blocks of rows",
+    says="(I (x) C) blockdiag(S_i) (P (x) Q) has the blocks of rows P_i (x) C S_i Q, for rows P_i of P",
+    rests_on=("blocks-of-rows", "kronecker", "largest-entry-of-a-product"),
+)
+@rule("mixed product", says="(A (x) B)(C (x) D) = AC (x) BD", rests_on=("mixed-product", "kronecker"))
 def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
     """(R (x) I)(I (x) C) S (P (x) Q) for the covariances S of softmax rows, with or without its first factor."""
     if len(factors) == 2 and factors[0].kind == factors[1].kind == "kronecker":

@@ -12,7 +12,7 @@ import sympy
 
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.operand import Bounded, lifted, total_of
+from verify.arithmetics.norms.bounded import Bounded, lifted, total_of
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.rules import (
     QUANTITIES,
@@ -21,24 +21,9 @@ from verify.arithmetics.norms.rules import (
     is_softmax_column,
     one_after_another,
 )  # fmt: skip
-from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-#: What each rule of this module says.
-STATED = {
-    "softmax row less an entry": "sum_{j != i} p_j = s / (1 + s), s = sum_{j != i} e^(t_j - t_i), for p = softmax(t)",
-    "sum of exponentials": "a sum of n exponentials is at most n times the largest, e to the largest exponent",
-    "trace of a covariance": "diag(p) - p p^T is semidefinite, so that ||.||_2 <= ||.||_F <= tr = 1 - sum_j p_j^2",
-    "variance of a softmax row": "1 - sum_j p_j^2 <= 1 - p_i^2 <= 2 (1 - p_i) for each i",
-    "largest entry of a covariance": "the largest entry of a semidefinite matrix is on its diagonal",
-    "row of a covariance": "the entries of row i of diag(p) - p^T p off the diagonal are -p_i p_j",
-    "covariance off the diagonal": "the entries of diag(p) - p^T p off the diagonal are those of -p^T p",
-    "weight of several": "a number that is not negative is at most the sum of several that are not",
-    "product of two weights": "p_j p_k <= (p_j + p_k)^2 / 4 <= (sum_l p_l)^2 / 4 for j != k and numbers that are not negative",
-    "diagonal of a covariance": "p_j (1 - p_j) <= 1 - p_i for all i and j: it is at most p_j, and at most 1 - p_j",
-}
-STATEMENTS |= STATED
 
 
 def covariance_of(node: Node) -> Node | None:
@@ -69,6 +54,11 @@ def relative_logits(t: Node, i: Any) -> Node:
 # -- sums of weights ---------------------------------------------------------------------------------------------------
 
 
+@rule(
+    "softmax row less an entry",
+    says="sum_{j != i} p_j = s / (1 + s), s = sum_{j != i} e^(t_j - t_i), for p = softmax(t)",
+    rests_on=("softmax-less-an-entry",),
+)
 def _total(node: Node) -> Iterator[Candidate]:
     if node.kind == "without column" and node.shape[0] == 1 and node.parts[0].kind == "softmax":
         t = node.parts[0].parts[0]
@@ -78,11 +68,26 @@ def _total(node: Node) -> Iterator[Candidate]:
         yield from _total_variance(node.parts[0])
 
 
+@rule(
+    "sum of exponentials",
+    says="a sum of n exponentials is at most n times the largest, e to the largest exponent",
+    rests_on=("sum-of-exponentials",),
+)
 def _total_of_exponentials(node: Node) -> Iterator[Candidate]:
     exponent = world().atom("largest value", (node,), "real")
     yield "sum of exponentials", node.shape[0] * node.shape[1] * sympy.exp(exponent)
 
 
+@rule(
+    "trace of a covariance",
+    says="diag(p) - p p^T is semidefinite, so that ||.||_2 <= ||.||_F <= tr = 1 - sum_j p_j^2",
+    rests_on=("trace-of-a-covariance",),
+)
+@rule(
+    "variance of a softmax row",
+    says="1 - sum_j p_j^2 <= 1 - p_i^2 <= 2 (1 - p_i) for each i",
+    rests_on=("trace-of-a-covariance",),
+)
 def _total_variance(p: Node) -> Iterator[Candidate]:
     yield "trace of a covariance", 1 - norm(FROBENIUS, p) ** 2
     i = own_place(p)
@@ -93,6 +98,11 @@ def _total_variance(p: Node) -> Iterator[Candidate]:
 # -- covariances -------------------------------------------------------------------------------------------------------
 
 
+@rule(
+    "largest entry of a covariance",
+    says="the largest entry of a semidefinite matrix is on its diagonal",
+    rests_on=("trace-of-a-covariance",),
+)
 def _covariance(kind: str, node: Node) -> Iterator[Candidate]:
     p = covariance_of(node)
     if p is not None and kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
@@ -118,12 +128,23 @@ def diag_part(A: Any) -> Bounded:
     return Bounded(variances(p), True)
 
 
+@rule(
+    "diagonal of a covariance",
+    says="p_j (1 - p_j) <= 1 - p_i for all i and j: it is at most p_j, and at most 1 - p_j",
+    rests_on=("trace-of-a-covariance",),
+)
 def _variances(kind: str, node: Node) -> Iterator[Candidate]:
     i = own_place(node.parts[0])
     if kind == LARGEST and i is not None:
         yield "diagonal of a covariance", total_of(nodes.without_column(node.parts[0], i))
 
 
+@rule(
+    "row of a covariance",
+    says="the entries of row i of diag(p) - p^T p off the diagonal are -p_i p_j",
+    rests_on=("covariance-off-the-diagonal",),
+)
+@rule("weight of several", says="a number that is not negative is at most the sum of several that are not")
 def _without_column(kind: str, node: Node) -> Iterator[Candidate]:
     inner, i = node.parts[0], node.data[0]
     if kind == LARGEST and inner.kind == "softmax" and node.shape[0] == 1:
@@ -144,6 +165,16 @@ def _row_of_covariance(node: Node, i: Any) -> Node | None:
     return None
 
 
+@rule(
+    "covariance off the diagonal",
+    says="the entries of diag(p) - p^T p off the diagonal are those of -p^T p",
+    rests_on=("covariance-off-the-diagonal",),
+)
+@rule(
+    "product of two weights",
+    says="p_j p_k <= (p_j + p_k)^2 / 4 <= (sum_l p_l)^2 / 4 for j != k and numbers that are not negative",
+    rests_on=("product-of-two-weights",),
+)
 def _off_the_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
     """The largest of the entries off the diagonal of q^T q, or of diag(q) - q^T q, for weights q less one of them."""
     for A, B in (node.parts, node.parts[::-1]):

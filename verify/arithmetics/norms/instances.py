@@ -9,13 +9,16 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes, rules
-from verify.arithmetics.norms.quantities import FROBENIUS, NORMS, norm
+from verify.arithmetics.norms.differentials import depends, largest_slope
+from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
-from verify.arithmetics.norms.spectra import rotation_less_identity
+from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
 from verify.arithmetics.norms.world import Node
-from verify.kernel import bound_rules, quantities
+from verify.kernel import bound_rules, differentials, quantities
+from verify.kernel import bounds as kernel
+from verify.kernel.refusal import Refused
 
-Steps = list[tuple[str, list[Any]]]
+Steps = list[tuple[Any, ...]]
 ONE = quantities.number(1)
 
 
@@ -44,10 +47,6 @@ class Instances:
         elif rule == "softmax in the 1-norm" and atom is not None:
             terms = [part for _, part in nodes.terms_of(atom.payload[0].parts[0])]
             yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
-        elif rule == "Weyl" and atom is not None:
-            yield [("Weyl", list(map(self.w.node, atom.payload)))]
-        elif rule == "spectral radius" and atom is not None:
-            yield [("spectral radius", [self.w.node(atom.payload[0])])]
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
         elif atom is not None and atom.kind in NORMS:
@@ -79,11 +78,11 @@ class Instances:
             "largest entry": [("largest entry", [A])],
             "largest of all entries": [("largest of all entries", [A])],
             "unit direction": [("unit direction", [A])],
-            "unit rows": [("unit rows", [A]), ("normalised rows", inner)],
+            "unit rows": [("unit rows", [A])],
             "permutation": [("permutation", [A])],
             "projection": [("projection", inner)],
-            "absolute values": [("absolute values", inner)],
-            "softmax row": [("softmax row", inner), ("largest weight", inner)],
+            "row norms": [("row norms", inner)],
+            "softmax row": [("softmax row", inner)],
             "Kronecker product": [("Kronecker product", [kind, *inner])],
         }  # fmt: skip
         for one in plain.get(rule, ()):
@@ -111,13 +110,9 @@ class Instances:
                     argument = w.node(flipped.parts[0])
                     yield [("gate", [kind, w.node(other), w.transposed(argument) if flipped is not gate else argument])]
         elif rule == "gate" and node.kind == "step":
-            yield [("open gates", inner)]
+            yield [("largest of open gates", inner)]
         elif rule == "relu" and node.kind == "relu":
             yield [("relu", [kind, inner[0], w.add("zeros", *map(w.scalar, node.shape))])]
-        elif rule == "entrywise product":
-            yield [("entrywise product", inner)]
-            yield [("entrywise product, largest", inner)]
-            yield [("entrywise product, largest", inner[::-1])]
         elif rule in ("orthonormal", "contraction"):
             yield [("orthonormal", [A])]
             yield [("orthonormal by assumption", [A])]
@@ -133,13 +128,31 @@ class Instances:
         elif rule == "exponential of a skew matrix" and node.kind == "exponential":
             yield [("exponential of a skew matrix", inner)]
         elif rule == "iterated polynomial":
-            multiple, core = nodes.single(node.parts[0])
-            offset = sympy.expand(1 / multiple - norm(FROBENIUS, core))
-            data = list(map(w.scalar, node.data))
-            if w.known.atoms.keys() & offset.free_symbols:
-                yield [("iterate of a contraction", [inner[0], *data])]
-            else:
-                yield [("iterate of a normalised matrix", [w.node(core), w.scalar(offset), *data])]
+            yield from self._starting([inner[0]], lambda M: ("iterate", [M[0], *map(w.scalar, node.data)]))
+        elif rule == "derivative along a unit direction":
+            yield [(rule, [A])]
+        elif rule == "chain rule":
+            yield from self._chain(kind, node)
+        elif rule == "constant factors of a derivative":
+            yield from self._constant_factors(node)
+        elif rule == "differential of the exponential":
+            yield [(rule, [kind, *inner])]
+        elif rule == "differential of softmax":
+            yield [(rule, [w.index(rules.unused_index(node.shape[0], node)), *inner])]
+        elif rule == "differential of a normalisation":
+            yield [(rule, [*inner, *map(w.scalar, node.data)])]
+        elif rule == "differential of an iteration":
+            slope, data = largest_slope(node.data[1:]), list(map(w.scalar, node.data))
+            yield from self._starting(inner, lambda M: (rule, [w.scalar(slope), *M, *data]))
+        elif rule == "similar matrices":
+            c, core = nodes.single(node.parts[0])
+            inner = nodes.scaled(c, nodes.product(core.parts[1:-1]))
+            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], inner)])]
+        elif rule == "exponential of a dissipative matrix":
+            c, core = nodes.single(node.parts[0])
+            yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]
+        elif rule == "polynomial of a contraction":
+            yield from self._polynomial(node, bound)
         elif rule == "mean of rotations" and node.kind == "mean of rotations":
             yield [("mean of rotations", inner)]
         elif rule == "mean of rotations":
@@ -202,6 +215,69 @@ class Instances:
                 pair = [nodes.of("mean of rotations", A), A]
                 parts[place : place + 1] = pair if reversed_ else pair[::-1]
             yield found
+
+    # -- iterations, derivatives and moments ---------------------------------------------------------------------------
+
+    def _starting(self, inner: list[int], made: Any) -> Iterator[Steps]:
+        """A rule of matrices of which the first has ||M||_2 <= 1, with the reasons for that."""
+        w, M = self.w, inner[0]
+        size, one = w.value(w.add("norm", "2", M)), w.scalar(1)
+        core = w.matrix(w.value(M).divided(quantities.content_of(w.value(M))))
+        multiple = w.of_scalar(quantities.content_of(w.value(M)))
+        instances = [("spectral at most Frobenius", core), ("orthonormal", core), ("orthonormal by assumption", core)]
+        reasons = [["facts", [[k, one]], ["terms"]] for k in range(len(self.facts))]
+        for name, matrix in instances:
+            for why in (["terms"], ["denominators", ["terms"]]):
+                reasons.append(["instance", name, [matrix], [], multiple, why])
+        for reason in reasons:
+            try:
+                kernel.compare(size, ONE, reason, w.assumed, w.reader.table)
+            except (Refused, *kernel.ERRORS):
+                continue
+            yield [(*made(inner), [reason])]
+
+    def _chain(self, kind: str, node: Node) -> Iterator[Steps]:
+        """A derivative of normalised rows, and then of the sum that they are of; or of a sum."""
+        w, J, found = self.w, self.w.value(self.w.node(node)), []
+        L, R = (w.add("identity", w.of_scalar(size)) for size in (J.rows, J.columns))
+        (V, *_), i = differentials.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
+        if len(V.terms) == 1 and next(iter(V.terms))[0][0] == "normalised rows":
+            found.append(("chain rule of normalised rows", [kind, i, L, w.matrix(J), R]))
+            yield list(found)
+            ((word, c),) = differentials.chain_of_rows(J, w.value(i)).terms.items()
+            L = w.matrix(quantities.Matrix(J.rows, word[-1][2], {word[:-1]: c}))
+            J = quantities.Matrix(word[-1][2], J.columns, {word[-1:]: ONE})
+        yield [*found, ("derivative of a sum", [kind, L, w.matrix(J), R])]
+
+    def _constant_factors(self, node: Node) -> Iterator[Steps]:
+        """A derivative of A f B, bounded by the norms of A, B and d vec f, or that of f^T."""
+        w, (value, point), (_, name) = self.w, node.parts, node.data
+        c, core = nodes.single(value)
+        factors, variable = nodes.factors_of(core), nodes.leaf(name, point.shape)
+        (k,) = (k for k, factor in enumerate(factors) if depends(factor, variable))
+        f, sides = factors[k], (factors[:k], factors[k + 1 :])
+        rows, columns = map(w.scalar, (f.shape[0] * f.shape[1], node.shape[1]))
+        J = w.add("opaque", "derivative", rows, columns, w.node(f), w.node(point), *node.data)
+        A, B = (
+            w.node(nodes.product(side)) if side else w.add("identity", w.scalar(size))
+            for side, size in zip(sides, f.shape, strict=True)
+        )
+        A = w.add("sum", w.scalar(c), A)
+        L, R = (w.add("identity", w.scalar(size)) for size in node.shape)
+        outer = (A, B) if node.data[0] == "row-major" else (B, A)
+        turned = [w.transposed(side) if side == B else side for side in outer]
+        steps: Steps = [("chain rule", ["2", L, A, J, B, R]), ("product", [w.add("kronecker", *turned), J])]
+        steps.append(("Kronecker product", ["2", *turned]))
+        yield steps
+
+    def _polynomial(self, node: Node, bound: Any) -> Iterator[Steps]:
+        """|x p(x)| <= c on [0, 1] for p of degree 1, where c is taken at the end or where the slope vanishes."""
+        w, M = self.w, node.parts[0]
+        p = nodes.odd_polynomial(nodes.product(node.parts[:-1]), M)
+        if p is None or len(p) != 2 or p[1] == 0:
+            return
+        data = [w.scalar(item) for item in (bound, abs(p[1]), -p[0] / (2 * p[1]), *p)]
+        yield from self._starting([w.node(M)], lambda one: ("polynomial of a contraction", [*one, *data]))
 
     # -- sums ----------------------------------------------------------------------------------------------------------
 
@@ -342,7 +418,7 @@ class Instances:
                 if (item := quantities.single_atom(A, "softmax")) and not item[1]
             ]
             for item in weights:
-                yield [("largest weight" if g[1] == "max" else "softmax row", [self.w.matrix(item[4])])]
+                yield [("softmax row", [self.w.matrix(item[4])])]
         if g[0] == "norm" and g[1] == "2":
             A = any_of(g[2])
             if (item := quantities.single_atom(A, "exponential")) is not None:
@@ -354,9 +430,7 @@ class Instances:
                 yield from self._stacks(g[1], self.w.place_of(family[1]), self.w.matrix(family[2]))
 
     def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
-        names = ["stack of one length", "stack"]
-        for name in names[::-1] if any(g[0] == "sum over" for g in self.kept) else names:
-            yield [(name, [kind, index, inner])]
+        yield [("stack of one length", [kind, index, inner])]
 
     def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
         i = self.w.place_of(index)
@@ -366,9 +440,8 @@ class Instances:
                 total = {h for m in bound_rules.total(A).terms for h, _ in m}
                 if len(monomial) == 1 and e == 1 and total & self.kept:
                     yield [("sum of absolute values", [i, self.w.matrix(A)])]
-                if len(monomial) == 1 and e in (1, 2):
-                    name = "Cauchy-Schwarz" if e == 1 else "squares of rows"
-                    yield [(name, [i, self.w.matrix(A)])]
+                if len(monomial) == 1 and e == 1:
+                    yield [("Cauchy-Schwarz", [i, self.w.matrix(A)])]
             for h, _ in monomial:
                 if not (len(rows) == 1 and h == rows[0][0]) and index in quantities.free_in(h):
                     yield [("largest over an index", [i, self.w.of_generator(h)])]

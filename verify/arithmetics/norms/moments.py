@@ -10,17 +10,17 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.gaps import covariance_of
 from verify.arithmetics.norms.quantities import FROBENIUS, norm
 from verify.arithmetics.norms.rules import RULES, Candidate, one_after_another
-from verify.arithmetics.norms.statements import STATEMENTS
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node
 
-#: What each rule of this module says.
-STATED = {
-    "third central moment": "x^T G x = sum_k p_k (x_k - p^T x)^3 for G = diag(v) - v p^T - p v^T, v = (diag(p) - p p^T) x; "
-    "for weights p it is at most (max x - min x)^3 / (6 sqrt(3)) in size, and max x - min x <= sqrt(2) ||x||_2"
-}
-STATEMENTS |= STATED
 
-
+@rule(
+    "third central moment",
+    says="x^T G x = sum_k p_k (x_k - p^T x)^3 for G = diag(v) - v p^T - p v^T, v = (diag(p) - p p^T) x; for "
+    "weights p it is at most (max x - min x)^3 / (6 sqrt(3)) in size, and max x - min x <= sqrt(2) "
+    "||x||_2",
+    rests_on=("third-central-moment",),
+)
 def _third_moment(kind: str, node: Node) -> Iterator[Candidate]:
     factors, x = node.parts, node.parts[-1]
     is_form = len(factors) == 3 and x.shape[1] == 1 and factors[0] is nodes.transposed(x)

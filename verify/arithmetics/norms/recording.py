@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, SPECTRAL
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, quantities
 from verify.kernel import bounds as kernel
@@ -32,6 +32,7 @@ class Writer:
         self.entries: list[list[Any]] = []
         self.places: dict[Any, int] = {}
         self.inputs: dict[str, list[str]] = {}
+        self.directions: dict[str, int] = {}  # of unit directions, the derivatives that move most along them
         self.scalars: dict[str, str] = {}
         self.sizes: set[str] = set()
         self.nonzero: set[int] = set()
@@ -59,6 +60,17 @@ class Writer:
 
     def value(self, place: int) -> Any:
         return self.reader.table[place]
+
+    def point_directions(self, steps: Iterable[Any]) -> None:
+        """Take unit directions for those along which the derivatives of these steps move most."""
+        found = {}
+        for step in steps:
+            if step.rule == "derivative along a unit direction":
+                node = self.known.atoms[step.quantity].payload[0]
+                found[f"direction of {node.data[1]}"] = self.node(node)
+        if found != self.directions:
+            self.directions = found
+            self._of_nodes.clear(), self._of_scalars.clear()
 
     # -- scalars -------------------------------------------------------------------------------------------------------
 
@@ -117,13 +129,10 @@ class Writer:
         if atom.kind == "entry":
             entry = self.one_entry(*atom.payload)
             return self.add("norm", "F", entry) if symbol.is_nonnegative else self.add("entry", entry)
-        if atom.kind == MEAN_EXPONENTIAL:
-            return self.add("measure", atom.kind, self.scalar(first))
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
-        head = "measure" if atom.kind in bound_rules.MEASURES else "value"
-        return self.add(head, atom.kind, *map(self.node, atom.payload))
+        raise NotCertified(f"no expression for a {atom.kind}")
 
     def one_entry(self, node: Node, i: Any, j: Any) -> int:
         row = self.rows(self.node(node), i)
@@ -157,6 +166,8 @@ class Writer:
     def _node(self, node: Node) -> int:
         rows, columns = map(self.scalar, node.shape)
         kind, data = node.kind, node.data
+        if kind == "input" and data[0] in self.directions:
+            return self.add("opaque", "direction", rows, columns, self.directions[data[0]])
         if kind == "input":
             name, *at = data
             known = sorted(which for which, of in self.known.properties if of == name)
@@ -201,7 +212,8 @@ class Writer:
         whole = [node for node in whole if node.kind == "concatenate"]
         blocks = {block.number for node in whole for block in node.parts}
         blocks |= {nodes.transposed(block).number for node in whole for block in node.parts}
-        alone = [node for node in named if node.kind == "input" and node.number not in blocks]
+        plain = [node.parts[0] if node.kind == "transpose" else node for node in named]
+        alone = [node for node in plain if node.kind == "input" and node.number not in blocks]
         return list(dict.fromkeys([*whole, *alone]))
 
     # -- from normal forms ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import calculus, entries, nodes
+from verify.arithmetics.norms import chain_rule, entries, nodes
 from verify.arithmetics.norms.assumed import assumed_bounds
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.quantities import (
@@ -586,7 +586,7 @@ RULES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "entrywise": _entrywise,
     "exponential": _exponential,
     "iterate": _iterate,
-    **calculus.RULES,
+    **chain_rule.RULES,
     "part": _rows,
     "permutation": _permutation,
     "unit": _unit,

@@ -4,17 +4,24 @@ A matrix is a sum of (coefficient) x (product of named tensors, Kronecker deltas
 are symbols.  Importing this package teaches the primitives of `verify.matrix` to work on it.
 """
 
-from verify.arithmetics.symbols import derivatives, expectation, exponential_rules, exponentials, primitives, rules
-from verify.arithmetics.symbols.operand import Index, Indexed, named
+from verify.arithmetics.symbols import (
+    indexed_forms,
+    jacobians,
+    matrix_exponential_rules,
+    pairings,
+    product_rules,
+    softmax_rules,
+)
+from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, named
 
 __all__ = [
-    "Index",
     "Indexed",
-    "derivatives",
-    "expectation",
-    "exponential_rules",
-    "exponentials",
+    "SummationIndex",
+    "indexed_forms",
+    "jacobians",
+    "matrix_exponential_rules",
     "named",
-    "primitives",
-    "rules",
+    "pairings",
+    "product_rules",
+    "softmax_rules",
 ]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.exponential import exponential_of_matrix, frechet_derivative, mean_exponential
-from verify.arithmetics.symbols.exponential_rules import without_left
-from verify.arithmetics.symbols.functions import exponential, inverse_of
+from verify.arithmetics.symbols.function_heads import exponential, inverse_of
 from verify.arithmetics.symbols.heads import Head
-from verify.arithmetics.symbols.operand import Indexed, common, entrywise, identity
+from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, identity
+from verify.arithmetics.symbols.matrix_exponential import exponential_of_matrix, frechet_derivative, mean_exponential
+from verify.arithmetics.symbols.matrix_exponential_rules import without_left
 from verify.arithmetics.symbols.sums import contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 

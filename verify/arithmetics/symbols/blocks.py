@@ -11,7 +11,7 @@ import sympy
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.guarded import guarded, unguarded
-from verify.arithmetics.symbols.operand import Indexed, filled, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from verify.arithmetics.symbols.exponential import (
+from verify.arithmetics.symbols.function_heads import inverse_of, of_entries, power, softmax_of
+from verify.arithmetics.symbols.heads import Head, delta
+from verify.arithmetics.symbols.matrix_exponential import (
     exponential_of_matrix,
     frechet_derivative,
     mean_exponential,
     part_of_pair,
 )
-from verify.arithmetics.symbols.functions import inverse_of, of_entries, power, softmax_of
-from verify.arithmetics.symbols.heads import Head, delta
-from verify.arithmetics.symbols.rules import instance
+from verify.arithmetics.symbols.product_rules import instance
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported

@@ -11,18 +11,18 @@ import sympy
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.operand import Index, Indexed, Tree, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, Tree, identity, lifted
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.sums import contract
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
-class Family(Formal):
+class IndexedFamily(Formal):
     """A matrix for each value of a summation index: what a list of matrices is for sizes that are numbers."""
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, index: Index, entry: Indexed) -> None:
+    def __init__(self, index: SummationIndex, entry: Indexed) -> None:
         self.index, self.entry = index, entry
 
     def __iter__(self) -> Any:
@@ -31,7 +31,7 @@ class Family(Formal):
     def __getitem__(self, item: Any) -> Indexed:
         if isinstance(item, int) and item == 0:
             return over(self.entry * identity(self.index.size)[0, self.index], self.index)
-        if not isinstance(item, Index):
+        if not isinstance(item, SummationIndex):
             raise ArithmeticUnsupported(f"the entry {item!r} of {self.index.size} matrices")
         if item.size != self.index.size:
             raise InputError("index", f"one of size {self.index.size}", f"one of size {item.size}")
@@ -41,7 +41,7 @@ class Family(Formal):
         return f"Family({self.index.size} of shape {self.entry.dims})"
 
 
-def renamed(operand: Indexed, old: Index, new: Index) -> Indexed:
+def renamed(operand: Indexed, old: SummationIndex, new: SummationIndex) -> Indexed:
     """The operand with one summation index in place of another."""
     if old not in operand.bound or old is new:
         return operand
@@ -56,7 +56,7 @@ def renamed(operand: Indexed, old: Index, new: Index) -> Indexed:
     return Indexed(value, operand.axes, [indices[number] for number in order], _tree_at(operand.tree, old, new))
 
 
-def _tree_at(tree: Tree, old: Index, new: Index) -> Tree:
+def _tree_at(tree: Tree, old: SummationIndex, new: SummationIndex) -> Tree:
     """An expression with one summation index in place of another."""
     if tree is old:
         return new
@@ -70,20 +70,24 @@ def _tree_at(tree: Tree, old: Index, new: Index) -> Tree:
 
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
     """A function of the matrices of one or several families, or lists."""
-    if not any(isinstance(family, Family) for family in families):
+    if not any(isinstance(family, IndexedFamily) for family in families):
         return [function(*matrices) for matrices in zip(*families, strict=True)]
-    if not all(isinstance(family, Family) for family in families):
+    if not all(isinstance(family, IndexedFamily) for family in families):
         raise ArithmeticUnsupported("a function of families and of lists together")
-    index = Index(families[0].index.size)  # of its own: the function may map the same family again
-    return Family(index, _one(function(*(family[index] for family in families))))
+    index = SummationIndex(families[0].index.size)  # of its own: the function may map the same family again
+    return IndexedFamily(index, _one(function(*(family[index] for family in families))))
 
 
 def added(family: Any) -> Any:
     """The sum of the matrices of a family or a list."""
-    return over(family.entry, family.index) if isinstance(family, Family) else functools.reduce(operator.add, family)
+    return (
+        over(family.entry, family.index)
+        if isinstance(family, IndexedFamily)
+        else functools.reduce(operator.add, family)
+    )
 
 
-def over(found: Any, index: Index) -> Any:
+def over(found: Any, index: SummationIndex) -> Any:
     """The sum of an operand over one of its summation indices."""
     if isinstance(found, Blocks):
         return found.each(lambda block: over(block, index))
@@ -108,7 +112,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     if found.value.slots[group[0]] != count:
         found = found.split(group[0], count)
     slot, slots = found.groups[axis][0], len(found.value.slots)
-    index = Index(count)
+    index = SummationIndex(count)
     axes = [n - (k == axis) for k, n in enumerate(found.axes)]
     bound = [*found.bound, index]
     out = [*(label for label in range(slots) if label != slot), slot]
@@ -116,7 +120,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     if count.is_Integer:
         ones = [identity(count)[k, index] for k in range(int(count))]
         return [over(entry * one, index) for one in ones]
-    return Family(index, entry)
+    return IndexedFamily(index, entry)
 
 
 def parts_of_width(M: Any, width: Any, axis: int) -> Any:
@@ -124,7 +128,7 @@ def parts_of_width(M: Any, width: Any, axis: int) -> Any:
     return parts(M, sympy.sympify(_one(M).dims[axis]) / size_of("width", width), axis)
 
 
-def _part_key(axis: int, index: Index) -> tuple[Any, ...]:
+def _part_key(axis: int, index: SummationIndex) -> tuple[Any, ...]:
     return (slice(None),) * axis + (index,)
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verify.arithmetics.symbols.uses import Search
+from verify.arithmetics.symbols.uses import UseSearch
 from verify.kernel.identities import Entries, product_of
 from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key
 
@@ -14,7 +14,7 @@ from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key
 class Exponential:
     """An exponential that stands in a term: the ends at which it is taken, and its matrix as an argument."""
 
-    def __init__(self, search: Search, factor: Factor, shown: dict[Index, str], turned: bool) -> None:
+    def __init__(self, search: UseSearch, factor: Factor, shown: dict[Index, str], turned: bool) -> None:
         atom, at, _ = factor
         count = search.algebra.owns[atom]
         half, own = count // 2, at[:count]
@@ -25,12 +25,12 @@ class Exponential:
         self.argument = [indices, expression]
         self.sizes = [size for _, size in indices[:half]]
 
-    def entries(self, search: Search, scope: dict[str, Index]) -> Entries:
+    def entries(self, search: UseSearch, scope: dict[str, Index]) -> Entries:
         own, form = search.language.argument(self.argument, scope)
         return Entries(form, own[: len(self.rows)], own[len(self.rows) :])
 
 
-def exponentials(search: Search, form: Form) -> Iterator[tuple[Key, Factor]]:
+def exponentials(search: UseSearch, form: Form) -> Iterator[tuple[Key, Factor]]:
     """The exponentials that stand in a form, once in their terms."""
     for key in sorted(form):
         for factor in key:
@@ -38,34 +38,36 @@ def exponentials(search: Search, form: Form) -> Iterator[tuple[Key, Factor]]:
                 yield key, factor
 
 
-def _names(search: Search, key: Key) -> tuple[dict[Index, str], list[Index]]:
+def _names(search: UseSearch, key: Key) -> tuple[dict[Index, str], list[Index]]:
     over = sorted({i for _, at, _ in key for i in at if i[0] < 0}, reverse=True)
     return {**search.open, **{index: search.reader.fresh() for index in over}}, over
 
 
-def _inside(search: Search, shown: dict[Index, str], over: Sequence[Index]) -> dict[str, Index]:
+def _inside(search: UseSearch, shown: dict[Index, str], over: Sequence[Index]) -> dict[str, Index]:
     return {**search.scope, **{shown[index]: search.algebra.fresh(index[1]) for index in over}}
 
 
-def _moved(search: Search, factors: Sequence[Factor], names: dict[Index, Index]) -> tuple[Form, list[Index]]:
+def _moved(search: UseSearch, factors: Sequence[Factor], names: dict[Index, Index]) -> tuple[Form, list[Index]]:
     """A product with other indices, as a form over these."""
     moved = [(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in factors]
     summed = frozenset(i for _, at, _ in moved for i in at if i[0] < 0)
     return search.algebra.collected([(ONE, moved, summed)]), list(names.values())
 
 
-def _matrix(search: Search, factors: Sequence[Factor], places: Sequence[Index]) -> tuple[Form, list[Index]]:
+def _matrix(search: UseSearch, factors: Sequence[Factor], places: Sequence[Index]) -> tuple[Form, list[Index]]:
     """A product as a form over new open indices in the places of some of its own."""
     return _moved(search, factors, {index: search.algebra.fresh(index[1]) for index in places})
 
 
-def _vanishing(search: Search, form: Form, scope: dict[str, Index]) -> list[dict[str, Any]] | None:
+def _vanishing(search: UseSearch, form: Form, scope: dict[str, Index]) -> list[dict[str, Any]] | None:
     """The uses by which a form vanishes, if they are found."""
-    inner = Search(search.language, scope, search.numbers)
+    inner = UseSearch(search.language, scope, search.numbers)
     return None if inner.run(form) else inner.uses
 
 
-def _component(search: Search, rest: Sequence[Factor], start: Sequence[Index], ends: Sequence[Index]) -> list[Factor]:
+def _component(
+    search: UseSearch, rest: Sequence[Factor], start: Sequence[Index], ends: Sequence[Index]
+) -> list[Factor]:
     """The factors that summed indices join to the first ones, those at the ends left alone."""
     found: list[Factor] = []
     reached = set(start)
@@ -75,7 +77,7 @@ def _component(search: Search, rest: Sequence[Factor], start: Sequence[Index], e
     return found
 
 
-def through(search: Search, form: Form) -> Form | None:
+def through(search: UseSearch, form: Form) -> Form | None:
     """exp(M) A gives way to A exp(N), for an N that has its exponential in the form."""
     every = list(exponentials(search, form))
     for (key, factor), turned in itertools.product(every, (False, True)):
@@ -105,7 +107,7 @@ def _is_open(factor: Factor) -> bool:
     return all(index[0] >= 0 for index in factor[1])
 
 
-def _opened(search: Search, factor: Factor) -> Factor:
+def _opened(search: UseSearch, factor: Factor) -> Factor:
     """The exponential at new ends, with its free indices."""
     atom, at, power = factor
     own = search.algebra.owns[atom]
@@ -113,7 +115,7 @@ def _opened(search: Search, factor: Factor) -> Factor:
 
 
 def _passed(
-    search: Search, form: Form, key: Key, one: Exponential, two: Exponential, rest: list[Factor], ends: Sequence[Index],
+    search: UseSearch, form: Form, key: Key, one: Exponential, two: Exponential, rest: list[Factor], ends: Sequence[Index],
     shown: dict[Index, str], over: list[Index],
 ) -> Form | None:  # fmt: skip
     factors = _component(search, rest, one.columns, ends)
@@ -151,7 +153,7 @@ def _passed(
     return search.after(form, key, use)
 
 
-def fixed(search: Search, form: Form) -> Form | None:
+def fixed(search: UseSearch, form: Form) -> Form | None:
     """All terms c exp(M) v with one c give way to c v, where M times the sum of the v is 0."""
     for (key, factor), turned in itertools.product(list(exponentials(search, form)), (False, True)):
         one = Exponential(search, factor, _names(search, key)[0], turned)
@@ -174,7 +176,7 @@ def fixed(search: Search, form: Form) -> Form | None:
 
 
 def _outside_and_vector(
-    search: Search, key: Key, item: Factor, turned: bool, one: Exponential, rows: list[Index], columns: list[Index]
+    search: UseSearch, key: Key, item: Factor, turned: bool, one: Exponential, rows: list[Index], columns: list[Index]
 ) -> tuple[Form, Form] | None:
     """A term with an exponential as what is multiplied from the left, over its rows, and what it is applied to."""
     ends = Exponential(search, item, _names(search, key)[0], turned)
@@ -198,7 +200,7 @@ def _outside_and_vector(
 
 
 def _with_fixed(
-    search: Search, form: Form, key: Key, one: Exponential, outside: Form, vector: Form, rows: list[Index], columns: list[Index]
+    search: UseSearch, form: Form, key: Key, one: Exponential, outside: Form, vector: Form, rows: list[Index], columns: list[Index]
 ) -> Form | None:  # fmt: skip
     names = {index: search.reader.fresh() for index in (*rows, *columns)}
     shown = {**search.open, **names}
@@ -219,7 +221,7 @@ def _with_fixed(
     return search.after(form, key, use)
 
 
-def skew(search: Search, form: Form) -> Form | None:
+def skew(search: UseSearch, form: Form) -> Form | None:
     """exp(M) gives way to exp(-M)^T in one of two exponentials of a skew M whose ends do not meet."""
     for key, factor in exponentials(search, form):
         shown, over = _names(search, key)

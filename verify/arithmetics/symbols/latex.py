@@ -10,10 +10,10 @@ import sympy
 
 from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.exponential import legs_of
+from verify.arithmetics.symbols.difference import parts_of
 from verify.arithmetics.symbols.heads import Head
-from verify.arithmetics.symbols.operand import Index, Indexed
-from verify.arithmetics.symbols.proof import parts_of
+from verify.arithmetics.symbols.indexed import Indexed, SummationIndex
+from verify.arithmetics.symbols.matrix_exponential import legs_of
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 
@@ -192,7 +192,7 @@ def _tree(tree: Any) -> tuple[str, int]:
         return name_latex(tree), _ATOM
     if isinstance(tree, Scalar):
         return sympy.latex(tree.expression), _ATOM if len(tree.terms) == 1 else _SUM
-    if isinstance(tree, Index):
+    if isinstance(tree, SummationIndex):
         return f"i_{{#{tree.number}}}", _ATOM
     if not isinstance(tree, tuple):
         return (r"\cdot" if tree is None else sympy.latex(tree)), _ATOM
@@ -275,7 +275,7 @@ def _key(key: Any) -> str:
     found = []
     for part in parts:
         if isinstance(part, slice):
-            found.append(_tree(part.start)[0] if isinstance(part.start, Index) else ":")
+            found.append(_tree(part.start)[0] if isinstance(part.start, SummationIndex) else ":")
         else:
-            found.append(_tree(part)[0] if isinstance(part, Index) else str(part))
+            found.append(_tree(part)[0] if isinstance(part, SummationIndex) else str(part))
     return ", ".join(found)

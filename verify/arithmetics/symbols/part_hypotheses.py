@@ -6,7 +6,7 @@ import sympy
 
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import Size, tensor
-from verify.arithmetics.symbols.rules import occurrences
+from verify.arithmetics.symbols.product_rules import occurrences
 from verify.arithmetics.symbols.scalars import scalar
 from verify.arithmetics.symbols.sums import Product, Rule
 

@@ -39,7 +39,7 @@ WITHOUT_FORM = {
 ENTRYWISE = ("exp", "log", "step", "relu", "abs")
 
 
-class Recorder:
+class SumRecorder:
     """The declarations of a certificate, and the expressions of its sums."""
 
     def __init__(self, splits: dict[Any, tuple[Size, ...]]) -> None:
@@ -356,4 +356,4 @@ def _summed(over: Sequence[list[str]], expression: Expression) -> Expression:
     return expression
 
 
-__all__ = ["NotRecorded", "Recorder", "scalar"]
+__all__ = ["NotRecorded", "SumRecorder", "scalar"]

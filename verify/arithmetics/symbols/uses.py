@@ -121,7 +121,7 @@ def matches(algebra: Algebra, pattern: Key, term: Key) -> Iterator[tuple[dict[In
             yield names, rest
 
 
-class Search:
+class UseSearch:
     """The uses in one part."""
 
     def __init__(
@@ -129,7 +129,7 @@ class Search:
         language: Language,
         scope: Mapping[str, Index],
         numbers: itertools.count[int],
-        moves: Sequence[Callable[[Search, Form], Form | None]] = (),
+        moves: Sequence[Callable[[UseSearch, Form], Form | None]] = (),
     ) -> None:
         self.moves = moves  # what is tried where nothing else applies
         self.language, self.scope, self.hypotheses = language, scope, language.hypotheses
@@ -233,7 +233,7 @@ class Search:
             argument = ["*", ["q", power.numerator, power.denominator], argument]
         scope = dict(self.scope)
         scope |= {name: algebra.fresh(size) for name, size in (*((shown[i], i[1]) for i in over), *bound)}
-        inner = Search(self.language, scope, self.numbers)
+        inner = UseSearch(self.language, scope, self.numbers)
         rest = inner.run(self.language.form(argument, scope))
         if not inner.uses:
             return None
@@ -386,4 +386,4 @@ class Search:
         return sum(abs(power) for atom, at, power in key if at and kinds[atom] != "delta"), len(key), key
 
 
-__all__ = ["Search"]
+__all__ = ["UseSearch"]

@@ -1,0 +1,63 @@
+"""Right layers at many seeds: `python -m tests.false_alarms 0:9 'transformer.*'` prints what the gate holds against them.
+
+Every layer of `tests/wrong_layers` that is right goes through all comparisons and theorems at effort quick, in float64 and
+float32, with each of the seeds.  The exit status is 1 where one is rejected.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import sys
+import time
+import warnings
+
+import torch
+
+from tests.wrong_layers import Layer, layers
+from verify.gate.checking import Gate, gate
+from verify.gate.comparison import Comparison
+from verify.gate.findings import BROKEN, Finding
+
+
+def seeded(layer: Layer, seed: int) -> Gate:
+    """The gate of a layer, whose draws are those of another seed."""
+    made = gate(layer.subject, layer.make(), adapter=layer.adapter)
+    made.settings = dataclasses.replace(made.settings, seed=seed)
+    if made.comparison:
+        made.comparison = Comparison(made.profile, made.standing, made.settings)
+    return made
+
+
+def alarms(layer: Layer, seed: int) -> list[Finding]:
+    """The checks that a layer breaks at a seed."""
+    made = seeded(layer, seed)
+    torch.manual_seed(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [made.run(check, dtype) for check, dtype in made.checks]
+    return [finding for finding in found if finding.status == BROKEN]
+
+
+def main(seeds: str, glob: str = "*") -> int:
+    """Print one line for each layer at each seed from the first to the last, and what is broken in full."""
+    torch.set_num_threads(1)
+    first, _, last = seeds.partition(":")
+    broken = tried = 0
+    for seed in range(int(first), int(last or first) + 1):
+        for layer in (each for each in layers()[1] if fnmatch.fnmatchcase(each.subject, glob)):
+            start = time.process_time()
+            found = alarms(layer, seed)
+            tried, broken = tried + 1, broken + bool(found)
+            print(
+                f"seed {seed}  {time.process_time() - start:5.1f} s  {'REJECTED' if found else 'passes'}  {layer.name}",
+                flush=True,
+            )
+            for finding in found:
+                print(finding.describe(), flush=True)
+    print(f"{tried} checks of right layers, {broken} rejected")
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

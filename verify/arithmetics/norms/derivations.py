@@ -1,0 +1,374 @@
+"""A bound, entry by entry: what its left-hand side is bounded by, by which rules, and whether that is at most the right."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.assumed import consequences, follows
+from verify.arithmetics.norms.bounded import Bounded, is_scalar, plainly
+from verify.arithmetics.norms.bounded_forms import entries_of
+from verify.arithmetics.norms.deciding import is_certain
+from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.monomials import difference
+from verify.arithmetics.norms.monotone import grows_with
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
+from verify.arithmetics.norms.text import scalar_text
+from verify.arithmetics.norms.world import Index, Node, World, evaluating, world
+from verify.arithmetics.symbols.conditions import Condition, recording_conditions
+from verify.arithmetics.symbols.guarded import guarded
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+Side = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass
+class EntryBound:
+    """One entry of a bound: both sides, what the left one is bounded by, and how."""
+
+    left: Any
+    right: Any
+    index: Index | None
+    bound: Any
+    steps: tuple[Step, ...]
+    proved: bool
+
+
+@dataclass
+class BoundProof:
+    """The outcome: `proved`, or the `reason` why not; for each mutant whether it could be proved too, or why it was not tried."""
+
+    proved: bool
+    reason: str | None
+    entries: list[EntryBound] = field(default_factory=list)
+    mutants: dict[str, str] = field(default_factory=dict)
+    world: World | None = None
+    seconds: float = 0.0
+    #: What slices, parts and shapes take for granted of sizes.
+    conditions: list[Condition] = field(default_factory=list)
+    #: Values of sizes, by their names, that have a derivation of their own.
+    cases: dict[tuple[str, int], BoundProof] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> list[str]:
+        """The names of the rules that were used, in the order of their first use."""
+        names = [name for entry in self.entries for step in entry.steps for name in step.rule.split("; ")]
+        return list(dict.fromkeys(names))
+
+
+def prove_bound(
+    formula: Side,
+    oracle: Side,
+    inputs: Callable[[], Mapping[str, Any]],
+    mutants: Mapping[str, Side],
+    assumed_positive: Sequence[Side] = (),
+    assumed_zero: Sequence[Side] = (),
+    assumed_nonnegative: Sequence[Side] = (),
+) -> BoundProof:
+    """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
+
+    Only a derivation of every entry counts as a proof: whatever goes wrong is a reason why there is none; and where a
+    wrong variant of the formula can be proved as well, nothing is.
+    """
+    start = time.perf_counter()
+    with recording_conditions() as noted:
+        proof = _proof(formula, oracle, inputs, mutants, assumed_positive, assumed_zero, assumed_nonnegative)
+    proof.conditions = sorted(noted, key=str)
+    proof.seconds = time.perf_counter() - start
+    return proof
+
+
+def _proof(
+    formula: Side,
+    oracle: Side,
+    inputs: Callable[[], Mapping[str, Any]],
+    mutants: Mapping[str, Side],
+    assumed_positive: Sequence[Side],
+    assumed_zero: Sequence[Side],
+    assumed_nonnegative: Sequence[Side],
+) -> BoundProof:
+    known = world()
+    try:
+        prepared = {name: guarded(value) for name, value in inputs().items()}
+
+        def of(side: Side) -> Any:
+            with evaluating():
+                return plainly(side(prepared))
+
+        for side in assumed_positive:
+            with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
+                same_signs_in(of(side))
+        for side in assumed_nonnegative:
+            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
+                value = of(side)
+                bounded_in(value)
+                known.facts += facts_in(value)
+        for side in assumed_zero:
+            value = of(side)
+            orthonormal_in(value)
+            reduction_in(value)
+        sides = of(oracle), of(formula)
+        _refuse_other_shapes(*sides)
+        pairs = _paired(*map(entries_of, sides))
+        entries = [derived(left, right, index) for left, right, index in pairs]
+        open_ones = [entry for entry in entries if not entry.proved]
+        proof = BoundProof(not open_ones, None, entries, world=known)
+        if open_ones:
+            proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
+        else:
+            _tell_apart(
+                proof, entries_of(of(oracle)), {name: functools.partial(of, side) for name, side in mutants.items()}
+            )
+    except Exception as error:  # whatever goes wrong, it is not proved
+        proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
+    return proof
+
+
+def _refuse_other_shapes(left: Any, right: Any) -> None:
+    """Raise `InputError` for two matrices of different shapes, unless the right one is a single number."""
+    shapes = [side.shape for side in (left, right) if isinstance(side, Bounded)]
+    if len(shapes) == 2 and shapes[0] != shapes[1] and any(size != 1 for size in shapes[1]):
+        raise InputError("the sides", f"shape {shapes[0]} on both", f"shape {shapes[1]}")
+
+
+def _tell_apart(
+    proof: BoundProof, left: list[tuple[Any, Index | None]], mutants: Mapping[str, Callable[[], Any]]
+) -> None:
+    right = [entry.right for entry in proof.entries]
+    for name, mutant in mutants.items():
+        try:
+            with recording_conditions():  # of the mutant, which no proof rests on
+                pairs = _paired(left, entries_of(mutant()))
+        except Exception as error:
+            proof.mutants[name] = f"not comparable: {type(error).__name__}: {error}"
+            continue
+        if [other for _, other, _ in pairs] == right:
+            proof.mutants[name] = "not comparable: the formula itself where sizes are symbols"
+        elif all(derived(one, other, index).proved for one, other, index in pairs):
+            proof.proved, proof.reason = False, f"the wrong variant {name!r} is proved as well"
+            proof.mutants[name] = "proved as well"
+        else:
+            proof.mutants[name] = "not proved"
+
+
+def _paired(
+    left: list[tuple[Any, Index | None]], right: list[tuple[Any, Index | None]]
+) -> list[tuple[Any, Any, Index | None]]:
+    """The entries of both sides, the indices of families made one."""
+    if len(right) == 1 and right[0][1] is None:
+        right = right * len(left)
+    if len(left) != len(right) or not left:
+        raise InputError("the sides", f"{len(left)} entries", str(len(right)))
+    found = []
+    for (one, i), (other, j) in zip(left, right, strict=True):
+        if j is not None:
+            if i is None or i.size != j.size:
+                raise InputError("the sides", "families over one index", f"{i} and {j}")
+            other = nodes.at(other, j, i)
+        found.append((one, other, i))
+    return found
+
+
+def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
+    """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
+    plain = _derived(left, left, right, index)
+    start = _with_smaller_denominators(left)
+    found = plain if plain.proved or start == left else _derived(start, left, right, index)
+    return found if found.proved else _by_cases(left, right, index) or found
+
+
+def _by_cases(left: Any, right: Any, index: Index | None) -> EntryBound | None:
+    """The derivation for each of several numbers in the place of their largest, in which the left-hand side does not decrease."""
+    known = world().atoms
+    for symbol in sorted(replaceable(left) - right.free_symbols, key=sympy.default_sort_key):
+        if symbol in known and known[symbol].kind == "largest of":
+            cases = [derived(left.xreplace({symbol: value}), right, index) for value in known[symbol].payload]
+            if all(case.proved for case in cases):
+                bound = largest([case.bound for case in cases])
+                steps = [step for case in cases for step in case.steps]
+                return EntryBound(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
+    return None
+
+
+def _with_smaller_denominators(value: Any) -> Any:
+    """The scalar with the quantities in its denominators c + q replaced by 0, where something positive is left.
+
+    One quotient after another, each where the scalar grows with it.
+    """
+    known = world().atoms
+    for power in sorted(value.atoms(sympy.Pow), key=sympy.default_sort_key):
+        if is_positive(-power.exp) and power.base.is_Add and all(map(is_nonnegative, power.base.args)):
+            less = sympy.Add(*(term for term in power.base.args if not term.free_symbols & known.keys()))
+            if is_positive(less) and grows_with(value, power):
+                value = value.xreplace({power: less**power.exp})
+    return value
+
+
+def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBound:
+    last: Alternative | None = None
+    tried: set[Any] = set()
+    before = () if start == left else (Step("smaller denominator", left, start),)
+    for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
+        known = world().atoms
+        targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
+        search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
+        found, reverse = search.of_expression(start), reverse_triangles(target)
+        for fact, step in reverse.items():
+            if is_certain(difference(target, start + fact)):
+                return EntryBound(left, right, index, start, (*before, step), True)
+        for item in found:
+            if (item.bound, target) in tried:
+                continue
+            tried.add((item.bound, target))
+            used = follows(item.bound, target, world().facts)
+            if used is not None:
+                world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
+                return EntryBound(left, right, index, item.bound, (*before, *item.steps), True)
+            for fact, step in reverse.items():
+                if is_certain(difference(target, item.bound + fact)):
+                    return EntryBound(left, right, index, item.bound, (*before, *item.steps, step), True)
+        last = last or (found[0] if found else None)
+    bound, steps = (last.bound, last.steps) if last is not None else (start, ())
+    return EntryBound(left, right, index, bound, (*before, *steps), False)
+
+
+def reverse_triangles(value: Any) -> dict[Any, Step]:
+    """||A + B|| + ||B|| - ||A|| >= 0 and with A and B exchanged, for the norms of sums of two that a scalar contains.
+
+    Of a Frobenius norm of A + B also with the spectral norms of A and B, since ||A + B||_2 is at most that.
+    """
+    found = {}
+    for symbol in sorted(value.free_symbols & world().atoms.keys(), key=sympy.default_sort_key):
+        atom = world().atoms[symbol]
+        terms = _as_sum(atom.payload[0]) if atom.kind in (SPECTRAL, FROBENIUS) else []
+        for kind in dict.fromkeys([atom.kind, SPECTRAL]) if len(terms) == 2 else ():
+            sizes = [sympy.expand(_size(c) * norm(kind, part)) for c, part in terms]
+            for one, other in (sizes, sizes[::-1]):
+                found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
+    return found
+
+
+def _size(c: Any) -> Any:
+    """|c|, which is c itself for a sum of what is not negative."""
+    return c if all(map(is_nonnegative, sympy.Add.make_args(c))) else abs(c)
+
+
+def _as_sum(node: Node) -> list[tuple[Any, Node]]:
+    """The terms of a node, multiplied out where one factor of a product is a sum."""
+    factors = nodes.factors_of(node)
+    sums = [k for k, factor in enumerate(factors) if factor.kind == "sum"]
+    if node.kind != "product" or len(sums) != 1:
+        return nodes.terms_of(node)
+    (k,) = sums
+    return [(c, nodes.product([*factors[:k], part, *factors[k + 1 :]])) for c, part in nodes.terms_of(factors[k])]
+
+
+def _with_roots(value: Any) -> Any:
+    """Roots of sums of squares of quantities as quantities of their own, each at least every one of those."""
+    changes = {}
+    for power in value.atoms(sympy.Pow):
+        squares = power.base.is_Add and all(
+            term.as_coeff_Mul()[1].is_Pow
+            and term.as_coeff_Mul()[1].exp == 2
+            and term.as_coeff_Mul()[1].base in world().atoms
+            for term in power.base.args
+        )
+        if squares and power.exp == sympy.Rational(1, 2):
+            changes[power] = world().atom("root", (power.base,))
+    return value.xreplace(changes)
+
+
+# -- assumptions on signs ----------------------------------------------------------------------------------------------
+
+
+def same_signs_in(value: Any) -> None:
+    """Record which matrices have entries of equal signs, where an assumption says that their product is positive."""
+    if not isinstance(value, Bounded):
+        raise ArithmeticUnsupported(f"an assumption that {value!r} is positive")
+    coefficient, core = nodes.single(value.node)
+    if core.kind != "entrywise" or coefficient != 1:
+        raise ArithmeticUnsupported(f"an assumption that {core!r} is positive")
+    for pair in _members(*core.parts):
+        if pair[0].indices != pair[1].indices:
+            continue  # one of them is the same for all values of an index of the other
+        world().same_signs += [pair, (nodes.transposed(pair[0]), nodes.transposed(pair[1]))]
+
+
+def bounded_in(value: Any) -> None:
+    """Record the number that a norm does not exceed, where an assumption says that number - norm is not negative."""
+    if not is_scalar(value):
+        return
+    number, rest = sympy.sympify(value).as_coeff_Add()
+    if -rest in world().atoms and world().atoms[-rest].kind in NORMS and number.is_Rational:
+        world().assumed[-rest] = min(number, world().assumed.get(-rest, number))
+
+
+def facts_in(value: Any) -> list[Any]:
+    """The scalars that are at least 0 where an assumption says so of a value; c - max|A| for c - |A_ij| of all entries."""
+    if not isinstance(value, Bounded):
+        scalars = [scalar for scalar, index in entries_of(value) if index is None and scalar.free_symbols]
+        return [item for scalar in scalars for item in consequences(scalar)]
+    terms = nodes.terms_of(value.node)
+    for (c, flat), (d, sizes) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        inner = sizes.parts[0] if sizes.kind in ("reshape", "transpose") else sizes
+        if flat.kind == "ones" and inner.kind == "absolute" and d == -1:
+            return [c - norm(LARGEST, inner.parts[0])]
+    raise ArithmeticUnsupported(f"an assumption that {value!r} is not negative")
+
+
+def orthonormal_in(value: Any) -> None:
+    """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
+    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
+    for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if (
+            d == -c
+            and is_nonzero(c)
+            and identity.kind == "identity"
+            and gram.kind == "product"
+            and len(gram.parts) == 2
+        ):
+            frame = gram.parts[1]
+            if gram.parts[0] is nodes.transposed(frame):
+                blocks = frame.parts if frame.kind == "transpose" else (frame,)
+                blocks = blocks[0].parts if blocks[0].kind == "concatenate" else ()
+                world().contractions |= {frame.number, *(block.number for block in blocks)}
+
+
+def reduction_in(value: Any) -> None:
+    """Record that a product of two inputs is a multiple of the identity, where an assumption says that c A B + d I vanishes.
+
+    Or that A^2 is 0, where it says that of an input A.
+    """
+    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
+    for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        pair = product.parts if product.kind == "product" else ()
+        if not (is_nonzero(c) or is_nonzero(d)):
+            continue  # where both are 0 nothing is said
+        if identity.kind == "identity" and len(pair) == 2 and all(part.kind == "input" for part in pair):
+            world().reductions[pair[0].number, pair[1].number] = -d / c
+    alone = len(terms) == 1 and is_nonzero(terms[0][0])
+    square = terms[0][1].parts if alone and terms[0][1].kind == "product" else ()
+    if len(square) == 2 and square[0] is square[1] and square[0].kind == "input":
+        for node in (square[0], nodes.transposed(square[0])):
+            world().reductions[node.number, node.number] = sympy.Integer(0)
+
+
+def _members(one: Node, other: Node) -> list[tuple[Node, Node]]:
+    """Matrices that two equal arrangements of blocks consist of."""
+    if one.kind == other.kind and one.kind in ("transpose", "reshape", "stack"):
+        if one.kind == "stack" and one.data[0] != other.data[0]:
+            raise ArithmeticUnsupported("two families over different indices")
+        if one.parts[0].shape != other.parts[0].shape:
+            raise ArithmeticUnsupported("two matrices of different shapes in one arrangement")
+        return _members(one.parts[0], other.parts[0])
+    if one.kind == other.kind == "concatenate" and [p.shape for p in one.parts] == [p.shape for p in other.parts]:
+        return [pair for two in zip(one.parts, other.parts, strict=True) for pair in _members(*two)]
+    return [(one, other)]

@@ -1,0 +1,255 @@
+"""Polynomials of singular values, of which the largest absolute value is asked; and rotations near the identity.
+
+max_i |q(sigma_i(M))| over all singular values of M is the norm of M p(M^T M) for q(s) = s p(s^2), and of M p(M^T M) M^T for
+q(s) = s^2 p(s^2): where they have a zero more than M has singular values, it adds |q(0)| = 0 to the maximum.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.formal import Formal
+from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
+from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm
+from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
+from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.world import Node, world
+from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: The singular value that a polynomial is in.
+S = sympy.Symbol("s", nonnegative=True)
+
+
+class Spectrum(Formal):
+    """A polynomial of every singular value of a node; `size`: absolute values of it."""
+
+    __slots__ = ("node", "size", "value")
+    __array_ufunc__ = None
+
+    def __init__(self, node: Node, value: Any = S, size: bool = False) -> None:
+        self.node, self.value, self.size = node, value, size
+
+    def _with(self, other: Any, combine: Any) -> Spectrum:
+        if isinstance(other, Spectrum):
+            if other.node is not self.node:
+                return self._less(other, combine)
+            size, other = other.size, other.value
+        elif is_scalar(other):
+            size, other = False, scalar(other)
+        else:
+            raise ArithmeticUnsupported(f"singular values and {other!r} in one operation")
+        if self.size or size:
+            raise ArithmeticUnsupported("absolute values of singular values in an operation")
+        return Spectrum(self.node, sympy.expand(combine(self.value, other)))
+
+    def _less(self, other: Spectrum, combine: Any) -> Any:
+        """The differences of the singular values of two matrices, in decreasing order."""
+        if self.value != S or other.value != S or self.size or other.size or combine(2, 3) != -1:
+            raise ArithmeticUnsupported("singular values of two matrices in an operation that is no difference")
+        return Shifts(self.node, other.node)
+
+    def __add__(self, other: Any) -> Spectrum:
+        return self._with(other, lambda one, two: one + two)
+
+    def __sub__(self, other: Any) -> Spectrum:
+        return self._with(other, lambda one, two: one - two)
+
+    def __mul__(self, other: Any) -> Spectrum:
+        return self._with(other, lambda one, two: one * two)
+
+    def __rsub__(self, other: Any) -> Spectrum:
+        return self._with(other, lambda one, two: two - one)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __getitem__(self, key: Any) -> Any:
+        raise ArithmeticUnsupported(
+            f"some of the singular values of {Bounded(self.node)!r} alone have no form for all sizes"
+        )
+
+    def reshape(self, *shape: Any) -> Any:
+        return self[shape]
+
+    def absolute(self) -> Spectrum:
+        return Spectrum(self.node, self.value, True)
+
+    @rule("polynomials of singular values", rests_on=("polynomial-of-singular-values",))
+    def largest(self) -> Any:
+        """The largest of the absolute values, a norm."""
+        if not self.size:
+            raise ArithmeticUnsupported("the largest of a polynomial of singular values without absolute values")
+        terms = {int(power): c for (power,), c in sympy.Poly(self.value, S).terms()}
+        parity = {power % 2 for power in terms}
+        if len(parity) != 1 or min(terms) == 0:
+            raise ArithmeticUnsupported(f"the largest of {self.value}, neither odd nor even without a constant")
+        square, first = (nodes.transposed(self.node), self.node), 2 - min(parity)
+        powers = [(c, nodes.product([nodes.identity(self.node.shape[1]), *square * ((power - first) // 2)]))
+                  for power, c in terms.items()]  # fmt: skip
+        inner = nodes.sum_of(powers, powers[0][1].shape)
+        world().simplified.add("polynomials of singular values")
+        return norm(SPECTRAL, nodes.product([self.node, inner, *[square[0]] * (first - 1)]))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Shifts(Formal):
+    """sigma_i(A) - sigma_i(B) for all i, of which the largest size is asked."""
+
+    __slots__ = ("nodes", "size")
+    __array_ufunc__ = None
+
+    def __init__(self, A: Node, B: Node, size: bool = False) -> None:
+        self.nodes, self.size = (A, B), size
+
+    def absolute(self) -> Shifts:
+        return Shifts(*self.nodes, True)
+
+    def largest(self) -> Any:
+        if not self.size:
+            raise ArithmeticUnsupported("the largest difference of singular values without absolute values")
+        return world().atom(SHIFT, self.nodes)
+
+
+# -- rotations near the identity ---------------------------------------------------------------------------------------
+
+
+def rotation_less_identity(node: Node) -> Node | None:
+    """A where a node is exp(A) - I with skew A."""
+    terms = dict((part.kind, (c, part)) for c, part in nodes.terms_of(node))
+    if len(nodes.terms_of(node)) != 2 or set(terms) != {"exponential", "identity"}:
+        return None
+    (c, exponential), (d, _) = terms["exponential"], terms["identity"]
+    return exponential.parts[0] if c == 1 and d == -1 and nodes.is_skew(exponential.parts[0]) else None
+
+
+@rule(
+    "Gram matrix of a rotation",
+    says="D + D^T + D^T D = L R^T (L^T L - I) R L^T for D = L R L^T, R = exp(A) - I with skew A, as R + R^T = -R^T R",
+    rests_on=("gram-of-rotation",),
+)
+def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
+    """D + D^T + D^T D in factored form."""
+    terms = nodes.terms_of(node)
+    if len(terms) != 3 or any(c != 1 for c, _ in terms):
+        return
+    for _, D in terms:
+        others = [part for _, part in terms if part is not D]
+        factors = nodes.factors_of(D)
+        if nodes.transposed(D) in others and nodes.product([nodes.transposed(D), D]) in others and len(factors) == 3:
+            left, R, right = factors
+            if right is nodes.transposed(left) and rotation_less_identity(R) is not None:
+                defect = nodes.minus(nodes.product([right, left]), nodes.identity(left.shape[1]))
+                whole = nodes.product([left, nodes.transposed(R), defect, R, right])
+                yield "Gram matrix of a rotation", norm(kind, whole)
+                return
+
+
+@rule(
+    "mean of rotations",
+    says="exp(A) - I = A F = F A with F = int_0^1 exp(t A) dt, of spectral norm at most 1 for skew A",
+    rests_on=("mean-of-rotations", "norm-of-mean-of-rotations"),
+)
+def _with_means(kind: str, node: Node) -> Iterator[Candidate]:
+    """One factor exp(A) - I as A F and as F A; two of them as F A ... A F."""
+    places = [k for k, factor in enumerate(node.parts) if rotation_less_identity(factor) is not None]
+    for first in {1: (False, True), 2: (True,)}.get(len(places), ()):  # whether the first F stands before its A
+        found = list(node.parts)
+        for place in reversed(places):
+            A = rotation_less_identity(node.parts[place])
+            assert A is not None
+            pair = [nodes.of("mean of rotations", A), A]
+            found[place : place + 1] = pair if first == (place == places[0]) else pair[::-1]
+        yield "mean of rotations", norm(kind, nodes.product(found))
+
+
+def _mean_of_rotations(kind: str, node: Node) -> Iterator[Candidate]:
+    if kind == SPECTRAL and nodes.is_skew(node.parts[0]):
+        yield "mean of rotations", sympy.Integer(1)
+
+
+@rule(
+    "polynomial of a contraction",
+    says="the norm of M p(M^T M) M^T is at most max |s^2 p(s^2)| on [0, 1] for ||M||_2 <= 1",
+    rests_on=("polynomial-of-singular-values",),
+)
+def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[Candidate]:
+    M = node.parts[0]
+    if kind != SPECTRAL or len(node.parts) < 3 or node.parts[-1] is not nodes.transposed(M) or not is_contraction(M):
+        return
+    coefficients = nodes.odd_polynomial(nodes.product(node.parts[:-1]), M)
+    if coefficients is not None:
+        yield "polynomial of a contraction", largest_on_unit_interval(coefficients)
+
+
+@functools.cache
+def largest_on_unit_interval(coefficients: tuple[Any, ...]) -> Any:
+    """max |s^2 p(s^2)| on [0, 1] for rational coefficients of p, at the end or a real critical point."""
+    x = sympy.Symbol("x", real=True)
+    value = sympy.Poly(sympy.Add(*(c * x ** (k + 1) for k, c in enumerate(coefficients))), x)
+    places = [sympy.Integer(1)]
+    if value.degree() > 1:
+        places += [root for root in sympy.real_roots(value.diff(x)) if 0 <= root <= 1]
+    found = sympy.Integer(0)
+    for place in places:
+        here = abs(value.eval(place))
+        found = here if here > found else found
+    return found
+
+
+# -- blocks of an exponential ------------------------------------------------------------------------------------------
+
+
+def _blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
+    """P, C, Z, R where a node is the transpose of the upper right block of exp [[P, C], [Z, R]], of four equal sizes."""
+    size = node.shape[0]
+    upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
+    if upper is None or upper.kind != "rows" or node.data != (size, 2 * size) or upper.data != (0, size):
+        return None
+    whole = upper.parts[0]
+    if node.shape != (size, size) or whole.kind != "exponential" or whole.parts[0].kind != "concatenate":
+        return None
+    found: list[Node] = []
+    for part in whole.parts[0].parts:
+        row = nodes.transposed(part)
+        if part.kind == "zeros":
+            found += [nodes.zeros((size, size))] * 2
+        elif row.kind == "concatenate" and len(row.parts) == 2:
+            found += [nodes.transposed(block) for block in row.parts]
+    return tuple(found) if len(found) == 4 and all(block.shape == (size, size) for block in found) else None
+
+
+@rule(
+    "integral of orthogonal matrices",
+    says="int_0^1 exp((1 - s) P) exp(s R) ds, a block of exp [[P, I], [0, R]], is a mean of orthogonal "
+    "matrices for skew P and R, so that its spectral norm is at most 1",
+    rests_on=("integral-of-orthogonal",),
+)
+@rule(
+    "series of an exponential",
+    says="sum_{n >= 1} P^(n - 1) C / n!, a block of exp [[P, C], [0, 0]], has spectral norm at most ||C||_2 "
+    "(e^a - 1) / a at a = ||P||_2",
+    rests_on=("series-of-an-exponential",),
+)
+def _corner_of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
+    """Bounds of the spectral norm of the upper right block of exp [[P, C], [0, R]]."""
+    blocks = _blocks_of_exponential(node) if kind == SPECTRAL else None
+    if blocks is None:
+        return
+    P, C, below, R = blocks
+    if C.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R):
+        yield "integral of orthogonal matrices", sympy.Integer(1)
+    if below.kind == R.kind == "zeros":
+        yield "series of an exponential", norm(SPECTRAL, C) * mean_exponential(norm(SPECTRAL, P))
+
+
+RULES |= {
+    "rows": one_after_another(_corner_of_exponential, RULES["rows"]),
+    "product": one_after_another(RULES["product"], _with_means, _polynomial_of_contraction),
+    "sum": one_after_another(_gram_of_rotation, RULES["sum"]),
+    "mean of rotations": _mean_of_rotations,
+}

@@ -1,0 +1,167 @@
+"""Certificates of proofs: both sides as they were built, and the uses by which they are equal; docs/certificates.md."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.symbols.difference import Proof
+from verify.arithmetics.symbols.heads import grouping, tensor
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
+from verify.arithmetics.symbols.intertwining import fixed, skew, through
+from verify.arithmetics.symbols.recorded import NotRecorded, SumRecorder, TakenApart
+from verify.arithmetics.symbols.uses import UseSearch
+from verify.kernel.expressions import Language
+from verify.kernel.identities import hypothesis_of, sides_of
+from verify.kernel.normal_forms import ONE
+from verify.kernel.refusal import Refused
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
+
+#: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
+OF_BLOCKS = {
+    "exp [[M, E], [0, N]] has the integral of exp(s M) E exp((1 - s) N) as its corner": "exponentials of blocks",
+    "exponential and inverse of blocks on the diagonal": "exponentials and inverses of blocks",
+    "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
+    "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
+}
+SKEW_BLOCKS = "has skew blocks"
+MOST_SPLITS = 60
+
+
+def certificate_of(claim: str, proof: Proof) -> dict[str, Any]:
+    """The certificate of a proof; raises `NotRecorded` with the reason where there is none yet."""
+    found = statement_of(claim, proof)
+    _find_uses(found)
+    return found
+
+
+def statement_of(claim: str, proof: Proof) -> dict[str, Any]:
+    """A certificate without uses: both sides as they were built, and the hypotheses."""
+    for rule in proof.rules:
+        if rule in OF_BLOCKS:
+            raise NotRecorded(OF_BLOCKS[rule])
+    splits: dict[Any, Any] = {}
+    for _ in range(MOST_SPLITS):
+        with contextlib.suppress(TakenApart):
+            return _written(claim, proof, splits)
+    raise NotRecorded("indices taken apart in two ways")
+
+
+def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]:
+    recorder = SumRecorder(splits)
+    used = [item for item in proof.given if item.name in proof.hypotheses]
+    recorder.note([side for block in proof.blocks for side in block])
+    recorder.note([part for item in used for part in item.zero])
+    hypotheses = [found for item in used for found in _hypotheses(recorder, item)]
+    parts = []
+    for number, (left, right) in enumerate(proof.blocks):
+        bound, at = recorder.indices(left.slots, ("part", number))
+        parts.append({"indices": bound, "left": recorder.of(left, at), "right": recorder.of(right, at), "uses": []})
+    return {
+        "format": 1,
+        "kind": "identity",
+        "claim": claim,
+        "sizes": recorder.sizes,
+        "inputs": recorder.inputs,
+        "variables": recorder.variables,
+        "definitions": recorder.definitions,
+        "hypotheses": hypotheses + recorder.of_structures(),
+        "parts": parts,
+    }
+
+
+def _hypotheses(recorder: SumRecorder, item: HypothesisRule) -> list[dict[str, Any]]:
+    """What a hypothesis says: that matrices vanish, or that products of one input are what its property says."""
+    found = []
+    for number, part in enumerate(item.zero):
+        bound, at = recorder.indices(part.slots, (item.name, number))
+        found.append({"name": item.name, "indices": bound, "left": recorder.of(part, at), "right": ["q", 0, 1]})
+    if item.zero or item.wanted == NORMAL_ENTRIES:  # a mean says which entries are normal
+        return found
+    if item.wanted == SKEW_BLOCKS or item.wanted.startswith(UNIT_PARTS):
+        return [_of_parts(recorder, item)]
+    if item.wanted not in PROPERTIES or len(item.sizes) != 2:
+        raise NotRecorded(f"the hypothesis that an input {item.wanted}")
+    rows, columns = item.sizes
+    name = recorder.tensor(tensor(item.of, item.sizes))
+
+    def entry(i: str, j: str) -> list[Any]:
+        return ["t", name, [i, j]]
+
+    pair, other_axis = (rows, columns) if PROPERTIES[item.wanted] == "rows" else (columns, rows)
+    i, j, k = (recorder.index(size)[0][0] for size in (pair, pair, other_axis))
+    one, other, over = i[0], j[0], k[0]
+    left: list[Any]
+    right: list[Any]
+    if item.wanted == "has orthonormal columns":
+        left, right = ["sum", k, ["*", entry(over, one), entry(over, other)]], ["delta", one, other]
+    elif item.wanted == "has orthonormal rows":
+        left, right = ["sum", k, ["*", entry(one, over), entry(other, over)]], ["delta", one, other]
+    elif item.wanted == "has unit rows":
+        left, right, j = ["sum", k, ["*", entry(one, over), entry(one, over)]], ["q", 1, 1], i
+    elif item.wanted == "is idempotent":
+        left, right = ["sum", k, ["*", entry(one, over), entry(over, other)]], entry(one, other)
+    else:
+        sign = 1 if item.wanted == "is symmetric" else -1
+        left, right = entry(one, other), ["*", ["q", sign, 1], entry(other, one)]
+    return [{"name": item.name, "indices": [i] if j is i else [i, j], "left": left, "right": right}]
+
+
+def _of_parts(recorder: SumRecorder, item: HypothesisRule) -> dict[str, Any]:
+    """Parts of unit norm in every row, or square blocks on top of each other that are skew."""
+    rows, columns = item.sizes
+    name = recorder.tensor(tensor(item.of, item.sizes))
+    whole, width = (rows, columns) if item.wanted == SKEW_BLOCKS else (columns, size_symbol(item.wanted))
+    group = recorder.structure(grouping(whole, whole / width, width))
+    p, a, b, i = (recorder.index(size)[0][0] for size in (whole / width, width, width, whole))
+
+    def entry(of: list[str], other: str) -> list[Any]:
+        """The entry at place `of` of part p, in the other index."""
+        at = [i[0], other] if item.wanted == SKEW_BLOCKS else [other, i[0]]
+        return ["sum", i, ["*", ["t", name, at], ["t", group, [i[0], p[0], of[0]]]]]
+
+    if item.wanted == SKEW_BLOCKS:
+        other = recorder.index(whole)[0][0]
+        turned = ["sum", other, ["*", ["t", name, [other[0], a[0]]], ["t", group, [other[0], p[0], b[0]]]]]
+        return {"name": item.name, "indices": [p, a, b], "left": entry(a, b[0]), "right": ["*", ["q", -1, 1], turned]}
+    row = recorder.index(rows)[0][0]
+    left = ["sum", a, ["power", 2, 1, entry(a, row[0])]]
+    return {"name": item.name, "indices": [row, p], "left": left, "right": ["q", 1, 1]}
+
+
+def size_symbol(wanted: str) -> Any:
+    """The size that a property names."""
+    return sympy.Symbol(wanted.removeprefix(UNIT_PARTS), integer=True, positive=True)
+
+
+#: The properties of an input that have an equation, each with the axis that its two open indices are on.
+PROPERTIES = {
+    "has orthonormal columns": "columns", "has orthonormal rows": "rows", "has unit rows": "rows",
+    "is idempotent": "rows", "is symmetric": "rows", "is skew": "rows",
+}  # fmt: skip
+
+
+def _find_uses(certificate: dict[str, Any]) -> None:
+    """Write down the uses that make both sides of every part equal."""
+    try:
+        language = Language(certificate)
+        language.algebra.asked.clear()
+        language.hypotheses += [hypothesis_of(language, item) for item in certificate["hypotheses"]]
+        given = frozenset(language.algebra.asked)
+        numbers = itertools.count(1)
+        for part in certificate["parts"]:
+            scope = language.bound(part["indices"], {})
+            sides = sides_of(language, part, scope, given)
+            search = UseSearch(language, scope, numbers, (skew, through, fixed))
+            left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
+            if left:
+                raise NotRecorded(f"no rule of the checker joins the {len(left)} terms that are left")
+            part["uses"] = search.uses
+    except Refused as refusal:
+        raise NotRecorded(str(refusal)) from refusal
+
+
+__all__ = ["NotRecorded", "certificate_of"]

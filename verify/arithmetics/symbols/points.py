@@ -1,0 +1,141 @@
+"""The float value of a sum at concrete sizes and arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
+from verify.arithmetics.symbols.sums import Sum
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+
+
+def _contracted(factors: Sequence[tuple[np.ndarray, tuple[int, ...]]], count: int) -> np.ndarray:
+    """The sum of products of entries over all indices from `count` on; the others are the axes of the result.
+
+    One index after another is summed, that first whose factors have the smallest product.
+    """
+    left = list(factors)
+    sizes = {name: size for array, own in left for name, size in zip(own, array.shape, strict=True)}
+    while summed := {name for _, own in left for name in own if name >= count}:
+        if len(left) == 1:
+            break
+        shared = {name: frozenset().union(*(own for _, own in left if name in own)) for name in summed}
+        first = min(summed, key=lambda name: (math.prod(sizes[other] for other in shared[name]), name))
+        inside, left = [item for item in left if first in item[1]], [item for item in left if first not in item[1]]
+        outside = {name for _, own in left for name in own}
+        kept = sorted(name for name in shared[first] if name < count or name in outside)
+        left.append((np.einsum(*(item for pair in inside for item in pair), kept), tuple(kept)))
+    return np.einsum(*(item for pair in left for item in pair), range(count))
+
+
+class NumericPoint:
+    """Where a sum is evaluated: integers for the size symbols, floats for scalars, arrays for tensors by name."""
+
+    def __init__(self, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:
+        self.scalars, self.arrays = dict(scalars), dict(arrays)
+        self._known: dict[Head, np.ndarray] = {}
+        self._sizes: dict[Size, int] = {}
+        self._numbers: dict[Any, float] = {}
+
+    def size(self, size: Size) -> int:
+        """A size as an integer."""
+        if size not in self._sizes:
+            self._sizes[size] = self._size(size)
+        return self._sizes[size]
+
+    def _size(self, size: Size) -> int:
+        found = sympy.sympify(size).subs(self.scalars)
+        if not found.is_Integer:
+            raise InputError("sizes", f"a value for every symbol of {size}", str(self.scalars))
+        return int(found)
+
+    def number(self, expression: Any) -> float:
+        """A coefficient as a float."""
+        if expression not in self._numbers:
+            self._numbers[expression] = float(sympy.sympify(expression).subs(self.scalars))
+        return self._numbers[expression]
+
+    def values(self, value: Sum) -> np.ndarray:
+        """The array of a sum, one axis per slot."""
+        shape = tuple(self.size(size) for size in value.slots)
+        found = np.zeros(shape)
+        count = len(value.slots)
+        for key, coefficient in value.terms.items():
+            factors = [(self.head(made), tuple(indices)) for made, indices in key]
+            met = {index for _, indices in factors for index in indices}
+            factors += [(np.ones(shape[slot]), (slot,)) for slot in range(count) if slot not in met]
+            term = _contracted(factors, count) if factors else np.ones(())
+            found = found + self.number(coefficient.expression) * term
+        return found
+
+    def head(self, made: Head) -> np.ndarray:
+        """The array of a tensor or function, one axis per slot."""
+        if made not in self._known:
+            self._known[made] = self._evaluated(made)
+        return self._known[made]
+
+    def _evaluated(self, made: Head) -> np.ndarray:
+        shape = tuple(self.size(size) for size in made.sizes)
+        if made.kind == "delta":
+            return np.eye(shape[0])
+        if made.kind == "unit":
+            return np.eye(shape[0])[made.parameter]
+        if made.kind == "selection":
+            start = int(sympy.sympify(made.parameter).subs(self.scalars))
+            return np.eye(shape[0])[:, start : start + shape[1]]
+        if made.kind == "grouping":
+            return np.eye(shape[0]).reshape(shape)
+        if made.kind == "tensor":
+            if made.name not in self.arrays:
+                raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))
+            return np.asarray(self.arrays[made.name], dtype=np.float64).reshape(shape)
+        assert made.inner is not None
+        if made.kind in LEGGED:
+            return self._exponential(made)
+        inner = self.values(made.inner)
+        if made.kind == "named":
+            return inner
+        if made.kind == "exp":
+            return np.exp(self.number(made.parameter.expression) * inner)
+        if made.kind == "power":
+            return inner ** float(made.parameter)
+        if made.kind == "step":
+            return (inner > 0).astype(np.float64)
+        if made.kind == "log":
+            return np.log(inner)
+        if made.kind == "softmax":
+            over = tuple(range(inner.ndim - made.parameter, inner.ndim))
+            weights = np.exp(inner - inner.max(axis=over, keepdims=True))
+            return weights / weights.sum(axis=over, keepdims=True)
+        if made.kind == "inverse":
+            rows = int(np.prod(inner.shape[: made.parameter]))
+            return np.linalg.inv(inner.reshape(rows, -1)).reshape(shape)
+        raise ArithmeticUnsupported(f"{made.kind} has no float form")
+
+    def _exponential(self, made: Head) -> np.ndarray:
+        """exp(M), and as corners of exp [[M, E], [0, N]] the mean exponential and the Frechet derivative."""
+        legs = [self.values(leg.matrix) for leg in legs_of(made)]
+        if made.kind == "expm":
+            return _expm(legs[0])
+        if made.kind == "phi":
+            n = len(legs[0])
+            return _expm(np.block([[legs[0], np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
+        m, n = map(len, legs)
+        found = np.empty((m, m, n, n))
+        for b, c in np.ndindex(m, n):
+            corner = np.zeros((m, n))
+            corner[b, c] = 1.0
+            found[:, b, c, :] = _expm(np.block([[legs[0], corner], [np.zeros((n, m)), legs[1]]]))[:m, m:]
+        return found
+
+
+def _expm(matrix: np.ndarray) -> np.ndarray:
+    import torch
+
+    return torch.linalg.matrix_exp(torch.as_tensor(matrix).expand(2, *matrix.shape))[0].numpy()
