@@ -95,13 +95,14 @@ def _case(way: str, N: int, shape: tuple[int, int], dtype: torch.dtype, causal: 
     def entry(name: str, attend: Attend, run: Callable[..., Any], absent: str = "") -> Entry:
         return Entry(name, PEER, None if absent else lambda: run(attend, given, causal), absent)
 
-    peers = [entry(MATH, math_path, run, absent)]
-    if N <= 1024:
-        peers.append(entry(WRITTEN, written_out, run, absent))
+    peers = [
+        entry(MATH, math_path, run, absent),
+        entry(WRITTEN, written_out, run, absent or ("not measured" if N > 1024 else "")),
+    ]
     if way == FIRST:
         peers.append(entry(FUSED, scaled_dot_product_attention, run))
-    if way == MANY and N <= 256:
-        peers.append(entry(BATCHED, math_path, batched))
+    if way == MANY:
+        peers.append(entry(BATCHED, math_path, batched, "not measured" if N > 256 else ""))
     ours = Entry(OURS_NAME, OURS, lambda: run(attention, given, causal))
     kind = str(dtype).removeprefix("torch.") + (", causal" if causal else "")
     return Case(f"{way}, batch and heads {shape}, d = {WIDTH}, {kind}", f"N = {N}", N, [ours, *peers])

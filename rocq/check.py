@@ -38,6 +38,7 @@ THEORY = (
     "Statements",
     "Claims",
     "Matrices",
+    "Norms",
 )
 CLAIMS = HERE / "claims"
 
@@ -110,7 +111,8 @@ def add_formulas(
 
 def axioms_in(log: str) -> list[str]:
     """The names of the axioms that Print Assumptions lists."""
-    return sorted(set(re.findall(r"^([\w.]+)\s*:", log.replace("Axioms:\n", ""), re.MULTILINE)))
+    found = re.findall(r"^([\w.]+)\s*:", log.replace("Axioms:\n", ""), re.MULTILINE)
+    return sorted({name.split(".")[-1] for name in found})  # with the file's name where a library is not imported
 
 
 def described(item: Written) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from syntax import (
 
 FORMULA_HEADER = """(* Written by rocq/formulas.py from certificates. *)
 From Coq Require Import ZArith NArith.
-From mathcomp Require Import all_ssreflect ssralg ssrnum reals exp.
+From mathcomp Require Import all_ssreflect ssralg ssrnum boolp reals sequences exp.
 From Attention Require Import Rationals Expressions Functions Rules Derivatives Tables Slopes Statements Claims Matrices.
 Set Warnings "-abstract-large-number".
 Local Notation i := index_of.
@@ -248,7 +248,7 @@ class Formula(MatrixClaim):
         if kind == "AddM":
             one, two = (self.scalar_text(part) for part in parts)
             return f"{one} + ({two})" if parts[1][0] == "AddM" else f"{one} + {two}"
-        return f"number {self.text(t, 3)}"
+        return f"number {self.text(t, 4)}"
 
     def text(self, t: Term, level: int = 0) -> str:
         """A term as the statement has it; in parentheses where it binds less than `level`: 1 sums, 2 products, 3 atoms."""
@@ -263,7 +263,7 @@ class Formula(MatrixClaim):
         if kind == "Given":
             return self.matrix_names[parts[0]], 4
         if kind in ("OfNumber", "OfBase"):
-            return f"constant ({self.scalar_text((kind, *parts))})", 3
+            return f"(constant ({self.scalar_text((kind, *parts))}) : matrix R)", 4
         if kind == "Ones":
             return f"ones R {sizes(parts[0])} {sizes(parts[1])}", 3
         if kind == "Eye":

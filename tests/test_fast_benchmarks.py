@@ -87,6 +87,25 @@ def test_a_page_keeps_what_was_not_measured(measuring: Any, tmp_path: Path) -> N
     assert "old" not in text and text.index("new") < text.index("## Other\n\nkept") < text.index("## After")
 
 
+def test_every_point_of_attention_has_a_row_and_a_goal(measuring: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without measuring, which takes minutes: whoever is not run at a size has a reason in the table."""
+    import attention_derivatives
+    import compare
+
+    def measured(cases: list[Any], device: str, quick: bool, least: int) -> None:
+        for case in cases:
+            case.seconds.update({entry.name: 1.0 for entry in case.entries if entry.run is not None})
+
+    monkeypatch.setattr(attention_derivatives, "measure", measured)
+    monkeypatch.setattr(attention_derivatives, "memory", lambda *given: 1.0)
+    monkeypatch.setattr(attention_derivatives, "operands", lambda *given: None)
+    topic = attention_derivatives.topic("cpu", quick=False)
+    text = compare.in_words(topic, [])
+    assert all(goal.text in text for goal in topic.goals) and len(topic.goals) == len(topic.cases) + 4
+    assert all(entry.absent for case in topic.cases for entry in case.entries if entry.run is None)
+    assert {1024, 2048, 4096, 8192} <= {case.size for case in topic.cases}
+
+
 @pytest.mark.long("it measures")
 def test_the_command_writes_what_it_measured(tmp_path: Path) -> None:
     written, page = tmp_path / "found.json", tmp_path / "page.md"

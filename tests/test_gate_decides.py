@@ -117,11 +117,15 @@ def never_decided(made: Any, check: str) -> list[str]:
     """The kinds of points of a comparison at none of which an implementation, wrong everywhere, is seen to be wrong."""
     decided: dict[str, list[bool]] = {}
     for point, _ in made.comparison._points(check):
-        truth = point.reference(made.standing.definition)
         kind = point.title.partition(",")[0]
-        if truth is not None and not any(decided.setdefault(kind, [])):
+        if any(decided.get(kind, ())):
+            continue
+        truth = point.reference(made.standing.definition)
+        if truth is not None:
             gap = made.comparison._gap(point, truth, "float64")
-            decided[kind].append(gap is not None and not gap.agrees and gap.residual > allowed("float64"))
+            decided.setdefault(kind, []).append(
+                gap is not None and not gap.agrees and gap.residual > allowed("float64")
+            )
     assert len(decided) >= 6
     return [kind for kind, found in decided.items() if not any(found)]
 

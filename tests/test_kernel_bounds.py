@@ -655,7 +655,7 @@ def test_every_rule_is_used_by_a_certificate() -> None:
             for part in item:
                 visit(part)
 
-    for path in sorted(Path("theorems").glob("*/certificates.jsonl.xz")):
+    for path in sorted((Path(__file__).parents[1] / "theorems").glob("*/certificates.jsonl.xz")):
         for line in lzma.decompress(path.read_bytes()).decode().splitlines():
             for part in json.loads(line)["parts"] if '"kind":"bound"' in line else ():
                 visit(part["comparison"])

@@ -44,6 +44,8 @@ CERTIFICATES = {
 }
 WITH_CONDITIONS = [name for name in CERTIFICATES if FOUND[name]["conditions"]]
 MASKED = "transformer.masked-softmax-jacobian"
+#: Layers that give 0 in a row where nothing may be attended to; the theorems divide by the sums of rows.
+EMPTY_ROWS = {"transformer.empty-rows-jacobian-query", "transformer.empty-rows-mean-jacobian"}
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +66,7 @@ def test_conditions_hold_where_the_file_says_so(name: str) -> None:
     assert [f"{what} {entry}" for what, entry in claim.conditions] == said["conditions"]
     assert words_of(claim) == said["assumed"] and len(said["assumed"]) > 0
     found = conditions.met(claim, REGISTRY[name], rounds=1)
-    assert found["inputs"] >= len(applicable_domains(REGISTRY[name]))
+    assert found["inputs"] >= len(applicable_domains(REGISTRY[name])) or name in EMPTY_ROWS
     assert found["not met"].keys() <= said["met"]["not met"].keys()
     assert said["met"]["inputs"] > found["inputs"]
 
@@ -73,9 +75,11 @@ def test_every_claim_in_the_file_was_tested() -> None:
     assert all(FOUND[name]["met"]["inputs"] >= 10 for name in CERTIFICATES)
 
 
-def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink() -> None:
-    """These claims say with autodiff what the derivative is at the kink; the theorems leave it out."""
+def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink_or_empty_rows() -> None:
+    """Claims about ramps say with autodiff what the derivative is at the kink; the theorems leave it out."""
     more = {name for name, item in FOUND.items() if item["met"]["not met"]}
+    assert more >= EMPTY_ROWS & FOUND.keys()
+    more -= EMPTY_ROWS
     assert {"convergence.eq-73", "convergence.algorithm-1"} <= more
     for name in more:
         assert "step" in json.dumps(CERTIFICATES[name]) or "relu" in json.dumps(CERTIFICATES[name])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from verify.cli import main
-from verify.report.proof_texts import assumed_text, kernel_text
+from verify.report.proof_texts import assumed_text, kernel_statements, kernel_text
 from verify.vocabulary import load
 
 FOUND = json.loads((Path(__file__).parents[1] / "theorems/kernel.json").read_text(encoding="utf-8"))["claims"]
@@ -66,3 +66,14 @@ def test_show_and_prove_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
         shown = " ".join(capsys.readouterr().out.split())
         assert "checked by Rocq's kernel: 1 equation" in shown
         assert "sum_j M[i,j] exp(T[i,j]) is not 0" in shown
+
+
+def test_the_page_shows_theorems_that_read_as_formulas() -> None:
+    name = "hessian.lem-B.1"
+    shown = kernel_statements(REGISTRY[name], {"sha256": FOUND[name]["certificate"]})
+    assert (
+        len(shown) == 3
+        and "jacobian (fun W_V'1 => vec_r (softmax_rows" in shown[0]
+        and "⊗ identity R [:: d_V]" in shown[0]
+    )
+    assert kernel_statements(REGISTRY[name], {"sha256": "another"}) == []

@@ -56,6 +56,31 @@ def test_a_width_in_an_annotation_is_named() -> None:
     assert unsaid_numbers(it) == []
 
 
+def three_times(A: Annotated[Any, Shape("n", "n")]) -> Any:
+    for _ in range(3):
+        A = A.T
+    return sum(A * k for k in range(1, 5))
+
+
+def of_two_names(A: Annotated[Any, Shape("n", "n")]) -> Any:
+    one, other = (A * k for k in range(2))
+    return one + other
+
+
+def test_a_count_that_stands_in_the_code_is_named() -> None:
+    it = Claim(PAPER, "toy.a", "a", name="toy", statement="x", relation=Equal(), sizes={"n": (1, 3)})
+    it.formula(three_times)
+    assert unsaid_numbers(it) == ["range(3) in three_times is 3", "range(5) in three_times is 5"]
+    it.note = "After three steps, for $k < 5$."
+    assert unsaid_numbers(it) == []
+
+
+def test_as_many_as_there_are_names_is_no_count() -> None:
+    it = Claim(PAPER, "toy.a", "a", name="toy", statement="x", relation=Equal(), sizes={"n": (1, 3)})
+    it.formula(of_two_names)
+    assert unsaid_numbers(it) == []
+
+
 # -- levels ------------------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,8 @@ FOLDER = Path(__file__).parents[1] / "rocq"
 sys.path.insert(0, str(FOLDER))
 
 from check import compile_theory  # noqa: E402
-from export import HEADER, Written, written  # noqa: E402
+from export import HEADER, NotExported, Written, written  # noqa: E402
+from formulas import FORMULA_HEADER, Formula, formula, same_entries  # noqa: E402
 
 needs_rocq = pytest.mark.skipif(
     shutil.which("coqc") is None, reason="coqc is not installed (Debian's coq and libcoq-mathcomp-analysis)"
@@ -104,7 +105,7 @@ def accepted_as(value: str, text: str) -> str:
         rf"Example answer\1 : (\2) = {value}.\nProof. by vm_compute. Qed.\n",
         text,
     )
-    return re.sub(r"Theorem .*\nProof\..*\n", "", text)
+    return re.sub(r"Theorem (?:.*\n)+?Proof\..*\n", "", text)
 
 
 @needs_rocq
@@ -137,6 +138,118 @@ def test_the_kernel_accepts_what_is_true_and_refuses_what_is_not(tmp_path: Path)
     for name, text in false.items():
         source += re.sub(r"\b(Module|End) C_\w+", rf"\1 Wrong_{name}", text)
     path = tmp_path / "Planted.v"
+    path.write_text(source, encoding="utf-8")
+    found = subprocess.run(
+        ["coqc", "-noglob", "-w", "none", "-R", str(FOLDER), "Attention", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+# -- statements that read as formulas ----------------------------------------------------------------------------------
+
+
+def matrices(left: Any, right: Any) -> dict[str, Any]:
+    """A certificate about matrices X and Y of sizes (m, n), at a row and a column."""
+    shape = {"sizes": ["m", "n"]}
+    return {
+        "format": 1, "kind": "identity", "claim": "example", "sizes": {"m": None, "n": None}, "inputs": {"X": shape, "Y": shape},
+        "variables": {"Z'1": shape}, "definitions": [], "hypotheses": [],
+        "parts": [{"indices": [["a", "m"], ["b", "m"]], "left": left, "right": right, "uses": []}],
+    }  # fmt: skip
+
+
+def over_columns(one: str, a: str, other: str, b: str) -> Any:
+    return ["sum", ["k", "n"], times(entry(one, a, "k"), entry(other, b, "k"))]
+
+
+def row_softmax(i: str, j: str) -> Any:
+    return ["f", "softmax", [[[["l", "m"]], over_columns("X", i, "Y", "l")]], [j]]
+
+
+#: (Y X^T)^T = X Y^T, and the softmax of these rows.
+PRODUCT = matrices(over_columns("X", "a", "Y", "b"), over_columns("Y", "b", "X", "a"))
+SOFTMAX = matrices(row_softmax("a", "b"), row_softmax("a", "b"))
+
+
+def statement(certificate: dict[str, Any]) -> str:
+    """What the theorem says after its premises."""
+    written_, made = formula(certificate)
+    assert written_.text, written_.reason
+    return made.statements[0].split("-> \n")[-1].strip()
+
+
+def test_statements_read_as_formulas() -> None:
+    assert statement(PRODUCT) == "(X * Y^T\n  = X * Y^T)%M"
+    assert statement(SOFTMAX) == "(softmax_rows (X * Y^T)\n  = softmax_rows (X * Y^T))%M"
+    point = ["at", "Z'1", [["p", "m"], ["q", "n"]], entry("X", "p", "q")]
+    moved = [*point, ["diff", "Z'1", ["c", "d"], over_columns("Z'1", "a", "Y", "b")]]
+    jacobian = matrices(moved, times(["delta", "a", "c"], entry("Y", "b", "d")))
+    jacobian["parts"][0]["indices"] += [["c", "m"], ["d", "n"]]
+    assert statement(jacobian) == "(jacobian (fun Z'1 => vec_r (Z'1 * Y^T)) X\n  = identity R [:: m] ⊗ Y)%M"
+
+
+def test_what_has_no_matrix_has_no_formula() -> None:
+    """An index that three factors have, and a function that the vocabulary lacks."""
+    three = ["sum", ["k", "n"], times(entry("X", "a", "k"), entry("Y", "b", "k"), entry("X", "c", "k"))]
+    certificate = matrices(three, three)
+    certificate["parts"][0]["indices"].append(["c", "m"])
+    assert not formula(certificate)[0].text
+    absolute = ["f", "abs", [[[], over_columns("X", "a", "Y", "b")]], []]
+    assert not formula(matrices(absolute, absolute))[0].text
+
+
+@pytest.mark.parametrize("certificate", [PRODUCT, SOFTMAX])
+def test_a_formula_that_was_read_wrongly_is_found(certificate: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same wrong matrix on both sides makes a true theorem, but it is not that of the certificate."""
+    same_entries(certificate)
+    right = Formula.terms
+
+    def transposed(self: Formula, part: dict[str, Any]) -> tuple[int, list[Any]]:
+        k, sides = right(self, part)
+        return k, [("Transpose", side) for side in sides]
+
+    monkeypatch.setattr(Formula, "terms", transposed)
+    with pytest.raises(NotExported, match="left"):
+        same_entries(certificate)
+    assert not formula(certificate)[0].text
+
+
+@needs_rocq
+def test_the_kernel_proves_formulas_and_refuses_false_ones(tmp_path: Path) -> None:
+    compile_theory()
+    texts = {name: formula({**certificate, "claim": name})[0].text for name, certificate in
+             {"product": PRODUCT, "softmax": SOFTMAX}.items()}  # fmt: skip
+    assert all(texts.values())
+    right = "right0 := (MulM (Given 0) (Transpose (Given 1)))"
+    shapes = "[:: ([:: 0], [:: 1]); ([:: 0], [:: 1])"
+    false = {
+        # the factors exchanged, a transpose that is lost, a matrix of another shape, a number that no matrix has
+        "order": planted(texts["product"], right, "right0 := (MulM (Given 1) (Transpose (Given 0)))"),
+        "transpose": planted(texts["product"], right, "right0 := (MulM (Given 0) (Given 1))"),
+        "shape": planted(texts["product"], shapes, "[:: ([:: 0], [:: 1]); ([:: 1], [:: 0])"),
+        "given": planted(texts["product"], right, "right0 := (MulM (Given 0) (Transpose (Given 2)))"),
+        # a function of the table that is another function, or of another matrix
+        "function": planted(texts["softmax"], "right0 := (SoftmaxRows_", "right0 := (Each Exp"),
+        "argument": planted(
+            texts["softmax"], "(MulM (Given 0) (Transpose (Given 1))))", "(MulM (Given 1) (Transpose (Given 0))))"
+        ),
+    }
+    source = FORMULA_HEADER + "".join(texts.values())
+    for name, text in false.items():
+        source += re.sub(r"\b(Module|End) F_\w+", rf"\1 Wrong_{name}", text)
+    # the printed statement has to be that of the terms
+    said = statement(PRODUCT)
+    for name, (old, new) in {"lost": ("= X * Y^T", "= X * Y"), "twice": ("= X * Y^T", "= Y * X^T")}.items():
+        wrong = re.sub(
+            r"\b(Module|End) F_\w+", rf"\1 Said_{name}", texts["product"].replace(said, said.replace(old, new))
+        )
+        source += wrong.replace("Proof. move=> *; refine", "Proof. move=> *. Fail refine").replace(
+            "; formula_premises. Qed.", ". Abort."
+        )
+    path = tmp_path / "Formulas.v"
     path.write_text(source, encoding="utf-8")
     found = subprocess.run(
         ["coqc", "-noglob", "-w", "none", "-R", str(FOLDER), "Attention", str(path)],

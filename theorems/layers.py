@@ -17,7 +17,7 @@ attention = certified(
     "layers", "Attention layers, part 5",
     ["transformer.gradient-query", "transformer.gradient-key", "transformer.gradient-value", "transformer.gradient-bias",
      "transformer.differential", "transformer.second-differential-query", "transformer.second-differential-key",
-     "transformer.second-differential-value", "transformer.second-differential-bias"], 1_024, (8, 8),
+     "transformer.second-differential-value", "transformer.second-differential-bias"], 1_120, (8, 8),
     dict.fromkeys(("query", "key", "value"), (8, 4)),
 )  # fmt: skip
 orthogonal_self_attention = certified(

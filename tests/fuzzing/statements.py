@@ -245,7 +245,7 @@ def _hypothesis_changed(claim: Claim, rng: np.random.Generator) -> Statement | N
     else:
         options = [item.of]
         said = f"hypothesis dropped: {item}"
-        left = tuple(x for x in claim.assumptions if item.stated not in (x.text if isinstance(x, Assumption) else x))
+        left = tuple(x for x in claim.assumptions if item.stated not in (x if isinstance(x, str) else x.text))
     if not options or (isinstance(item, Hypothesis) and item.property == NORMAL_ENTRIES):
         return None
     name = options[int(rng.integers(len(options)))]

@@ -7,7 +7,11 @@ probability of which not several are tried, a half and a twentieth among them.
 
 from __future__ import annotations
 
+import ast
+import functools
+import inspect
 import re
+import textwrap
 import types
 from collections.abc import Iterator, Mapping
 
@@ -44,7 +48,7 @@ LARGEST = 1000
 def unsaid_numbers(claim: Claim) -> list[str]:
     """Numbers of at least 2 that the checks fix and that no text of the claim names, a line each."""
     texts = text_about(claim)
-    found = {**_of_sizes(claim), **_of_annotations(claim), **_of_constants(claim)}
+    found = {**_of_sizes(claim), **_of_annotations(claim), **_of_constants(claim), **_of_literals(claim)}
     return [f"{what} is {number}" for what, number in found.items() if not named(number, texts)]
 
 
@@ -92,6 +96,39 @@ def _of_constants(claim: Claim) -> dict[str, int]:
         for name in names_in(function.__code__)
         if name.isupper() and type(value := function.__globals__.get(name)) is int and 2 <= value <= LARGEST
     }
+
+
+def _of_literals(claim: Claim) -> dict[str, int]:
+    """Whole numbers that stand in the code as how often something is done, `range(3)`, in the same functions."""
+    return {
+        f"range({number}) in {function.__name__}": number
+        for function in _own_functions(claim)
+        for number in _ranges_in(function.__code__)
+    }
+
+
+@functools.cache
+def _ranges_in(code: types.CodeType) -> tuple[int, ...]:
+    """The numbers of at least 2 up to which a function and those within it count, where they are written as numbers."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError, TypeError):  # a lambda in the midst of a statement, or no file
+        return ()
+    found = []
+    unpacked = [
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+    ]
+    named = {
+        id(inner) for value in unpacked for inner in ast.walk(value)
+    }  # W_Q, W_K = (... for _ in range(2)): as many names
+    for node in ast.walk(tree):
+        if id(node) in named:
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and node.args:
+            end = node.args[0] if len(node.args) == 1 else node.args[1]
+            if isinstance(end, ast.Constant) and isinstance(end.value, int) and 2 <= end.value <= LARGEST:
+                found.append(end.value)
+    return tuple(found)
 
 
 def _own_functions(claim: Claim) -> Iterator[types.FunctionType]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel import differentials
 from verify.kernel import quantities as q
+from verify.kernel import varying
 from verify.kernel.quantities import Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
 
@@ -51,7 +51,7 @@ def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
     if kind not in OPAQUE or (kind in q.SYMMETRIC and rows != columns):
         raise Refused(f"no matrix {kind!r}")
     if kind == "derivative":
-        return shaped(differentials.derivative_of(*data), rows, columns)
+        return shaped(varying.derivative_of(*data), rows, columns)
     return q.atom(kind, rows, columns, *data)
 
 
@@ -335,19 +335,19 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
     ),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",
-        lambda J: (two(J), fro(differentials.along(J, direction(J)))),
+        lambda J: (two(J), fro(varying.along(J, direction(J)))),
     ),
     "derivative of a sum": (
         "d vec(c A + d B + ...) = c d vec A + d d vec B + ...",
-        lambda kind, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ differentials.termwise(J) @ R)),
+        lambda kind, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ varying.termwise(J) @ R)),
     ),
     "chain rule": (
         "d vec(A f B) = (A (x) B^T) d vec f by rows, (B^T (x) A) d vec f by columns",
-        lambda kind, L, A, J, B, R: tuple(norm(kind, L @ side @ R) for side in differentials.chain(A, J, B)),
+        lambda kind, L, A, J, B, R: tuple(norm(kind, L @ side @ R) for side in varying.chain(A, J, B)),
     ),
     "chain rule of normalised rows": (
         "d vec f = blockdiag_i((I - y_i^T y_i / |y_i|^2) / |y_i|) d vec Y for the normalised rows f of Y",
-        lambda kind, i, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ differentials.chain_of_rows(J, i) @ R)),
+        lambda kind, i, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ varying.chain_of_rows(J, i) @ R)),
     ),
     "differential of the exponential": (
         "||d exp(S)|| <= ||dS|| for skew S",
@@ -437,7 +437,7 @@ def stays_below(p: Sequence[Scalar], c: Fraction, k: Fraction, r: Fraction) -> b
 
 def direction(J: Matrix) -> Matrix:
     """A direction, of norm at most 1, along which the value of a derivative moves by the norm of this."""
-    P = differentials.derivative(J)[1]
+    P = varying.derivative(J)[1]
     return opaque("direction", P.rows, P.columns, J)
 
 

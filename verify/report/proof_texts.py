@@ -60,6 +60,7 @@ def proof_text(claim: Claim, record: Record) -> str:
     if "certificate" in details:
         lines.append(f"certificate: {certificate_text(details['certificate'])}")
         lines += filter(None, [kernel_text(claim, details["certificate"])])
+        lines += [f"theorem in Rocq: {statement}" for statement in kernel_statements(claim, details["certificate"])]
     for spot in details.get("spots", []):
         sizes = ", ".join(f"{name} = {value}" for name, value in spot["sizes"].items()) or "no sizes"
         lines.append(f"normal forms against the functions at {sizes}: {float(spot['worst']):.1e} apart")
@@ -107,6 +108,12 @@ def kernel_text(claim: Claim, certificate: Mapping[str, Any]) -> str:
         f"{text}{inside}; axioms of its library: "
         f"{', '.join(name.split('.')[-1] for name in checked_by_rocq(claim.package)['axioms']) or 'none'}"
     )
+
+
+def kernel_statements(claim: Claim, certificate: Mapping[str, Any]) -> list[str]:
+    """The theorems of this very certificate that Rocq's kernel checked as formulas about matrices, as Rocq reads them."""
+    found = checked(claim, certificate)
+    return list(found.get("formulas", [])) if found is not None else []
 
 
 def assumed_text(found: Mapping[str, Any]) -> str:

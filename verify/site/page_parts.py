@@ -20,7 +20,14 @@ from verify.report.citations import reference
 from verify.report.errata import CertifiedCounterexample, Erratum, counterexamples_of
 from verify.report.model import KINDS_OF_VERDICT, REPEATED, Report, status_of
 from verify.report.notation import NotationRow, rows, symbols_of
-from verify.report.proof_texts import certificate_text, grade_without_proof, headline, headline_at_sizes, kernel_text
+from verify.report.proof_texts import (
+    certificate_text,
+    grade_without_proof,
+    headline,
+    headline_at_sizes,
+    kernel_statements,
+    kernel_text,
+)
 from verify.report.sides import violation
 from verify.report.weights import WEIGHTS
 from verify.report.wording import counted, listed, number_word, titled
@@ -148,6 +155,7 @@ class Content:
             "record": record,
             "certificate": certificate_text(certificate) if certificate else None,
             "kernel": kernel_text(self.report.claims[record.claim], certificate) if certificate else "",
+            "theorems": kernel_statements(self.report.claims[record.claim], certificate) if certificate else [],
         }
 
     def at_given_sizes(self, records: list[Record]) -> dict[str, Any] | None:

@@ -487,12 +487,14 @@ class Claim:
         found = Claim(**{**same, "of_project": True, "id": id, **other})
         found.module = sys._getframe(2).f_globals.get("__name__", "")
         found._oracle = self._oracle
-        if self._inputs is not self.setting.inputs:
+        setting = self.setting
+        assert isinstance(setting, Setting)
+        if self._inputs is not setting.inputs:
             found._inputs = self._inputs
         found._parts = dict(self._parts)
         found.mutants = [mutants[name] for name in taken]
         for name, function in self.special_domains.items():
-            if name not in self.setting.special_domains:
+            if name not in setting.special_domains:
                 found.special_domains[name] = function
         return found
 

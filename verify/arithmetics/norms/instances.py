@@ -14,7 +14,7 @@ from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
 from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
 from verify.arithmetics.norms.world import Node
-from verify.kernel import bound_rules, differentials, quantities
+from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
 from verify.kernel.refusal import Refused
 
@@ -146,8 +146,8 @@ class Instances:
             yield from self._starting(inner, lambda M: (rule, [w.scalar(slope), *M, *data]))
         elif rule == "similar matrices":
             c, core = nodes.single(node.parts[0])
-            inner = nodes.scaled(c, nodes.product(core.parts[1:-1]))
-            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], inner)])]
+            middle = nodes.scaled(c, nodes.product(core.parts[1:-1]))
+            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], middle)])]
         elif rule == "exponential of a dissipative matrix":
             c, core = nodes.single(node.parts[0])
             yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]
@@ -225,7 +225,7 @@ class Instances:
         core = w.matrix(w.value(M).divided(quantities.content_of(w.value(M))))
         multiple = w.of_scalar(quantities.content_of(w.value(M)))
         instances = [("spectral at most Frobenius", core), ("orthonormal", core), ("orthonormal by assumption", core)]
-        reasons = [["facts", [[k, one]], ["terms"]] for k in range(len(self.facts))]
+        reasons: list[list[Any]] = [["facts", [[k, one]], ["terms"]] for k in range(len(self.facts))]
         for name, matrix in instances:
             for why in (["terms"], ["denominators", ["terms"]]):
                 reasons.append(["instance", name, [matrix], [], multiple, why])
@@ -240,11 +240,11 @@ class Instances:
         """A derivative of normalised rows, and then of the sum that they are of; or of a sum."""
         w, J, found = self.w, self.w.value(self.w.node(node)), []
         L, R = (w.add("identity", w.of_scalar(size)) for size in (J.rows, J.columns))
-        (V, *_), i = differentials.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
+        (V, *_), i = varying.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
         if len(V.terms) == 1 and next(iter(V.terms))[0][0] == "normalised rows":
             found.append(("chain rule of normalised rows", [kind, i, L, w.matrix(J), R]))
             yield list(found)
-            ((word, c),) = differentials.chain_of_rows(J, w.value(i)).terms.items()
+            ((word, c),) = varying.chain_of_rows(J, w.value(i)).terms.items()
             L = w.matrix(quantities.Matrix(J.rows, word[-1][2], {word[:-1]: c}))
             J = quantities.Matrix(word[-1][2], J.columns, {word[-1:]: ONE})
         yield [*found, ("derivative of a sum", [kind, L, w.matrix(J), R])]

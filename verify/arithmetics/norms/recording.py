@@ -70,7 +70,8 @@ class Writer:
                 found[f"direction of {node.data[1]}"] = self.node(node)
         if found != self.directions:
             self.directions = found
-            self._of_nodes.clear(), self._of_scalars.clear()
+            self._of_nodes.clear()
+            self._of_scalars.clear()
 
     # -- scalars -------------------------------------------------------------------------------------------------------
 
