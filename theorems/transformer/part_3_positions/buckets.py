@@ -63,7 +63,7 @@ def _earlier_bias(A: Table, h: int, i: int, j: int, D: int) -> Any:
 
 ENCODER = Claim(BUCKETS, "transformer.bucketed-heads", label="T5's encoder, query by query",
     statement=r"""F_{bhi} = \operatorname{softmax}_j\big(Q_{bhi}K_{bhj}^\top + A_{r(j-i),h}\big)V_{bh},\quad
-        r(x) = \beta(|x|) + \tfrac N2[x > 0],\ \beta\ \text{the bucket among}\ \tfrac N2""",
+        r(x) = \beta(|x|) + \tfrac N2\mathbb 1_{\{x>0\}},\ \beta\ \text{the bucket among}\ \tfrac N2""",
     name="attention with T5's buckets", relation=Equal(), uses=("transformer.class-bias-jacobian",),
     at_sizes={"B": 1, "H": 2, "n": 3, "d_K": 1, "d_V": 1, "N": 4, "D": 3})  # fmt: skip
 
