@@ -152,8 +152,8 @@ def _show(options: argparse.Namespace) -> int:
         if remark:
             words = str(remark) if options.latex else readable_words(str(remark))
             print(textwrap.fill(f"{name + ':':8s} {words}", 110, subsequent_indent=" " * 9))
-    for kind, found in remarks_on(claim, report.records_of[claim.id]).items():
-        words = f"kind:    {kind}, which no check decided: {found if options.latex else readable_words(found)}"
+    for kind, remark_on in remarks_on(claim, report.records_of[claim.id]).items():
+        words = f"kind:    {kind}, which no check decided: {remark_on if options.latex else readable_words(remark_on)}"
         print(textwrap.fill(words, 110, subsequent_indent=" " * 9))
     _show_links(registry, claim)
     for record in report.records:

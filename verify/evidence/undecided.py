@@ -143,7 +143,7 @@ def _remark(claim: Claim, kind: str, settings: Settings) -> str | None:
     if kind in claim.without_domains:
         return claim.without_domains[kind]
     if reason := why_undecided(claim, kind, settings):
-        return f"no input of this kind can decide, of {len(_drawn(claim, kind, settings))} that were drawn: {reason}"
+        return f"none of {len(_drawn(claim, kind, settings))} inputs of this kind, drawn since, can decide: {reason}"
     if (record := decided_further(claim, kind, settings)) is None:
         return None
     found = "upheld" if record.outcome == UPHELD else f"broken ({record.message})"
