@@ -262,6 +262,13 @@ def test_what_takes_no_part_is_refused(wrong: Any, what: str) -> None:
         raise AssertionError(problem)
 
 
+def test_a_definition_that_names_the_preparation_itself_is_refused() -> None:
+    """It says of the inputs what the claim's own preparation makes them: only a condition tests that."""
+    own = skew_preparation([]).named_functions()["inputs"]
+    (problem,) = problems_of_assumptions(skew_preparation([Definition("S is skew", by=own)]))
+    assert "names the preparation of the inputs: expected a condition" in problem
+
+
 class Squares:
     def squared(self, S: Any) -> Any:
         return S @ S

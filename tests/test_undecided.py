@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,9 @@ import theorems
 from verify.checks.record import Record
 from verify.checks.settings import settings_for
 from verify.evidence.released import read_released
-from verify.evidence.undecided import undecided, why_undecided
+from verify.evidence.undecided import remarks_on, undecided, why_undecided
 from verify.matrix import exp
-from verify.vocabulary import Assumption, Claim, Equal, Paper, Real, load
-
-#: Of claims that are not refuted, kinds of inputs that no check decides and at some of which nothing is the matter: to become none.
-UNEXPLAINED = 18
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Paper, Real, load
 
 
 def record(check: str, **domains: int) -> Record:
@@ -33,6 +31,7 @@ def test_a_kind_that_one_check_decides_is_not() -> None:
     assert undecided(found) == {}
 
 
+TOY = Paper("toy", "Toy claims", "nobody", "row-major")
 Number = Annotated[Any, Real(-4.0, 4.0)]
 
 
@@ -41,8 +40,7 @@ def itself(c: Number) -> Any:
 
 
 def about(preparation: Any = None, *assumptions: Assumption, formula: Any = itself) -> Claim:
-    paper = Paper("toy", "Toy claims", "nobody", "row-major")
-    it = Claim(paper, "toy.a", "a", name="toy", statement="x", relation=Equal(), assumptions=assumptions)
+    it = Claim(TOY, "toy.a", "a", name="toy", statement="x", relation=Equal(), assumptions=assumptions)
     if preparation is not None:
         it.inputs(preparation)
     it.formula(formula)
@@ -68,15 +66,52 @@ def test_where_nothing_is_the_matter_there_is_no_reason() -> None:
     assert why_undecided(about(), "generic", settings_for("quick", 0)) is None
 
 
-def test_of_the_released_evidence_undecided_kinds_have_a_reason() -> None:
+def of_numbers(relation: Any = None, formula: Any = itself, oracle: Any = itself) -> Claim:
+    it = Claim(TOY, "toy.a", "a", name="toy", statement="x", relation=relation or Equal())
+    it.formula(formula)
+    it.oracle(oracle)
+    for function in it.named_functions().values():
+        function.__annotations__ = {"c": Number}
+    return it
+
+
+def twice(c: Number) -> Any:
+    return 2 * c
+
+
+def less(c: Number) -> Any:
+    return c - 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "found"),
+    [
+        (of_numbers(), "the statement is upheld"),
+        (of_numbers(formula=twice), "the statement is broken"),
+        (of_numbers(AtMost(), oracle=less), "the statement is upheld"),
+        (of_numbers(AtMost(), formula=less), "the statement is broken"),
+    ],
+)
+def test_further_inputs_of_the_kind_decide_what_no_check_did(claim: Claim, found: str) -> None:
+    remark = remarks_on(claim, [record("sampled float64", huge=0, tied=1)])
+    assert list(remark) == ["huge"] and found in remark["huge"]
+
+
+def test_what_cannot_be_drawn_or_is_refuted_has_no_remark_and_what_raises_says_so() -> None:
+    assert remarks_on(of_numbers(), [record("sampled float64", nowhere=0)]) == {}
+    refuted, raises = of_numbers(), of_numbers(formula=lambda c: {}["c"])
+    refuted.expects = "refuted"
+    assert remarks_on(refuted, [record("sampled float64", huge=0)]) == {}
+    assert "raises KeyError" in remarks_on(raises, [record("sampled float64", huge=0)])["huge"]
+
+
+def test_of_the_released_evidence_undecided_kinds_have_a_reason_or_are_decided_further() -> None:
     released = read_released(Path(theorems.__file__).with_name("released.jsonl.xz"))
     assert released is not None
-    claims, settings = load(), settings_for("quick", 0)
-    unexplained = [
-        (claim_id, kind)
-        for claim_id, kinds in undecided(released.records).items()
-        if claim_id in claims and claims[claim_id].expects != "refuted"
-        for kind in kinds
-        if kind not in claims[claim_id].without_domains and why_undecided(claims[claim_id], kind, settings) is None
-    ]
-    assert len(unexplained) <= UNEXPLAINED, unexplained
+    claims, wrong = load(), []
+    for claim_id, kinds in undecided(released.records).items():
+        if claim_id in claims and claims[claim_id].expects != "refuted":
+            remarks = remarks_on(claims[claim_id], released.records[claim_id])
+            said = {kind: remarks.get(kind, "nothing") for kind in kinds}
+            wrong += [(claim_id, kind, text) for kind, text in said.items() if re.search("nothing|broken|raises", text)]
+    assert wrong == []

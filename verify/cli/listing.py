@@ -106,6 +106,7 @@ def place_of(claim: Claim) -> str:
 
 def _show(options: argparse.Namespace) -> int:
     from verify.checks.record import UPHELD, VIOLATED
+    from verify.evidence.undecided import remarks_on
     from verify.report import build, claim_json, paste, restricted, status_of
     from verify.report.citations import reference
     from verify.report.proof_texts import kernel_text
@@ -151,6 +152,9 @@ def _show(options: argparse.Namespace) -> int:
         if remark:
             words = str(remark) if options.latex else readable_words(str(remark))
             print(textwrap.fill(f"{name + ':':8s} {words}", 110, subsequent_indent=" " * 9))
+    for kind, remark_on in remarks_on(claim, report.records_of[claim.id]).items():
+        words = f"kind:    {kind}, which no check decided: {remark_on if options.latex else readable_words(remark_on)}"
+        print(textwrap.fill(words, 110, subsequent_indent=" " * 9))
     _show_links(registry, claim)
     for record in report.records:
         if record.claim == claim.id:

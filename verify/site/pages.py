@@ -23,6 +23,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from verify.evidence.undecided import remarks_on
 from verify.report.attempts import kept
 from verify.report.baseline import Change
 from verify.report.citations import bibtex, edition, link, reference, section, section_link
@@ -273,6 +274,7 @@ class Site:
             statement=self.typesetter.display(claim.statement),
             symbols=content.symbols(claim),
             records=records,
+            undecided=remarks_on(claim, records),
             dtype=dtype,
             ratio_of=partial(content.ratio_of, claim),
             nearest=nearest(claim, report.verdicts[claim.id]),
