@@ -180,12 +180,17 @@ class Comparison:
                 if gap.residual > allowed(dtype):
                     self._describe(finding, prepared, gap, shrinking)
                     return finding
+
+        def within(gap: Gap) -> bool:
+            """Whether a result is within a unit for certain; in half precision the distance itself is of interest."""
+            return gap.is_near and dtype not in HALVES
+
         agreeing.sort(key=lambda each: -each[0].roundings)  # of those that agree the one that differs most is measured
         for gap, title in itertools.islice(
-            (each for each in agreeing if each[0].is_near or each[0].reference.smooth), 1
+            (each for each in agreeing if within(each[0]) or each[0].reference.smooth), 1
         ):
             # what differs by less than a rounding is within a unit, which needs no measurement
-            residual = gap.roundings if gap.is_near else gap.residual
+            residual = gap.roundings if within(gap) else gap.residual
             if residual >= (finding.residual or 0.0):
                 finding.residual, finding.at = residual, title
         finding.residual = finding.residual or 0.0

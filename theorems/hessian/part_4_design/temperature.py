@@ -176,7 +176,12 @@ LARGE = Claim(TEMPERATURE, "hessian.sec4.3-temperature-large-t", label="Section 
     },
     name="large temperatures, which part dominates",
     relation=TendsTo(scales=tuple(2**2**k for k in range(2, 9)), rate=QuadraticRate(order=1.8)),
-    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap",
+    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap", batched=False,
+    needless={
+        "W_Q has no zero entry": "W_Q enters through the logits alone, on which the conditions are",
+        "W_Q has distinct rows": "W_Q enters through the logits alone, on which the conditions are",
+        "W_V has distinct rows": "W_V enters through the residual and W_V^T d alone, on which the last condition is",
+    },
     presumes=("hessian.temperature-large-t-any-labels",), uses=("hessian.temperature-as-weights",),
     missing="$B$ does not vanish under uniform attention, the limit of $A$",
     consequence="""Where the labels leave $B = 0$ under uniform attention, the outer-product part is the larger at every
@@ -214,15 +219,20 @@ LARGE.mutant("attention as at t = 1", "_uniform(X, W_V, Y) -> _present(X, W_Q, W
 # -- t to zero ---------------------------------------------------------------------------------------------------------
 
 
+def _number(x: Any) -> float:
+    """A logit as a float, which chooses an order and has no slope."""
+    return midpoint(x.detach() if hasattr(x, "detach") else x)
+
+
 def closest_call(X: Any, W_Q: Any, W_K: Any) -> tuple[int, int, int, Any, list[Any]]:
     """The row whose two largest logits are closest, the columns of these, their gap g, and leads over g that decide.
 
     The leads are those of the second over the other logits in that row, and of the other rows' gaps over g.
     """
     T, L = attention_logits(X, W_Q, W_K), X.shape[0]
-    orders = [sorted(range(L), key=lambda j: -midpoint(T[i, j])) for i in range(L)]
+    orders = [sorted(range(L), key=lambda j: -_number(T[i, j])) for i in range(L)]
     gaps = [T[i, orders[i][0]] - T[i, orders[i][1]] for i in range(L)]
-    row = min(range(L), key=lambda i: midpoint(gaps[i]))
+    row = min(range(L), key=lambda i: _number(gaps[i]))
     best, second = orders[row][:2]
     leads = [T[row, second] - T[row, j] for j in orders[row][2:]]
     leads += [gaps[i] - gaps[row] for i in range(L) if i != row]
@@ -234,7 +244,8 @@ def separated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, 
     row, best, second, gap, leads = closest_call(X, W_Q, W_K)
     d = X[second : second + 1] - X[best : best + 1]
     slope = total((X[best : best + 1] @ W_V - Y[row : row + 1]) * (d @ W_V))
-    return [gap, *(lead - gap * rational(1, 8) for lead in leads), slope * slope]
+    found = [gap, *(lead - gap * rational(1, 8) for lead in leads), slope * slope]
+    return concatenate([X[:1, :1] * 0 + each for each in found], axis=1)
 
 
 SMALL_HYPOTHESIS = [
@@ -251,7 +262,12 @@ SMALL = Claim(TEMPERATURE, "hessian.sec4.3-temperature-small-t", label="Section 
     assumptions=SMALL_HYPOTHESIS,
     name="small temperatures, which part is prominent",
     relation=TendsTo(scales=tuple(range(10)), rate=QuadraticRate(order=1.8), bits=2400),
-    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap",
+    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap", batched=False,
+    needless={
+        "W_Q has no zero entry": "W_Q enters through the logits alone, on which the conditions are",
+        "W_Q has distinct rows": "W_Q enters through the logits alone, on which the conditions are",
+        "W_V has distinct rows": "W_V enters through the residual and W_V^T d alone, on which the last condition is",
+    },
     presumes=("hessian.temperature-small-t-any-logits",), uses=("hessian.temperature-as-weights",),
     without_domains={"uniform attention": "W_Q = 0 ties all logits", "tied": "repeated tokens tie logits"},
     missing=r"""no logits tie, one row has the smallest gap between its two largest logits, and the residual of that row

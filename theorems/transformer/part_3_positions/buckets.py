@@ -13,7 +13,7 @@ from theorems.transformer.kernels import TokenHeadKeys, TokenHeadQueries, TokenH
 from theorems.transformer.settings import Keys, Queries, Values
 from verify.matrix import concatenate, indexed, softmax
 from verify.oracles import jacobian
-from verify.vocabulary import Claim, Definition, Equal, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 ClassBiases = Annotated[Any, Shape("N")]
 
@@ -44,7 +44,13 @@ BUCKETS = Setting(
     TRANSFORMER, "Biases in buckets", exact=True,
     sizes={"B": (1, 2), "H": (1, 3), "n": (1, 5), "d_K": (1, 3), "d_V": (1, 2), "N": (4, 8), "D": (3, 9)},
     where=lambda sizes: sizes["N"] % 2 == 0 and sizes["B"] * sizes["H"] * sizes["n"] <= 16 and sizes["D"] > sizes["N"] // 2,
-    assumptions=[Definition("the bucket of a distance is the function of T5", by=bucket_of)],
+    assumptions=[
+        Definition("the bucket of a distance is the function of T5", by=bucket_of),
+        Assumption(
+            "N >= 4 is even and D > N/2",
+            sizes=lambda sizes: sizes["N"] >= 4 and sizes["N"] % 2 == 0 and sizes["D"] > sizes["N"] // 2,
+        ),
+    ],
 )  # fmt: skip
 
 

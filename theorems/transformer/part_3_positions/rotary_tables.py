@@ -8,7 +8,7 @@ from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import rotary
 from theorems.transformer.encodings import Base, Offset, TurnedRows, frequencies, rotary_table
 from verify.matrix import concatenate, cos, ones, sin  # noqa: F401  (mutants name concatenate)
-from verify.vocabulary import Claim, Definition, Equal, Setting, Shape, Size
+from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape, Size
 
 OtherRows = Annotated[Any, Shape("m", "d")]
 OtherOffset = Annotated[int, Size("u")]
@@ -17,7 +17,10 @@ Moved = Annotated[int, Size("s")]
 TABLES = Setting(
     TRANSFORMER, "Rotary tables", sizes={"n": (1, 3), "m": (1, 3), "d": (2, 6), "o": (0, 9), "u": (0, 9), "s": (0, 5)},
     where=lambda sizes: sizes["d"] % 2 == 0,
-    assumptions=[Definition("R_o turns the pair k of row i by the angle (o + i) b^(-k/p), i and k from 0", by=rotary_table)],
+    assumptions=[
+        Definition("R_o turns the pair k of row i by the angle (o + i) b^(-k/p), i and k from 0", by=rotary_table),
+        Assumption("d is even", sizes=lambda sizes: sizes["d"] % 2 == 0),
+    ],
 )  # fmt: skip
 
 STEPS = Claim(TABLES, "transformer.rotary-table-steps", label="The next position is one turn more",
@@ -42,7 +45,8 @@ STEPS.mutant("angles b^(-2k/p)", "X[:1, :1] * 0 + b -> (X[:1, :1] * 0 + b) * b")
 DIFFERENCES = Claim(TABLES, "transformer.rotary-table-differences", label="Offsets count by their difference alone",
     statement=r"\langle (R_{o+s}Q)_i, (R_{u+s}K)_j\rangle = \langle (R_oQ)_i, (R_uK)_j\rangle",
     name="scores of rotary tables under a common shift", relation=Equal(), uses=("transformer.rotary-scores",),
-    note="Queries behind a cache of $o$ tokens begin at position $o$: turned from 0 they have other scores.")  # fmt: skip
+    note="Queries behind a cache of $o$ tokens begin at position $o$: turned from 0 they have other scores.",
+    general="It holds as well of functions that do not depend on the offset: it says that equal shifts cancel.")  # fmt: skip
 
 
 @DIFFERENCES.formula
