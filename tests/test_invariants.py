@@ -221,3 +221,14 @@ SAMPLE = TRIED[::12]  # the rest at the effort deep
 @pytest.mark.parametrize("item", SAMPLE, ids=lambda item: item.id)
 def test_hypotheses_of_a_sample_of_claims_are_stated(item: Claim) -> None:
     assert problems_of_invariants(item, QUICK) == []
+
+
+def test_a_condition_that_chooses_by_numbers_is_read_input_by_input() -> None:
+    """Such a test takes no batch, and what its claim hides is found all the same."""
+    chooses = Assumption(
+        "A is no multiple of 1000", positive=lambda A: A * 0 + (1.0 if float(A.sum()) != 1000 else -1.0)
+    )
+    found = {each.property for each in unstated(prepared(square(lambda A: A * A + 1), [chooses]), QUICK)}
+    assert "has positive entries" in found
+    free = prepared(square(lambda A: 1 * A), [chooses])
+    assert unstated(free, QUICK) == []

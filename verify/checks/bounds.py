@@ -238,8 +238,8 @@ class BoundAttack(Attack[AtMost]):
             return -math.inf
         if decision.certain:
             return min(BEYOND, score)  # which is no number where floats say nothing
-        if self.relation.signed:
-            return 0.0
+        if self.relation.signed:  # where floats say nothing and no violation is certain, nothing is near
+            return -math.inf if math.isnan(score) else 0.0
         return -math.inf if decision.ratio is None else min(decision.ratio, 1.0)
 
     def _climb(self, claim: Claim, settings: Settings, starts: list[Draw | Given], hall: Hall) -> None:

@@ -15,6 +15,7 @@ untried        there are, and the statement cannot be tried at single inputs: it
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -357,13 +358,18 @@ def _prepared(claim: Claim, arrays: Mapping[str, Any], settings: Settings) -> di
         }
         return numbers, tuple(flat_tensor(claim.evaluate(test, inputs), like) for test in tests)
 
+    made = None
     if claim.batched:
-        inputs, values = torch.func.vmap(at)(moving)
-    else:
+        with contextlib.suppress(RuntimeError):  # a test that chooses by its numbers takes them one at a time
+            made = torch.func.vmap(at)(moving)
+    if made is None:
         each = [at({name: value[i] for name, value in moving.items()}) for i in range(SEEDS // 4)]
-        inputs = {name: torch.stack([one[name] for one, _ in each]) for name in each[0][0]}
-        values = tuple(map(torch.stack, zip(*(tests for _, tests in each), strict=True)))
-    finite = torch.ones(next(iter(moving.values())).shape[0] if claim.batched else SEEDS // 4, dtype=torch.bool)
+        made = (
+            {name: torch.stack([one[name] for one, _ in each]) for name in each[0][0]},
+            tuple(map(torch.stack, zip(*(tests for _, tests in each), strict=True))),
+        )
+    inputs, values = made
+    finite = torch.ones(len(next(iter(inputs.values()))) if inputs else 0, dtype=torch.bool)
     for value in inputs.values():
         finite &= value.reshape(value.shape[0], -1).isfinite().all(1)
     usable = floats_meet(claim, values, finite)

@@ -176,12 +176,7 @@ LARGE = Claim(TEMPERATURE, "hessian.sec4.3-temperature-large-t", label="Section 
     },
     name="large temperatures, which part dominates",
     relation=TendsTo(scales=tuple(2**2**k for k in range(2, 9)), rate=QuadraticRate(order=1.8)),
-    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap", batched=False,
-    needless={
-        "W_Q has no zero entry": "W_Q enters through the logits alone, on which the conditions are",
-        "W_Q has distinct rows": "W_Q enters through the logits alone, on which the conditions are",
-        "W_V has distinct rows": "W_V enters through the residual and W_V^T d alone, on which the last condition is",
-    },
+    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap",
     presumes=("hessian.temperature-large-t-any-labels",), uses=("hessian.temperature-as-weights",),
     missing="$B$ does not vanish under uniform attention, the limit of $A$",
     consequence="""Where the labels leave $B = 0$ under uniform attention, the outer-product part is the larger at every
@@ -262,7 +257,7 @@ SMALL = Claim(TEMPERATURE, "hessian.sec4.3-temperature-small-t", label="Section 
     assumptions=SMALL_HYPOTHESIS,
     name="small temperatures, which part is prominent",
     relation=TendsTo(scales=tuple(range(10)), rate=QuadraticRate(order=1.8), bits=2400),
-    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap", batched=False,
+    sizes={"L": (2, 3), "d_V": (1, 2), "d_K": (1, 2)}, expects="gap",
     needless={
         "W_Q has no zero entry": "W_Q enters through the logits alone, on which the conditions are",
         "W_Q has distinct rows": "W_Q enters through the logits alone, on which the conditions are",
@@ -312,7 +307,11 @@ LARGE_LIMIT = Claim(TEMPERATURE, "hessian.temperature-large-t-limit",
     assumptions=LARGE_HYPOTHESIS,
     name="ratio of the parts at large temperatures", relation=LARGE.relation, sizes=LARGE.sizes, of_project=True,
     corrects="hessian.temperature-large-t-any-labels", uses=("hessian.temperature-as-weights",),
-    without_domains=LARGE.without_domains)  # fmt: skip
+    without_domains=LARGE.without_domains,
+    needless=dict.fromkeys(
+        ("W_Q has distinct rows", "W_Q has full rank", "W_K has distinct rows", "W_K has a condition number below 100"),
+        "at uniform attention W_Q and W_K enter through V alone, and the ratio is that for every V",
+    ))  # fmt: skip
 LARGE_LIMIT.formula(LARGE.the_formula)
 LARGE_LIMIT.part("sequence", LARGE.the_part("sequence"))
 LARGE_LIMIT.mutant("both off-diagonal blocks counted as one", root=False)
@@ -326,7 +325,9 @@ SMALL_LIMIT = Claim(TEMPERATURE, "hessian.temperature-small-t-limit",
     assumptions=SMALL_HYPOTHESIS,
     name="ratio of the parts at small temperatures", relation=SMALL.relation, sizes=SMALL.sizes, of_project=True,
     corrects="hessian.temperature-small-t-any-logits", uses=("hessian.temperature-as-weights",),
-    without_domains=SMALL.without_domains)  # fmt: skip
+    without_domains=SMALL.without_domains,
+    needless={"W_K has distinct rows": "W_K enters through the logits and its product with d, of which any will do"},
+)  # fmt: skip
 SMALL_LIMIT.formula(SMALL.the_formula)
 SMALL_LIMIT.part("sequence", SMALL.the_part("sequence"))
 SMALL_LIMIT.mutant("keys left out", "queries + keys -> queries")

@@ -174,6 +174,10 @@ CONVERGENCE = Claim(OSA, "osa.ns-convergence", label="Section 2.3, Eq. (9)",
     relation=TendsTo(scales=tuple(range(49)), rate=QuadraticRate(), bits=2000),
     sizes={"N": (1, 5), "m": (2, 4), "k": (1, 4)},
     where=lambda sizes: sizes["m"] % 2 == 0 and sizes["k"] == min(sizes["N"], sizes["m"]),
+    needless=dict.fromkeys(
+        ("P has a positive determinant", "R has a positive determinant"),
+        "a step commutes with orthogonal matrices on both sides, reflections too: it changes s alone",
+    ),
     note=r"The columns of $U$ are orthonormal for $N \ge 2 d_v$; for $N < 2 d_v$ its rows are.",
 )  # fmt: skip
 

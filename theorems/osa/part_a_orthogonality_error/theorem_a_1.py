@@ -179,7 +179,7 @@ EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10
 @realises(
     {"skew-symmetric": reached.SKEW},
     but=(
-        "S and B are made of the same queries and keys, as in Section 2; any S is tried in osa.thm-a.1-eq-10-any-factor"
+        "S and B are made of the same queries and keys, as in Section 2; any S and B are tried in osa.thm-a.1-quadratic"
     ),
 )
 def newton_schulz_basis_of_tokens(
