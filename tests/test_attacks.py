@@ -408,7 +408,9 @@ def test_rounding_alone_breaks_no_bound() -> None:
     place = Place(claim, raw)
     assert attack._settled(1.5, place) == 1.0 and attack._settled(0.5, place) == 0.5
     assert signed._settled(1e-9, place) == 0.0 and signed._settled(-0.5, place) == -0.5
-    assert signed._settled(math.nan, place) == -math.inf  # floats say nothing, and nothing is broken: it is not near either
+    assert (
+        signed._settled(math.nan, place) == -math.inf
+    )  # floats say nothing, and nothing is broken: it is not near either
     assert attack._settled(1.4, Place(SHORT, raw)) == 1.4  # broken for certain
     undefined = pair("undefined-too", lambda t: log(-1 - t * t), lambda t: t * 0, AtMost())
     assert attack._settled(1.4, Place(undefined, raw)) == -math.inf
