@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from verify.arithmetics.kinds import is_symbolic
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Formal:
@@ -53,7 +50,12 @@ def _is_formal(value: Any) -> bool:
     return isinstance(value, Formal) or is_symbolic(value)
 
 
-def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
+def is_guarded(value: Any) -> bool:
+    """Whether `value` is a size or scalar as the formulas of a proof see it."""
+    return getattr(type(value), "is_symbolic", False)
+
+
+def registered_form(name: str, *operands: Any) -> Callable[..., Any] | None:
     """The form that the primitive `name` has for its operands, None where they are numbers."""
     forms = _forms[_active.get()]
     if not forms or not any(map(_is_formal, operands)):
@@ -62,14 +64,3 @@ def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
         operand = next(filter(_is_formal, operands))
         raise ArithmeticUnsupported(f"{name} of {operand!r} has no form for all sizes")
     return forms[name]
-
-
-def primitive(function: F) -> F:
-    """`function`, handed over to its form for `Formal` operands when one is among the arguments."""
-
-    @functools.wraps(function)
-    def dispatched(*args: Any, **kwargs: Any) -> Any:
-        form = form_of(function.__name__, *args, *kwargs.values())
-        return (form or function)(*args, **kwargs)
-
-    return dispatched  # type: ignore[return-value]

@@ -10,7 +10,6 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain
@@ -42,9 +41,7 @@ class Blocks(Formal):
 
     @property
     def shape(self) -> tuple[Any, Any]:
-        """The shape as formulas see it."""
-        rows, columns = self.dims
-        return guarded(rows), guarded(columns)
+        return self.dims
 
     @property
     def dims(self) -> tuple[Any, Any]:
@@ -90,6 +87,8 @@ class Blocks(Formal):
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, Indexed) and len(self.grid) == 1 and other.dims == (self.grid[0][0].dims[0], 1):
             other = Blocks([[other]])
+        if isinstance(other, Formal) and not isinstance(other, (Blocks, Indexed)):
+            return NotImplemented
         if isinstance(other, Blocks):
             if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
                 rows = zip(self.grid, other.grid, strict=True)  # a column, beside every column
@@ -189,14 +188,13 @@ class Blocks(Formal):
 
     def __getitem__(self, key: Any) -> Any:
         self._require_plain("a part")
-        keys = [unguarded(item) for item in (key if isinstance(key, tuple) else (key,))]
+        keys = list(key) if isinstance(key, tuple) else [key]
         keys += [slice(None)] * (2 - len(keys))
         rows, columns = (_range(item, sizes) for item, sizes in zip(keys, self.partition, strict=True))
         return _single(Blocks([row[columns] for row in self.grid[rows]]))
 
     def reshape(self, *dims: Any) -> Any:
         """As one column, or rows of other lengths, where the blocks are on top of each other."""
-        dims = tuple(map(unguarded, dims))
         if len(dims) == 2 and dims[0] == -1 and dims[1] != 1 and len(self.grid[0]) == 1:
             self._require_plain("a reshape")
             return Blocks([[block.reshape(*dims)] for (block,) in self.grid])
