@@ -193,9 +193,9 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
 @realises(
     {"Omega is skew": reached.SKEW},
     but=(
-        "spectrum and pair are the eigenvalues, of which the systems are made: real "
-        "matrices with real eigenvalues or with one complex pair, in any basis of "
-        "orthonormal columns"
+        "the systems are made of their eigenvalues, spectrum and pair: Schur forms with real eigenvalues, or with one complex"
+        " pair first, in any orthonormal basis. Up to a factor, whose logarithm is added to every exponent, every real regular"
+        " matrix of at most three rows has such a form"
     ),
 )
 def real_schur_forms(
