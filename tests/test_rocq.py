@@ -87,6 +87,29 @@ def test_a_false_statement_has_no_file() -> None:
     refused_here(changed(ROWS, soft("a")))
 
 
+def twice_at_x(outer: str, inner: str, derivative: str) -> dict[str, Any]:
+    """d(z[a] y[a]) / dz[b], where the two variables z and y are both at x: y[a] times delta, and not twice that."""
+    body = ["at", inner, [["q", "n"]], entry("x", "q"), ["diff", derivative, ["b"], times(entry(outer, "a"), entry(inner, "a"))]]
+    made = claim(["at", outer, [["p", "n"]], entry("x", "p"), body], times(["delta", "a", "b"], entry("x", "a")))
+    return {**made, "variables": {name: {"sizes": ["n"]} for name in (outer, inner)}}
+
+
+@pytest.mark.parametrize("derivative", ["z", "y"])
+def test_two_variables_at_one_point_are_differentiated_by_apart(derivative: str) -> None:
+    certificate = twice_at_x("z", "y", derivative)
+    assert written(certificate).text
+    refused_here(changed(certificate, times(["q", 2, 1], ["delta", "a", "b"], entry("x", "a"))))
+
+
+def test_a_variable_inside_of_itself_is_another_one() -> None:
+    """At z = x, the inner y at x does not move with z: d(y[a]^2) / dy[b] does not depend on z, and is constant in it."""
+    square = ["at", "y", [["q", "n"]], entry("x", "q"), ["diff", "y", ["a"], times(entry("y", "a"), entry("y", "a"))]]
+    outer = ["at", "y", [["p", "n"]], entry("x", "p"), ["diff", "y", ["b"], square]]
+    certificate = {**claim(outer, ["q", 0, 1]), "variables": {"y": {"sizes": ["n"]}}}
+    assert written(certificate).text
+    refused_here(changed(certificate, times(["q", 2, 1], ["delta", "a", "b"])))
+
+
 def planted(text: str, old: str, new: str) -> str:
     """The claim's file with something false in it, and the lemma that the checker says no to it."""
     assert old in text
