@@ -335,7 +335,7 @@ LifeShare = Annotated[Any, Real(0.0, 0.96875)]
 CUBIC_FLOW = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-flow", label="A simple eigenvalue 0, continuous time",
     statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
     assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
-    name="instability of a cubic flow", relation=Equal(), at_sizes=True, of_project=True,
+    name="instability of a cubic flow", relation=Equal(), all_sizes=True, of_project=True,
     note="""A second way in which the general statement of Section 5.2 fails: $|x(t)|$ exceeds every bound, however
         small $x_0$ is.""")  # fmt: skip
 

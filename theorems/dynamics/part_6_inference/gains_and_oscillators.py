@@ -276,7 +276,7 @@ DIMENSION_NORMS = Claim(ANY_DIMENSION, "dynamics.table-s2-dimension-norms", labe
     statement=r"""\sum_j\frac{\operatorname{RMSNorm}^{(osc)}(Y)_{[i,j]}^2}{\gamma_j^2}=\frac DN\text{ for every token
         }i\text{, and 1 for each of its oscillators; for the RMSNorm of (9) it is 1}""",
     assumptions=[NO_ZERO_GAIN, Definition("the oscillator-wise RMSNorm of Section 6.1", by=oscillator_rms_norm)],
-    name="norms of tokens made of normalised oscillators", relation=Equal(), of_project=True,
+    name="norms of tokens made of normalised oscillators", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.table-s2-dimension",
     note=r"So at $\gamma = \mathbf 1$ tokens have the norm $\sqrt{D/N}$: 11.3 for $D = 512$, $N = 4$.")  # fmt: skip
 
