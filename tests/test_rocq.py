@@ -89,7 +89,13 @@ def test_a_false_statement_has_no_file() -> None:
 
 def twice_at_x(outer: str, inner: str, derivative: str) -> dict[str, Any]:
     """d(z[a] y[a]) / dz[b], where the two variables z and y are both at x: y[a] times delta, and not twice that."""
-    body = ["at", inner, [["q", "n"]], entry("x", "q"), ["diff", derivative, ["b"], times(entry(outer, "a"), entry(inner, "a"))]]
+    body = [
+        "at",
+        inner,
+        [["q", "n"]],
+        entry("x", "q"),
+        ["diff", derivative, ["b"], times(entry(outer, "a"), entry(inner, "a"))],
+    ]
     made = claim(["at", outer, [["p", "n"]], entry("x", "p"), body], times(["delta", "a", "b"], entry("x", "a")))
     return {**made, "variables": {name: {"sizes": ["n"]} for name in (outer, inner)}}
 
