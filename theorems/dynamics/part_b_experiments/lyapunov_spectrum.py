@@ -85,6 +85,10 @@ QR_METHOD = Claim(DYNAMICS, "dynamics.lyapunov-qr", label="Lyapunov exponents by
             positive=lambda J_0, J_1, J_2: determinant(J_2 @ J_1 @ J_0) * determinant(J_2 @ J_1 @ J_0),
         ),
     ],
+    without_domains={
+        "tied": "from D = 2 on equal rows make the Jacobians singular, and for D = 1 there is one row",
+        "rank deficient": "from D = 2 on the Jacobians are singular, and for D = 1 any number is drawn",
+    },
     relation=Equal(), sizes={"D": (1, 3)}, of_project=True, note="Compared at $T = 3$.")  # fmt: skip
 
 
