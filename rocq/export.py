@@ -125,7 +125,9 @@ class Claim(Functions, Slopes, Uses):
             own = self.bound(pairs)
             value = self.read(point, {**scope, **own}, points)
             more = tuple(i for i in free(expanded(value)) if i not in own.values())
-            entry = self.function(("Raised", ONE), (*more, *own.values()), value, {taken for taken, _ in points.values()})
+            entry = self.function(
+                ("Raised", ONE), (*more, *own.values()), value, {taken for taken, _ in points.values()}
+            )
             self.names.setdefault(entry, f"{name} at a point")
             return self.read(inner, scope, {**points, name: (entry, more)})
         raise NotExported(f"expressions that begin with {kind}")
