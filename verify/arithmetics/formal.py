@@ -18,9 +18,26 @@ class Formal:
 
     __slots__ = ()
 
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes of its axes."""
+        raise NotImplementedError
+
     def adapted(self, other: Any) -> Any:
         """A constant or an exact scalar in the arithmetic of this operand."""
         raise NotImplementedError
+
+    def __iter__(self) -> Any:
+        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
+
+    def __bool__(self) -> bool:
+        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
+
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.shape}")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
 
 _forms: dict[str, dict[str, Callable[..., Any]]] = {"symbols": {}}

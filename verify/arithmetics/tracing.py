@@ -67,7 +67,6 @@ class Traced(Formal):
 
     __slots__ = ("node", "value")
     __array_ufunc__ = None  # numpy and constants hand the operation over to us
-    __hash__ = None  # type: ignore[assignment]
     _op_priority = 1000.0  # so does sympy
 
     def __init__(self, node: Any, value: Any) -> None:
@@ -114,6 +113,9 @@ class Traced(Formal):
         name = "vec" if self.ndim == 2 and numbers == [-1, 1] else "reshape"
         return recorded(name, lambda A, *dims: A.reshape(*dims), self, *shape)
 
+    def __neg__(self) -> Any:
+        return recorded("neg", operator.neg, self)
+
     def sum(self, axis: int | None = None) -> Any:
         """The sum over one axis, or over all."""
         return recorded("sum", lambda A, along: A.sum(along), self, axis)
@@ -139,7 +141,6 @@ for _function in (operator.eq, operator.ne, operator.lt, operator.le, operator.g
     setattr(
         Traced, f"__{_function.__name__}__", lambda one, other, compare=_function: compare(one.value, value_of(other))
     )
-Traced.__neg__ = lambda one: recorded("neg", operator.neg, one)  # type: ignore[attr-defined]
 
 
 # -- running a formula -------------------------------------------------------------------------------------------------

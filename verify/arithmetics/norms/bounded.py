@@ -66,18 +66,6 @@ class Bounded(Formal):
     def __repr__(self) -> str:
         return f"Bounded({node_text(self.node)})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.shape}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
         return lifted(other) if isinstance(other, Constant) else scalar(other)
@@ -310,8 +298,6 @@ class Stack(Formal):
 
     def adapted(self, other: Any) -> Any:
         return lifted(other) if isinstance(other, Constant) else scalar(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class BoundedFamily(Formal):

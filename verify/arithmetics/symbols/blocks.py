@@ -27,7 +27,6 @@ class Blocks(Formal):
     """
 
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
         self.grid = [list(row) for row in grid]
@@ -64,17 +63,6 @@ class Blocks(Formal):
 
     def __repr__(self) -> str:
         return f"Blocks({[[block.dims for block in row] for row in self.grid]})"
-
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
 
     def _require_plain(self, operation: str) -> None:
         if any(tag is not None for tag in self.tags):

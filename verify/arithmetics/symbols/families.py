@@ -20,8 +20,6 @@ from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 class IndexedFamily(Formal):
     """A matrix for each value of a summation index: what a list of matrices is for sizes that are numbers."""
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, index: SummationIndex, entry: Indexed) -> None:
         self.index, self.entry = index, entry
 

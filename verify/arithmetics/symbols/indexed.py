@@ -128,18 +128,6 @@ class Indexed(Formal):
     def __repr__(self) -> str:
         return f"Indexed(shape={self.dims}, terms={len(self.value.terms)})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
         return lifted(other) if isinstance(other, Constant) else scalar(other).expression
