@@ -91,6 +91,10 @@ class Blocks(Formal):
         if isinstance(other, Indexed) and len(self.grid) == 1 and other.dims == (self.grid[0][0].dims[0], 1):
             other = Blocks([[other]])
         if isinstance(other, Blocks):
+            if self.partition[1] == other.partition[0] == [1] and not any(
+                (*self.tags, *other.tags)
+            ):  # a column and a row
+                return Blocks([[operation(a, b) for b in other.grid[0]] for (a,) in self.grid])
             if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
                 rows = zip(self.grid, other.grid, strict=True)  # a column, beside every column
                 return Blocks([[operation(a, beside) for a in row] for row, (beside,) in rows], self.tags)
@@ -105,8 +109,14 @@ class Blocks(Formal):
 
     def _split_alike(self, other: Indexed) -> Blocks:
         """A multiple of the identity, or a matrix of equal entries, in blocks of the same sizes."""
+        from verify.arithmetics.symbols.positions import in_blocks  # which makes operands, as this module does
+
         rows, columns = self.partition
         terms = list(other.value.terms.items())
+        if other.dims == self.dims and not other.bound and not any(self.tags):
+            grid = in_blocks(other, rows, columns)
+            if grid is not None:
+                return Blocks(grid)
         if other.dims == self.dims and not other.bound and len(terms) <= 1:
             kinds = [made.kind for key, _ in terms for made, _ in key]
             value = terms[0][1] if terms else ZERO
@@ -121,6 +131,16 @@ class Blocks(Formal):
                     ]
                 )
         raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.dims}")
+
+    def _split_positions(self, other: Indexed) -> Blocks:
+        """A comparison of the positions of the rows with each other, in blocks of their sizes."""
+        from verify.arithmetics.symbols.positions import in_blocks  # which makes operands, as this module does
+
+        rows, (size, _) = self.partition[0], self.dims
+        grid = in_blocks(other, rows, rows) if other.dims == (size, size) and not other.bound else None
+        if grid is None:
+            raise ArithmeticUnsupported(f"a matrix that is not split alike times {self!r}")
+        return Blocks(grid)
 
     @property
     def partition(self) -> tuple[list[Any], list[Any]]:
@@ -183,7 +203,7 @@ class Blocks(Formal):
     def __rmatmul__(self, other: Any) -> Any:
         if isinstance(other, Indexed):
             if len(self.grid) > 1:
-                raise ArithmeticUnsupported(f"a matrix that is not split alike times {self!r}")
+                return self._split_positions(other) @ self
             return Blocks([[other]]) @ self
         return NotImplemented
 
@@ -191,6 +211,8 @@ class Blocks(Formal):
         self._require_plain("a part")
         keys = [unguarded(item) for item in (key if isinstance(key, tuple) else (key,))]
         keys += [slice(None)] * (2 - len(keys))
+        if keys[0] == slice(None) and len(self.grid[0]) == 1:
+            return Blocks([[block[:, keys[1]]] for (block,) in self.grid])
         rows, columns = (_range(item, sizes) for item, sizes in zip(keys, self.partition, strict=True))
         return _single(Blocks([row[columns] for row in self.grid[rows]]))
 
@@ -210,6 +232,9 @@ class Blocks(Formal):
             return Blocks([[block.reshape(-1, 1)] for row in self.grid for block in row], tags)
         if tuple(dims) == (1, -1):
             return self.reshape(-1, 1).T
+        if tuple(dims) == (-1,) and self.partition[1] == [1]:
+            self._require_plain("a reshape")
+            return FlatBlocks(self)
         raise ArithmeticUnsupported(f"reshape to {dims} of {self!r}")
 
     def sum(self, axis: int | None = None) -> Any:
@@ -222,6 +247,30 @@ class Blocks(Formal):
             sums = [_total([block.sum(1) for block in row]).reshape(-1, 1) for row in self.grid]
             return _single(Blocks([[block] for block in sums]))
         raise ArithmeticUnsupported(f"sums over axis {axis} of {self!r}")
+
+
+class FlatBlocks(Formal):
+    """A column of blocks without its axis of size 1: it can only be made a column, or a row, again."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, column: Blocks) -> None:
+        self.column = column
+
+    @property
+    def shape(self) -> tuple[Any]:
+        """The number of entries."""
+        return (self.column.shape[0],)
+
+    @property
+    def ndim(self) -> int:
+        return 1
+
+    def reshape(self, *dims: Any) -> Blocks:
+        """As one column, or one row."""
+        if tuple(dims) not in ((-1, 1), (1, -1)):
+            raise ArithmeticUnsupported(f"reshape to {dims} of {self.column!r}")
+        return self.column if tuple(dims) == (-1, 1) else self.column.T
 
 
 def _range(item: Any, sizes: Sequence[Any]) -> slice:
