@@ -72,7 +72,11 @@ GAMMA = Claim(UPDATE, "dynamics.sec-6.1-gamma", label="Section 6.1, text, and Se
 @GAMMA.inputs
 @realises(
     {"X is a state as (9) makes it": "unit rows, which may be any, times the gains"},
-    but="all rows of C are longer than what acts on them by the same",
+    but=(
+        "all rows of C have one length, the gains are positive and at least 1/8; the bound reads only the shortest row, and a"
+        " longer one makes its rows of the Jacobian smaller. Signs of gains change no norm. With gains, X and C c times as"
+        " large, and W^Q and W^K divided by c, the Jacobian and the bound are the same"
+    ),
 )
 def state_and_strong_input(
     directions: Tokens, inputs: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
