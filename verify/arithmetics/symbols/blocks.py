@@ -235,6 +235,10 @@ class Blocks(Formal):
         if tuple(dims) == (-1,) and self.partition[1] == [1]:
             self._require_plain("a reshape")
             return FlatBlocks(self)
+        if tuple(dims) == (-1,) and len(self.grid) == 1:
+            from verify.arithmetics.symbols.merged_blocks import merged  # which takes blocks
+
+            return merged(self).reshape(-1)
         raise ArithmeticUnsupported(f"reshape to {dims} of {self!r}")
 
     def sum(self, axis: int | None = None) -> Any:

@@ -260,6 +260,13 @@ def khatri_rao(A_blocks: Any, B_blocks: Any) -> Any:
     return _into_rows(product, index)
 
 
+def _one_matrix(operand: Any) -> Any:
+    """The operand; blocks of one shape as one matrix."""
+    from verify.arithmetics.symbols.merged_blocks import merged  # loaded where it is needed
+
+    return merged(operand) if isinstance(operand, Blocks) else lifted(operand)
+
+
 @form
 def indexed(pattern: str, *operands: Any) -> Indexed:
     inputs, groups = groups_of(pattern)
@@ -270,7 +277,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
     sizes: dict[int, Any] = {}
     bound: dict[int, tuple[SummationIndex, int]] = {}
     spare = iter(range(10_000))
-    for names, operand in zip(inputs, map(lifted, operands), strict=True):
+    for names, operand in zip(inputs, map(_one_matrix, operands), strict=True):
         if operand.ndim != len(names):
             raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {operand.dims}")
         labels: list[int] = []
