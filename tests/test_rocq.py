@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import shutil
 import sys
@@ -14,6 +15,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "rocq"
 sys.path.insert(0, str(FOLDER))
 
+import check  # noqa: E402
 import theory  # noqa: E402
 from export import HEADER, NotExported, Written, written  # noqa: E402
 from formulas import FORMULA_HEADER, Formula, formula, same_entries  # noqa: E402
@@ -233,6 +235,31 @@ def test_the_theory_is_compiled_once_for_its_sources(tmp_path: Path, monkeypatch
     sources["Expressions"] = "Definition two := one.\n"  # refused: it no longer imports what it uses
     with pytest.raises(SystemExit, match="Expressions"):
         made()
+
+
+def test_what_is_not_offered_keeps_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--only` replaces what is said of the claims that it names, whether they were accepted before or not."""
+    lines = [json.dumps({**JACOBIAN, "claim": name}) for name in ("a.one", "b.one", "b.two")]
+    (tmp_path / "certificates.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    result = tmp_path / "kernel.json"
+    before = {
+        "axioms": ["choice"],
+        "claims": {"a.one": {"certificate": "old"}},
+        "not checked": {"a.two": "no rule", "b.one": "why"},
+    }
+    result.write_text(json.dumps(before), encoding="utf-8")
+    monkeypatch.setattr(check, "RESULT", result)
+    monkeypatch.setattr(check, "CLAIMS", tmp_path)
+    monkeypatch.setattr(check.shutil, "which", lambda _: "coqc")
+    monkeypatch.setattr(check, "compiled_theory", lambda: tmp_path)
+    monkeypatch.setattr(check, "check_all", lambda _, items, *__: ({"b.two": "false"}, ""))
+    monkeypatch.setattr(check, "add_to", lambda *_: None)
+    monkeypatch.setattr(check, "problems", lambda _: [])
+    monkeypatch.setattr(check, "add_formulas", lambda *_: ({}, ""))
+    assert check.main([str(tmp_path / "certificates.jsonl"), "--only", "b.*"]) == 1
+    after = json.loads(result.read_text(encoding="utf-8"))
+    assert after["claims"]["a.one"] == {"certificate": "old"} and set(after["claims"]) == {"a.one", "b.one"}
+    assert after["not checked"] == {"a.two": "no rule", "b.two": "false"} and after["axioms"] == ["choice"]
 
 
 # -- statements that read as formulas ----------------------------------------------------------------------------------
