@@ -324,6 +324,16 @@ def test_the_second_derivative_of_a_softmax_is_read_by_what_it_is() -> None:
     assert not formula(second_derivative(1))[0].text
 
 
+def test_jacobians_of_stacked_columns_are_read_with_a_commutation() -> None:
+    """Both the value and what is differentiated by have their columns first."""
+    point = ["at", "Z'1", [["p", "m"], ["q", "n"]], entry("X", "p", "q")]
+    moved = [*point, ["diff", "Z'1", ["c", "d"], over_columns("Z'1", "a", "Y", "b")]]
+    certificate = matrices(times(["delta", "a", "c"], entry("Y", "b", "d")), moved)
+    certificate["parts"][0]["indices"] = [["b", "m"], ["a", "m"], ["d", "n"], ["c", "m"]]
+    said = "jacobian (fun Z'1 => vec_r (Y * Z'1^T)) X * commutation R [:: m] [:: n]"
+    assert statement(certificate) == f"(Y ⊗ identity R [:: m]\n  = {said})%M"
+
+
 def test_what_has_no_matrix_has_no_formula() -> None:
     """An index that three factors have, and a function that the vocabulary lacks."""
     three = ["sum", ["k", "n"], times(entry("X", "a", "k"), entry("Y", "b", "k"), entry("X", "c", "k"))]
