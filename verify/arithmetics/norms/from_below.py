@@ -61,7 +61,6 @@ class _Search:
     def __init__(self, right: Any, reversed_steps: tuple[Step, ...]) -> None:
         known = world().atoms
         self.reversed_steps = reversed_steps
-        self.right = right
         self.denominators = _denominators(right)
         self.targets = frozenset(symbol for symbol in symbols_of(right) if symbol in known)
         assumed = frozenset().union(*map(symbols_of, world().facts))
