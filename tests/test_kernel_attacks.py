@@ -142,6 +142,18 @@ def test_sizes_that_are_whole(value: Any) -> None:
     check_identity(certificate(left, ONE, [ROWS], **more))
 
 
+# -- identities: means -------------------------------------------------------------------------------------------------
+
+STEP = ["*", t("v", "i"), f("step", t("v", "i"))]
+OF_A_SUM = ["*", t("v", "i"), f("step", ["sum", J, t("v", "j")])]
+
+
+@pytest.mark.parametrize("value", [STEP, OF_A_SUM, f("relu", t("v", "i")), f("abs", t("v", "i"))])
+def test_a_mean_of_a_step_is_not_that_of_its_slope(value: Any) -> None:
+    """E |v| is sqrt(2 / pi); the slope of a step is 0 where it has one, and Stein's formula asks for more."""
+    is_refused(certificate(["mean", "v", ONE, value], ZERO, [], [I]))
+
+
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
@@ -428,7 +440,46 @@ def an_index_that_a_point_depends_on(table: Table) -> dict[str, Any]:
     return table.certificate(norm, norm, []) | {"parts": [part]}
 
 
+def a_number_that_is_a_place(table: Table) -> dict[str, Any]:
+    """||A||_F <= z from z ||A||_F <= z^2, where 1 is written as k / k for the place k of 1 / z."""
+    norm, z = table.norm("F", table.matrix("A", "m", "n")), table.add("scalar", "z")
+    fact = table.add("+", table.add("^", z, 2, 1), table.add("*", table.add("q", -1, 1), z, norm))
+    table.reader.nonzero.add(table.reader.table[z])
+    inverse_of_z = table.add("^", z, -1, 1)
+    left = table.add("*", norm, table.add("q", inverse_of_z, inverse_of_z))
+    return table.certificate(left, z, [], ["facts", [[0, inverse_of_z]], ["terms"]], assumptions=[fact], nonzero=[z])
+
+
+def a_thousandth_of_a_size(table: Table) -> dict[str, Any]:
+    """1 <= sqrt(n / 1000), as ||I||_2 <= ||I||_F for as many rows."""
+    count, one = table.add("*", table.add("q", 1, 1000), table.add("size", "n")), table.one()
+    reason = ["instance", "spectral at most Frobenius", [table.add("identity", count)], [], one, ["terms"]]
+    return table.certificate(one, table.add("^", count, 1, 2), [], reason)
+
+
+def a_thousandth_of_the_rows(table: Table) -> dict[str, Any]:
+    """The same of some of the rows of an identity."""
+    n, one = table.add("size", "n"), table.one()
+    count = table.add("*", table.add("q", 1, 1000), n)
+    some = table.add("rows", table.add("identity", n), table.add("q", 0, 1), count)
+    both = table.add("product", some, table.add("transpose", some))
+    reason = ["instance", "spectral at most Frobenius", [both], [], one, ["terms"]]
+    return table.certificate(one, table.add("^", count, 1, 2), [], reason)
+
+
+def rows_that_may_be_zero_within_a_function(table: Table) -> dict[str, Any]:
+    """A step that takes a derivative of a softmax of normalised rows, which the statement does not have."""
+    A, one = table.matrix("A", "m", "n"), table.one()
+    inner = table.add("function", "normalised rows", table.matrix("Z", "n", "n"))
+    f, size = table.add("function", "softmax", inner), table.add("^", table.add("size", "n"), 2, 1)
+    J = table.add("opaque", "derivative", size, size, f, table.matrix("Y", "n", "n"), "row-major", "Z")
+    reason = ["instance", "derivative along a unit direction", [J], [], one, ["terms"]]
+    norm = table.norm("F", A)
+    return table.certificate(norm, norm, [("comparison", [norm], reason)])
+
+
 FALSE = [
+    a_number_that_is_a_place, a_thousandth_of_a_size, a_thousandth_of_the_rows, rows_that_may_be_zero_within_a_function,
     similar_by_nothing, similar_by_what_may_have_no_inverse, the_largest_is_each, an_instance_taken_the_other_way,
     a_product_of_assumptions_with_a_sign, a_power_of_e_that_is_below_one, an_inverse_power_of_e, beside_a_difference,
     one_direction_for_two_derivatives, a_direction_of_any_length, rows_that_may_be_zero, a_derivative_that_binds_a_free_name,
@@ -467,6 +518,12 @@ def test_true_bounds_beside_them_are_accepted() -> None:
     scaled = table.add("kronecker", c, table.add("identity", n))
     z = table.add("scalar", "z")
     check_bound(table.certificate(one, table.add("exp", z), []))
+    half = table.add("*", table.add("q", 1, 2), n)  # a statement of half of a size is one of even sizes
+    root, identity_of_half = table.add("^", half, 1, 2), table.add("identity", half)
+    steps = [("spectral at most Frobenius", [identity_of_half])]
+    norms = [table.add("*", table.norm(kind, identity_of_half), one) for kind in "2F"]
+    check_bound(table.certificate(norms[0], norms[1], [], ["instance", *steps[0], [], one, ["terms"]]))
+    check_bound(table.certificate(norms[1], root, []))
     instance = ["instance", "spectral at most Frobenius", [A], [], one, ["terms"]]
     check_bound(table.certificate(table.norm("2", A), table.norm("F", A), [], instance))
     check_bound(

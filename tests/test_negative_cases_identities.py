@@ -14,9 +14,9 @@ import torch
 from tests.negative_cases.identities import MUST_NOT_FIRE, MUST_NOT_FIRE_THOUGH_GIVEN
 from tests.symbolic_cases import SIZES
 from verify.arithmetics import Constant, midpoints
+from verify.arithmetics.guarded import guarded
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import float_values
-from verify.arithmetics.symbols.guarded import guarded
 from verify.arithmetics.symbols.hypothesis_rules import KNOWN, hypothesis_on
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import extra_rules, names_of_rules, recording_rules

@@ -11,8 +11,8 @@ from typing import Any
 import sympy
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
+from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.difference import Side, parts_of
-from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.checks.evaluation import defect_of
 from verify.vocabulary.assumptions import Assumption

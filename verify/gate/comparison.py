@@ -32,7 +32,7 @@ from verify.gate.findings import (
     Finding,
 )
 from verify.gate.kernels import counted
-from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one
+from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one, in_range
 from verify.gate.places import place
 from verify.gate.probes import (
     DRAWS_OF_BIAS,
@@ -354,7 +354,7 @@ class Comparison:
             for kinks in (False, True):  # to tell a kink apart takes most of the time: first without
 
                 def breaks(candidate: dict[str, Any], kinks: bool = kinks) -> bool:
-                    return self._broken_at(at(candidate), dtype, kinks) is not None
+                    return in_range(self.claim, candidate) and self._broken_at(at(candidate), dtype, kinks) is not None
 
                 small = at(shrunk(self.claim, seed, breaks, SHRINKING))
                 if (gap := self._broken_at(small, dtype)) is not None:

@@ -47,6 +47,7 @@ from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import FollowsLaw, PowerRate, Relation, TendsTo, by_type
+from verify.vocabulary.shapes import Real
 
 #: How many more bits than the printed formula's evaluation an implementation may lose.
 LOST_BITS = 4
@@ -346,6 +347,8 @@ def _describe_break(
     of_values = finding.check == DEFINITION
 
     def breaks(candidate: dict[str, Any]) -> bool:
+        if not in_range(claim, candidate):
+            return False
         try:
             sample = _at(claim, sides, batch_of_one(candidate), settings, finding.dtype)
             if sample is None or (sample.roundings <= allowed(finding.dtype) and not of_values):
@@ -381,6 +384,13 @@ def _as_called(claim: Claim, seed: dict[str, Any], settings: Settings, dtype: st
     return {
         name: (x + 0 if x.is_floating_point() else x).tolist() if is_tensor(x) else x for name, x in prepared.items()
     }
+
+
+def in_range(claim: Claim, seed: dict[str, Any]) -> bool:
+    """Whether the numbers of a seed are as the subject declares them, a base of angles not 0: simpler ones are not always."""
+    return all(
+        spec.low <= float(seed[name]) <= spec.high for name, spec in claim.parameters.items() if isinstance(spec, Real)
+    )
 
 
 def _entries(seed: dict[str, Any]) -> int:

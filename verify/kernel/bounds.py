@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verify.kernel import quantities as q
+from verify.kernel import varying
 from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
 from verify.kernel.identities import Accepted
 from verify.kernel.quantities import Index, Matrix, Scalar, number
@@ -110,16 +111,8 @@ KEYS = {
     "orthonormal",
     "parts",
 }
-ERRORS = (
-    TypeError,
-    ValueError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    ZeroDivisionError,
-    RecursionError,
-    AssertionError,
-)
+SHAPED = ("zeros", "identity", "input", "opaque", "reshape")  # heads that are followed by a shape
+ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError, AssertionError)
 
 
 class Reader:
@@ -141,12 +134,16 @@ class Reader:
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
         value = self._read(entry)
-        asked = frozenset().union(*(self.asked[item] for item in entry[1:] if self._is_place(item)))
+        operands = entry[1:] if entry[0] not in ("q", "^") else entry[1:2] if entry[0] == "^" else []  # not numbers
+        asked = frozenset().union(*(self.asked[item] for item in operands if self._is_place(item)))
+        if entry[0] in ("index", "rows", "embedding", *SHAPED):
+            sizes = [size for size in map(self.value, operands) if isinstance(size, Scalar)]
+            asked |= {(size, "whole") for size in sizes if q.is_quotient(size)}
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
         if entry[:2] == ["opaque", "derivative"]:
-            items = {item for word in self.value(entry[4]).terms for item in word}
-            asked |= {(item[4], "rows that are not 0") for item in items if item[0] == "normalised rows"}
+            rows = (item[4] for item in varying.within(self.value(entry[4])) if item[:1] == ("normalised rows",))
+            asked |= {(Y, "rows that are not 0") for Y in rows}
         if entry[0] == "^":
             base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
             wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]
@@ -178,7 +175,7 @@ class Reader:
                 raise Refused("an index that may run over nothing")
             return Index(name, size)
         for size in values[:2] if head in ("zeros", "identity") else values[1:3]:
-            if head in ("zeros", "identity", "input", "opaque", "reshape") and not q.is_whole(size, 1):
+            if head in SHAPED and not q.is_whole(size, 1):
                 raise Refused("a shape that may be no whole number of at least 1")
         if head == "input" and data[0] in self.inputs:
             name, rows, columns, *at = values

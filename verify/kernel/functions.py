@@ -239,9 +239,9 @@ class Algebra(Products):
         for key, value in form.items():
             factors, over = self.opened(key)
             place = next((k for k, (atom, _, _) in enumerate(factors) if atom == target), None)
+            if any(atom != target and self.mentions(atom, target) for atom, _, _ in factors):
+                raise Refused("a mean of what is no polynomial")
             if place is None:
-                if any(self.mentions(atom, target) for atom, _, _ in factors):
-                    raise Refused("a mean of what is no polynomial")
                 self._add(total, {key: value})
                 continue
             _, at, power = factors.pop(place)

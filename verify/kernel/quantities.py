@@ -148,13 +148,18 @@ def _root_of_number(c: Fraction, e: Fraction) -> Scalar:
 
 def is_whole(value: Scalar, least: int = 0) -> bool:
     """Whether a scalar is made of whole numbers and sizes, and at least 0 or 1; or one product of sizes by another."""
-    powers = [(g, e) for monomial in value.terms for g, e in monomial]
-    whole = all(g[0] == "size" and e.denominator == 1 for g, e in powers)
-    if whole and len(value.terms) == 1 and powers:
-        return all(c > 0 for c in value.terms.values())
-    whole = whole and all(e > 0 for _, e in powers)
+    whole = all(g[0] == "size" and e.denominator == 1 and e > 0 for monomial in value.terms for g, e in monomial)
     whole = whole and all(c.denominator == 1 for c in value.terms.values())
-    return whole and is_nonnegative(value - number(least))
+    return is_quotient(value) or (whole and is_nonnegative(value - number(least)))
+
+
+def is_quotient(value: Scalar) -> bool:
+    """Whether a scalar is a product of sizes by another, or by a number: a size only where it is whole, as is to be asked."""
+    if len(value.terms) != 1:
+        return False
+    ((monomial, c),) = value.terms.items()
+    of_sizes = c > 0 and bool(monomial) and all(g[0] == "size" and e.denominator == 1 for g, e in monomial)
+    return of_sizes and (c.denominator > 1 or any(e < 0 for _, e in monomial))
 
 
 def number(value: Any) -> Scalar:

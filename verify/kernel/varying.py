@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from verify.kernel import quantities as q
@@ -12,16 +13,20 @@ LINEAR = ("stack", "block diagonal", "sum over", "reshape", "diagonal")
 SMOOTH = ("exponential", "softmax", "iterate", "normalised rows")  # with a differential of a kind of its own
 
 
-def mentions(item: Any, x: str) -> bool:
-    """Whether the input x occurs in a datum, bound by a derivative or not."""
-    if isinstance(item, Scalar):
-        return any(mentions(g, x) for monomial in item.terms for g, _ in monomial)
-    if isinstance(item, Matrix):
-        return any(mentions(c, x) or mentions(word, x) for word, c in item.terms.items())
+def within(item: Any) -> Iterator[tuple[Any, ...]]:
+    """All generators and atoms in a datum, itself among them, whether a derivative binds a name of theirs or not."""
+    if isinstance(item, (Scalar, Matrix)):
+        item = tuple(item.terms.items())
+    if isinstance(item, tuple):
+        yield item
     if isinstance(item, (tuple, frozenset)):
-        named = isinstance(item, tuple) and item[:1] == ("input",) and item[4] == x
-        return named or any(mentions(part, x) for part in item)
-    return False
+        for part in item:
+            yield from within(part)
+
+
+def mentions(item: Any, x: str) -> bool:
+    """Whether the input x occurs in a datum."""
+    return any(found[:1] == ("input",) and found[4] == x for found in within(item))
 
 
 class Differential:

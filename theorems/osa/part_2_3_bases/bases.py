@@ -368,7 +368,10 @@ NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text", name="neare
             "M = P diag(s) R^T with s > 0 and U = P R^T: by the singular value decomposition every M of full rank"
         ),
     },
-    but=("V and its mirror image are made of one rotation; each by itself is any orthonormal matrix of its kind"),
+    but=(
+        "V and V_mirrored come from one rotation, and no line compares them; of the two, one is any orthonormal matrix. The"
+        " singular values of M are at least 1/16: |M - V|^2 - |M - U|^2 is proportional to M"
+    ),
 )
 def matrix_with_polar_factor(left: TokenFrame, right: Square, x: Column, rotation: TokenFrame) -> Any:
     P, R, turn = cayley(left)[:, : x.shape[0]], cayley(right), cayley(rotation)

@@ -117,7 +117,7 @@ GRADIENT_QR.oracle(gradients_of_the_definition)
 @GRADIENT_QR.inputs
 @realises(
     {"columns of B are orthonormal": reached.FRAMES},
-    but=("the tokens lie in the span of B, which is that of their own columns; others are tried as free inputs"),
+    but="the tokens lie in the span of B, as they do if B is computed from them; others are tried as free inputs",
 )
 def tokens_in_frame(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: Alpha

@@ -11,9 +11,10 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.conditions import Condition, recording_conditions
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
-from verify.arithmetics.norms.bounded import Bounded, is_scalar, plainly
+from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
@@ -23,9 +24,8 @@ from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Index, Node, World, evaluating, world
-from verify.arithmetics.symbols.conditions import Condition, recording_conditions
-from verify.arithmetics.symbols.guarded import guarded
+from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
@@ -98,11 +98,10 @@ def _proof(
 ) -> BoundProof:
     known = world()
     try:
-        prepared = {name: guarded(value) for name, value in inputs().items()}
+        prepared = traced_inputs(inputs())
 
         def of(side: Side) -> Any:
-            with evaluating():
-                return plainly(side(prepared))
+            return value_of(side(prepared))
 
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used

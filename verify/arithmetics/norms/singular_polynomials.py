@@ -96,8 +96,6 @@ class Spectrum(Formal):
         world().simplified.add("polynomials of singular values")
         return norm(SPECTRAL, nodes.product([self.node, inner, *[square[0]] * (first - 1)]))
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class Shifts(Formal):
     """sigma_i(A) - sigma_i(B) for all i, of which the largest size is asked."""

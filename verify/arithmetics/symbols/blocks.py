@@ -10,7 +10,6 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain
@@ -28,7 +27,6 @@ class Blocks(Formal):
     """
 
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
         self.grid = [list(row) for row in grid]
@@ -42,9 +40,7 @@ class Blocks(Formal):
 
     @property
     def shape(self) -> tuple[Any, Any]:
-        """The shape as formulas see it."""
-        rows, columns = self.dims
-        return guarded(rows), guarded(columns)
+        return self.dims
 
     @property
     def dims(self) -> tuple[Any, Any]:
@@ -68,17 +64,6 @@ class Blocks(Formal):
     def __repr__(self) -> str:
         return f"Blocks({[[block.dims for block in row] for row in self.grid]})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-
     def _require_plain(self, operation: str) -> None:
         if any(tag is not None for tag in self.tags):
             raise ArithmeticUnsupported(f"{operation} of a column of interleaved blocks")
@@ -90,6 +75,8 @@ class Blocks(Formal):
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, Indexed) and len(self.grid) == 1 and other.dims == (self.grid[0][0].dims[0], 1):
             other = Blocks([[other]])
+        if isinstance(other, Formal) and not isinstance(other, (Blocks, Indexed)):
+            return NotImplemented
         if isinstance(other, Blocks):
             if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
                 rows = zip(self.grid, other.grid, strict=True)  # a column, beside every column
@@ -189,14 +176,13 @@ class Blocks(Formal):
 
     def __getitem__(self, key: Any) -> Any:
         self._require_plain("a part")
-        keys = [unguarded(item) for item in (key if isinstance(key, tuple) else (key,))]
+        keys = list(key) if isinstance(key, tuple) else [key]
         keys += [slice(None)] * (2 - len(keys))
         rows, columns = (_range(item, sizes) for item, sizes in zip(keys, self.partition, strict=True))
         return _single(Blocks([row[columns] for row in self.grid[rows]]))
 
     def reshape(self, *dims: Any) -> Any:
         """As one column, or rows of other lengths, where the blocks are on top of each other."""
-        dims = tuple(map(unguarded, dims))
         if len(dims) == 2 and dims[0] == -1 and dims[1] != 1 and len(self.grid[0]) == 1:
             self._require_plain("a reshape")
             return Blocks([[block.reshape(*dims)] for (block,) in self.grid])
