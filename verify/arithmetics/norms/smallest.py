@@ -26,7 +26,7 @@ from verify.arithmetics.norms.rules import (
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
-from verify.arithmetics.symbols.conditions import rely_on_at_least
+from verify.arithmetics.conditions import rely_on_at_least
 
 #: Of a softmax A of square logits, the largest A_ij with i != j.
 OFF_DIAGONAL = "largest weight off the diagonal"
