@@ -83,7 +83,9 @@ def test_an_example_has_numbers_within_the_ranges_that_the_subject_declares() ->
         half = X.shape[1] // 2
         angles = positions * b ** -(torch.arange(half, dtype=X.dtype) / half)
         first, second = X[:, :half], X[:, half:]
-        return torch.cat([first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin()], 1)
+        return torch.cat(
+            [first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin()], 1
+        )
 
     made = gate("transformer.rotary_table", turned_too_far, dtypes=["float64"])
     for check in ("definition", "first-derivatives"):
