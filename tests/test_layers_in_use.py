@@ -241,6 +241,7 @@ def test_a_derivative_of_32_bits_is_no_wrong_derivative_and_what_raises_has_no_o
     sizes = {"B": 1, "H": 2, "G": 1, "m": 2, "n": 3, "d_K": 2, "d_V": 2}
     made = gate("transformer.batched_attention", rounded, dtypes=["float32"], sizes=sizes)
     assert derivative_causes(made.profile, made.standing, made.settings, "float32") == []
+    assert "derivative by Q is wrong" in str(derivative_causes(made.profile, made.standing, made.settings, "float64"))
     finding = made.run("transformer.shared-value-gradient", "float32")
     assert "values as wide as keys" in finding.why and made.causes_of(finding) == []
 
