@@ -260,8 +260,11 @@ def _relative(point: _Point) -> float:
 # -- derivatives -------------------------------------------------------------------------------------------------------
 
 
-def derivative_causes(profile: Profile, standing: Standing, settings: Settings) -> list[str]:
-    """For an implementation with right values: the arguments by which its derivative vanishes or is wrong."""
+def derivative_causes(profile: Profile, standing: Standing, settings: Settings, dtype: str = "float64") -> list[str]:
+    """For an implementation with right values: the arguments by which its derivative vanishes or is wrong.
+
+    A derivative is wrong here when half the digits of `dtype` are: a layer may compute in no more than these.
+    """
     import torch
 
     if not profile.is_drawn:
@@ -284,8 +287,7 @@ def derivative_causes(profile: Profile, standing: Standing, settings: Settings) 
             except (RuntimeError, NotDifferentiable, Raised, WrongResult):
                 return found
             size = float(truth.abs().max()) if truth.numel() else 0.0
-            # a derivative is wrong here when half its digits are
-            if size and float((yours - truth).abs().max()) > 1e-8 * size:
+            if size and float((yours - truth).abs().max()) > torch.finfo(getattr(torch, dtype)).eps ** 0.5 * size:
                 what = "is cut (detach, no_grad, .data or an in-place copy)" if not bool(yours.any()) else "is wrong"
                 found.append(f"its values are right, its derivative by {name} {what}")
     return list(dict.fromkeys(found))
