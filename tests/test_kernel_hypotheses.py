@@ -12,6 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import sympy
 
 from tests.kernel_points import Point
 from verify.checks.certified import kept_of
@@ -33,8 +34,11 @@ def assuming() -> dict[str, dict[str, Any]]:
 CERTIFICATES = assuming()
 
 
-def of_structure(name: str, sizes: list[int]) -> np.ndarray:
-    """G(whole, first, rest) and S(whole, count, start) as docs/certificates.md has them."""
+def of_structure(name: str, sizes: list[int], scalars: dict[str, Any]) -> np.ndarray:
+    """G(whole, first, rest) and L(rows, columns, shift) as docs/certificates.md has them."""
+    if name.startswith("L("):
+        shift = sympy.sympify(name.removesuffix(")").rsplit(", ", 1)[1]).subs(scalars)
+        return np.tri(*sizes, int(shift))
     found = np.zeros(sizes)
     if len(sizes) == 3:
         for p, q in itertools.product(range(sizes[1]), range(sizes[2])):
@@ -57,9 +61,9 @@ def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: i
     for name, item in made["inputs"].items():
         shape = [sizes[size] for size in item["sizes"]]
         if re.match(r"\w+\(", name):
-            if len(shape) != 3:
+            if len(shape) != 3 and not name.startswith("L("):
                 return None
-            array = of_structure(name, shape)
+            array = of_structure(name, shape, scalars)
         elif not shape and name in scalars:
             array = np.array(scalars[name])
         elif name in drawn.arrays and drawn.arrays[name].size == np.prod(shape):

@@ -36,16 +36,25 @@ def real_symbol(name: str, spec: Real) -> sympy.Symbol:
     return sympy.Symbol(name, real=True, nonzero=True) if spec.avoid_zero else sympy.Symbol(name, real=True)
 
 
-def symbolic_operands(parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named) -> dict[str, Any]:
-    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size."""
+def symbolic_operands(
+    parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named, given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size.
+
+    Sizes that are `given` stand for these products of others.
+    """
     found: dict[str, Any] = {}
+
+    def size(name: str) -> Any:
+        return given[name] if given and name in given else size_symbol(name)
+
     for name, spec in parameters.items():
         if isinstance(spec, Shape):
-            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size_symbol(dim) for dim in spec.dims))
+            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size(dim) for dim in spec.dims))
         elif isinstance(spec, Real):
             found[name] = real_symbol(name, spec)
         else:
-            found[name] = size_symbol(spec.name)
+            found[name] = size(spec.name)
     return found
 
 
@@ -83,16 +92,18 @@ def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
     return found
 
 
-def inputs_of(claim: Claim, matrix: Callable[..., Any] = named) -> dict[str, Any]:
+def inputs_of(
+    claim: Claim, matrix: Callable[..., Any] = named, given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The symbolic inputs of the claim's functions; raises `InputError` for one that is prepared and not annotated."""
-    free = symbolic_operands(free_parameters(claim), matrix)
+    free = symbolic_operands(free_parameters(claim), matrix, given)
     if not claim.prepares_inputs:
         return free
     deciding = [part for role, part in claim.named_functions().items() if role != "inputs"]
     needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
     if needed <= free.keys():
         return free
-    drawn = symbolic_operands(claim.parameters, matrix)
+    drawn = symbolic_operands(claim.parameters, matrix, given)
     for name, value in value_of(claim.prepare(traced_inputs(drawn))).items():
         if name in free:
             continue

@@ -18,6 +18,7 @@ from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.from_below import derived_from_below, speaks_from_below
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
@@ -181,7 +182,15 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
     found = plain if plain.proved or start == left else _derived(start, left, right, index)
-    return found if found.proved else _by_cases(left, right, index) or found
+    return found if found.proved else _by_cases(left, right, index) or _from_below(left, right, index) or found
+
+
+def _from_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:
+    """The derivation in which quantities that the left-hand side falls with are replaced by smaller ones."""
+    if not speaks_from_below(left):
+        return None
+    between = derived_from_below(left, right, reverse_triangles(right).values())
+    return EntryBound(left, right, index, *between, True) if between is not None else None
 
 
 def _by_cases(left: Any, right: Any, index: Index | None) -> EntryBound | None:

@@ -6,10 +6,13 @@ are symbols.  Importing this package teaches the primitives of `verify.matrix` t
 
 from verify.arithmetics.symbols import (
     indexed_forms,
+    iteration_forms,
     jacobians,
     matrix_exponential_rules,
     pairings,
+    positions,
     product_rules,
+    ragged,
     softmax_rules,
 )
 from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, named
@@ -18,10 +21,13 @@ __all__ = [
     "Indexed",
     "SummationIndex",
     "indexed_forms",
+    "iteration_forms",
     "jacobians",
     "matrix_exponential_rules",
     "named",
     "pairings",
+    "positions",
     "product_rules",
+    "ragged",
     "softmax_rules",
 ]

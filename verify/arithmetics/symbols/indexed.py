@@ -17,6 +17,7 @@ import sympy
 from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
+from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.function_heads import power
@@ -35,10 +36,11 @@ class SummationIndex:
     def __init__(self, size: Size) -> None:
         self.size, self.number = size, next(_variables)
 
-    def __add__(self, offset: Any) -> _Next:
-        if offset != 1:
-            raise ArithmeticUnsupported(f"an index plus {offset!r} has no symbolic form")
-        return _Next(self)
+    def __add__(self, offset: Any) -> ShiftedIndex:
+        return ShiftedIndex(self, sympy.Integer(0)) + offset
+
+    def __sub__(self, offset: Any) -> ShiftedIndex:
+        return ShiftedIndex(self, sympy.Integer(0)) - offset
 
     def __repr__(self) -> str:
         return f"i_{self.number}"
@@ -64,11 +66,30 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
     return collected(products, sizes)
 
 
-class _Next:
-    """i + 1, the end of the slice i:i + 1."""
+class ShiftedIndex(Formal):
+    """i + `offset`, a number or sum of sizes: i + 1 is the end of the slice i:i + 1."""
 
-    def __init__(self, index: SummationIndex) -> None:
-        self.index = index
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, index: SummationIndex, offset: sympy.Expr) -> None:
+        self.index, self.offset = index, offset
+
+    def __add__(self, more: Any) -> ShiftedIndex:
+        found = unguarded(more)
+        if not isinstance(found, (int, sympy.Expr)) or isinstance(found, bool) or not sympy.sympify(found).is_integer:
+            raise ArithmeticUnsupported(f"an index plus {more!r} has no symbolic form")
+        return ShiftedIndex(self.index, sympy.expand(self.offset + found))
+
+    def __sub__(self, less: Any) -> ShiftedIndex:
+        return self + -1 * less
+
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of {self!r}")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{self.index!r} + {self.offset}"
 
 
 class Indexed(Formal):
@@ -124,6 +145,12 @@ class Indexed(Formal):
         groups = self.groups
         slots = [slot for axis in order for slot in groups[axis]] + list(range(sum(self.axes), len(self.value.slots)))
         return Indexed(self.value.permuted(slots), [self.axes[axis] for axis in order], self.bound)
+
+    def swapaxes(self, one: int, other: int) -> Indexed:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        order[one], order[other] = order[other], order[one]
+        return self.transposed(order)
 
     def __repr__(self) -> str:
         return f"Indexed(shape={self.dims}, terms={len(self.value.terms)})"
@@ -418,12 +445,17 @@ def _selection(item: Any, size: Size) -> Any:
     return selection(size, start, length)
 
 
+def _is_next(stop: Any, index: SummationIndex) -> bool:
+    """Whether `stop` is the index plus 1."""
+    return isinstance(stop, ShiftedIndex) and stop.index is index and bool(stop.offset == 1)
+
+
 def _position(item: Any, size: Any) -> tuple[Any, bool]:
     """The place that a key selects, and whether its axis is kept (with size 1)."""
     at, keeps = item, False
     if isinstance(item, slice):
         start, stop, keeps = item.start, item.stop, True
-        if isinstance(start, SummationIndex) and isinstance(stop, _Next) and stop.index is start and item.step is None:
+        if isinstance(start, SummationIndex) and _is_next(stop, start) and item.step is None:
             return start, True
         start = 0 if start is None else start
         if not isinstance(start, int) or stop != start + 1 or item.step is not None:
