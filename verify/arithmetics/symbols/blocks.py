@@ -11,9 +11,12 @@ import sympy
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.guarded import guarded, unguarded
+from verify.arithmetics.symbols.heads import unit
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
+from verify.arithmetics.symbols.positions import in_blocks
 from verify.arithmetics.symbols.scalars import ZERO
-from verify.arithmetics.symbols.sizes import plain
+from verify.arithmetics.symbols.sizes import plain, size_of
+from verify.arithmetics.symbols.sums import single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: A matrix of more given numbers is not taken apart.
@@ -109,8 +112,6 @@ class Blocks(Formal):
 
     def _split_alike(self, other: Indexed) -> Blocks:
         """A multiple of the identity, or a matrix of equal entries, in blocks of the same sizes."""
-        from verify.arithmetics.symbols.positions import in_blocks  # which makes operands, as this module does
-
         rows, columns = self.partition
         terms = list(other.value.terms.items())
         if other.dims == self.dims and not other.bound and not any(self.tags):
@@ -134,8 +135,6 @@ class Blocks(Formal):
 
     def _split_positions(self, other: Indexed) -> Blocks:
         """A comparison of the positions of the rows with each other, in blocks of their sizes."""
-        from verify.arithmetics.symbols.positions import in_blocks  # which makes operands, as this module does
-
         rows, (size, _) = self.partition[0], self.dims
         grid = in_blocks(other, rows, rows) if other.dims == (size, size) and not other.bound else None
         if grid is None:
@@ -236,8 +235,6 @@ class Blocks(Formal):
             self._require_plain("a reshape")
             return FlatBlocks(self)
         if tuple(dims) == (-1,) and len(self.grid) == 1:
-            from verify.arithmetics.symbols.merged_blocks import merged  # which takes blocks
-
             return merged(self).reshape(-1)
         raise ArithmeticUnsupported(f"reshape to {dims} of {self!r}")
 
@@ -300,6 +297,33 @@ def _single(blocks: Blocks) -> Any:
     return blocks.grid[0][0] if len(blocks.grid) == len(blocks.grid[0]) == 1 else blocks
 
 
+def merged(blocks: Blocks) -> Indexed:
+    """Blocks of one shape as a matrix with one more index of its rows, and one of its columns, for the place of a block."""
+    blocks._require_plain("one matrix")
+    rows, columns = len(blocks.grid), len(blocks.grid[0])
+    first = blocks.grid[0][0]
+    total: Any = None
+    for p, row in enumerate(blocks.grid):
+        for q, block in enumerate(row):
+            if [block.sizes(0), block.sizes(1)] != [first.sizes(0), first.sizes(1)]:
+                raise ArithmeticUnsupported(f"{blocks!r}, blocks of several shapes, as one matrix")
+            four = (_unit(rows, p) @ _unit(columns, q).T)[:, None, :, None] * block[None, :, None, :]
+            axes = (four.axes[0] + four.axes[1], four.axes[2] + four.axes[3])
+            placed = Indexed(four.value, axes, four.bound, block.tree)
+            total = placed if total is None else total + placed
+    return Indexed(
+        total.value, total.axes, total.bound, ("blocks", *(block.tree for row in blocks.grid for block in row))
+    )
+
+
+def _unit(count: int, place: int) -> Indexed:
+    """The unit vector e_place as a column, without an index where there is but one."""
+    size = size_of("count", count)
+    if count == 1:
+        return lifted(1).reshape(1, 1)
+    return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
+
+
 def joined(blocks: Sequence[Any], axis: int) -> Any:
     """Blocks on top of each other (0) or side by side (1)."""
     parts: list[Blocks] = []
@@ -340,4 +364,4 @@ def from_numbers(value: Any) -> Any:
     return value
 
 
-__all__ = ["Blocks", "from_numbers", "joined"]
+__all__ = ["Blocks", "from_numbers", "joined", "merged"]

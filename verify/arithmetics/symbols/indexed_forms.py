@@ -18,7 +18,7 @@ from verify.arithmetics.symbols.block_functions import (
     matrix_exponential,
     matrix_inverse,
 )
-from verify.arithmetics.symbols.blocks import Blocks, joined
+from verify.arithmetics.symbols.blocks import Blocks, joined, merged
 from verify.arithmetics.symbols.families import IndexedFamily, over
 from verify.arithmetics.symbols.function_heads import (
     absolute_of,
@@ -31,9 +31,10 @@ from verify.arithmetics.symbols.function_heads import (
 )
 from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, common, entrywise, filled, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
 from verify.arithmetics.symbols.sizes import size_of
+from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import Sum, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -262,8 +263,6 @@ def khatri_rao(A_blocks: Any, B_blocks: Any) -> Any:
 
 def _one_matrix(operand: Any) -> Any:
     """The operand; blocks of one shape as one matrix."""
-    from verify.arithmetics.symbols.merged_blocks import merged  # loaded where it is needed
-
     return merged(operand) if isinstance(operand, Blocks) else lifted(operand)
 
 

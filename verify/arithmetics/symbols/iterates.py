@@ -64,12 +64,13 @@ def in_floats(kind: str, iteration: Iteration, count: int, start: np.ndarray) ->
     """The value or the slope at a start in numbers."""
     import torch
 
-    from verify.matrix import iterated
-
     rows = int(np.prod(start.shape[: iteration.rows], dtype=int))
 
     def value(entries: Any) -> Any:
-        return iterated(count, iteration.step, entries.reshape(rows, -1))
+        found = entries.reshape(rows, -1)
+        for _ in range(count):
+            found = iteration.step(found)
+        return found
 
     entries = torch.as_tensor(np.ascontiguousarray(start))
     found = value(entries) if kind == ITERATE else torch.func.jacrev(value)(entries)

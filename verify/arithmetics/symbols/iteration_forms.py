@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from verify.arithmetics.formal import Formal, register_forms
-from verify.arithmetics.symbols.blocks import Blocks
+from verify.arithmetics.symbols.blocks import Blocks, merged
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.heads import tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import Iteration, iterate_of
-from verify.arithmetics.symbols.merged_blocks import merged
 from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.sums import single
 from verify.vocabulary.errors import ArithmeticUnsupported

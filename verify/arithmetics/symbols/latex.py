@@ -12,9 +12,10 @@ from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.symbols.blocks import Blocks
 from verify.arithmetics.symbols.difference import parts_of
 from verify.arithmetics.symbols.heads import Head
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex
+from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.matrix_exponential import legs_of
 from verify.arithmetics.symbols.scalars import Scalar
+from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import Sum
 
 _OPEN, _SUMMED = "abcdefgh", "ijklmnopqrstuvwxyz"

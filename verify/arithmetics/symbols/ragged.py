@@ -14,10 +14,11 @@ import sympy
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.symbols.blocks import Blocks, joined
 from verify.arithmetics.symbols.guarded import guarded, unguarded
-from verify.arithmetics.symbols.indexed import Indexed, ShiftedIndex, SummationIndex, filled, lifted
+from verify.arithmetics.symbols.indexed import Indexed, filled, lifted
 from verify.arithmetics.symbols.indexed_forms import FORMS
 from verify.arithmetics.symbols.positions import is_never_negative, not_later
 from verify.arithmetics.symbols.scalars import ONE
+from verify.arithmetics.symbols.summation import ShiftedIndex, SummationIndex
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Operand = Any
