@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,13 @@ from tests.symbolic_cases import disagreement, slope_disagreement
 from verify.arithmetics.symbols import calculus, named
 from verify.arithmetics.symbols.difference import prove
 from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
-from verify.arithmetics.symbols.identity_certificates import NotRecorded, statement_of
+from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.iterates import along
 from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION
 from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.arithmetics.symbols.sums import recording_rules
 from verify.checks.operands import size_symbol
+from verify.kernel import Refused, check_identity
 from verify.matrix import COLUMN, ROW, concatenate, diag, expm, eye, iterated, rational, vec_r
 from verify.oracles import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -209,3 +211,27 @@ def test_an_induction_has_no_certificate_yet() -> None:
     proof = prove(lambda _: iterated(K, half, M @ R), lambda _: iterated(K, half, M) @ R, dict)
     with pytest.raises(NotRecorded, match="induction"):
         statement_of("toy", proof)
+
+
+# -- what is written down ----------------------------------------------------------------------------------------------
+
+
+def test_value_and_slope_at_one_point_have_one_name_and_the_checker_joins_them() -> None:
+    def basis(Y: Any) -> Any:
+        return iterated(K, newton_schulz, small(Y))
+
+    frozen = basis(M)
+    parts: list[Callable[[Any], Any]] = [lambda Y: basis(Y).T @ frozen, lambda Y: frozen.T @ basis(Y)]
+    proof = prove(
+        lambda _: jacobian(lambda Y: basis(Y).T @ basis(Y), "Y")(M),
+        lambda _: jacobian(parts[0], "Y")(M) + jacobian(parts[1], "Y")(M),
+        dict,
+    )
+    assert proof.proved, proof.reason
+    made = certificate_of("toy", proof)
+    assert set(made["inputs"]) == {"M", "iterate(1)", "slope of iterate(1)"}
+    check_identity(made)
+    swapped = json.loads(json.dumps(made).replace('"slope of iterate(1)", ["', '"slope of iterate(2)", ["', 1))
+    swapped["inputs"]["slope of iterate(2)"] = made["inputs"]["slope of iterate(1)"]
+    with pytest.raises(Refused):
+        check_identity(swapped)
