@@ -220,8 +220,7 @@ def test_value_and_slope_at_one_point_have_one_name_and_the_checker_joins_them()
     def basis(Y: Any) -> Any:
         return iterated(K, newton_schulz, small(Y))
 
-    frozen = basis(M)
-    parts: list[Callable[[Any], Any]] = [lambda Y: basis(Y).T @ frozen, lambda Y: frozen.T @ basis(Y)]
+    parts: list[Callable[[Any], Any]] = [lambda Y: basis(Y).T @ basis(M), lambda Y: basis(M).T @ basis(Y)]
     proof = prove(
         lambda _: jacobian(lambda Y: basis(Y).T @ basis(Y), "Y")(M),
         lambda _: jacobian(parts[0], "Y")(M) + jacobian(parts[1], "Y")(M),
