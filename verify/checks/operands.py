@@ -12,8 +12,8 @@ import sympy
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics.symbols.difference import Side, parts_of
-from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.indexed import Indexed, named
+from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.checks.evaluation import defect_of
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
@@ -103,22 +103,21 @@ def inputs_of(
     needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
     if needed <= free.keys():
         return free
-    raw = symbolic_operands(claim.parameters, matrix, given)
-    for name, value in claim.prepare(raw).items():
+    drawn = symbolic_operands(claim.parameters, matrix, given)
+    for name, value in value_of(claim.prepare(traced_inputs(drawn))).items():
         if name in free:
             continue
-        if _is_as_drawn(value, name, raw):
+        if _is_as_drawn(value, name, drawn):
             free[name] = value
         elif name in needed:
             raise InputError(name, "an annotation, since the proof may not rest on how it is prepared", "none")
     return free
 
 
-def _is_as_drawn(value: Any, name: str, raw: Mapping[str, Any]) -> bool:
+def _is_as_drawn(value: Any, name: str, drawn: Mapping[str, Any]) -> bool:
     """Whether a prepared input is the drawn parameter of its name, a size, or a matrix of given numbers."""
-    if name in raw and value is raw[name]:
+    if name in drawn and value is drawn[name]:
         return True
-    value = unguarded(value)
     if isinstance(value, sympy.Symbol):
         return bool(value.is_integer)
     return isinstance(value, Indexed) and not any(part.value.heads() for part in parts_of(value))

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.conditions import Condition
+from verify.arithmetics.conditions import Condition
+from verify.arithmetics.formula_latex import formula_latex
 from verify.arithmetics.symbols.difference import Proof, parts_of, prove
-from verify.arithmetics.symbols.guarded import guarded
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on, vanishing
 from verify.arithmetics.symbols.indexed import Indexed
-from verify.arithmetics.symbols.latex import normal_form_latex, read_back
+from verify.arithmetics.symbols.latex import normal_form_latex
 from verify.arithmetics.symbols.sums import extra_rules
+from verify.arithmetics.tracing import value_of
 from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (
     admitted_sizes,
@@ -79,7 +80,7 @@ def _attempt(claim: Claim, given: Mapping[str, Any]) -> Proof:
     proof = prove(
         formula,
         oracle or (lambda prepared: _zero_like(formula(prepared))),
-        lambda: {name: guarded(value) for name, value in inputs_of(claim, given=given).items()},
+        lambda: inputs_of(claim, given=given),
         mutants,
         lambda prepared: _given(claim, prepared),
     )
@@ -99,7 +100,7 @@ def _given(claim: Claim, operands: Mapping[str, Any]) -> list[HypothesisRule]:
         for item in claim.hypotheses:
             if isinstance(item, Assumption):
                 assert item.zero is not None
-                parts = parts_of(claim.evaluate(item.zero, operands))
+                parts = parts_of(value_of(claim.evaluate(item.zero, operands)))
                 found.append(vanishing(item.text, [part.value for part in parts]))
             else:
                 found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
@@ -111,9 +112,10 @@ def _sizes_of(operands: Mapping[str, Any], item: Property) -> tuple[Any, ...]:
     """The sizes of the input that a hypothesis is on; an expectation knows those of its matrices."""
     if item.property == NORMAL_ENTRIES:
         return ()
-    if not isinstance(operands.get(item.of), Indexed):
+    found = value_of(operands.get(item.of))
+    if not isinstance(found, Indexed):
         raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", item.of)
-    return operands[item.of].value.slots
+    return found.value.slots
 
 
 def _zero_like(value: Any) -> Any:
@@ -228,7 +230,7 @@ def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck], far: list[Spo
     if proof.mutants and not comparable:
         found["note"] = "no mutant can be compared symbolically: they are told apart by the other checks alone"
     if proof.left is not None:
-        found["formula"] = _bounded(read_back(proof.left))
+        found["formula"] = _bounded(formula_latex(proof.formula))
         found["normal form"] = normal_form_latex(proof.left, LONGEST)
     return found
 

@@ -15,7 +15,7 @@ import sympy
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
-from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm
+from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
@@ -68,6 +68,8 @@ class Spectrum(Formal):
     __radd__, __rmul__ = __add__, __mul__
 
     def __getitem__(self, key: Any) -> Any:
+        if self.value == S and not self.size and isinstance(key, int) and key in (0, -1):
+            return norm(SPECTRAL, self.node) if key == 0 else smallest(self.node)
         raise ArithmeticUnsupported(
             f"some of the singular values of {Bounded(self.node)!r} alone have no form for all sizes"
         )
@@ -93,8 +95,6 @@ class Spectrum(Formal):
         inner = nodes.sum_of(powers, powers[0][1].shape)
         world().simplified.add("polynomials of singular values")
         return norm(SPECTRAL, nodes.product([self.node, inner, *[square[0]] * (first - 1)]))
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Shifts(Formal):

@@ -10,7 +10,6 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.heads import unit
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.positions import in_blocks
@@ -31,7 +30,6 @@ class Blocks(Formal):
     """
 
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
         self.grid = [list(row) for row in grid]
@@ -45,9 +43,7 @@ class Blocks(Formal):
 
     @property
     def shape(self) -> tuple[Any, Any]:
-        """The shape as formulas see it."""
-        rows, columns = self.dims
-        return guarded(rows), guarded(columns)
+        return self.dims
 
     @property
     def dims(self) -> tuple[Any, Any]:
@@ -71,17 +67,6 @@ class Blocks(Formal):
     def __repr__(self) -> str:
         return f"Blocks({[[block.dims for block in row] for row in self.grid]})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-
     def _require_plain(self, operation: str) -> None:
         if any(tag is not None for tag in self.tags):
             raise ArithmeticUnsupported(f"{operation} of a column of interleaved blocks")
@@ -93,6 +78,8 @@ class Blocks(Formal):
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, Indexed) and len(self.grid) == 1 and other.dims == (self.grid[0][0].dims[0], 1):
             other = Blocks([[other]])
+        if isinstance(other, Formal) and not isinstance(other, (Blocks, Indexed)):
+            return NotImplemented
         if isinstance(other, Blocks):
             if self.partition[1] == other.partition[0] == [1] and not any(
                 (*self.tags, *other.tags)
@@ -208,7 +195,7 @@ class Blocks(Formal):
 
     def __getitem__(self, key: Any) -> Any:
         self._require_plain("a part")
-        keys = [unguarded(item) for item in (key if isinstance(key, tuple) else (key,))]
+        keys = list(key) if isinstance(key, tuple) else [key]
         keys += [slice(None)] * (2 - len(keys))
         if keys[0] == slice(None) and len(self.grid[0]) == 1:
             return Blocks([[block[:, keys[1]]] for (block,) in self.grid])
@@ -217,7 +204,6 @@ class Blocks(Formal):
 
     def reshape(self, *dims: Any) -> Any:
         """As one column, or rows of other lengths, where the blocks are on top of each other."""
-        dims = tuple(map(unguarded, dims))
         if len(dims) == 2 and dims[0] == -1 and dims[1] != 1 and len(self.grid[0]) == 1:
             self._require_plain("a reshape")
             return Blocks([[block.reshape(*dims)] for (block,) in self.grid])
@@ -297,33 +283,6 @@ def _single(blocks: Blocks) -> Any:
     return blocks.grid[0][0] if len(blocks.grid) == len(blocks.grid[0]) == 1 else blocks
 
 
-def merged(blocks: Blocks) -> Indexed:
-    """Blocks of one shape as a matrix with one more index of its rows, and one of its columns, for the place of a block."""
-    blocks._require_plain("one matrix")
-    rows, columns = len(blocks.grid), len(blocks.grid[0])
-    first = blocks.grid[0][0]
-    total: Any = None
-    for p, row in enumerate(blocks.grid):
-        for q, block in enumerate(row):
-            if [block.sizes(0), block.sizes(1)] != [first.sizes(0), first.sizes(1)]:
-                raise ArithmeticUnsupported(f"{blocks!r}, blocks of several shapes, as one matrix")
-            four = (_unit(rows, p) @ _unit(columns, q).T)[:, None, :, None] * block[None, :, None, :]
-            axes = (four.axes[0] + four.axes[1], four.axes[2] + four.axes[3])
-            placed = Indexed(four.value, axes, four.bound, block.tree)
-            total = placed if total is None else total + placed
-    return Indexed(
-        total.value, total.axes, total.bound, ("blocks", *(block.tree for row in blocks.grid for block in row))
-    )
-
-
-def _unit(count: int, place: int) -> Indexed:
-    """The unit vector e_place as a column, without an index where there is but one."""
-    size = size_of("count", count)
-    if count == 1:
-        return lifted(1).reshape(1, 1)
-    return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
-
-
 def joined(blocks: Sequence[Any], axis: int) -> Any:
     """Blocks on top of each other (0) or side by side (1)."""
     parts: list[Blocks] = []
@@ -362,6 +321,31 @@ def from_numbers(value: Any) -> Any:
         found = _of_numbers(value)
         return _single(found) if isinstance(found, Blocks) else value
     return value
+
+
+def merged(blocks: Blocks) -> Indexed:
+    """Blocks of one shape as a matrix with one more index of its rows, and one of its columns, for the place of a block."""
+    blocks._require_plain("one matrix")
+    rows, columns = len(blocks.grid), len(blocks.grid[0])
+    first = blocks.grid[0][0]
+    total: Any = None
+    for p, row in enumerate(blocks.grid):
+        for q, block in enumerate(row):
+            if [block.sizes(0), block.sizes(1)] != [first.sizes(0), first.sizes(1)]:
+                raise ArithmeticUnsupported(f"{blocks!r}, blocks of several shapes, as one matrix")
+            four = (_unit(rows, p) @ _unit(columns, q).T)[:, None, :, None] * block[None, :, None, :]
+            axes = (four.axes[0] + four.axes[1], four.axes[2] + four.axes[3])
+            placed = Indexed(four.value, axes, four.bound)
+            total = placed if total is None else total + placed
+    return total
+
+
+def _unit(count: int, place: int) -> Indexed:
+    """The unit vector e_place as a column, without an index where there is but one."""
+    size = size_of("count", count)
+    if count == 1:
+        return lifted(1).reshape(1, 1)
+    return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
 
 
 __all__ = ["Blocks", "from_numbers", "joined", "merged"]

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from verify.arithmetics.formal import Formal, register_forms
+from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.blocks import Blocks, merged
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
-from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import Iteration, iterate_of
 from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.sums import Product, collected, note_rule, single, step_named
+from verify.arithmetics.tracing import handed_over
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The generic matrix to which a step is applied once: no input and no variable has this name.
@@ -39,23 +40,23 @@ def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
     with recording_extents() as inside:
         image = _image(step, point)
     note_for_each((number,), inside)
-    iteration = Iteration(number, image, point.axes[0], step)
+    iteration = Iteration(number, image, point.axes[0], handed_over(step))
     commuting = commuting_factor(step, point)
     if commuting is not None:
         note_rule(BY_INDUCTION)
         rest, factor = commuting
-        start_alone = Indexed(iterate_of(rest.value, iteration), (1, 1), (), ("iterate", rest.tree, str(number)))
+        start_alone = Indexed(iterate_of(rest.value, iteration), (1, 1), ())
         return start_alone @ factor
     value = iterate_of(point.value, iteration)
     axes = [int(size != 1) for size in point.dims]
-    return Indexed(value, axes, (), ("iterate", point.tree, str(number)))
+    return Indexed(value, axes, ())
 
 
 def _image(step: Callable[[Any], Any], point: Indexed) -> Any:
     """What a step makes of a generic matrix; raises where that depends on more than the matrix."""
     slots = point.value.slots
     made = tensor(GENERIC, slots)
-    found = lifted(step(Indexed(single(made, range(len(slots)), slots), point.axes, (), "M")))
+    found = lifted(step(Indexed(single(made, range(len(slots)), slots), point.axes, ())))
     if not isinstance(found, Indexed) or found.value.slots != slots or found.axes != point.axes or found.bound:
         raise ArithmeticUnsupported("a step that leads to a matrix of another shape")
     if any(other.kind == "tensor" and other is not made for other in found.value.heads()):
@@ -77,7 +78,7 @@ def commuting_factor(step: Callable[[Any], Any], point: Indexed) -> tuple[Indexe
         return None
     rest, factor = found
     slots = point.value.slots
-    generic = Indexed(single(tensor(GENERIC, slots), (0, 1), slots), (1, 1), (), "M")
+    generic = Indexed(single(tensor(GENERIC, slots), (0, 1), slots), (1, 1), ())
     left, right = lifted(step(generic @ factor)), lifted(step(generic)) @ factor
     if not isinstance(left, Indexed) or left.dims != right.dims or (left - right).value.terms:
         return None
@@ -111,8 +112,8 @@ def _last_factor(point: Indexed) -> tuple[Indexed, Indexed] | None:
     if len(factors) != 1:
         return None
     ((made, column),) = factors
-    factor = Indexed(single(made, (0, 1), made.sizes), (1, 1), (), made.name)
-    rest = Indexed(collected(products, point.value.slots), (1, 1), (), ("[]", point.tree, ()))
+    factor = Indexed(single(made, (0, 1), made.sizes), (1, 1), ())
+    rest = Indexed(collected(products, point.value.slots), (1, 1), ())
     return rest, factor if column == 1 else factor.T
 
 

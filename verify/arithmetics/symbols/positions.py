@@ -13,8 +13,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.formal import register_forms
+from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.canonical import Factor
-from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.heads import Head, Size, head
 from verify.arithmetics.symbols.indexed import Indexed, filled
 from verify.arithmetics.symbols.scalars import ONE, ZERO
@@ -52,7 +52,7 @@ def not_later(m: Any, n: Any, shift: Any = 0) -> Any:
     if 1 in (rows, columns):
         raise ArithmeticUnsupported("the positions of a single row or column")
     made = order_head(rows, columns, by)
-    return Indexed(single(made, (0, 1), made.sizes), (1, 1), (), ("positions", rows, columns, by))
+    return Indexed(single(made, (0, 1), made.sizes), (1, 1), ())
 
 
 def at_block(made: Head, row: Size, column: Size, rows: Size, columns: Size) -> Indexed:

@@ -12,8 +12,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.formal import Formal, register_forms
+from verify.arithmetics.guarded import guarded, unguarded
 from verify.arithmetics.symbols.blocks import Blocks, joined
-from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.indexed import Indexed, filled, lifted
 from verify.arithmetics.symbols.indexed_forms import FORMS
 from verify.arithmetics.symbols.positions import is_never_negative, not_later

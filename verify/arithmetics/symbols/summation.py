@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.guarded import unguarded
+from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.heads import Size
 from verify.vocabulary.errors import ArithmeticUnsupported
 
