@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.gaps import relative_logits
@@ -26,7 +27,6 @@ from verify.arithmetics.norms.rules import (
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
-from verify.arithmetics.conditions import rely_on_at_least
 
 #: Of a softmax A of square logits, the largest A_ij with i != j.
 OFF_DIAGONAL = "largest weight off the diagonal"
