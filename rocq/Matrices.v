@@ -6,7 +6,7 @@ From Coq Require Import ZArith NArith Lia.
 From Coq Require List.
 From mathcomp Require Import all_ssreflect ssralg ssrnum.
 From mathcomp Require Import boolp classical_sets functions reals topology normedtype derive sequences exp realfun.
-From Attention Require Import Rationals Expressions Functions Rules Derivatives Calculus Tables Slopes Statements Claims.
+From Attention Require Import Rationals Expressions Functions Rules Derivatives Calculus Inverses Tables Slopes Statements Claims.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory numFieldNormedType.Exports.
 Local Open Scope ring_scope.
@@ -52,6 +52,12 @@ Definition inverse_matrix A := let n := size (rows A) in let ns := rows A ++ col
 Definition softmax_jacobian A := let n := size (rows A) in
   Matrix (rows A ++ columns A) (rows A ++ columns A) (fun i j => (take n i == take n j)%:R *
     (entry A (take n i) (drop n i) * ((drop n i == drop n j)%:R - entry A (take n i) (drop n j))) : R).
+(* the second derivative of a softmax A: the derivative of the entries of `softmax_jacobian A`, read row by row *)
+Definition softmax_hessian A := let n := size (rows A) in let ns := rows A ++ columns A in
+  Matrix (ns ++ ns) ns (fun i j => let one := take (size ns) i in let two := drop (size ns) i in
+    let d x y : R := (drop n x == drop n y)%:R in let a x := entry A (take n one) (drop n x) in
+    (take n one == take n two)%:R * (take n one == take n j)%:R *
+      (a one * ((d one two - a two) * (d one j - a j) - a two * (d two j - a j)))).
 Definition commutation ns ms := Matrix (ns ++ ms) (ms ++ ns) (fun i j =>
   ((take (size ns) i == drop (size ms) j) && (drop (size ns) i == take (size ms) j))%:R : R).
 (* X with t added to one entry *)
@@ -98,6 +104,7 @@ Inductive term :=
 | SoftmaxRows_ of nat & term
 | InverseM of nat & term
 | SoftmaxJacobian of term
+| SoftmaxHessian of term
 | Commutation of seq nat & seq nat
 | Jacobian of nat & term & term.      (* in the matrix of this number, at a point *)
 
@@ -116,6 +123,7 @@ Fixpoint shape (t : term) : sizes_of_shape := match t with
   | Vec a => ((shape a).1 ++ (shape a).2, [::])
   | Diag a => ((shape a).1, (shape a).1) | DiagPart a => ((shape a).1, [::])
   | SoftmaxJacobian a => ((shape a).1 ++ (shape a).2, (shape a).1 ++ (shape a).2)
+  | SoftmaxHessian a => let ns := (shape a).1 ++ (shape a).2 in (ns ++ ns, ns)
   | Commutation ns ms => (ns ++ ms, ms ++ ns)
   | Jacobian _ a p => ((shape a).1, (shape p).1 ++ (shape p).2) end.
 
@@ -147,6 +155,13 @@ Fixpoint compile (t : term) (rs cs : seq index) : formula :=
   | SoftmaxJacobian a => let n := size (shape a).1 in
       Product (Plain (deltas_between (take n rs) (take n cs))) (Product (compile a (take n rs) (drop n rs))
         (Plus (Plain (deltas_between (drop n rs) (drop n cs))) (Product (Plain (Int (-1))) (compile a (take n rs) (drop n cs)))))
+  | SoftmaxHessian a => let n := size (shape a).1 in let k := size ((shape a).1 ++ (shape a).2) in
+      let one := take k rs in let two := drop k rs in
+      let minus f g := Plus f (Product (Plain (Int (-1))) g) in
+      let d x y := Plain (deltas_between (drop n x) (drop n y)) in let at_row x := compile a (take n one) (drop n x) in
+      Product (Product (Plain (deltas_between (take n one) (take n two))) (Plain (deltas_between (take n one) (take n cs))))
+        (Product (at_row one) (minus (Product (minus (d one two) (at_row two)) (minus (d one cs) (at_row cs)))
+          (Product (at_row two) (minus (d two cs) (at_row cs)))))
   | Commutation ns ms => Plain (Mul (deltas_between (take (size ns) rs) (drop (size ms) cs)) (deltas_between (drop (size ns) rs) (take (size ms) cs)))
   | Jacobian k a _ => Partial k cs (compile a rs [::]) end.
 
@@ -175,7 +190,7 @@ Fixpoint sound (scope : seq nat) (t : term) : bool := match t with
   | Relu k a => sound scope a && is_of scope Step k a
   | SoftmaxRows_ k a => sound scope a && is_of scope (Softmax (size (shape a).2)) k a
   | InverseM k a => [&& sound scope a, (shape a).1 == (shape a).2 & is_of scope (Inverse (size (shape a).1)) k a]
-  | SoftmaxJacobian a => sound scope a
+  | SoftmaxJacobian a | SoftmaxHessian a => sound scope a
   | Commutation _ _ => true
   | Jacobian k a p => [&& sound (k :: scope) a, (shape a).2 == [::], shapes k == shape p, sound scope p
       & is_given k p || ((k \notin scope) && is_of scope (Raised one_power) k p)] end.
@@ -217,6 +232,7 @@ Fixpoint denote (given : nat -> matrix R) (t : term) : matrix R := match t with
   | SoftmaxRows_ _ a => softmax_rows (denote given a)
   | InverseM _ a => inverse_matrix (denote given a)
   | SoftmaxJacobian a => softmax_jacobian (denote given a)
+  | SoftmaxHessian a => softmax_hessian (denote given a)
   | Commutation ns ms => commutation R (map size_of ns) (map size_of ms)
   | Jacobian k a p => jacobian (fun X => denote (with_matrix given k X) a) (denote given p) end.
 
@@ -238,7 +254,7 @@ Lemma denote_shape t given scope : sound T shapes givens scope t -> (forall k, v
   has_shape (denote given t) (sized (shp t)).
 Proof.
 elim: t given scope => [k|q|b q|r c|ns|a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa|a IHa b IHb|a IHa|a IHa|a IHa|a IHa
-  |h k a IHa|k a IHa|k a IHa|k a IHa|a IHa|ns ms|k a IHa p IHp] given scope; rewrite /sized /has_shape /=.
+  |h k a IHa|k a IHa|k a IHa|k a IHa|a IHa|a IHa|ns ms|k a IHa p IHp] given scope; rewrite /sized /has_shape /=.
 - by move=> v; apply.
 - by [].
 - by [].
@@ -259,6 +275,7 @@ elim: t given scope => [k|q|b q|r c|ns|a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa
 - by case/andP => /IHa Ha _ /Ha.
 - by case/and3P => /IHa Ha _ _ /Ha.
 - by move=> /IHa Ha /Ha [-> ->]; rewrite map_cat.
+- by move=> /IHa Ha /Ha [-> ->]; rewrite !map_cat.
 - by rewrite !map_cat.
 case/and5P => Sa _ /eqP sk Sp _ G; have [Pr Pc] := IHp _ _ Sp G; rewrite Pr Pc map_cat; split=> //.
 have G' j : visible (k :: scope) j -> has_shape (with_matrix given k (denote given p) j) (sized (shapes j)).
@@ -289,13 +306,6 @@ Lemma lengths_new k ns : lengths size_of (new_indices k ns) = map size_of ns.
 Proof. by rewrite -[in RHS](new_sizes k ns) /lengths /sizes -map_comp. Qed.
 Lemma sizes_within_map vs ns r : ok r -> sizes vs = ns -> within (map size_of ns) (map r vs).
 Proof. by move=> rV <-; have := valid_within vs rV; rewrite /lengths /sizes -map_comp. Qed.
-Lemma within_cat ns ms xs ys : within ns xs -> within ms ys -> within (ns ++ ms) (xs ++ ys).
-Proof. by elim: ns xs => [|n ns IH] [|x xs] //= /andP[-> w] v; exact: IH. Qed.
-Lemma within_split ns ms xs : within (ns ++ ms) xs -> within ns (take (size ns) xs) /\ within ms (drop (size ns) xs).
-Proof.
-elim: ns xs => [|n ns IH] xs; first by rewrite take0 drop0.
-by case: xs => [|x xs] //= /andP[-> /IH].
-Qed.
 Lemma deltas_equal over r vs ws : size vs = size ws -> fval over r (Plain (deltas_between vs ws)) = (map r vs == map r ws)%:R.
 Proof. by move=> sz; rewrite /= deltas_value. Qed.
 
@@ -359,7 +369,7 @@ Theorem compile_right t given over scope r rs cs : sound T shapes givens scope t
   fval over r (compile shapes t rs cs) = entry (denote given t) (map r rs) (map r cs).
 Proof.
 elim: t given over scope r rs cs => [k|q|b q|m c|ns|a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa b IHb|a IHa|a IHa b IHb|a IHa|a IHa
-  |a IHa|a IHa|h k a IHa|k a IHa|k a IHa|k a IHa|a IHa|ns ms|k a IHa p IHp] given over scope r rs cs.
+  |a IHa|a IHa|h k a IHa|k a IHa|k a IHa|k a IHa|a IHa|a IHa|ns ms|k a IHa p IHp] given over scope r rs cs.
 - move=> v A W rV Er Ec; have [[Sr Sc] _ E] := A _ v.
   by rewrite /= /meaning /= map_cat E // ?Sr ?Sc; exact: sizes_within_map.
 - by [].
@@ -420,6 +430,18 @@ elim: t given over scope r rs cs => [k|q|b q|m c|ns|a IHa b IHb|a IHa b IHb|a IH
   rewrite !(IHa _ _ _ _ _ _ Sa A W rV) // (_ : rational R ((-1)%Z, xH) = -1 :> R); last exact: rationalN1.
   rewrite /= Ra size_map -/n !map_take !map_drop.
   by apply: (congr1 (fun x => _ * (_ * (_ + x)))); exact: mulN1r.
+- move=> Sa A W rV Er Ec; have [Ra Ca] := agrees_shape (t := a) A Sa.
+  have t1 := sizes_take Er; have d1 := sizes_drop Er.
+  move: (sizes_take t1) (sizes_drop t1) (sizes_take d1) (sizes_drop d1) (sizes_take Ec) (sizes_drop Ec).
+  set n := size (shp a).1; set k := size _ => r1 c1 r2 c2 r3 c3.
+  have e0 : rational R ((-1)%Z, xH) = -1 :> R by exact: rationalN1.
+  have val f g : formula_value size_of scalar arbitrary T input over r (Plus f (Product (Plain (Int (-1))) g))
+      = fval over r f - fval over r g by rewrite /= /meaning /= e0 mulN1r.
+  have prod f g : formula_value size_of scalar arbitrary T input over r (Product f g) = fval over r f * fval over r g by [].
+  rewrite [compile _ _ _ _]/= -/n -/k !prod !val !prod !val.
+  rewrite !deltas_equal ?(size_sizes r1) ?(size_sizes r2) ?(size_sizes r3) ?(size_sizes c1) ?(size_sizes c2) ?(size_sizes c3) //.
+  rewrite !(IHa _ _ _ _ _ _ Sa A W rV) //.
+  by rewrite /= Ra Ca -map_cat !size_map -/n -/k -?map_take -?map_drop -?map_take -?map_drop.
 - move=> _ _ _ rV Er Ec; have tr := sizes_take Er; have tc := sizes_take Ec; have dr := sizes_drop Er; have dc := sizes_drop Ec.
   rewrite [LHS]/(fval over r (Plain (deltas_between (take (size ns) rs) (drop (size ms) cs)))
     * fval over r (Plain (deltas_between (drop (size ns) rs) (take (size ms) cs)))).

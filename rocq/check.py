@@ -8,11 +8,11 @@ against the claims there too (conditions.py).
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -23,84 +23,51 @@ from typing import Any
 from conditions import RESULT, add_to, problems
 from export import HEADER, Written, assumptions, hash_of, in_files, read_certificates, written
 from formulas import FORMULA_HEADER, formula
+from theory import compiled_theory, coqc
 
 HERE = Path(__file__).parent
-#: In the order in which they need each other.
-THEORY = (
-    "Rationals",
-    "Expressions",
-    "Functions",
-    "Rules",
-    "Derivatives",
-    "Calculus",
-    "Tables",
-    "Slopes",
-    "Statements",
-    "Claims",
-    "Matrices",
-    "Norms",
-)
 CLAIMS = HERE / "claims"
 
 
-def compiled(path: Path) -> tuple[bool, str]:
-    """Whether coqc accepts a file, and what it prints."""
-    command = ["coqc", "-noglob", "-w", "none", "-R", str(HERE), "Attention", str(path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.returncode == 0, found.stdout + found.stderr
-
-
-def compile_theory() -> str:
-    """Compile what is newer than its compiled form; what coqc prints."""
-    printed, again = "", False
-    for name in THEORY:
-        source, target = HERE / f"{name}.v", HERE / f"{name}.vo"
-        again = again or not target.exists() or target.stat().st_mtime < source.stat().st_mtime
-        if again:
-            accepted, text = compiled(source)
-            printed += text
-            if not accepted:
-                raise SystemExit(f"{source}: {text}")
-    return printed
-
-
-def check_together(name: str, group: Sequence[Written], kind: str = "identity") -> tuple[dict[str, str], str]:
+def check_together(
+    theory: Path, name: str, group: Sequence[Written], kind: str = "identity"
+) -> tuple[dict[str, str], str]:
     """Claims in one file; where it is refused, each by itself.  The reason for every claim that is refused, and the log."""
     path = CLAIMS / f"{name}.v"
     header = HEADER if kind == "identity" else FORMULA_HEADER
     path.write_text(header + "".join(item.text for item in group) + assumptions(group, kind), encoding="utf-8")
-    accepted, log = compiled(path)
+    accepted, log = coqc(theory, path)
     if accepted:
         return {}, log
     if len(group) == 1:
         return {group[0].claim: log.strip().splitlines()[-1]}, log
     refused: dict[str, str] = {}
     for n, item in enumerate(group):
-        found, more = check_together(f"{name}_{n}", [item], kind)
+        found, more = check_together(theory, f"{name}_{n}", [item], kind)
         refused.update(found)
         log += more
     return refused, log
 
 
-def check_all(items: Sequence[Written], kind: str, jobs: int) -> tuple[dict[str, str], str]:
+def check_all(theory: Path, items: Sequence[Written], kind: str, jobs: int) -> tuple[dict[str, str], str]:
     """Claims shared out among files that are compiled side by side: why the kernel refuses which, and the log."""
     groups = in_files([item for item in items if item.text], 4 * jobs)
     refused: dict[str, str] = {}
     log = ""
     with ThreadPoolExecutor(jobs) as pool:
         pairs = [(f"{kind.capitalize()}{n}", group) for n, group in enumerate(groups)]
-        for more, text in pool.map(lambda pair: check_together(*pair, kind), pairs):
+        for more, text in pool.map(lambda pair: check_together(theory, *pair, kind), pairs):
             refused.update(more)
             log += text
     return refused, log
 
 
 def add_formulas(
-    claims: dict[str, Any], certificates: Sequence[dict[str, Any]], jobs: int
+    theory: Path, claims: dict[str, Any], certificates: Sequence[dict[str, Any]], jobs: int
 ) -> tuple[dict[str, str], str]:
     """To what the kernel checked of each claim: its theorems as formulas about matrices, or why there is none."""
     found = [formula(certificate) for certificate in certificates if certificate["claim"] in claims]
-    refused, log = check_all([item for item, _ in found], "formula", jobs)
+    refused, log = check_all(theory, [item for item, _ in found], "formula", jobs)
     for item, made in found:
         if item.text and item.claim not in refused:
             claims[item.claim]["formulas"] = made.statements
@@ -131,11 +98,18 @@ def described(item: Written) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def offered(claim: str, globs: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(claim, glob) for glob in globs)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("certificates", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--newer", action="store_true", help="keep what kernel.json says of unchanged certificates")
+    parser.add_argument(
+        "--only", nargs="+", metavar="GLOB", help="offer these claims, keep what kernel.json says of others"
+    )
     options = parser.parse_args(arguments)
     if shutil.which("coqc") is None:
         print("coqc is not there: apt install coq libcoq-mathcomp-analysis", file=sys.stderr)
@@ -146,18 +120,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     sys.setrecursionlimit(20000)
     start = time.monotonic()
-    log = compile_theory()
+    theory = compiled_theory()
     CLAIMS.mkdir(exist_ok=True)
     certificates = [certificate for path in paths for certificate in read_certificates(path)]
-    before = json.loads(RESULT.read_text(encoding="utf-8")) if options.newer else {"claims": {}, "axioms": []}
-    known = {
-        name: item
-        for name, item in before["claims"].items()
-        if any(c["claim"] == name and hash_of(c) == item["certificate"] for c in certificates)
-    }
+    before: dict[str, Any] = {"claims": {}, "not checked": {}, "axioms": []}
+    if options.newer or options.only:
+        before = json.loads(RESULT.read_text(encoding="utf-8"))
+
+    def stays(name: str, item: dict[str, Any]) -> bool:
+        if options.only:
+            return not offered(name, options.only)
+        return any(c["claim"] == name and hash_of(c) == item["certificate"] for c in certificates)
+
+    known = {name: item for name, item in before["claims"].items() if stays(name, item)}
+    if options.only:
+        certificates = [c for c in certificates if offered(c["claim"], options.only)]
     found = [written(certificate) for certificate in certificates if certificate["claim"] not in known]
-    refused, more = check_all(found, "identity", options.jobs)
-    log += more
+    refused, log = check_all(theory, found, "identity", options.jobs)
     accepted = [item for item in found if item.text and item.claim not in refused]
     for item in sorted(accepted, key=lambda item: item.claim):
         what = described(item)
@@ -179,13 +158,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if c["claim"] in claims or (options.newer and "formulas" not in known.get(c["claim"], {}))
     ]
     claims = {**known, **claims}
-    unreadable, more = add_formulas(claims, fresh, options.jobs)
+    unreadable, more = add_formulas(theory, claims, fresh, options.jobs)
     log += more
     (CLAIMS / "log.txt").write_text(log, encoding="utf-8")
+    others = {
+        name: why for name, why in before["not checked"].items() if options.only and not offered(name, options.only)
+    }
     result = {
         "axioms": sorted({*axioms_in(log), *before["axioms"]}),
         "claims": claims,
-        "not checked": {**{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
+        "not checked": {**others, **{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
     }
     RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(

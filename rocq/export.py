@@ -59,7 +59,7 @@ class Claim(Functions, Slopes, Uses):
         self.names: dict[int, str] = {}
         self.nodes: list[tuple[int, Node]] = []
         self.by_number: dict[int, Node] = {}
-        self.raw: dict[Any, int] = {}
+        self.raw: dict[Any, list[int]] = {}
         self.made: dict[Any, int] = {}
         self.rules: dict[int, tuple[tuple[Index, ...], Expr]] = {}
         self.rule_number: dict[int, int] = {}
@@ -125,7 +125,9 @@ class Claim(Functions, Slopes, Uses):
             own = self.bound(pairs)
             value = self.read(point, {**scope, **own}, points)
             more = tuple(i for i in free(expanded(value)) if i not in own.values())
-            entry = self.function(("Raised", ONE), (*more, *own.values()), value)
+            entry = self.function(
+                ("Raised", ONE), (*more, *own.values()), value, {taken for taken, _ in points.values()}
+            )
             self.names.setdefault(entry, f"{name} at a point")
             return self.read(inner, scope, {**points, name: (entry, more)})
         raise NotExported(f"expressions that begin with {kind}")

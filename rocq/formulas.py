@@ -13,7 +13,7 @@ from typing import Any
 
 from export import Checked, Written, hash_of, module_name
 from matrices import FIRST_ROW, MatrixClaim, NotRead, Shape, Term, indices_named
-from normal_forms import Expr, Index, above, entries_in, number, product, summed_over
+from normal_forms import Expr, Index, above, difference, entries_in, number, product, summed_over
 from syntax import (
     ONE,
     Node,
@@ -102,6 +102,8 @@ class Formula(MatrixClaim):
             return rows, ()
         if kind == "SoftmaxJacobian":
             return (*rows, *columns), (*rows, *columns)
+        if kind == "SoftmaxHessian":
+            return (*rows, *columns, *rows, *columns), (*rows, *columns)
         return rows, columns
 
     def function_number(self, head: tuple[Any, ...], a: Term) -> int:
@@ -197,6 +199,8 @@ class Formula(MatrixClaim):
             other = ("*", number(-1), self.entry(a, rs[:n], cs[n:]))
             inner = ("*", self.entry(a, rs[:n], rs[n:]), ("+", deltas(rs[n:], cs[n:]), other))
             return ("*", deltas(rs[:n], cs[:n]), inner)
+        if kind == "SoftmaxHessian":
+            return self._second_derivative(parts[0], rs, cs)
         if kind == "Commutation":
             n, m = len(parts[0]), len(parts[1])
             return ("*", deltas(rs[:n], cs[m:]), deltas(rs[n:], cs[:m]))
@@ -207,6 +211,20 @@ class Formula(MatrixClaim):
         self._slopes_exist(entries_in(written), by)
         self.checked.derivatives += 1
         return ("D", by, cs, inside, self.derivative(by, cs, written), len(self.nodes))
+
+    def _second_derivative(self, a: Term, rs: tuple[Index, ...], cs: tuple[Index, ...]) -> Expr:
+        n, k = len(self.shape(a)[0]), len(cs)
+        one, two = rs[:k], rs[k:]
+
+        def at_row(x: tuple[Index, ...]) -> Expr:
+            return self.entry(a, one[:n], x[n:])
+
+        def less(x: tuple[Index, ...], y: tuple[Index, ...]) -> Expr:
+            return difference(deltas(x[n:], y[n:]), at_row(y))
+
+        rows = ("*", deltas(one[:n], two[:n]), deltas(one[:n], cs[:n]))
+        inner = difference(("*", less(one, two), less(one, cs)), ("*", at_row(two), less(two, cs)))
+        return ("*", rows, ("*", at_row(one), inner))
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -291,6 +309,7 @@ class Formula(MatrixClaim):
         names = {
             "Vec": "vec_r", "Trace": "trace", "Diag": "diag", "DiagPart": "diag_part", "SoftmaxRows_": "softmax_rows",
             "InverseM": "inverse_matrix", "SoftmaxJacobian": "softmax_jacobian",
+            "SoftmaxHessian": "softmax_hessian",
         }  # fmt: skip
         return f"{names[kind]} {self.text(parts[0], 4)}", 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Container
 from fractions import Fraction
 from typing import Any
 
@@ -46,15 +47,22 @@ class Functions:
                 best = (rank, order)
         return best[1]
 
-    def function(self, head: tuple[Any, ...], slots: tuple[Index, ...], e: Expr) -> int:
-        """The number of the function of e over these indices."""
+    def function(
+        self, head: tuple[Any, ...], slots: tuple[Index, ...], e: Expr, taken: Container[int] = frozenset()
+    ) -> int:
+        """The number of the function of e over these indices, none of those that are taken.
+
+        Two variables at one point are differentiated by apart, so that the inner one may not have the outer one's number.
+        """
         own = {w: (n, w[1]) for n, w in enumerate(slots)}
         argument = place_at(own, e)
         key = (head, tuple(own.values()), alpha(expanded(argument)))
-        if key in self.raw:
-            return self.raw[key]
+        known = self.raw.setdefault(key, [])
+        free_ones = [entry for entry in known if entry not in taken]
+        if free_ones:
+            return free_ones[0]
         entry = next(self._numbers)
-        self.raw[key] = entry
+        known.append(entry)
         node = Node(head, tuple(own.values()), argument)
         self.add_node(entry, node)
         self._simplify(entry, node)

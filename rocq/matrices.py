@@ -22,6 +22,8 @@ from syntax import ONE, NotExported
 Term = tuple[Any, ...]
 Shape = tuple[tuple[int, ...], tuple[int, ...]]
 Names = tuple[str, ...]
+#: Products of deltas ("d", i, j) and entries ("t", name, i, j), sorted, each with its factor.
+Polynomial = dict[tuple[tuple[str, ...], ...], Fraction]
 FIRST_ROW = 1000
 #: Parts of an expression that are read before a search is given up.
 MOST_READ = 3000
@@ -111,6 +113,8 @@ class MatrixClaim(Claim):
             for part in reversed(parts[:-1]):
                 made = ("AddM", part, made)
             return made
+        if kind == "softmax hessian":
+            return self._softmax_hessian(*rest, rows, columns, points)
         if kind in ("*", "sum", "delta"):
             return self._contraction(e, rows, columns, points)
         if kind == "power":
@@ -149,6 +153,69 @@ class MatrixClaim(Claim):
         shown = sorted((self.term(f, (i,), (j,) if j in self.free(f) else (l,), points) for f in second), key=repr)
         return ("SoftmaxJacobian", A) if shown == [A, A] else None
 
+    def _softmax_hessian(
+        self, A: Any, same: set[str], others: set[str], rows: Names, columns: Names, points: Any
+    ) -> Term:
+        """The second derivative at rows (i, j, k, l) and columns (m, n): i, k and m are the same, j, l and n are in one row."""
+        if (
+            len(rows) != 4
+            or len(columns) != 2
+            or {*rows[::2], columns[0]} != same
+            or {*rows[1::2], columns[1]} != others
+        ):
+            raise NotRead("a second derivative whose indices are in another order")
+        return ("SoftmaxHessian", self.term(A, *((name,) for name in A[2]), points))
+
+    def _with_hessians(self, factors: list[Any]) -> list[Any]:
+        """The factors, with those that make the second derivative of a softmax A as one.
+
+        It is A[i,j] ((d[j,l] - A[i,l]) (d[j,n] - A[i,n]) - A[i,l] (d[l,n] - A[i,n])) d[i,k] d[i,m].  As it is symmetric in j, l and
+        n, which of them are rows is left to what is read around it.
+        """
+        flat = [g for f in factors for g in _factors(f)]
+        for inner in (f for f in flat if f[0] == "+"):
+            found = self._polynomial(inner)
+            entries = {atom for key in found or () for atom in key if atom[0] == "t"}
+            if found is None or len({atom[:3] for atom in entries}) != 1:
+                continue
+            _, name, i, _ = next(iter(entries))
+            outer = [f for f in flat if f[0] == "t" and f[1] == name and f[2][:1] == [i] and len(f[2]) == 2]
+            equal = [f for f in flat if f[0] == "delta" and i in f[1:]][-2:]
+            if len(outer) != 1 or len(equal) != 2:
+                continue
+            j = outer[0][2][1]
+            if len(others := self.free(inner) - {i, j}) != 2:
+                continue
+            for l, n in itertools.permutations(sorted(others)):
+                if found == _second_derivative(name, i, j, l, n):
+                    used = [inner, *outer, *equal]
+                    same = {i, *(name for f in equal for name in f[1:])}
+                    word = ["softmax hessian", outer[0], same, {j, l, n}]
+                    return [*(f for f in flat if not any(f is g for g in used)), word]
+        return factors
+
+    def _polynomial(self, e: Any) -> Polynomial | None:
+        """A sum of products of deltas and entries of matrices, or None; definitions that are sums are written out."""
+        kind, *rest = e
+        if kind == "q":
+            return {(): Fraction(*rest)}
+        if kind == "delta":
+            return {(("d", *sorted(rest)),): ONE}
+        if kind == "t" and rest[0] in self.definitions and self.definitions[rest[0]][1][0] == "+":
+            own, inner = self.definitions[rest[0]]
+            return self._polynomial(_renamed(dict(zip([i for i, _ in own], rest[1], strict=True)), inner, self._labels))
+        if kind == "t" and len(rest[1]) == 2:
+            return {(("t", rest[0], *rest[1]),): ONE}
+        if kind not in "+*":
+            return None
+        parts = [self._polynomial(part) for part in rest]
+        made: Polynomial = {} if kind == "+" else {(): ONE}
+        for part in parts:
+            if part is None:
+                return None
+            made = _sum_of(made, part) if kind == "+" else _product_of(made, part)
+        return made
+
     def free(self, e: list[Any]) -> set[str]:
         """The names of indices that an expression has and does not bind."""
         kind, *rest = e
@@ -158,6 +225,8 @@ class MatrixClaim(Claim):
             return set(rest)
         if kind == "unit":
             return {rest[1]}
+        if kind == "softmax hessian":
+            return rest[1] | rest[2]
         if kind == "t":
             return set(rest[1])
         if kind in "+*":
@@ -250,6 +319,9 @@ class MatrixClaim(Claim):
         raise NotRead(f"the function {head} over other indices")
 
     def _jacobian(self, name: str, by: Names, inner: Any, rows: Names, columns: Names, points: dict[str, Any]) -> Term:
+        if len(by) == 2 and by == columns[::-1]:  # what is differentiated by is read column by column
+            crossed = ("Commutation", self._sizes(by[:1]), self._sizes(by[1:]))
+            return ("MulM", self._jacobian(name, by, inner, rows, by, points), crossed)
         if by != columns or name not in points:
             raise NotRead("a derivative whose indices are not the columns")
         k, outer, point = self._point(name, points)
@@ -273,9 +345,9 @@ class MatrixClaim(Claim):
         while inside[0] == "at":
             inside = inside[4]
         splits = range(len(rows)) if inside[0] == "diff" else range(1, len(rows))
-        for k in splits:
+        for read, k in [*((self._matrix, k) for k in splits), *((self.term, k) for k in range(1, len(rows)))]:
             try:
-                return ("Vec", self._matrix(e, rows[:k], rows[k:], points))
+                return ("Vec", read(e, rows[:k], rows[k:], points))
             except NotRead:
                 continue
         return self.term(e, rows, (), points)
@@ -290,7 +362,7 @@ class MatrixClaim(Claim):
         if any(not self.free(f) for f in factors) or len(factors) != 2 or not bound:
             factors = list(_factors(e))
         scalars = [factor for factor in factors if not self.free(factor)]
-        rest = [factor for factor in factors if self.free(factor)]
+        rest = self._with_hessians([factor for factor in factors if self.free(factor)])
         made = self._product(rest, tuple(bound), rows, columns, points)
         if not scalars:
             return made
@@ -492,6 +564,29 @@ def _factors(e: list[Any]) -> Iterator[Any]:
         yield e
 
 
+def _sum_of(a: Polynomial, b: Polynomial) -> Polynomial:
+    made = {key: a.get(key, Fraction(0)) + b.get(key, Fraction(0)) for key in {**a, **b}}
+    return {key: value for key, value in made.items() if value}
+
+
+def _product_of(a: Polynomial, b: Polynomial) -> Polynomial:
+    made: Polynomial = {}
+    for (one, p), (two, q) in itertools.product(a.items(), b.items()):
+        made = _sum_of(made, {tuple(sorted((*one, *two))): p * q})
+    return made
+
+
+def _second_derivative(name: str, i: str, j: str, l: str, n: str) -> Polynomial:
+    """(d[j,l] - A[i,l]) (d[j,n] - A[i,n]) - A[i,l] (d[l,n] - A[i,n])"""
+
+    def difference(one: str, other: str) -> Polynomial:
+        return {(("d", *sorted((one, other))),): ONE, (("t", name, i, other),): -ONE}
+
+    return _sum_of(
+        _product_of(difference(j, l), difference(j, n)), _product_of({(("t", name, i, l),): -ONE}, difference(l, n))
+    )
+
+
 def _kron_of(a: Term, b: Term) -> Term:
     if a[0] == b[0] == "Eye":
         return ("Eye", (*a[1], *b[1]))
@@ -509,6 +604,8 @@ def _renamed(names: dict[str, str], e: Any, labels: Iterator[int]) -> Any:
         return [kind, rest[0], names.get(rest[1], rest[1])]
     if kind == "t":
         return [kind, rest[0], [names.get(i, i) for i in rest[1]]]
+    if kind == "softmax hessian":
+        return [kind, _renamed(names, rest[0], labels), *({names.get(i, i) for i in part} for part in rest[1:])]
     if kind in "+*":
         return [kind, *(_renamed(names, part, labels) for part in rest)]
     if kind == "power":

@@ -75,3 +75,19 @@ def test_scales_of_a_layer_are_named_in_its_own_letters(scale: Any, cause: str) 
     made = gate("transformer.attention_layer", layer(scale), dtypes=["float64"])
     finding = made.run("definition", "float64", shrinking=False)
     assert finding.status == BROKEN and made.causes_of(finding) == [cause]
+
+
+def test_an_example_has_numbers_within_the_ranges_that_the_subject_declares() -> None:
+    def turned_too_far(X: Any, b: Any, o: int) -> Any:
+        positions = torch.arange(o, o + len(X), dtype=X.dtype)[:, None] * 1.01
+        half = X.shape[1] // 2
+        angles = positions * b ** -(torch.arange(half, dtype=X.dtype) / half)
+        first, second = X[:, :half], X[:, half:]
+        return torch.cat(
+            [first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin()], 1
+        )
+
+    made = gate("transformer.rotary_table", turned_too_far, dtypes=["float64"])
+    for check in ("definition", "first-derivatives"):
+        finding = made.run(check, "float64")
+        assert finding.status == BROKEN and 4 <= finding.inputs["b"] <= 16384

@@ -12,7 +12,7 @@ import theorems
 from verify.checks.record import Record
 from verify.checks.settings import settings_for
 from verify.evidence.released import read_released
-from verify.evidence.undecided import remarks_on, undecided, why_undecided
+from verify.evidence.undecided import decided_further, remarks_on, undecided, why_undecided
 from verify.matrix import exp
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Paper, Real, load
 
@@ -95,6 +95,11 @@ def less(c: Number) -> Any:
 def test_further_inputs_of_the_kind_decide_what_no_check_did(claim: Claim, found: str) -> None:
     remark = remarks_on(claim, [record("sampled float64", huge=0, tied=1)])
     assert list(remark) == ["huge"] and found in remark["huge"]
+
+
+def test_further_inputs_are_drawn_at_telling_sizes_first() -> None:
+    found = decided_further(load()["dynamics.eq-56-symmetric"], "huge", settings_for("quick", 0))
+    assert found is not None and found.domains["huge"] and not found.domains.get("one token")
 
 
 def test_what_cannot_be_drawn_or_is_refuted_has_no_remark_and_what_raises_says_so() -> None:

@@ -20,8 +20,13 @@ FRAMES = (
     "columns of a Cayley transform: every orthonormal system but for limits of these, where there are fewer columns than"
     " rows; of as many, those of determinant 1, and free inputs that meet the condition have the determinant -1 too"
 )
+#: Of scores whose image lies in the span of B.
+IMAGES = (
+    "queries and keys lie in the span of B, or one column of the queries leaves it; only S is read of them, and every S whose"
+    " image lies in that span is that of some queries and keys in it"
+)
 #: Of gradients by weights that are compared at orthonormal weights alone.
 GRADIENTS = (
-    "the weights are orthonormal; for others, W = A T with a regular A, both gradients at X and W are A^-T times those at X A"
-    " and T"
+    "the columns of W = [W^Q, W^K] are orthonormal, or its rows where they are fewer; every W of full rank is A T with such a"
+    " T and a regular A, and both gradients at X and W are A^-T times those at X A and T"
 )

@@ -191,8 +191,8 @@ def iterate(M: Matrix, u: Share, K: Steps) -> Any:
 
 @realises(
     but=(
-        "blocks of small frames have singular values 1 besides; every matrix with "
-        "singular values of at most 1 is a block of a frame of m + n columns"
+        "a block of a frame of fewer than m + n columns has some singular values equal to 1; every matrix with singular values"
+        " of at most 1 is a block of a frame of m + n columns, and those are drawn too"
     )
 )
 def contraction(G: Frame, A: Matrix, E: Matrix, u: Share, K: Steps) -> dict[str, Any]:

@@ -217,7 +217,12 @@ SIMILAR = Claim(SMALL, "norms.exponential-of-similar", label="Exponentials of si
 
 
 @SIMILAR.inputs
-@realises(but="of V = Q D R^T the orthogonal factor R is left out, which A absorbs")
+@realises(
+    but=(
+        "of a regular V = Q D R^T the orthogonal factor R is left out, since A may be R^T A R as well; and D is at least 1,"
+        " since V and c V give the same on both sides"
+    )
+)
 def similar(G: Square, d: Column, A: Square) -> dict[str, Any]:
     V = orthogonal_matrix(G) @ diag((d * d)[:, 0] + 1)
     return {"V": V, "A": A}

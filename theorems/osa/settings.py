@@ -108,7 +108,7 @@ def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, 
         "columns of B are orthonormal": reached.FRAMES,
         "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
     },
-    but=("the tokens lie in the span of B; what is stated reads of them Q and K alone, which may be any there"),
+    but="the tokens lie in the span of B; B B^T X in the place of X has the same Q and K, and nothing else of X is read",
 )
 def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """The same as inputs, for any alpha."""
@@ -122,7 +122,7 @@ def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: K
             "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
         ),
     },
-    but=("the tokens lie in the span of B, or leave it in one direction; what is stated reads of them Q and K alone"),
+    but=reached.IMAGES,
 )
 def tokens_with_basis_of_the_image(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan

@@ -3,7 +3,8 @@
 A domain of the generators, or a feature of sizes, at which every draw is passed over (an assumption fails, floats overflow,
 balls cannot tell) tells nothing of the claim.  `why_undecided` draws inputs of the kind again and says what is the matter
 with them; where it finds an input at which nothing is the matter, `decided_further` runs the claim's check in balls at
-inputs of that kind alone, of which a run over all kinds draws a few.  `remarks_on` says what came of it, for a reader.
+inputs of that kind alone, of which a run over all kinds draws a few, at telling sizes first.  `remarks_on` says what came
+of it, for a reader.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from verify.checks import checks_of
 from verify.checks.evaluation import UNDEFINED, flat_tensor, raw_tensors
 from verify.checks.record import UPHELD, Record
 from verify.checks.settings import Settings, settings_for
-from verify.inputs.generators import Draw, applicable_domains, size_features, systematic
+from verify.inputs.generators import Draw, applicable_domains, size_features, systematic, telling_sizes
 from verify.vocabulary.claims import Claim
 
 #: The checks in balls at drawn inputs, whatever the relation.
@@ -98,12 +99,20 @@ def decided_further(claim: Claim, kind: str, settings: Settings) -> Record | Non
     if not _drawn(claim, kind, settings):
         return None
     alone = _drawn_as(claim, kind)
-    for check in checks_of(alone, settings):
-        if check.name in IN_BALLS and check.arithmetic == "ball":
-            record = check.run(alone, settings)
-            if record.domains.get(kind):
-                return record
+    for tried in (_at_telling_sizes(alone), alone):
+        for check in checks_of(tried, settings):
+            if check.name in IN_BALLS and check.arithmetic == "ball":
+                record = check.run(tried, settings)
+                if record.domains.get(kind):
+                    return record
     return None
+
+
+def _at_telling_sizes(claim: Claim) -> Claim:
+    """The claim at its telling sizes alone: balls begin at the smallest ones, where a statement may say next to nothing."""
+    at, telling = copy.copy(claim), [dict(sizes) for sizes in telling_sizes(claim)]
+    at.where = lambda sizes: dict(sizes) in telling
+    return at
 
 
 def _drawn_as(claim: Claim, kind: str) -> Claim:

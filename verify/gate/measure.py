@@ -47,6 +47,7 @@ from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import FollowsLaw, PowerRate, Relation, TendsTo, by_type
+from verify.vocabulary.shapes import Real
 
 #: How many more bits than the printed formula's evaluation an implementation may lose.
 LOST_BITS = 4
@@ -346,6 +347,8 @@ def _describe_break(
     of_values = finding.check == DEFINITION
 
     def breaks(candidate: dict[str, Any]) -> bool:
+        if not in_range(claim, candidate):
+            return False
         try:
             sample = _at(claim, sides, batch_of_one(candidate), settings, finding.dtype)
             if sample is None or (sample.roundings <= allowed(finding.dtype) and not of_values):
@@ -363,8 +366,10 @@ def _describe_break(
                 seed = candidate
                 break
     small = shrunk(claim, seed, breaks, TRIES if of_values else TRIES // 2)
-    sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
+    # where nothing excuses what overflows, all smaller inputs may be excused, and the example is the draw itself
+    sample = _at(claim, sides, batch_of_one(small), settings, finding.dtype, draw.domain not in WITHIN_HALF)
     assert sample is not None
+    _measured(claim, sides, sample, finding.dtype, of_values)
     finding.status, finding.residual = BROKEN, sample.residual
     finding.drawn = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()
@@ -381,6 +386,13 @@ def _as_called(claim: Claim, seed: dict[str, Any], settings: Settings, dtype: st
     return {
         name: (x + 0 if x.is_floating_point() else x).tolist() if is_tensor(x) else x for name, x in prepared.items()
     }
+
+
+def in_range(claim: Claim, seed: dict[str, Any]) -> bool:
+    """Whether the numbers of a seed are as the subject declares them, a base of angles not 0: simpler ones are not always."""
+    return all(
+        spec.low <= float(seed[name]) <= spec.high for name, spec in claim.parameters.items() if isinstance(spec, Real)
+    )
 
 
 def _entries(seed: dict[str, Any]) -> int:

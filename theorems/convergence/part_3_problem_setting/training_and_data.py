@@ -42,7 +42,7 @@ def joint_loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: V
 JOINT = Claim(CONVERGENCE, "convergence.sec-3.2-joint-training", label="Section 3.2, the feed-forward layer, last sentence",
     statement=r"""\text{we combine }W_V\text{ and }W_H\text{ together (by setting }W_H=I\text{) \dots\ it does not mean its
         training dynamics are the same as the joint-training of these two adjacent matrices}""",
-    name="training W_V alone and together with W_H", relation=Equal(),
+    name="training W_V alone and together with W_H", relation=Equal(), all_sizes=True,
     assumptions=[
         Definition("the products W_V^T W_H after one step of gradient descent on W_V and W_H, and on W_V alone", by=joint_loss),
         Definition("W_H starts at the identity", by=eye), KINK,
@@ -123,7 +123,7 @@ SCALING.mutant("nine tenths", lambda value: value * rational(9, 10))
 UNIT = Claim(CONVERGENCE, "convergence.assumption-1-unit-tokens", label="Remark after Assumption 1, second sentence",
     statement=r"""\text{The embedding of token is usually assumed to have a unit norm [Li et al., 2023], which is unrelated to }d.
     """,
-    name="samples of unit tokens", relation=Equal(),
+    name="samples of unit tokens", relation=Equal(), all_sizes=True,
     assumptions=[
         Assumption("no token is 0", positive=lambda X: row_norms(X)),
         Definition("tokens of unit norm: each row over its norm", by=normalize_rows),

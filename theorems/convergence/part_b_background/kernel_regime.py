@@ -71,9 +71,9 @@ def _independent(F: Any) -> Any:
 
 @realises(
     but=(
-        "the first N columns of F are symmetric and positive definite; by the polar "
-        "decomposition every F of full row rank is brought to that form by turning "
-        "parameters and features together, which changes no output"
+        "the first N columns of F are symmetric with eigenvalues of at least 1; every F of full row rank gets this form, by its"
+        " polar decomposition, if parameters and features are turned together, and features multiplied and parameters divided"
+        " by a number, which changes no output"
     )
 )
 def definite_kernel(M: Annotated[Any, Shape("N", "N")], G: Annotated[Any, Shape("N", "q")],

@@ -128,7 +128,7 @@ STEPSIZE_EXPONENT = Claim(CONVERGENCE, "convergence.prop-1-stepsize-exponent", l
     name="step size and number of samples, corrected", assumptions=[
         Definition("all lambdas fixed and equal, tau_1 = 1", by=_C), POSITIVE_CONSTANTS,
     ], relation=Equal(),
-    at_sizes=True,
+    all_sizes=True,
     sizes={"N": (1, 4), "d_s": (1, 3)}, corrects="convergence.prop-1-stepsize", of_project=True,
     note=r"So $C$ is of order $N$ for fixed $\ell(\theta^0)$, and of order $N^{3/2}$ for labels of fixed size.",
 )  # fmt: skip

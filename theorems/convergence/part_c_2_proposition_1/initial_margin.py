@@ -84,7 +84,10 @@ MARGIN.domain("output weights zero", output_weights_zero)
 
 @MARGIN.inputs
 @realises(
-    but=("the labels lie within what the conditions allow of the outputs, nearer than floats tell in every direction")
+    but=(
+        "the labels are at most as far from the outputs as the least of the margin and of what Eqs. (2) and (3) together"
+        " allow, at least a third of what is admitted; it is often so little that floats do not tell all directions apart"
+    )
 )
 def away_from_kinks(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                     tau_0: Positive, tau_1: Positive, direction: Direction, share: Share,

@@ -64,9 +64,9 @@ def _near_labels(constant: Constant) -> Callable[..., dict[str, Any]]:
 
     @realises(
         but=(
-            "C_x is the least that Assumption 1 admits, for a larger one makes the "
-            "conditions harder to meet; and the outputs are nearer to the labels than "
-            "floats tell in every direction"
+            "C_x is the least that Assumption 1 admits; a larger one makes every condition harder to meet and claims no more."
+            " The labels are at most as far from the outputs as Eqs. (2) and (3) together allow, at least a third of what is"
+            " admitted; it is often so little that floats do not tell all directions apart"
         )
     )
     def inputs(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Positive,

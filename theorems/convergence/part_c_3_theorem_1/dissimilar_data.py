@@ -61,8 +61,8 @@ def _unit_rows(d_s: int, d: int, first: int) -> Any:
 
 @realises(
     but=(
-        "the matrices of the support are orthogonal to one another, so that the event "
-        "is that one is drawn twice, and its probability is known"
+        "the matrices of the support are orthogonal to one another, each has orthogonal rows of one length, and C_lambda is"
+        " 15/16 of the largest that Assumption 2 admits; laws drawn by chance hardly ever meet Assumption 3"
     )
 )
 def orthogonal_support(lengths: Lengths, X: Support, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
@@ -281,7 +281,12 @@ HALVED_SIMILARITY = Assumption(
 )
 
 
-@realises(but=("C_lambda is the largest that Assumption 2 admits, where most is claimed"))
+@realises(
+    but=(
+        "C_lambda is the largest that Assumption 2 admits, with which the similarity is bounded least and most is claimed; rows"
+        " are nearly unit vectors and nearly orthogonal, in coordinates that X and the weights could be turned into together"
+    )
+)
 def nearly_orthogonal_samples(noise: Noise, W_Q: QueryWeights, W_K: KeyWeights, tau_0: Scale, eta_V: Variance,
                               c: Hidden) -> dict[str, Any]:  # fmt: skip
     """Samples with orthonormal rows in different coordinates, plus a small part of `noise`."""

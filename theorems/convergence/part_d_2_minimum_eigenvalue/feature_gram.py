@@ -318,7 +318,8 @@ def _width_factor(X: Any, eta_QK: Any) -> Any:
 @realises(
     {"tau_0 = 1/d_m": "tau_0 is computed from d_m"},
     but=(
-        "the largest entry of M meets Eq. (67) with equality: ell is the least that admits M, and asks the least width"
+        "the largest entry of M meets Eq. (67) with equality: ell is the least that admits M, and asks for the least width. The"
+        " width is at least the sum of the two of which the larger is asked, so that no comparison is a tie"
     ),
 )
 def wide_enough(X: Samples, share: Product, eta_QK: SmallPositive, ell: Logarithm, extra: Extra) -> dict[str, Any]:

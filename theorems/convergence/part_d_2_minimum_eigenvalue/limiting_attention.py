@@ -142,8 +142,8 @@ POSITIVE = Assumption("tau_0, eta_QK, ell > 0", positive=lambda tau_0, eta_QK, e
 
 @realises(
     but=(
-        "the largest entry of M meets Eq. (67) with equality: ell is the least that "
-        "admits M, and the bounds grow with ell"
+        "the largest entry of M meets Eq. (67) with equality: ell is the least that admits M, the bounds grow with ell, and"
+        " nothing else reads it"
     )
 )
 def product_on_the_event(X: Samples, share: Product, tau_0: SmallPositive, eta_QK: SmallPositive, d_m: RealWidth,

@@ -27,7 +27,7 @@ Bound = Annotated[Any, Real(0.25, 4.0)]
 THIRD_MOMENT = (6, 9)
 
 
-@realises(but=("R and C_x are the least that are admitted, and the bounds grow with both"))
+@realises(but="R and C_x are the least that are admitted; the bounds grow with both, and nothing else reads them")
 def smallest_constants(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O: Weights) -> dict[str, Any]:
     """Inputs with the smallest R and C_x that the assumptions allow."""
     root = sqrt(w_Q.shape[0]) * 3 + total(x * 0)

@@ -137,14 +137,15 @@ def _large_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rand
 
 
 THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK initialisation, with its constant",
-    statement=r"""\eta_O=\eta_V=\eta_Q=\eta_K=1,\ \tau_1=d_m^{-1/2},\ \tau_0=d_m^{-1},\ \|\theta^t-\theta^0\|_2\le R:\
-        \text{with probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice differentiable},\
-        \|H(\theta^t)\|_2\le d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\
+    statement=r"""\eta_O=\eta_V=\eta_Q=\eta_K=1,\ \tau_1=d_m^{-1/2},\ \tau_0=d_m^{-1},\ d_m\ge d,\
+        \|\theta^t-\theta^0\|_2\le R:\ \text{with probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice
+        differentiable},\ \|H(\theta^t)\|_2\le d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\
         B=\|X\|_F\le\sqrt{d_s}C_x""",
     assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
     name="Hessian norm under NTK initialisation", relation=AtMost(ascent=False),
     sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, corrects="convergence.thm-3", of_project=True,
-    note="""Derived as in the note of convergence.thm-3. For the average pooling of Eq. (1.2) the Hessian is $d_s$ times
+    note=r"""Derived as in the note of convergence.thm-3. Only the probability needs $d_m \ge d$: for fewer neurons the
+        weights are longer than $3 \sqrt{d_m}$ as a rule. For the average pooling of Eq. (1.2) the Hessian is $d_s$ times
         smaller.""")  # fmt: skip
 
 

@@ -113,7 +113,7 @@ THIRD_MOMENT.mutant("opposite sign", lambda value: -value)
 Bound = Annotated[Any, Real(0.25, 4.0)]
 
 
-@realises(but=("C_x is the least that Assumption 1 admits, and the bound grows with it"))
+@realises(but="C_x is the least that Assumption 1 admits; the bound grows with it, and nothing else reads it")
 def _smallest_bound(x: ScalarTokens, u: Logits) -> dict[str, Any]:
     """C_x as small as Assumption 1 allows."""
     return {"x": x, "u": u, "C_x": frobenius_norm(x) / sqrt(x.shape[0])}

@@ -146,7 +146,7 @@ LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="S
             "unit tokens of the plane on one line rest; small moves of them that rest too stay on one line"
         ),
     },
-    but="rest points whose tokens are not on one line",
+    but="there are rest points whose tokens are not on one line; one that is not stable refutes the sentence, wherever it is",
 )
 def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemperature) -> dict[str, Any]:
     """Tokens +e or -e, which rest; shape (S, 2)."""

@@ -380,7 +380,9 @@ SUPPRESSED_NORM = Claim(SCALED_UPDATE, "dynamics.sec-5.1-suppress-norm", label="
 
 
 @SUPPRESSED_NORM.inputs
-@realises(but=("the largest gain is made as large as it may be: the left side is proportional to the gains"))
+@realises(
+    but="the largest gain is as large as it may be; the left side is proportional to the gains, the right does not read them"
+)
 def gain_as_large_as_radius(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,

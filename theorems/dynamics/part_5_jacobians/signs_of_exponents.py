@@ -57,8 +57,8 @@ BASIS = Definition(
         )
     },
     but=(
-        "V is symmetric and positive definite; any other basis is a rotation of such "
-        "a one, and rotating J and x together changes no exponent"
+        "V is symmetric with eigenvalues of at least 1; every regular V is c O P with such a P, an orthogonal O and a number"
+        " c, and both sides, J^6 V and V diag(mu)^6, then get the factor c O"
     ),
 )
 def known_eigenvectors(W: Generator, spectrum: Spectrum) -> dict[str, Any]:

@@ -53,7 +53,10 @@ def nilpotent(u: Any, v: Any) -> Any:
 
 @realises(
     {"N^2 = O": ("N = u w^T with w across u: all matrices of rank one whose square vanishes")},
-    but=("from dimension four on there are matrices of rank two whose square vanishes, which are not made"),
+    but=(
+        "from dimension four on N may have rank two; the orbit x + t N x is also that of a matrix of rank one, y w^T with y ="
+        " N x, w across y and w^T x = 1"
+    ),
 )
 def nilpotent_system(u: Column, v: Column, x: Row, t: Time) -> dict[str, Any]:
     """N = u w^T with w orthogonal to u; any state."""
@@ -162,7 +165,10 @@ UNBOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-unbounded", label="Growth 
 @UNBOUNDED.inputs
 @realises(
     {"N^2 = O": ("N = u w^T with w across u: all matrices of rank one whose square vanishes")},
-    but=("from dimension four on there are matrices of rank two whose square vanishes, which are not made"),
+    but=(
+        "from dimension four on, which is not drawn, N may have rank two; the orbit x + t N x is also that of a matrix of"
+        " rank one, y w^T with y = N x, w across y and w^T x = 1"
+    ),
 )
 def nilpotent_system_and_bound(u: Column, v: Column, x: Row, K: Bound) -> dict[str, Any]:
     """N = u w^T with w orthogonal to u; any state."""
@@ -203,8 +209,8 @@ UNBOUNDED.mutant("orbit at rest", lambda x: row_norms(x))
 @realises(
     {r"M + M^\top = -2BB": "M = G - G^T - B B^T: the skew part of M may be any"},
     but=(
-        "V is symmetric and positive definite; of any other V = P O the orthogonal "
-        "factor O turns M and B, which may be any"
+        "V is symmetric with eigenvalues of at least 1; every regular V is c P O with such a P, an orthogonal O and a number"
+        " c, which cancels, and O turns M and B, which may be any"
     ),
 )
 def damped_rotation(G: Generator, B: Generator, W: Generator, x: Row, t: Time) -> dict[str, Any]:
@@ -269,7 +275,8 @@ SEMISIMPLE.mutant("half the bound", lambda value: value / 2)
         "C(I - M) =": ("C is computed from M and sigma; I - M is regular, since M is dissipative"),
     },
     but=(
-        "V is symmetric and positive definite; of any other V = P O the orthogonal factor O turns C, which may be any"
+        "V is symmetric with eigenvalues of at least 1; every regular V is c P O with such a P, an orthogonal O and a number"
+        " c, which cancels, and O turns C, which may be any contraction"
     ),
 )
 def contraction_in_a_basis(G: Generator, B: Generator, W: Generator, x: Row, signs: Signs) -> dict[str, Any]:
@@ -328,7 +335,7 @@ LifeShare = Annotated[Any, Real(0.0, 0.96875)]
 CUBIC_FLOW = Claim(DYNAMICS, "dynamics.sec-5.2-cubic-flow", label="A simple eigenvalue 0, continuous time",
     statement=r"\dot x=x^3\ \text{has}\ x(t)=\frac{x_0}{\sqrt{1-2x_0^2t}}:\ \text{0 is unstable though}\ \lambda=0",
     assumptions=[Assumption(r"t < 1/(2x_0^2), the end of its life", positive=lambda x, t: 1 - 2 * x * x * t)],
-    name="instability of a cubic flow", relation=Equal(), at_sizes=True, of_project=True,
+    name="instability of a cubic flow", relation=Equal(), all_sizes=True, of_project=True,
     note="""A second way in which the general statement of Section 5.2 fails: $|x(t)|$ exceeds every bound, however
         small $x_0$ is.""")  # fmt: skip
 

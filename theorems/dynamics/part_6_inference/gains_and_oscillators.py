@@ -72,7 +72,11 @@ GAMMA = Claim(UPDATE, "dynamics.sec-6.1-gamma", label="Section 6.1, text, and Se
 @GAMMA.inputs
 @realises(
     {"X is a state as (9) makes it": "unit rows, which may be any, times the gains"},
-    but="all rows of C are longer than what acts on them by the same",
+    but=(
+        "all rows of C have one length, the gains are positive and at least 1/8; the bound reads only the shortest row, and a"
+        " longer one makes its rows of the Jacobian smaller. Signs of gains change no norm. With gains, X and C c times as"
+        " large, and W^Q and W^K divided by c, the Jacobian and the bound are the same"
+    ),
 )
 def state_and_strong_input(
     directions: Tokens, inputs: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
@@ -272,7 +276,7 @@ DIMENSION_NORMS = Claim(ANY_DIMENSION, "dynamics.table-s2-dimension-norms", labe
     statement=r"""\sum_j\frac{\operatorname{RMSNorm}^{(osc)}(Y)_{[i,j]}^2}{\gamma_j^2}=\frac DN\text{ for every token
         }i\text{, and 1 for each of its oscillators; for the RMSNorm of (9) it is 1}""",
     assumptions=[NO_ZERO_GAIN, Definition("the oscillator-wise RMSNorm of Section 6.1", by=oscillator_rms_norm)],
-    name="norms of tokens made of normalised oscillators", relation=Equal(), of_project=True,
+    name="norms of tokens made of normalised oscillators", relation=Equal(), all_sizes=True, of_project=True,
     corrects="dynamics.table-s2-dimension",
     note=r"So at $\gamma = \mathbf 1$ tokens have the norm $\sqrt{D/N}$: 11.3 for $D = 512$, $N = 4$.")  # fmt: skip
 

@@ -82,8 +82,8 @@ LOOSENESS = Claim(DYNAMICS, "dynamics.sec-7-looseness", label="Limitations, how 
         "W^V W^O = K x^T x": "W^V is computed so, with W^O = I",
     },
     but=(
-        "the queries and keys vanish and W^O = I: with one token neither the update "
-        "nor the bound reads more of the weights than W^V W^O"
+        "the queries and keys vanish, W^O = I, beta = 1, and there is one head; for one token softmax is 1, and update and"
+        " bound read only W^V W^O of all these"
     ),
 )
 def amplified_direction(

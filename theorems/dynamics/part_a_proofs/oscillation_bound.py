@@ -30,7 +30,7 @@ EQ_81 = Claim(OSCILLATION, "dynamics.eq-81", label="Eqs. (78)-(81)", name="norm 
 @EQ_81.inputs
 @realises(
     {"Omega is anti-symmetric": reached.SKEW, r"|x\| = 1": reached.UNIT_ROWS},
-    but=("G and z, which no assumption binds, are those of which Omega and x are made; no line compares them"),
+    but="G and z, which may be any, are those from which Omega and x are made; no line has G beside Omega or z beside x",
 )
 def unit_state_and_any(G: Generator, direction: Row, eta: Step) -> dict[str, Any]:
     """Omega = G - G^T and a unit state; G and `direction`, which no assumption binds, besides."""

@@ -85,6 +85,10 @@ QR_METHOD = Claim(DYNAMICS, "dynamics.lyapunov-qr", label="Lyapunov exponents by
             positive=lambda J_0, J_1, J_2: determinant(J_2 @ J_1 @ J_0) * determinant(J_2 @ J_1 @ J_0),
         ),
     ],
+    without_domains={
+        "tied": "from D = 2 on equal rows make the Jacobians singular, and for D = 1 there is one row",
+        "rank deficient": "from D = 2 on the Jacobians are singular, and for D = 1 any number is drawn",
+    },
     relation=Equal(), sizes={"D": (1, 3)}, of_project=True, note="Compared at $T = 3$.")  # fmt: skip
 
 
@@ -193,9 +197,9 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
 @realises(
     {"Omega is skew": reached.SKEW},
     but=(
-        "spectrum and pair are the eigenvalues, of which the systems are made: real "
-        "matrices with real eigenvalues or with one complex pair, in any basis of "
-        "orthonormal columns"
+        "the systems are made of their eigenvalues, spectrum and pair: Schur forms with real eigenvalues, or with one complex"
+        " pair first, in any orthonormal basis. Up to a factor, whose logarithm is added to every exponent, every real regular"
+        " matrix of at most three rows has such a form"
     ),
 )
 def real_schur_forms(

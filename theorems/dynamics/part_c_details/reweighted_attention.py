@@ -29,7 +29,7 @@ EQ_96 = Claim(DYNAMICS, "dynamics.eq-96", label="Eq. (96) and Section 3", name="
         Assumption("W^s is symmetric", zero=lambda W: W - W.T),
         Definition(r"softmax_\beta weighs column j with \beta_j = e^{b_j} > 0", by=reweighted_softmax),
     ],
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 3)},
+    relation=Equal(), all_sizes=True, sizes={"S": (1, 3), "D": (1, 3)},
     note=r"""Two things are compared: with any positive coefficients (96) is attention with the logits $XW^sX^\top +
         \mathbf 1b^\top$, $b = \ln\beta$; and with equal ones it is SA of Eq. (2) with $\beta = 1$ and $W^QW^{K\top} =
         W^V = W^s$, the first case of Eq. (4). Yang et al. are not at hand; that they have this update is not checked.

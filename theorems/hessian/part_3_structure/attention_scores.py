@@ -432,7 +432,7 @@ ENDS_CANCELLATION = Claim(HESSIAN, "hessian.one-hot-ends-cancellation",
             by=(logit_curvature, logit_slope),
         ),
     ],
-    name="one-hot row that enlarges the query-key part", relation=Equal(), at_sizes=True, sizes={},
+    name="one-hot row that enlarges the query-key part", relation=Equal(), all_sizes=True, sizes={},
     uses=("hessian.rem-D.1-corrected", "hessian.rem-3.1-z1", "hessian.rem-3.1-z2-corrected"), exact=True,
     of_project=True,
     note="""Row 1 has variance $3/16$ and third moment $3/32$, as has row 2. The residual of row 1 does not matter once

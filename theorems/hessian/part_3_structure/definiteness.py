@@ -87,7 +87,8 @@ SEMIDEFINITE = Claim(ALL_WEIGHTS, "hessian.outer-product-semidefinite",
     uses=("hessian.full-outer-product", "hessian.lem-D.2-null-vectors"), corrects="hessian.sec1-definite-parts",
     of_project=True,
     note=r"""The directions are not all zero unless $W_Q = W_K = 0$, where every direction of the two is a null
-        direction. They make up $2d_Vd_K - \operatorname{rk}V$ dimensions (hessian.lem-D.2-rank-of-v).""")  # fmt: skip
+        direction. Where $W_Q$ and $W_K$ have full rank, they span $2d_Vd_K - \operatorname{rk}V$ dimensions
+        (hessian.lem-D.2-rank-of-v).""")  # fmt: skip
 
 
 @SEMIDEFINITE.formula

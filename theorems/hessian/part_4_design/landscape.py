@@ -30,7 +30,7 @@ LANDSCAPE = Claim(HESSIAN, "hessian.sec4.2-landscape", label="Section 4.2, text"
         Definition("one matrix: F = A X W_V with A = softmax(X W_QK X^T)", by=single_matrix_loss),
         Definition("the loss is ||F - Y||_F^2 / (L d_V)", by=square_loss),
     ],
-    name="critical points of two query-key matrices", relation=Equal(), sizes=SIZES, exact=True,
+    name="critical points of two query-key matrices", relation=Equal(), all_sizes=True, sizes=SIZES, exact=True,
     uses=("hessian.sec4.2-single-vs-double",),
     note=r"""The sentence has no formula; these two gradients show the change. Zero is a critical point of the pair for
         all data and labels, and of the single matrix only if the sum vanishes: for $X = (1, 2)^\top$, $W_V = 1$ and $Y

@@ -174,7 +174,7 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
         Definition("square loss", by=square_loss), LINEAR[0],
         Definition("for the softmax: classical self-attention, three tokens, W_Q = 0", by=attention),
     ],
-    name="softmax and indefinite diagonal blocks", relation=Equal(), at_sizes=True,
+    name="softmax and indefinite diagonal blocks", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 3), "d_V": (1, 2), "d_K": (1, 4)},
     expects="reading", uses=("hessian.eq-2", "hessian.full-functional", "hessian.rem-4.1-hollow-psd"), exact=True,
     reading=Reading("more indefinite", r"""without softmax the diagonal blocks are Gram matrices $\frac2{Ld_V}J^\top J$,

@@ -121,7 +121,7 @@ WEIGHTS = Claim(WEIGHTS_SCALED, "hessian.sec-B.1.1-weights", label="Appendix B.1
         matrices''}:\ \frac{\partial F}{\partial W_Q}(cW_Q,kW_K,vW_V) = vk\frac{\partial F}{\partial W_Q},\
         \frac{\partial F}{\partial W_K}(cW_Q,kW_K,vW_V) = vc\frac{\partial F}{\partial W_K},\ \frac{\partial F}{\partial
         W_V}(cW_Q,kW_K,vW_V) = \frac{\partial F}{\partial W_V} \text{ for fixed } A""",
-    name="weights in the Jacobians of attention", relation=Equal(),
+    name="weights in the Jacobians of attention", relation=Equal(), all_sizes=True,
     uses=("hessian.lem-B.1", "hessian.jacobian-key"),
     note="""The sentence has no formula: the degrees are those of Lemma B.1. The Jacobian in the values holds no weight
         but through $A$.""")  # fmt: skip

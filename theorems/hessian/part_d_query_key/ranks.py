@@ -68,7 +68,9 @@ LEMMA_D1 = Claim(IDENTITIES, "hessian.lem-D.1", label="Lemma D.1", name="rank of
 
 
 @LEMMA_D1.inputs
-@realises(but=("at each inner size matrices of that rank or less; all inner sizes are drawn"))
+@realises(
+    but="a product with few inner columns has a low rank; up to the full rank, all numbers of inner columns are drawn"
+)
 def products_of_any_rank(P: Left, R: RightOfLeft, S: Lower, T: RightOfLower) -> dict[str, Any]:
     """A = P R and B = S T, of any rank."""
     return {"A": P @ R, "B": S @ T}

@@ -91,7 +91,7 @@ SYMMETRIC_RANK = Claim(IDENTITIES, "hessian.sec-D-symmetric-rank", label="Append
 @SYMMETRIC_RANK.inputs
 @realises(
     {"M is symmetric": ("P S P^T with a symmetric S: with as many columns of P as M has rank, every symmetric M")},
-    but=("at each inner size matrices of that rank or less; all inner sizes are drawn"),
+    but="a product with few inner columns has a low rank; up to the full rank, all numbers of inner columns are drawn",
 )
 def symmetric_of_any_rank(P: Tall, Q: Inner) -> dict[str, Any]:
     """M = P (Q + Q^T) P^T, its upper triangle mirrored."""
@@ -120,7 +120,7 @@ PRODUCT_RANK = Claim(IDENTITIES, "hessian.lem-D.2-proof-product", label="Proof o
     ],
     name="rank of the outer-product Hessian at the logits, first chain", general="It holds of any matrices: the rank of a product.",
     relation=AtMost(ascent=False),
-    sizes={"d_V": (1, 2), "d_K": (1, 3), "a": (1, 3), "d_VV": (1, 4)}, batched=False,
+    sizes={"d_V": (1, 2), "d_K": (1, 3), "a": (1, 4), "d_VV": (1, 4)}, batched=False,
     uses=("hessian.rem-D.1-corrected",),
     note=r"""Products and ranks are computed exactly, from the entries as drawn. The $U$ of Remark D.1 is one of the matrices that
         are tried, products of two factors of any rank; the factor of the loss that the remark drops does not change a
@@ -128,7 +128,9 @@ PRODUCT_RANK = Claim(IDENTITIES, "hessian.lem-D.2-proof-product", label="Proof o
 
 
 @PRODUCT_RANK.inputs
-@realises(but=("at each inner size matrices of that rank or less; all inner sizes are drawn"))
+@realises(
+    but="a product with few inner columns has a low rank; up to the full rank, all numbers of inner columns are drawn"
+)
 def factors_of_any_rank(P: Left, R: Right, W_Q: QueryWeights, W_K: KeyWeights) -> dict[str, Any]:
     """U = P R beside the weights."""
     return {"U": P @ R, "W_Q": W_Q, "W_K": W_K}

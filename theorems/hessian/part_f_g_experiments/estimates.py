@@ -76,7 +76,8 @@ INITIAL_VARIANCE.counterexample("the width 16 of the paper", d_V=16, unused=[[0]
 WIDEST = Claim(HESSIAN, "hessian.sec-F-initial-variance-widest", label="Appendix F, at the width of the largest GPT-2",
     statement=r"\frac{0.64}{d_V} = 0.02^2\cdot\frac{1600}{d_V},\text{ the variance } 0.02^2\text{ of GPT-2 at } d_V = 1600",
     general="This is arithmetic with the printed numbers.",
-    assumptions=[GPT2], name="width at which both variances agree", relation=Equal(), sizes={"d_V": (1, 64)}, exact=True,
+    assumptions=[GPT2], name="width at which both variances agree", relation=Equal(), all_sizes=True,
+    sizes={"d_V": (1, 64)}, exact=True,
     of_project=True, corrects="hessian.sec-F-initial-variance")  # fmt: skip
 
 

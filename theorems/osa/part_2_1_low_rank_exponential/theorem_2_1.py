@@ -69,7 +69,7 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
         "columns of B are orthonormal": reached.FRAMES,
         "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
     },
-    but=("the tokens lie in the span of B; what is stated reads of them Q and K alone, which may be any there"),
+    but="the tokens lie in the span of B; B B^T X in the place of X has the same Q and K, and nothing else of X is read",
 )
 def tokens_with_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     return with_basis(frame, C, W_Q, W_K, alpha)

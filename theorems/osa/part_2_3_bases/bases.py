@@ -25,6 +25,7 @@ from verify.vocabulary import (
     Assumption, AtMost, Claim, Definition, Equal, HasStructure, QuadraticRate, Reading, Setting, Shape, TendsTo, subject,
     realises,
 )  # fmt: skip
+from verify.vocabulary.hypotheses import orthonormal_rows
 
 # -- the basis by reduced QR -------------------------------------------------------------------------------------------
 
@@ -368,7 +369,10 @@ NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text", name="neare
             "M = P diag(s) R^T with s > 0 and U = P R^T: by the singular value decomposition every M of full rank"
         ),
     },
-    but=("V and its mirror image are made of one rotation; each by itself is any orthonormal matrix of its kind"),
+    but=(
+        "V and V_mirrored come from one rotation, and no line compares them; of the two, one is any orthonormal matrix. The"
+        " singular values of M are at least 1/16: |M - V|^2 - |M - U|^2 is proportional to M"
+    ),
 )
 def matrix_with_polar_factor(left: TokenFrame, right: Square, x: Column, rotation: TokenFrame) -> Any:
     P, R, turn = cayley(left)[:, : x.shape[0]], cayley(right), cayley(rotation)
@@ -397,7 +401,7 @@ NEAREST.mutant("M's component along V instead of V",
 UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis unbiased towards feature dimensions",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=[Assumption("R in R^{2 d_v x 2 d_v} orthogonal", zero=lambda R: gram_defect(R))],
-    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2},
+    relation=Equal(), all_sizes=True, hypotheses=[orthonormal_rows("R", stated="R in R^{2 d_v x 2 d_v} orthogonal")],
     sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
     reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
         orthogonal change of the feature dimensions, permutations among them: $M_K(MR) = M_K(M)R$ for every $K$, hence

@@ -86,7 +86,12 @@ GRADIENT_THROUGH_QR = Claim(OSA, "osa.gradient-through-qr",
 
 
 @GRADIENT_THROUGH_QR.inputs
-@realises(but=reached.GRADIENTS)
+@realises(
+    but=(
+        f"{reached.GRADIENTS}; the singular values of [Q, K] lie between 1/1024 and 1, in an open set of matrices, and both"
+        " sides are analytic in them"
+    )
+)
 def tokens_with_independent_queries_and_keys(
     left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha
 ) -> Any:
@@ -312,7 +317,10 @@ NEWTON_SCHULZ_SPANNING = Claim(OSA, "osa.gradient-through-newton-schulz-spanning
         "nonzero singular value of [Q, K] is 1": reached.FRAMES,
         "columns of [Q, K] span those of X": "[Q, K] = X W with as many independent rows of W as X has columns",
     },
-    but=reached.GRADIENTS,
+    but=(
+        f"{reached.GRADIENTS}; the columns of X are independent, and for X = Y C with fewer independent columns Y both"
+        " gradients at X and W are C^T times those at Y and C W"
+    ),
 )
 def tokens_spanned_by_queries_and_keys(
     left: TokenFrame, right: Square, mixing: Frame, alpha: NonzeroAlpha, K: Steps
@@ -359,7 +367,12 @@ NEWTON_SCHULZ_GRADIENT = Claim(OSA, "osa.gradient-through-newton-schulz-limit",
 
 
 @NEWTON_SCHULZ_GRADIENT.inputs
-@realises(but=reached.GRADIENTS)
+@realises(
+    but=(
+        f"{reached.GRADIENTS}; the singular values of [Q, K] lie between 1/4 and 1, since from smaller ones the limit is"
+        " approached only after more steps"
+    )
+)
 def tokens_with_known_singular_values(
     left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, epsilon: Epsilon
 ) -> Any:

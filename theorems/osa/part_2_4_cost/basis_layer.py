@@ -107,13 +107,11 @@ def counts_of_components(N: int, d: int) -> list[Count]:
 @realises(
     {
         "columns of B are orthonormal": reached.FRAMES,
-        "contains the image of S": (
-            "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
-        ),
+        "contains the image of S": "the tokens are B C, so that Q, K and the image of S lie in the span of B",
     },
     but=(
-        "the tokens lie in the span of B; others, which meet the condition with their "
-        "queries and keys alone, are tried as free inputs"
+        "the tokens lie in the span of B; the condition speaks of the image of S alone, and tokens outside the span are tried"
+        " as free inputs"
     ),
 )
 def layer_with_basis(

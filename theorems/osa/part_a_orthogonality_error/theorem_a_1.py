@@ -179,7 +179,8 @@ EQUATION_10 = Claim(UNCONVERGED.extended(scales=[UNTRAINED]), "osa.thm-a.1-eq-10
 @realises(
     {"skew-symmetric": reached.SKEW},
     but=(
-        "S and B are made of the same queries and keys, as in Section 2; any S and B are tried in osa.thm-a.1-quadratic"
+        "S and B are made of the same queries and keys, as in Section 2; osa.thm-a.1-quadratic, whose bound is no larger, is"
+        " tried at any S and B"
     ),
 )
 def newton_schulz_basis_of_tokens(

@@ -117,7 +117,10 @@ Direction = Annotated[Any, Shape("d", "1")]
             "and K, or, with q = 1, to one of them alone"
         )
     },
-    but=("where the image of S is smaller than the span of Q and K, x leaves that span in one direction alone"),
+    but=(
+        "x is orthogonal to all columns of Q and K, or to all but one; only S is read of them, and every S whose image is"
+        " orthogonal to x is that of some Q and K orthogonal to x"
+    ),
 )
 def tokens_with_orthogonal_vector(
     X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, x: Vector, y: Direction, q: OutsideSpan
@@ -182,7 +185,7 @@ COORDINATES = Claim(BASIS, "osa.f1-coordinates", label="F.1, second paragraph",
             "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
         ),
     },
-    but=("the tokens lie in the span of B, or leave it in one direction; what is stated reads of them Q and K alone"),
+    but=reached.IMAGES,
 )
 def basis_and_coordinates(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan, c: BasisVector

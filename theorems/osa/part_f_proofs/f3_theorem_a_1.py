@@ -157,7 +157,7 @@ EQUATION_28.mutant("E + I instead of E", lambda B, S: _last_line(B, S, lambda D,
         "is diagonal": "Sigma is made of its diagonal",
         "skew-symmetric": reached.SKEW,
     },
-    but="V is orthogonal too, as a singular value decomposition has it",
+    but="V is orthogonal also where nothing is asked of it; then neither side reads V",
 )
 def decomposed_factor(left: TokenFrame, right: Square, s: Values, direction: TokenFrame) -> Any:
     """Any singular values, any skew S."""

@@ -336,6 +336,7 @@ FROBENIUS_BOUND = Claim(OSA, "osa.f5-frobenius-bounded", label="Proof of Lemma F
         \|\mathbf{M}\|_2 \text{ is bounded}""",
     assumptions=[NONZERO, POSITIVE_EPSILON],
     name="Frobenius norm of the normalisation's Jacobian", relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3)},
+    all_sizes=True,
     uses=("osa.eq-76",),
     note=r"""By $\sqrt{2Nd_v}/\epsilon$, which no bound of $M$ is needed for: in Eq. (76) all eigenvalues are
         $1/(\|M\|_F + \epsilon)$ but that of $\operatorname{vec}M$, which is smaller. Approached as $M$ tends to 0.""",
@@ -373,7 +374,7 @@ NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name=
         Assumption("rank M >= r", positive=lambda M, r: singular_values(M)[r - 1],
             sizes=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"])),
     ],
-    relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 3)},
+    relation=AtMost(left="||M||_2 and ||M||_F"), sizes={"N": (1, 4), "m": (1, 4), "r": (1, 4)},
     note=r"Every matrix of rank $r \ge 1$ has this form; for $M = 0$ all members vanish.",
 )  # fmt: skip
 
@@ -381,7 +382,7 @@ NORMS = Claim(OSA, "osa.f5-norms", label="Proof of Lemma F.5, last lines", name=
 @NORMS.inputs
 @realises(
     {"rank M <= r": ("M = U diag(s) V^T, its singular value decomposition, with r positive values")},
-    but="at each r matrices of that rank; all ranks are drawn",
+    but="no singular value is below 1/256; all three members are proportional to M, and a multiple of M has none",
 )
 def matrix_of_known_rank(
     left: TokenFrame, right: Square, y: Annotated[Any, Shape("r", "1")], r: Rank

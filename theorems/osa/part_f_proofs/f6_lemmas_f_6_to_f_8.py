@@ -123,7 +123,10 @@ EQUATION_79 = Claim(OSA, "osa.eq-79", label="Eq. (79), proof of Lemma F.7", name
 
 
 @EQUATION_79.inputs
-@realises({"skew-symmetric": reached.SKEW}, but="from few tokens S has a low rank; all numbers of tokens are drawn")
+@realises(
+    {"skew-symmetric": reached.SKEW},
+    but="S = B^T (G - G^T) B / 3 has no higher rank than B has rows; for as many rows as columns, drawn too, it is any skew S",
+)
 def reduced_generator(F: Factor, G: AttentionMatrix) -> Any:
     B = within_unit_ball(F)
     return {"S": B.T @ (G - G.T) @ B * rational(1, 3)}

@@ -36,7 +36,8 @@ FIGURE_6 = Claim(NORMALISED, "skipless.fig-6-tokens", label="Section A.4.1, text
         \mathbf{I})\text{, we show that their empirical distribution closely matches a zero-mean, approximately isotropic
         Gaussian (shown in Fig. 6)}\ \dots\ \text{Distribution of token embeddings after the pre-layer norm throughout the
         blocks using proposed initialization}""",
-    name="tokens after layer normalisation", relation=Equal(), expects="reading", uses=("skipless.fig-6-squared-norm",),
+    name="tokens after layer normalisation", relation=Equal(), all_sizes=True, expects="reading",
+    uses=("skipless.fig-6-squared-norm",),
     reading=Reading("closely matches a zero-mean, approximately isotropic Gaussian", r"""the entries of each token have the
         mean 0 and the
         mean square 1, those of $\mathcal{N}(0, 1)$, exactly and for any tokens: the layer normalisation makes it so. Not so the

@@ -49,7 +49,7 @@ LARGER.mutant("half of it", lambda value: value / 2)
 BY_TOKENS = Claim(AT_BETA, "skipless.sec-a.4.2-larger-beta-by-tokens", label="Change of the gaps of logits with beta",
     statement=r"""(\mathbf{M}_{ii}-\mathbf{M}_{ij})(\beta')-(\mathbf{M}_{ii}-\mathbf{M}_{ij})(\beta)=(\beta'-\beta)\,x_i\cdot(x_i-x_j),
         \text{ so that a larger }\beta\text{ leads to more dominance in row }i\text{ if }x_i\cdot x_j\le|x_i|^2\text{ for all }j""",
-    name="gaps of logits with growing beta", relation=Equal(), of_project=True, exact=True,
+    name="gaps of logits with growing beta", relation=Equal(), all_sizes=True, of_project=True, exact=True,
     corrects="skipless.sec-a.4.2-larger-beta",
     note=r"$x_1, \dots, x_n$ are the tokens, the rows of $X$. For tokens of equal length the condition always holds.")  # fmt: skip
 

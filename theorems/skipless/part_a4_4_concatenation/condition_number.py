@@ -281,7 +281,9 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
 
 
 @FIXED_SCALE.inputs
-@realises(but=("delta is the least and s the largest that are admitted, where the bound is smallest"))
+@realises(
+    but="delta is the least and s the largest that are admitted; with these the bound is smallest, and kappa(M) reads neither"
+)
 def smallness_of_blocks(A: Left, B: Right) -> dict[str, Any]:
     """A, B, delta = max(rho, tau - 1) and s = s_min."""
     q = blocks(A, B)
