@@ -75,11 +75,8 @@ class Values:
         if kind in ("sum over", "max over"):
             terms = [self.number(data[1], {**at, data[0]: k}) for k in self._range(data[0])]
             return sum(terms) if kind == "sum over" else max(terms)
-        if kind == "measure" and data[0] == "spectral radius":
-            return float(np.abs(np.linalg.eigvals(self.array(data[1], at))).max())
-        if kind == "measure":
-            one, other = (np.linalg.svd(self.array(A, at), compute_uv=False) for A in data[1:])
-            return float(np.abs(one - other).max())
+        if kind == "spectral radius":
+            return float(np.abs(np.linalg.eigvals(self.array(data[0], at))).max())
         raise KeyError(kind)
 
     def _range(self, index: Index) -> range:
@@ -105,7 +102,7 @@ class Values:
 
     def _plain(self, kind: str, shape: tuple[int, int], data: list[Any], at: Mapping[Index, int]) -> np.ndarray:
         if kind == "input":
-            return self.arrays[data[0]][tuple(at[place] for place in data[1])]
+            return self.arrays[data[0]][tuple(at[k] if isinstance(k, Index) else self.size(k) for k in data[1])]
         if kind == "embedding":
             start = at[data[0]] if isinstance(data[0], Index) else self.size(data[0])
             return np.eye(shape[0])[:, start : start + shape[1]]

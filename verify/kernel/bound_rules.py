@@ -12,7 +12,7 @@ from typing import Any
 
 from verify.kernel import quantities as q
 from verify.kernel import varying
-from verify.kernel.quantities import Matrix, Scalar, norm, number
+from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
 
 HALF = Fraction(1, 2)
@@ -109,6 +109,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "norm": norm,
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
     "max": lambda *values: q.largest(values),
+    "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
     "max over": lambda index, value: q.over("max over", index, value),
     "sum over": lambda index, value: q.over("sum over", index, value),
     # matrices
@@ -268,6 +269,16 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "||U||_F <= sqrt(m) for U with unit rows",
         lambda U: (fro(U), U.rows**HALF, has(U, PROPERTIES[6]) and not q.single_atom(U, "input")[1]),
     ),
+    "normalised rows": (
+        "||A||_F <= sqrt(m) for m rows of length 1", lambda A: (fro(q.applied("normalised rows", A)), A.rows**HALF),
+    ),
+    "unit row and its skew image": (
+        "||x + c x S||^-1 = (1 + c^2 ||x S||^2)^(-1/2) for a unit row x and a skew S, as x and x S are orthogonal",
+        lambda x, c, S: (
+            fro(x + (x @ S).times(c)) ** -1, (number(1) + c**2 * fro(x @ S) ** 2) ** -HALF,
+            has(x, PROPERTIES[6]) and x.rows == number(1) and is_skew(S),
+        ),
+    ),
     "projection": (
         "||I - a^T a / ||a||^2||_2 <= 1",
         lambda a: (two(opaque("projection", a.columns, a.columns, a)), number(1), a.rows == number(1)),
@@ -325,6 +336,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda M, count, *p: (two(iterate(M, count, *p)), number(1), stays_within(odd(p), 1), (two(M), number(1))),
     ),
     "largest over an index": ("a_i <= max_i a_i", lambda i, value: (value, q.over("max over", i, value))),
+    "one of a stack": (
+        "||X_k|| <= max_i ||X_i|| for inputs X_i and a number k",
+        lambda kind, i, A, B: (norm(kind, B), q.over("max over", i, norm(kind, A)), is_one_of(B, A, i)),
+    ),
     "covariances of softmax rows": (
         "||blockdiag(diag(p_i) - p_i^T p_i)||_2 <= 1/2 for the rows p_i of a softmax",
         lambda T: (two(covariances(T)), number(HALF)),
@@ -333,13 +348,26 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "a <= sqrt(a^2 + b) for b >= 0",
         lambda a, b: (a, (a**2 + b) ** HALF, q.is_nonnegative(b)),
     ),
+    "sum": (
+        "a <= b for a sum a, in a root or a quotient",
+        lambda a, b: (Scalar({frozenset({(("sum", a), Fraction(1))}): Fraction(1)}), b, (a, b)),
+    ),
+    "integral of orthogonal matrices": (
+        "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
+        lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
+    ),
+    "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",
         lambda J: (two(J), fro(varying.along(J, direction(J)))),
     ),
     "derivative of a sum": (
         "d vec(c A + d B + ...) = c d vec A + d d vec B + ...",
-        lambda kind, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ varying.termwise(J) @ R)),
+        lambda kind, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ varying.termwise(J, False) @ R)),
+    ),
+    "derivative of a sum of products": (
+        "d vec(c A f B + ...) = c (A (x) B^T) d vec f + ... by rows, (B^T (x) A) by columns, for fixed A and B",
+        lambda kind, L, J, R: (norm(kind, L @ J @ R), norm(kind, L @ varying.termwise(J, True) @ R)),
     ),
     "chain rule": (
         "d vec(A f B) = (A (x) B^T) d vec f by rows, (B^T (x) A) d vec f by columns",
@@ -371,6 +399,14 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             q.is_positive(e),
         ),
     ),
+    "differential of an iteration beside its start": (
+        "||d iterate M^T||_F, ||d iterate^T M||_F <= sqrt(2) ||dM||_F from ||M||_2 <= 1, where g = s p(s^2) has g(1) <= 1, and "
+        "g' >= 0 and g'' <= 0 on [0, 1]",
+        lambda side, M, dM, count, *p: (
+            fro(beside(side, opaque("iterate differential", M.rows, M.columns, M, dM, count, *p), M)),
+            number(2) ** HALF * fro(shaped(dM, M.rows, M.columns)), is_concave(odd(p)), (two(M), number(1)),
+        ),
+    ),
     "differential of an iteration": (
         "||d iterate||_F <= c^K ||dM||_F after K steps M -> M p(M^T M) from ||M||_2 <= 1, where g = s p(s^2) has |g| <= 1 and "
         "|g'| <= c on [0, 1]",
@@ -381,6 +417,31 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         ),
     ),
 }  # fmt: skip
+
+
+def is_one_of(B: Matrix, A: Matrix, i: Index) -> bool:
+    """Whether A is an input X_i of a stack, and B the X_k of a number k."""
+    one, other = q.single_atom(A, "input"), q.single_atom(B, "input")
+    if one is None or other is None or one[5] != (i,) or (*one[:5], *one[6:]) != (*other[:5], *other[6:]):
+        return False
+    (k,) = other[5]
+    return isinstance(k, Scalar) and q.is_whole(k) and q.is_nonnegative(i.size - k - number(1))
+
+
+def corner(P: Matrix, C: Matrix, R: Matrix) -> Matrix:
+    """The upper right block of exp [[P, C], [0, R]]."""
+    whole = concatenated(concatenated(P.T, C.T).T, concatenated(q.zeros(P.columns, R.rows), R.T).T)
+    return q.selected(q.selected(rotation(whole), number(0), P.rows).T, P.rows, C.columns).T
+
+
+def beside(side: Any, dB: Matrix, M: Matrix) -> Matrix:
+    return dB @ M.T if side == "rows" else dB.T @ M
+
+
+def is_concave(g: list[Fraction]) -> bool:
+    """Whether a polynomial that is 0 at 0 rises and is concave on [0, 1], and at most 1 at 1."""
+    signs = all(c >= 0 for c in bernstein(slope(g))) and all(c <= 0 for c in bernstein(slope(slope(g))))
+    return signs and sum(g) <= 1
 
 
 def total(A: Matrix) -> Scalar:

@@ -14,7 +14,7 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-NONNEGATIVE = ("size", "norm", "exp", "abs", "power")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "spectral radius", "power")
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 
@@ -207,7 +207,8 @@ def nonnegative_power(g: Any, e: Fraction) -> bool:
 
 def is_nonnegative(value: Scalar) -> bool:
     """Whether every term is certainly at least 0, or so with (1 + t)^2, t >= 0, for each size and each e^x with x >= 0."""
-    return _terms_are_nonnegative(value) or _terms_are_nonnegative(in_roots_of_sizes(value))
+    found = {g for m in value.terms for g, _ in m if g[0] in ("size", "exp")}
+    return any(_terms_are_nonnegative(in_roots_of_sizes(value, some)) for some in (set(), *({g} for g in found), found))
 
 
 def is_positive(value: Scalar) -> bool:
@@ -240,13 +241,12 @@ def _root(value: Fraction, e: Fraction, up: bool) -> Fraction:
     return Fraction(math.isqrt(value.numerator * value.denominator * digits**2) + up, value.denominator * digits)
 
 
-def in_roots_of_sizes(value: Scalar) -> Scalar:
-    """A scalar times powers of sizes, with s = (1 + t)^2 for each size s and t >= 0; no exponent of s is below 0 then.
+def in_roots_of_sizes(value: Scalar, some: set[Any]) -> Scalar:
+    """A scalar times powers of sizes, with s = (1 + t)^2 for some sizes s and t >= 0; no exponent of s is below 0 then.
 
     Powers of e with an exponent that is not negative are at least 1 as sizes are.
     """
-    found_in = {g for m in value.terms for g, _ in m}
-    for g in {g for g in found_in if g[0] == "size" or (g[0] == "exp" and is_nonnegative(g[1]))}:
+    for g in {g for g in some if g[0] == "size" or is_nonnegative(g[1])}:
         least = min(dict(m).get(g, Fraction(0)) for m in value.terms)
         root, found = number(1) + generator("scalar", ("root of", g), "nonnegative"), Scalar({})
         for monomial, c in value.terms.items():
@@ -559,6 +559,9 @@ def norm(kind: str, A: Matrix) -> Scalar:
     content = content_of(A)
     core = A.divided(content)
     size = absolute(content)
+    if len(core.terms) == 1 and len(next(iter(core.terms.values())).terms) > 1:  # (a + b) A, |a + b| times as long as A
+        ((word, c),) = core.terms.items()
+        return size * absolute(c) * norm(kind, Matrix(A.rows, A.columns, {word: number(1)}))
     if (item := single_atom(core, "ones")) is not None:
         entries = A.rows * A.columns
         return size * (number(1) if kind == "max" else entries if kind == "1" else entries ** Fraction(1, 2))
@@ -595,7 +598,8 @@ def content_of(A: Matrix) -> Scalar:
 def absolute(value: Scalar) -> Scalar:
     """The absolute value, of a monomial factor by factor; of an entry, the norm of the matrix of shape (1, 1)."""
     if len(value.terms) != 1:
-        return value if is_nonnegative(value) else generator("abs", ("sum", value))
+        either = next(filter(is_nonnegative, (value, value * number(-1))), None)
+        return either if either is not None else generator("abs", ("sum", value))
     ((monomial, c),) = value.terms.items()
     found = number(abs(c))
     for g, e in monomial:

@@ -131,15 +131,20 @@ def along(J: Matrix, D: Matrix) -> Matrix:
     return Differential(x, P, D).of(V)[1]
 
 
-def termwise(J: Matrix) -> Matrix:
-    """d vec(c A + d B + ...) = c d vec A + d d vec B + ..., where the derivative of the variable itself is the identity."""
+def termwise(J: Matrix, inside: bool) -> Matrix:
+    """d vec(c F + ...) = c d vec F + ...; `inside` c (A (x) B^T) d vec f for F = A f B by rows, (B^T (x) A) by columns."""
     V, P, layout, x = derivative(J)
     found = q.zeros(J.rows, J.columns)
     for word, c in V.terms.items():
         if mentions(c, x):
             raise Refused("a coefficient that varies")
-        inner = derivative_of(Matrix(V.rows, V.columns, {word: number(1)}), P, layout, x)
-        found = found + inner.times(c)
+        moving = [k for k, item in enumerate(word) if not inside or mentions(item, x)]
+        first, last = word[moving[0]], word[moving[-1]]
+        A = Matrix(V.rows, first[2], {word[: moving[0]]: number(1)})
+        f = Matrix(first[2], last[3], {word[moving[0] : moving[-1] + 1]: number(1)})
+        B = Matrix(last[3], V.columns, {word[moving[-1] + 1 :]: number(1)})
+        outer = (A, B.T) if layout == "row-major" else (B.T, A)
+        found = found + (q.bilinear("kronecker", *outer) @ derivative_of(f, P, layout, x)).times(c)
     return found
 
 

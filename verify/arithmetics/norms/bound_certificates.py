@@ -112,6 +112,9 @@ class _Replay(Instances):
             raise NotCertified(f"not written yet: {', '.join(sorted(left)) or 'the final comparison'}")
         return reason
 
+    def _reason(self, a: Any, b: Any) -> list[Any] | None:
+        return comparison_of(a, b, self.w, self.facts, 1)
+
     def _rules_for(self, g: Any) -> list[str]:
         return [step.rule for step in self.offers.get(g, ())] if g not in self.kept else []
 
@@ -187,6 +190,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         return
     yield ["squares", ["terms"]]
     yield ["denominators", ["terms"]]
+    yield ["squares", ["denominators", ["terms"]]]
     if depth == 0:
         return
     for g in generators(a):
@@ -210,6 +214,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
     yield from _reverse_triangles(b, w)
+    yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
         gaps.append((kernel.without_denominators(b - a), lambda why: ["denominators", why]))
@@ -231,6 +236,24 @@ def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
             for own in dict.fromkeys([kind, "2"]):
                 reason = ["instance", "triangle inequality", [own, whole, w.matrix(rest)], [], one, ["terms"]]
                 yield reason if own == kind else ["instance", "spectral at most Frobenius", [whole], [], one, reason]
+
+
+def _skew_images(a: Any, w: Writer) -> Iterator[list[Any]]:
+    """||x + c x S||^-1 = (1 + c^2 ||x S||^2)^(-1/2) for a unit row x and a skew matrix S."""
+    for g in (g for g in generators(a) if g[:2] == ("norm", "F") and len(a.terms) == 1):
+        for X in sorted(g[2], key=text_of):
+            words = sorted(X.terms, key=len)
+            if (
+                [len(word) for word in words] == [1, 2]
+                and words[1][0] == words[0][0]
+                and X.terms[words[0]].number() == 1
+            ):
+                x, S = (
+                    w.matrix(quantities.Matrix(*word[-1][2:4], {word[-1:]: quantities.number(1)})) for word in words
+                )
+                multiplier = w.of_scalar(a.over(quantities.Scalar({frozenset({(g, Fraction(-1))}): Fraction(1)})))
+                arguments = [x, w.of_scalar(X.terms[words[1]]), S]
+                yield ["instance", "unit row and its skew image", arguments, [], multiplier, ["terms"]]
 
 
 def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]) -> list[list[Any]] | None:

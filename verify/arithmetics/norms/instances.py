@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from verify.arithmetics.norms import nodes, rules
 from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
-from verify.arithmetics.norms.singular_polynomials import rotation_less_identity
+from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.world import Node
 from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
@@ -28,6 +29,11 @@ class Instances:
     w: Writer
     facts: list[int]
     kept: set[Any]
+    outside: list[Any]
+
+    def _reason(self, a: Any, b: Any) -> list[Any] | None:
+        """A reason for a <= b."""
+        raise NotImplementedError
 
     # -- instances of rules --------------------------------------------------------------------------------------------
 
@@ -49,6 +55,8 @@ class Instances:
             yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
+        elif rule == "spectral radius" and atom is not None:
+            yield [(rule, [self.w.node(atom.payload[0])])]
         elif atom is not None and atom.kind in NORMS:
             yield from self._of_norm(KINDS[atom.kind], atom.payload[0], rule, bound)
 
@@ -60,7 +68,12 @@ class Instances:
                 for place in range(len(values)):
                     yield [("one of several", [values[place], *values[:place], *values[place + 1 :]])]
             if atom.kind == "largest over":
-                yield [("largest over an index", [self.w.index(atom.payload[0]), self.w.scalar(atom.payload[1])])]
+                index, inner = self.w.index(atom.payload[0]), self.w.known.atoms.get(atom.payload[1])
+                yield [("largest over an index", [index, self.w.scalar(atom.payload[1])])]
+                one = self.w.known.atoms.get(step.quantity)
+                if inner is not None and one is not None and inner.kind == one.kind and one.kind in NORMS:
+                    places = [self.w.node(item.payload[0]) for item in (inner, one)]
+                    yield [("one of a stack", [KINDS[one.kind], index, *places])]
             if atom.kind == "root":
                 terms = sympy.Add.make_args(atom.payload[0])
                 for term in terms:
@@ -72,13 +85,13 @@ class Instances:
         names = rule.split("; ")
         if node.kind == "transpose":
             yield from self._of_norm(kind, node.parts[0], rule, bound)
-        inner = [w.node(part) for part in node.parts]
+        inner, core = [w.node(part) for part in node.parts], self._core(A)
         plain: dict[str, list[Any]] = {
-            "spectral at most Frobenius": [("spectral at most Frobenius", [A])],
-            "largest entry": [("largest entry", [A])],
-            "largest of all entries": [("largest of all entries", [A])],
+            "spectral at most Frobenius": [("spectral at most Frobenius", [core])],
+            "largest entry": [("largest entry", [core])],
+            "largest of all entries": [("largest of all entries", [core])],
             "unit direction": [("unit direction", [A])],
-            "unit rows": [("unit rows", [A])],
+            "unit rows": [("unit rows", [A]), ("normalised rows", inner)],
             "permutation": [("permutation", [A])],
             "projection": [("projection", inner)],
             "row norms": [("row norms", inner)],
@@ -151,6 +164,11 @@ class Instances:
         elif rule == "exponential of a dissipative matrix":
             c, core = nodes.single(node.parts[0])
             yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]
+        elif rule == "integral of orthogonal matrices":
+            P, _, _, R = blocks_of_exponential(node) or ()
+            yield [(rule, [w.node(P), w.node(R)])]
+        elif rule == "differential of an iteration beside its start":
+            yield from self._beside_the_start(node)
         elif rule == "polynomial of a contraction":
             yield from self._polynomial(node, bound)
         elif rule == "mean of rotations" and node.kind == "mean of rotations":
@@ -236,6 +254,16 @@ class Instances:
                 continue
             yield [(*made(inner), [reason])]
 
+    def _beside_the_start(self, node: Node) -> Iterator[Steps]:
+        """||A dB M^T C||_F, or with dB^T M, by the norms of A and C."""
+        for factors in (node.parts, nodes.factors_of(nodes.single(nodes.transposed(node))[1])):
+            for factor in factors[:-1]:
+                flipped = factor.kind == "transpose"
+                D = factor.parts[0] if flipped else factor
+                if D.kind == "iterate differential":
+                    inner, data = list(map(self.w.node, D.parts)), list(map(self.w.scalar, D.data))
+                    yield from self._starting(inner, functools.partial(_beside, "columns" if flipped else "rows", data))
+
     def _chain(self, kind: str, node: Node) -> Iterator[Steps]:
         """A derivative of normalised rows, and then of the sum that they are of; or of a sum."""
         w, J, found = self.w, self.w.value(self.w.node(node)), []
@@ -243,11 +271,12 @@ class Instances:
         (V, *_), i = varying.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
         if len(V.terms) == 1 and next(iter(V.terms))[0][0] == "normalised rows":
             found.append(("chain rule of normalised rows", [kind, i, L, w.matrix(J), R]))
-            yield list(found)
-            ((word, c),) = varying.chain_of_rows(J, w.value(i)).terms.items()
-            L = w.matrix(quantities.Matrix(J.rows, word[-1][2], {word[:-1]: c}))
+            (word,) = varying.chain_of_rows(J, w.value(i)).terms
+            L = w.matrix(quantities.Matrix(J.rows, word[-1][2], {word[:-1]: ONE}))
             J = quantities.Matrix(word[-1][2], J.columns, {word[-1:]: ONE})
-        yield [*found, ("derivative of a sum", [kind, L, w.matrix(J), R])]
+        for rule in ("derivative of a sum of products", "derivative of a sum"):
+            yield [*found, (rule, [kind, L, w.matrix(J), R])]
+        yield found
 
     def _constant_factors(self, node: Node) -> Iterator[Steps]:
         """A derivative of A f B, bounded by the norms of A, B and d vec f, or that of f^T."""
@@ -402,6 +431,10 @@ class Instances:
     # -- what no step of a derivation says -----------------------------------------------------------------------------
 
     def _own(self, g: Any) -> Iterator[Steps]:
+        if g[0] == "sum":
+            for h in self.outside:
+                if h[0] == "sum" and (reason := self._reason(g[1], h[1])) is not None:
+                    yield [("sum", [self.w.of_scalar(g[1]), self.w.of_scalar(h[1])], [reason])]
         if g[0] == "sum over":
             yield from self._of_sum_over(g[1], g[2])
         if g[0] == "norm":
@@ -447,6 +480,10 @@ class Instances:
                     yield [("largest over an index", [i, self.w.of_generator(h)])]
             for h, _, _ in rows:
                 yield [("largest over an index", [i, self.w.of_generator(h)])]
+
+
+def _beside(side: str, data: list[int], M: list[int]) -> tuple[Any, ...]:
+    return "differential of an iteration beside its start", [side, *M, *data]
 
 
 def piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:

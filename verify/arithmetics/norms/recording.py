@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -133,6 +134,8 @@ class Writer:
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
+        if atom.kind == "spectral radius":
+            return self.add(atom.kind, self.node(first))
         raise NotCertified(f"no expression for a {atom.kind}")
 
     def one_entry(self, node: Node, i: Any, j: Any) -> int:
@@ -306,13 +309,14 @@ def any_of(variants: Iterable[Any]) -> Any:
     return min(variants, key=lambda A: (str(len(A.terms)), text_of(A)))
 
 
+@functools.lru_cache(2**16, typed=True)
 def text_of(item: Any) -> str:
     """A text that tells data apart, the same in every run."""
     if isinstance(item, quantities.Matrix):
         terms = sorted(f"{text_of(word)}:{text_of(c)}" for word, c in item.terms.items())
-        return f"M{text_of(item.rows)}{text_of(item.columns)}{terms}"
+        return f"M{text_of(item.rows)}{text_of(item.columns)}[{'+'.join(terms)}]"
     if isinstance(item, quantities.Scalar):
-        return str(sorted(f"{text_of(m)}:{c}" for m, c in item.terms.items()))
+        return f"[{'+'.join(sorted(f'{text_of(m)}:{c}' for m, c in item.terms.items()))}]"
     if isinstance(item, frozenset):
         return "{" + ",".join(sorted(map(text_of, item))) + "}"
     if isinstance(item, tuple):

@@ -222,7 +222,7 @@ def largest_on_unit_interval(coefficients: tuple[Any, ...]) -> Any:
 # -- blocks of an exponential ------------------------------------------------------------------------------------------
 
 
-def _blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
+def blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
     """P, C, Z, R where a node is the transpose of the upper right block of exp [[P, C], [Z, R]], of four equal sizes."""
     size = node.shape[0]
     upper = node.parts[0].parts[0] if node.parts[0].kind == "transpose" else None
@@ -255,7 +255,7 @@ def _blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
 )
 def _corner_of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
     """Bounds of the spectral norm of the upper right block of exp [[P, C], [0, R]]."""
-    blocks = _blocks_of_exponential(node) if kind == SPECTRAL else None
+    blocks = blocks_of_exponential(node) if kind == SPECTRAL else None
     if blocks is None:
         return
     P, C, below, R = blocks
