@@ -35,16 +35,17 @@ CERTIFICATES = assuming()
 
 
 def of_structure(name: str, sizes: list[int], scalars: dict[str, Any]) -> np.ndarray:
-    """G(whole, first, rest) and L(rows, columns, shift) as docs/certificates.md has them."""
-    if name.startswith("L("):
-        shift = sympy.sympify(name.removesuffix(")").rsplit(", ", 1)[1]).subs(scalars)
-        return np.tri(*sizes, int(shift))
+    """G(whole, first, rest), S(whole, count, start) and L(rows, columns, shift) as docs/certificates.md has them."""
     found = np.zeros(sizes)
     if len(sizes) == 3:
         for p, q in itertools.product(range(sizes[1]), range(sizes[2])):
             found[p * sizes[2] + q, p, q] = 1
         return found
-    raise KeyError(name)
+    last = int(sympy.sympify(name.removesuffix(")").rsplit(", ", 1)[1]).subs(scalars))
+    if name.startswith("L("):
+        return np.tri(*sizes, last)
+    assert name.startswith("S(")
+    return np.eye(sizes[0])[:, last : last + sizes[1]]
 
 
 def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: int) -> Point | None:
@@ -61,8 +62,6 @@ def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: i
     for name, item in made["inputs"].items():
         shape = [sizes[size] for size in item["sizes"]]
         if re.match(r"\w+\(", name):
-            if len(shape) != 3 and not name.startswith("L("):
-                return None
             array = of_structure(name, shape, scalars)
         elif not shape and name in scalars:
             array = np.array(scalars[name])

@@ -10,14 +10,14 @@ import sympy
 
 import verify.arithmetics.norms  # noqa: F401  (every module of rules has said what they are)
 from tests.declared_rules import stated_in
-from verify.arithmetics.norms import derivation, input_matrix, nodes, smallest
+from verify.arithmetics.norms import derivation, gram_matrices, input_matrix, nodes, smallest
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, SMALLEST, SPECTRAL, norm
 from verify.arithmetics.norms.quantities import smallest as smallest_value
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.smallest import largest_gap, largest_range, lower_candidates
 from verify.arithmetics.norms.world import world
-from verify.matrix import concatenate, eye, ones, softmax
+from verify.matrix import concatenate, eye, ones, singular_values, softmax, symmetric_eigenvalues
 
 SIZES = {"m": 4, "n": 3}
 m, n = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
@@ -68,6 +68,8 @@ def quantities() -> None:
     smallest_value(G.node)
     for operand in (softmax(G) - eye(n), 2 * eye(n) - 2 * softmax(G), softmax(G)):
         norm(SPECTRAL, operand.node)
+    symmetric_eigenvalues(A @ A.T * 3)[0]
+    symmetric_eigenvalues(flat.T @ flat)[0]
     for operand in (softmax(T) - ones(m, n) / n, softmax(G) - ones(n, n) / n):
         norm(FROBENIUS, operand.node)
 
@@ -102,7 +104,7 @@ CASES = ("generic", "rank one", "zero", "ties", "identities", "dominant", "two v
 @pytest.mark.parametrize("case", CASES)
 def test_no_rule_says_more_than_is_true(case: str) -> None:
     seen = {rule for seed in range(3) for rule in held(case, seed)}
-    assert stated_in(smallest) - {"range", "chord of sinh"} <= seen
+    assert (stated_in(smallest) | stated_in(gram_matrices)) - {"range", "chord of sinh"} <= seen
     assert case not in ("two values", "identities") or "chord of sinh" in seen  # where no range is above 1
 
 
@@ -139,3 +141,17 @@ def test_smallest_values_that_are_known() -> None:
         row = input_matrix("row", 1, n)
         assert smallest_value(row.node) == norm(FROBENIUS, row.node)
         assert smallest_value((-3 * A).node) == 3 * smallest_value(A.T.node)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_singular_values_of_a_shifted_gram_matrix(case: str) -> None:
+    with derivation() as known:
+        A, G = (input_matrix(name, *SHAPES[name]) for name in "AG")
+        operands = [A @ A.T + 2 * eye(m), A.T @ A * 3 + eye(n), G @ G + eye(n), G @ G.T - eye(n)]
+        found = [(M.node, singular_values(M)[0], singular_values(M)[-1]) for M in operands]
+        values = Values(known, {m: SIZES["m"], n: SIZES["n"]}, arrays(np.random.default_rng(0), case))
+        for node, first, last in found:
+            exact = np.linalg.svd(values.array(node, {}), compute_uv=False)
+            assert values.number(first) == pytest.approx(exact[0]) and values.number(last) == pytest.approx(
+                exact[-1], abs=1e-12
+            )

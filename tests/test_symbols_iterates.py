@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import sympy
+import torch
 
 from tests.symbolic_cases import disagreement, slope_disagreement
 from verify.arithmetics.symbols import calculus, named
 from verify.arithmetics.symbols.difference import prove
+from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
+from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.iterates import along
+from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION
 from verify.arithmetics.symbols.scalars import rational_scalar
+from verify.arithmetics.symbols.sums import recording_rules
 from verify.checks.operands import size_symbol
-from verify.matrix import COLUMN, ROW, concatenate, expm, eye, iterated, rational, vec_r
+from verify.kernel import Refused, check_identity
+from verify.matrix import COLUMN, ROW, concatenate, diag, expm, eye, iterated, rational, vec_r
 from verify.oracles import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -134,3 +141,96 @@ def test_what_has_no_form_is_refused(name: str) -> None:
     made, said = REFUSED[name]
     with pytest.raises((ArithmeticUnsupported, ValueError), match=said):
         made()
+
+
+# -- induction over the steps ------------------------------------------------------------------------------------------
+
+R = named("R", *map(size_symbol, "nn"))
+ORTHOGONAL = hypothesis_on("R", "has orthonormal rows", R.value.slots)
+
+
+def commutes(step: Callable[[Any], Any], given: bool = True, end: Callable[[Any], Any] = lambda B: B @ R) -> bool:
+    """Whether it is proved that the iterates of M R are the ends of those of M."""
+    return prove(
+        lambda _: iterated(K, step, M @ R),
+        lambda _: end(iterated(K, step, M)),
+        dict,
+        None,
+        [ORTHOGONAL] if given else [],
+    ).proved
+
+
+def test_iterates_commute_with_what_a_step_commutes_with() -> None:
+    assert commutes(newton_schulz)
+    assert commutes(half, given=False), "a multiple commutes with every matrix"
+    with recording_rules() as used:
+        iterated(K, half, M @ R)
+    assert BY_INDUCTION in used
+
+
+FALSE_INDUCTIONS: dict[str, Callable[[], bool]] = {
+    "R is not orthogonal": lambda: commutes(newton_schulz, given=False),
+    "a step that does not commute": lambda: commutes(lambda Z: Z + 1),
+    "a step that commutes with every transpose only": lambda: commutes(lambda Z: Z @ diag(Z[:1])),
+    "the start is not met": lambda: commutes(half, end=lambda B: B),
+    "the transpose": lambda: commutes(newton_schulz, end=lambda B: B @ R.T),
+    "once more": lambda: commutes(newton_schulz, end=lambda B: B @ R @ R),
+    "another number of steps": lambda: (
+        prove(
+            lambda _: iterated(K, newton_schulz, M @ R),
+            lambda _: iterated(K + 1, newton_schulz, M) @ R,
+            dict,
+            None,
+            [ORTHOGONAL],
+        ).proved
+    ),
+    "only under the conclusion": lambda: commutes(lambda Z: Z @ Z.T @ Z @ R),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FALSE_INDUCTIONS))
+def test_what_does_not_follow_by_induction_is_not_proved(name: str) -> None:
+    try:
+        proved = FALSE_INDUCTIONS[name]()
+    except ArithmeticUnsupported:
+        proved = False
+    assert not proved
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_the_induction_holds_in_floats(count: int) -> None:
+    torch.manual_seed(count)
+    rotation = torch.linalg.qr(torch.randn(3, 3, dtype=torch.float64))[0]
+    start = torch.randn(2, 3, dtype=torch.float64) / 4
+    assert torch.allclose(
+        iterated(count, newton_schulz, start @ rotation), iterated(count, newton_schulz, start) @ rotation
+    )
+
+
+def test_an_induction_has_no_certificate_yet() -> None:
+    proof = prove(lambda _: iterated(K, half, M @ R), lambda _: iterated(K, half, M) @ R, dict)
+    with pytest.raises(NotRecorded, match="induction"):
+        statement_of("toy", proof)
+
+
+# -- what is written down ----------------------------------------------------------------------------------------------
+
+
+def test_value_and_slope_at_one_point_have_one_name_and_the_checker_joins_them() -> None:
+    def basis(Y: Any) -> Any:
+        return iterated(K, newton_schulz, small(Y))
+
+    parts: list[Callable[[Any], Any]] = [lambda Y: basis(Y).T @ basis(M), lambda Y: basis(M).T @ basis(Y)]
+    proof = prove(
+        lambda _: jacobian(lambda Y: basis(Y).T @ basis(Y), "Y")(M),
+        lambda _: jacobian(parts[0], "Y")(M) + jacobian(parts[1], "Y")(M),
+        dict,
+    )
+    assert proof.proved, proof.reason
+    made = certificate_of("toy", proof)
+    assert set(made["inputs"]) == {"M", "iterate(1)", "slope of iterate(1)"}
+    check_identity(made)
+    swapped = json.loads(json.dumps(made).replace('"slope of iterate(1)", ["', '"slope of iterate(2)", ["', 1))
+    swapped["inputs"]["slope of iterate(2)"] = made["inputs"]["slope of iterate(1)"]
+    with pytest.raises(Refused):
+        check_identity(swapped)

@@ -65,6 +65,7 @@ from verify.matrix import (
     rational,
     relu,
     row_norms,
+    row_sums,
     singular_values,
     smallest_singular_value,
     softmax,
@@ -73,6 +74,7 @@ from verify.matrix import (
     stack_rows,
     step,
     summed,
+    symmetric_eigenvalues,
     total,
     vec_r,
     without_column,
@@ -191,6 +193,27 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     ),
     "weight by its gap": (
         Holds(lambda: largest_gap_of(-1) != -largest_gap_of(1)),  # max -a is not -max a
+    ),
+    "smallest eigenvalue of a Gram matrix": (
+        Holds(lambda: raises(lambda G: symmetric_eigenvalues(G)[0])),
+        Holds(lambda: raises(lambda G: symmetric_eigenvalues(-1 * G @ G.T)[0])),
+        Holds(lambda: raises(lambda G: symmetric_eigenvalues(G @ G.T)[-1])),
+        Unproved(lambda A: symmetric_eigenvalues(A @ A.T)[0], lambda A, n: F(A) * F(A) / n),
+        Unproved(lambda A: symmetric_eigenvalues(A @ A.T)[0], lambda A, m: N(A) * N(A) / m),
+    ),
+    "shifted Gram matrix": (
+        Unproved(lambda G, n: least(G + eye(n)), lambda G, n: least(G) + 1),
+        Unproved(lambda G: least(G @ G.T) - 1, lambda G, n: least(G @ G.T - 2 * eye(n)) - 2),
+        Unproved(lambda G, n: least(eye(n) - G @ G.T), lambda G: 1 - least(G @ G.T)),
+        Unproved(lambda G, n: least(G @ G + eye(n)), lambda G: least(G @ G) + 1),
+        Unproved(lambda G, n, w: least(G @ G.T * w + eye(n)), lambda G, w: w * least(G @ G.T) + 1),
+    ),
+    "rows of a given length": (
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A, n: row_sums(A.T * A.T) - 1]),  # of columns
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m) / 2, zero=[lambda A: row_sums(A * A) * 2 - 1]),
+        Unproved(lambda C: F(C), lambda C, m: sqrt(m), zero=[lambda A: row_sums(A * A) - 1]),
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A, C: row_sums(A * C) - 1]),
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A: row_sums(A) - 1]),
     ),
     "range": (
         Holds(lambda: not is_range_of(1, 1) and is_range_of(1, -1)),

@@ -327,6 +327,15 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda X, G: jacobian(lambda X: X @ iterated(X.shape[1], lambda M: M @ M, G), "X")(X),
         lambda X: jacobian(lambda X: iterated(2, lambda M: M @ M.T @ M, X), "X")(X),
     ),
+    "iterates commute with what each step commutes with, by induction": (
+        lambda X, G: iterated(X.shape[0], lambda M: M @ M.T @ M / 8, X @ G),  # G is not orthogonal
+        lambda X, G: iterated(X.shape[0], lambda M: M @ M.T @ M / 8, X @ G.T),
+        lambda X, G: iterated(X.shape[0], lambda M: M + 1, X @ G),  # not linear
+        lambda X, G, H: iterated(X.shape[0], lambda M: M / 2, X @ G + X @ H),  # two factors
+        lambda X, W: iterated(X.shape[0], lambda M: M / 2, X @ W),  # not square
+        lambda G: iterated(G.shape[0], lambda M: M @ M / 8, G @ G),
+        lambda X, G: iterated(X.shape[0], lambda M: softmax(M), X @ G),
+    ),
     "terms of second order have no slope at 0": (
         lambda X: jacobian(lambda X: X * X, "X")(X),  # not at 0
         lambda X: jacobian(lambda Z: X * X + Z, "Z")(X * 0),

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.norms.gaps import AT_LEAST_TWO
-from theorems.norms.settings import RULES, Logits, Matrix, largest, number
+from theorems.norms.settings import RULES, Factor, Logits, Matrix, largest, number
 from verify.matrix import (
-    column, concatenate, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, smallest_singular_value, softmax,
-    spectral_norm, sqrt, without_column,
+    column, concatenate, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, singular_values,
+    smallest_singular_value, softmax,
+    spectral_norm, sqrt, symmetric_eigenvalues, without_column,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Real, Shape
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Short = Annotated[Any, Shape("n", "p")]
 SquareLogits = Annotated[Any, Shape("n", "n", role="query")]
@@ -226,3 +227,47 @@ def chord(t: Small) -> Any:
 SINH.oracle(lambda t: (exp(t) - exp(-t)) * rational(1, 2))
 SINH.mutant("nine tenths", lambda value: value * rational(9, 10))
 SINH.mutant("t itself", lambda t: t)
+
+GRAM = Claim(RULES, "norms.smallest-eigenvalue-of-a-gram", label="Smallest eigenvalue of a Gram matrix", sizes=("m", "n"),
+    statement=r"\lambda_{\min}(AA^\top) \le \tfrac1m\|A\|_F^2,\quad A \in \mathbb{R}^{m\times n}",
+    name="the smallest eigenvalue of a Gram matrix", relation=AtMost(left="the smallest eigenvalue"),
+    note=r"The mean of the $m$ eigenvalues is $\operatorname{tr}(AA^\top)/m$.")  # fmt: skip
+
+
+@GRAM.formula
+def mean_eigenvalue(A: Matrix) -> Any:
+    """||A||_F^2 / m, a scalar."""
+    return frobenius_norm(A) * frobenius_norm(A) * rational(1, A.shape[0])
+
+
+GRAM.oracle(lambda A: symmetric_eigenvalues(A @ A.T)[0])
+GRAM.mutant("nine tenths", lambda value: value * rational(9, 10))
+GRAM.mutant("squared", lambda value: value * value)
+
+
+@GRAM.domain("orthogonal rows")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+    """A multiple of a part of the identity, at which the bound is attained where m <= n."""
+    arrays["A"][:] = np.eye(sizes["m"], sizes["n"]) / 2
+
+
+SHIFTED = Claim(RULES, "norms.shifted-gram", label="Gram matrix and a multiple of the identity", sizes=("m", "n"),
+    statement=r"\sigma_i(AA^\top + cI) = \sigma_i(AA^\top) + c\text{ for the first and the last }i\text{ and }c \ge 0",
+    name="singular values of a shifted Gram matrix", relation=Equal())  # fmt: skip
+
+
+@SHIFTED.formula
+def shifted_values(A: Matrix, c: Factor) -> Any:
+    """The first and the last singular value of A A^T, plus c, shape (2, 1)."""
+    values = singular_values(A @ A.T)
+    return column(values[0] + c, values[-1] + c)
+
+
+@SHIFTED.oracle
+def values_of_shifted(A: Any, c: Any) -> Any:
+    values = singular_values(A @ A.T + eye(A.shape[0]) * c)
+    return column(values[0], values[-1])
+
+
+SHIFTED.mutant("the first one alone", "values[-1] + c -> values[-1]")
+SHIFTED.mutant("twice", "values[0] + c -> values[0] + 2 * c")

@@ -22,6 +22,7 @@ from verify.arithmetics.norms.from_below import derived_from_below, speaks_from_
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
@@ -115,6 +116,7 @@ def _proof(
             value = of(side)
             orthonormal_in(value)
             reduction_in(value)
+            known.facts += row_lengths_in(value)
         sides = of(oracle), of(formula)
         _refuse_other_shapes(*sides)
         pairs = _paired(*map(entries_of, sides))

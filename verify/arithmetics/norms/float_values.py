@@ -63,6 +63,7 @@ class Values:
             "largest column sum": lambda A: np.abs(A).sum(axis=0).max(),
             "largest row sum": lambda A: np.abs(A).sum(axis=1).max(),
             "largest entry": lambda A: np.abs(A).max(),
+            "smallest eigenvalue": lambda A: np.linalg.eigvalsh(A)[0],
             SMALLEST: lambda A: np.linalg.svd(A, compute_uv=False)[-1],
             "largest weight off the diagonal": lambda A: A[~np.eye(len(A), dtype=bool)].max(initial=0.0),
             "largest value": lambda A: A.max(initial=-np.inf),

@@ -85,7 +85,7 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
         yield "largest entry", norm(FROBENIUS, node)
     if kind == FROBENIUS and _is_spoken_of(norm(LARGEST, node)):
         yield "largest of all entries", sympy.sqrt(node.shape[0] * node.shape[1]) * norm(LARGEST, node)
-    if kind == FROBENIUS and node.kind == "input" and not is_vector(node):
+    if kind == FROBENIUS and node.kind in ("input", "derivative") and not is_vector(node):
         for size in node.shape:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
 

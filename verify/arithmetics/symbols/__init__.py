@@ -15,7 +15,8 @@ from verify.arithmetics.symbols import (
     ragged,
     softmax_rules,
 )
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, named
+from verify.arithmetics.symbols.indexed import Indexed, named
+from verify.arithmetics.symbols.summation import SummationIndex
 
 __all__ = [
     "Indexed",

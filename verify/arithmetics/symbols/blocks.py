@@ -12,6 +12,7 @@ from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.heads import unit
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
+from verify.arithmetics.symbols.positions import in_blocks
 from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain, size_of
 from verify.arithmetics.symbols.sums import single
@@ -98,8 +99,6 @@ class Blocks(Formal):
 
     def _split_alike(self, other: Indexed) -> Blocks:
         """A multiple of the identity, or a matrix of equal entries, in blocks of the same sizes."""
-        from verify.arithmetics.symbols.positions import in_blocks  # which makes operands, as this module does
-
         rows, columns = self.partition
         terms = list(other.value.terms.items())
         if other.dims == self.dims and not other.bound and not any(self.tags):
@@ -123,8 +122,6 @@ class Blocks(Formal):
 
     def _split_positions(self, other: Indexed) -> Blocks:
         """A comparison of the positions of the rows with each other, in blocks of their sizes."""
-        from verify.arithmetics.symbols.positions import in_blocks  # which makes operands, as this module does
-
         rows, (size, _) = self.partition[0], self.dims
         grid = in_blocks(other, rows, rows) if other.dims == (size, size) and not other.bound else None
         if grid is None:
@@ -351,4 +348,4 @@ def _unit(count: int, place: int) -> Indexed:
     return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
 
 
-__all__ = ["Blocks", "from_numbers", "joined"]
+__all__ = ["Blocks", "from_numbers", "joined", "merged"]

@@ -30,9 +30,10 @@ from verify.arithmetics.symbols.function_heads import (
     step_of,
 )
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, common, entrywise, filled, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
 from verify.arithmetics.symbols.sizes import size_of
+from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import Sum, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 

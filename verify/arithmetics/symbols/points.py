@@ -93,7 +93,7 @@ class NumericPoint:
         if made.kind == "grouping":
             return np.eye(shape[0]).reshape(shape)
         if made.kind == "order":
-            return np.tri(*shape, int(sympy.sympify(made.parameter).subs(self.scalars)))
+            return np.tri(shape[0], shape[1], int(sympy.sympify(made.parameter).subs(self.scalars)))
         if made.kind == "tensor":
             if made.name not in self.arrays:
                 raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))

@@ -14,10 +14,11 @@ import sympy
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.guarded import guarded, unguarded
 from verify.arithmetics.symbols.blocks import Blocks, joined
-from verify.arithmetics.symbols.indexed import Indexed, ShiftedIndex, SummationIndex, filled, lifted
+from verify.arithmetics.symbols.indexed import Indexed, filled, lifted
 from verify.arithmetics.symbols.indexed_forms import FORMS
 from verify.arithmetics.symbols.positions import is_never_negative, not_later
 from verify.arithmetics.symbols.scalars import ONE
+from verify.arithmetics.symbols.summation import ShiftedIndex, SummationIndex
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Operand = Any
@@ -231,7 +232,7 @@ def _of_positions(m: Any, n: Any, shift: Any = 0) -> Any:
         raise ArithmeticUnsupported("positions that are shifted by a number that depends on an index")
     sizes = [length.size if isinstance(length, Length) else unguarded(length) for length in (m, n)]
     masks = [Mask(length.mask(), length) if isinstance(length, Length) else None for length in (m, n)]
-    return Ragged(not_later(*sizes, shift), *masks)
+    return Ragged(not_later(sizes[0], sizes[1], shift), masks[0], masks[1])
 
 
 def _entrywise(name: str) -> None:
@@ -271,13 +272,17 @@ def concatenate(blocks: Any, axis: int) -> Any:
         return FORMS["concatenate"](blocks, axis)
     if axis == 1:
         return concatenate([block.T for block in blocks], 0).T
-    every, masks = [], []
+    every: list[Operand] = []
+    masks: list[Operand] = []
     for block in blocks:
-        if isinstance(block, Ragged) and (block.columns is not None or block.rows is None):
+        if not isinstance(block, Ragged):
+            every.append(lifted(block))
+            masks.append(filled(ONE, sympy.Integer(1), sympy.sympify(every[-1].dims[0])))
+            continue
+        if block.columns is not None or block.rows is None:
             raise ArithmeticUnsupported("blocks with a mask along the other axis")
-        every.append(block.every if isinstance(block, Ragged) else lifted(block))
-        size = sympy.sympify(every[-1].dims[0])
-        masks.append(block.rows.row if isinstance(block, Ragged) else filled(ONE, sympy.Integer(1), size))
+        every.append(block.every)
+        masks.append(block.rows.row)
     return Ragged(joined(every, 0), rows=Mask(joined(masks, 1)))
 
 

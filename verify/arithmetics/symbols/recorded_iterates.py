@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from verify.arithmetics.symbols.calculus import substituted
-from verify.arithmetics.symbols.heads import Head
+from verify.arithmetics.symbols.calculus import rebuilt, substituted
+from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.iterates import Iteration
-from verify.arithmetics.symbols.sums import Sum, keeping_origins
+from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
 
 
 class Iterates:
@@ -47,8 +47,19 @@ class Iterates:
 
     def names(self, point: Sum, iteration: Iteration) -> tuple[str, str]:
         """The names of the value and of the slope at a point: equal ones for equal iterations and points."""
-        number = self._names.setdefault((point.key, iteration), len(self._names) + 1)
+        number = self._names.setdefault((_met_here(point).key, iteration), len(self._names) + 1)
         return f"iterate({number})", f"slope of iterate({number})"
+
+
+def _met_here(point: Sum) -> Sum:
+    """A sum over other tensors, all functions of which are met anew: of equal points of a proof, some are made after it."""
+
+    def other(made: Head) -> Sum | None:
+        if made.kind != "tensor":
+            return None
+        return single(tensor(f"{made.name}~", made.sizes, made.symmetries), range(len(made.sizes)), made.sizes)
+
+    return rebuilt(point, other)
 
 
 __all__ = ["Iterates"]

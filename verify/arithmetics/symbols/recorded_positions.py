@@ -20,8 +20,8 @@ def of_positions(
         kept = smaller(head, second)
         if kept is not None:
             (i, a), (j, b) = (index(size) for size in head.sizes)
-            left = ["*", ["t", name, [i, j]], ["t", other, [i, j]]]
-            right = ["t", name if kept is head else other, [i, j]]
+            left: list[Any] = ["*", ["t", name, [i, j]], ["t", other, [i, j]]]
+            right: list[Any] = ["t", name if kept is head else other, [i, j]]
             title = "of two comparisons of positions the narrower decides"
             found.append({"name": title, "indices": [[i, a], [j, b]], "left": left, "right": right})
     value = on_diagonal(head) if head.sizes[0] == head.sizes[1] else None
