@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.constants import Constant, Surd
+from verify.arithmetics.formal import Formal
 from verify.arithmetics.kinds import is_symbolic
 from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.tracing import Call, Function, Input
@@ -111,6 +112,11 @@ class _Reader:
         """A summation index, or a place, under a name that becomes a letter at the end."""
         if at is None or isinstance(at, (int, str)):
             return str(at)
+        if hasattr(at, "offset"):
+            offset = sympy.latex(at.offset)
+            return f"{self.index(at.index)} {'' if offset.startswith('-') else '+ '}{offset}"
+        if isinstance(at, Formal):  # a value that no formula was handed under a name
+            return r"\cdot"
         return f"i_{{#{getattr(at, 'number', at)}}}"
 
     def fresh(self) -> str:

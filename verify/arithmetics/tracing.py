@@ -239,10 +239,8 @@ def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
     form = registered_form(name, *operands)
     if form is None:
         return None
-    members = list(_members(operands))
-    by_sizes = not any(isinstance(item, Formal) for item in members) and any(map(is_guarded, members))
-    seen_by_formulas = by_sizes or any(isinstance(item, Traced) for item in members)
-    return functools.partial(recorded, name, form) if seen_by_formulas else form
+    from_formula = any(isinstance(item, Traced) or is_guarded(item) for item in _members(operands))
+    return functools.partial(recorded, name, form) if from_formula else form
 
 
 def primitive(function: F) -> F:
