@@ -28,7 +28,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 #: What the commands import sooner or later.
 MODULES = (
-    "torch.func", "torch.nn.functional", "sympy", "flint", "mpmath", "hypothesis", "jinja2", "pygments", "markdown_it",
+    "torch.func", "torch._dynamo",  # the latter is imported at the first derivative, for two seconds
+    "torch.nn.functional", "sympy", "flint", "mpmath", "hypothesis", "jinja2", "pygments", "markdown_it",
     "latex2mathml.converter", "verify.cli", "verify.checks.bound_proofs", "verify.checks.proofs", "verify.evidence.parallel",
     "verify.gate", "verify.report", "verify.site",
 )  # fmt: skip

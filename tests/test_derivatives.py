@@ -34,7 +34,7 @@ from verify.matrix import (
     vec_c,
     vec_r,
 )
-from verify.oracles import hessian, jacobian
+from verify.oracles import hessian, jacobian, jacobians
 from verify.vocabulary import InputError
 
 LAYOUTS = pytest.mark.parametrize("layout", [ROW, COLUMN], ids=lambda layout: layout.name)
@@ -85,6 +85,26 @@ def assert_near(tensor: torch.Tensor, balls: np.ndarray, tolerance: float = 1e-1
 def test_torch_and_jets_agree_on_jacobians(f, wrt, layout, arrays):
     J = jacobian(f, wrt, layout)
     assert_near(J(*tensors(arrays)), J(*map(to_balls, arrays)))
+
+
+@LAYOUTS
+@FUNCTIONS
+@few
+@given(arrays=inputs)
+def test_the_jacobians_from_one_run_are_those_taken_one_by_one(f, layout, arrays):
+    """In an order of their own, in floats and in balls."""
+    for point in (tensors(arrays), [to_balls(array) for array in arrays]):
+        found = jacobians(f, ("V", "X", "W"), layout)(*point)
+        assert list(found) == ["V", "X", "W"]
+        for name, J in found.items():
+            alone = jacobian(f, name, layout)(*point)
+            assert J.shape == alone.shape
+            assert bool((abs(J - alone) < 1e-12).all()), name
+
+
+def test_jacobians_name_an_argument_that_the_function_does_not_take():
+    with pytest.raises(InputError, match="'Z'"):
+        jacobians(attention, ("X", "Z"))(*sample_balls())
 
 
 @LAYOUTS

@@ -168,7 +168,7 @@ def test_a_size_is_not_silently_decided_on() -> None:
     (lambda X, W, T: summed(X.shape[0], lambda i: X[i : i + 1].T @ X[i : i + 1]), r"\sum_{i} [X]_{i}^\top [X]_{i}"),
     (lambda X, W, T: concatenate(each(X.shape[0], lambda i: T[i : i + 1]), axis=0), r"\left[[T]_{i}\right]_{i}"),
     (lambda X, W, T: concatenate(mapped(lambda row: row @ X, each(X.shape[0], lambda i: T[i : i + 1])), axis=0),
-     r"\left[[\left([T]_{i}\right)_{i}]_{j} X\right]_{j}"),
+     r"\left[[T]_{i} X\right]_{i}"),
     (lambda X, W, T: concatenate([X @ W, X @ W], axis=1), r"\begin{bmatrix}X W_{Q} & X W_{Q}\end{bmatrix}"),
     (lambda X, W, T: jacobian(lambda W: X @ W, "W")(W), r"\frac{\partial \left(X W\right)}{\partial W}"),
     (lambda X, W, T: diag(softmax(T)[0]), r"\operatorname{diag}\left([\operatorname{softmax}\left(T\right)]_{0}\right)"),

@@ -38,7 +38,7 @@ from verify.report.model import (
     restricted,
     status_of,
 )
-from verify.report.sides import Sides, Violation, described, number, short, sides_of
+from verify.report.sides import Sides, Violation, arranged, described, in_its_own_sign, negated, number, short, sides_of
 from verify.report.weights import weights_of
 from verify.report.wording import (
     KIND_NAMES,
@@ -371,6 +371,7 @@ def test_a_counterexample_names_both_sides_and_their_difference() -> None:
     bound = claim("broken-bound", AtMost(left="the norm", right="its bound"), expects="refuted", severity="error")
     found = CertifiedCounterexample(bound, certificate(formula="2", oracle="3")).violation
     assert (found.sides, found.left, found.right, found.sign) == (Sides("the norm", "its bound", "≤"), "3", "2", ">")
+    assert found.title == certificate()["title"]
     assert found.one_line == "the norm = 3 > 2 = its bound" and found.ratio == 1.5 and found.arithmetic == "exact"
 
 
@@ -447,6 +448,9 @@ def documented(text: str | None, name: str = "_norm_of_it_") -> Any:
         ("Norm of A (of the paper).", "norm of A (of the paper)"),
         ("Norm\n  of A\n\nMore text.", "norm of A"),
         ("Norm of A; and more.", "norm of A"),
+        ("Norm of A...", "norm of A"),
+        ("Norm of X.", "norm of X"),
+        ("A" + "b" * 23 + ", " + "c" * 60, ("a" + "b" * 23 + ", " + "c" * 60)[:71] + "…"),
         ("Norm of A: and more.", "norm of A"),
         (
             "Norm by Eq. (3) and Fig. 4, cf. others, i.e. e.g. such.",
@@ -477,6 +481,9 @@ def test_a_function_without_words_is_called_by_its_name_or_expression() -> None:
     assert described(twice) == "`2 * A`" and described(nothing) == "0"
     assert described(long) == "" and described(pair[0]) == "", "too long, or one of several"
     assert described(eval("lambda A: 2 * A")) == "", "no source"
+    just = lambda A: A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + A + 1000  # noqa: E731
+    assert len(described(just)) == len("``") + 72, "as long as it may be"
+    assert described(documented(None, "X_of_X")) == "X of X"
 
     @functools.wraps(documented("The inner one."))
     def outer(A: toy.A_mn) -> Any:
@@ -514,6 +521,7 @@ def test_numbers_of_enclosures_and_rationals() -> None:
         "3/8", "-1234567", "1.23457e+07", "0.333333",
     ]  # fmt: skip
     assert short("[0.333333333 +/- 1e-30]", 2) == "0.33"
+    assert number("inf") == math.inf and math.isnan(number("nan"))
 
 
 def test_a_ratio_is_given_where_the_right_side_is_above_zero() -> None:
@@ -525,6 +533,63 @@ def test_a_ratio_is_given_where_the_right_side_is_above_zero() -> None:
     assert of("3", "-4", "2").roundings == 2 / (4 * 2.0**-53) == of("-4", "1", "-2").roundings
     assert of("0", "0", "1").roundings == pytest.approx(1 / (1e-300 * 2.0**-53))
     assert Violation("t", Sides("a", "b", "="), "1", "2", "1", "exact").sign == "≠"
+
+
+BOUND = "the claimed bound"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "printed", "signs"),
+    [
+        ("0", "-q", ("q", BOUND, "≤"), (1, -1, True)),
+        ("0, at all inputs", "minus q", ("q", BOUND, "≤"), (1, -1, True)),
+        ("0", "-f(a + b)", ("f(a + b)", BOUND, "≤"), (1, -1, True)),
+        ("0", "q", ("q", BOUND, "≥"), (1, 1, True)),
+        ("0", "a minus b", ("a minus b", BOUND, "≥"), (1, 1, True)),
+        # the minus sign is that of a first term alone
+        ("0", "-a + b", ("-a + b", BOUND, "≥"), (1, 1, True)),
+        ("0", "-a - b", ("-a - b", BOUND, "≥"), (1, 1, True)),
+        ("0", "minus a plus b", ("minus a plus b", BOUND, "≥"), (1, 1, True)),
+        ("0", "-a (of b)+ c", ("-a (of b)+ c", BOUND, "≥"), (1, 1, True)),
+        ("0", "minus (a) minus b", ("minus (a) minus b", BOUND, "≥"), (1, 1, True)),
+        ("-p", "-q", ("q", "p", "≤"), (-1, -1, True)),
+        ("minus p", "-q", ("q", "p", "≤"), (-1, -1, True)),
+        ("p", "-q", ("p", "-q", "≤"), (1, 1, False)),
+        ("-p", "q", ("-p", "q", "≤"), (1, 1, False)),
+        ("-p", "-a + b", ("-p", "-a + b", "≤"), (1, 1, False)),
+        ("0.5", "-q", ("0.5", "-q", "≤"), (1, 1, False)),
+        ("p", "q", ("p", "q", "≤"), (1, 1, False)),
+    ],
+)
+def test_a_bound_is_printed_without_signs_that_only_its_encoding_has(
+    left: str, right: str, printed: tuple[str, str, str], signs: tuple[int, int, bool]
+) -> None:
+    assert in_its_own_sign(Sides(left, right, "≤")) == (Sides(*printed), signs)
+    equal = Sides(left, right, "=")
+    assert in_its_own_sign(equal) == (equal, (1, 1, False)), "an equality stays as it is"
+
+
+def test_values_take_the_signs_and_places_of_their_names() -> None:
+    for signs, placed in {
+        (1, 1, False): (2, 3),
+        (1, 1, True): (3, 2),
+        (1, -1, True): (-3, 2),
+        (-1, -1, True): (-3, -2),
+        (-1, 1, False): (-2, 3),
+    }.items():
+        assert arranged(signs, 2, 3, lambda value: -value) == placed
+    minus = {
+        "3/8": "-3/8",
+        "-3/8": "3/8",
+        "0": "0",
+        "[0.25 +/- 1e-30]": "[-0.25 +/- 1e-30]",
+        "[-0.25 +/- 1e-30]": "[0.25 +/- 1e-30]",
+        "[+/- 1e-9]": "[+/- 1e-9]",
+    }
+    assert {text: negated(text) for text in minus} == minus
+    found = Violation("t", Sides("0", "-q", "≤"), "0", "-3/8", "3/8", "exact")
+    assert found.one_line == "q = 3/8 > 0 = the claimed bound"
+    assert (found.as_printed.left, found.as_printed.right, found.as_printed.difference) == ("3/8", "0", "3/8")
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

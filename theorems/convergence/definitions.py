@@ -12,7 +12,7 @@ import numpy as np
 
 from verify.arithmetics import is_tensor
 from verify.matrix import concatenate, each, ones, rational, relu, softmax, stack_rows, total
-from verify.oracles import jacobian
+from verify.oracles import jacobians
 from verify.vocabulary import ArithmeticUnsupported, Shape, subject
 
 Samples = Annotated[Any, Shape("N", "d_s", "d")]
@@ -66,8 +66,8 @@ def outputs(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w
 def tangent_kernel(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights, tau_0: Any,
                    tau_1: Any, pooling: str = "average") -> Any:  # fmt: skip
     """K = (df/dtheta)(df/dtheta)^T over all weights, shape (N, N), by differentiation (Eq. (5))."""
-    blocks = [jacobian(outputs, wrt)(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling) for wrt in WEIGHTS]
-    J = concatenate(blocks, axis=1)
+    blocks = jacobians(outputs, WEIGHTS)(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, pooling)
+    J = concatenate(list(blocks.values()), axis=1)
     return J @ J.T
 
 
@@ -84,7 +84,7 @@ def gradient_descent(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, 
     theta = {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "w_O": w_O}
     path = [theta]
     for _ in range(steps):
-        slopes = {wrt: jacobian(squared_loss, wrt)(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for wrt in WEIGHTS}
+        slopes = jacobians(squared_loss, WEIGHTS)(X, y, **theta, tau_0=tau_0, tau_1=tau_1)
         theta = {name: W - slopes[name].reshape(W.shape) * gamma for name, W in theta.items()}
         path.append(theta)
     return path

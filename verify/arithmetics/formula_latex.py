@@ -21,6 +21,8 @@ SHORT = "ABCDEFGH"
 #: A repeated function with a shorter argument is left as it is.
 LONG = 24
 INDICES = "ijklpqrstuvw"
+#: What gives a matrix for each value of an index.
+FAMILIES = ("each", "mapped", "parts", "parts_of_width")
 
 Text = tuple[str, int]
 
@@ -77,20 +79,21 @@ class _Reader:
     """Reads a tree; `members` are the parameters of functions that are mapped over families, with their texts."""
 
     def __init__(self) -> None:
-        self.members: dict[Any, str] = {}
+        self.members: dict[Any, Text] = {}
         self.indices = 0
 
     def text(self, node: Any, least: int = SUM) -> str:
         """LaTeX that binds at least so tightly."""
-        text, level = self.of(node)
-        return text if level >= least else rf"\left({text}\right)"
+        return _binding(self.of(node), least)
 
     def of(self, node: Any) -> Text:
         """LaTeX and how tightly it binds."""
         if isinstance(node, Input):
-            return self.members.get(node) or name_latex(node.name.split("~")[0]), ATOM
+            return self.members.get(node) or (name_latex(node.name.split("~")[0]), ATOM)
         if isinstance(node, Function):
             return self.of(node.body)
+        if (found := self.family(node)) is not None:
+            return rf"\left({found[0][0]}\right)_{{{found[1]}}}", ATOM
         if isinstance(node, Call):
             return OPERATIONS.get(node.name, _function(node.name))(self, *node.operands)
         if isinstance(node, (list, tuple)):
@@ -119,22 +122,27 @@ class _Reader:
         text = self.text(node, ATOM)
         return f"{{{text}}}" if "^" in text[-12:] else text
 
-    def family(self, node: Any) -> tuple[str, str] | None:
+    def member(self, family: Any, at: str) -> Text:
+        """The matrix at an index, of matrices for each value of one."""
+        found = self.family(family)
+        if found is None:
+            return f"[{self.text(family)}]_{{{at}}}", ATOM
+        (text, level), index = found
+        return text.replace(index, at), level
+
+    def family(self, node: Any) -> tuple[Text, str] | None:
         """The matrix at an index and the index, of matrices for each value of one; None for a single matrix."""
-        if not isinstance(node, Call) or node.name not in ("each", "mapped", "parts", "parts_of_width"):
+        if not isinstance(node, Call) or node.name not in FAMILIES:
             return None
         if node.name == "each":
-            return self.text(node.operands[1]), self.index(node.operands[1].parameters[0])
+            return self.of(node.operands[1]), self.index(node.operands[1].parameters[0])
         at = self.fresh()
         if node.name != "mapped":
-            return f"[{self.text(node.operands[0])}]_{{{self.key((slice(None),) * node.operands[2])}{at}}}", at
+            return (f"[{self.text(node.operands[0])}]_{{{':, ' * node.operands[2]}{at}}}", ATOM), at
         function, *families = node.operands
         for parameter, family in zip(function.parameters, families, strict=True):
-            self.members[parameter] = f"[{self.text(family)}]_{{{at}}}"
-        return self.text(function), at
-
-    def key(self, key: tuple[Any, ...]) -> str:
-        return "".join(f"{self.place(part)}, " for part in key)
+            self.members[parameter] = self.member(family, at)
+        return self.of(function), at
 
     def place(self, part: Any) -> str:
         """What a key selects of one axis."""
@@ -146,6 +154,12 @@ class _Reader:
         return self.index(part) if _number(part) is None else sympy.latex(_number(part))
 
 
+def _binding(found: Text, least: int) -> str:
+    """A text that binds at least so tightly, in parentheses where it does not."""
+    text, level = found
+    return text if level >= least else rf"\left({text}\right)"
+
+
 def _constant(array: np.ndarray) -> str:
     """A matrix of numbers."""
     entries = list(array.flat)
@@ -154,7 +168,7 @@ def _constant(array: np.ndarray) -> str:
     if entries and all(bool(entry == entries[0]) for entry in entries):
         return rf"\mathbf{{{entries[0]}}}"
     rows = array if array.ndim == 2 else [array]
-    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(map(str, row)) for row in rows) + r"\end{bmatrix}"
+    return r"\begin{bmatrix}" + r" \\ ".join(" & ".join(map(sympy.latex, row)) for row in rows) + r"\end{bmatrix}"
 
 
 # -- one text for each operation ---------------------------------------------------------------------------------------
@@ -203,6 +217,8 @@ def _kronecker(reader: _Reader, A: Any, B: Any, *more: Any) -> Text:
 
 
 def _entry(reader: _Reader, A: Any, key: Any) -> Text:
+    if isinstance(A, Call) and A.name in FAMILIES and not isinstance(key, (tuple, slice)):
+        return reader.member(A, reader.place(key))
     at = ", ".join(map(reader.place, key if isinstance(key, tuple) else (key,)))
     return f"[{reader.text(A)}]_{{{at}}}", ATOM
 
@@ -218,26 +234,14 @@ def _added(reader: _Reader, family: Any) -> Text:
     found = reader.family(family)
     if found is None:
         return r"\sum " + reader.text(family, PRODUCT), SUM
-    return rf"\sum_{{{found[1]}}} \left({found[0]}\right)", SUM
-
-
-def _family(name: str) -> Callable[..., Text]:
-    def of(reader: _Reader, *operands: Any) -> Text:
-        found = reader.family(Call(name, operands))
-        assert found is not None
-        return rf"\left({found[0]}\right)_{{{found[1]}}}", ATOM
-
-    return of
+    return rf"\sum_{{{found[1]}}} {_binding(found[0], PRODUCT)}", SUM
 
 
 def _joined(reader: _Reader, blocks: Any, axis: int) -> Text:
-    found = [reader.family(block) for block in (blocks if isinstance(blocks, tuple) else (blocks,))]
-    texts = [
-        text if member is None else rf"\left[{member[0]}\right]_{{{member[1]}}}"
-        for member, text in zip(
-            found, map(reader.text, blocks if isinstance(blocks, tuple) else (blocks,)), strict=True
-        )
-    ]
+    texts = []
+    for block in blocks if isinstance(blocks, tuple) else (blocks,):
+        found = reader.family(block)
+        texts.append(reader.text(block) if found is None else rf"\left[{found[0][0]}\right]_{{{found[1]}}}")
     if len(texts) == 1:
         return texts[0], ATOM
     return r"\begin{bmatrix}" + (r" \\ ", " & ")[axis].join(texts) + r"\end{bmatrix}", ATOM
@@ -295,10 +299,6 @@ OPERATIONS: dict[str, Callable[..., Text]] = {
     "stack_rows": lambda r, rows: _joined(r, rows, 0),
     "summed": _over_index,
     "added": _added,
-    "each": _family("each"),
-    "mapped": _family("mapped"),
-    "parts": _family("parts"),
-    "parts_of_width": _family("parts_of_width"),
     "indexed": _by_indices,
     "sqrt": lambda r, A: (rf"\sqrt{{{r.text(A)}}}", ATOM),
     "inverse": lambda r, A: (f"{r.base(A)}^{{-1}}", ATOM),

@@ -113,6 +113,10 @@ class Traced(Formal):
         name = "vec" if self.ndim == 2 and numbers == [-1, 1] else "reshape"
         return recorded(name, lambda A, *dims: A.reshape(*dims), self, *shape)
 
+    def swapaxes(self, one: int, other: int) -> Any:
+        """Two axes exchanged."""
+        return recorded("swapaxes", lambda A, *axes: A.swapaxes(*axes), self, one, other)
+
     def __neg__(self) -> Any:
         return recorded("neg", operator.neg, self)
 

@@ -36,6 +36,7 @@ from verify.checks.operands import (
 )
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
 from verify.checks.settings import Settings
+from verify.checks.size_relations import size_relations
 from verify.checks.spots import AGREEMENT, SpotCheck, agree_in_balls, far_sizes, far_spot, spot_check, spot_sizes
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
@@ -61,15 +62,25 @@ def prove_claim(claim: Claim) -> Proof:
     """Try to prove a claim of relation *equal* or *structure*, by the hypotheses that it declares."""
     if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
+    proof = _attempt(claim, {})
+    if not proof.proved and (given := size_relations(claim)):  # sizes that the statement gives by others
+        other = _attempt(claim, given)
+        other.hypotheses += [f"{name} = {value}" for name, value in given.items()]
+        return other if other.proved else proof
+    return proof
+
+
+def _attempt(claim: Claim, given: Mapping[str, Any]) -> Proof:
+    """A proof with some sizes given as products of others, if there is one."""
     try:
         formula, oracle, mutants = sides_of(claim)
-        inputs_of(claim)
+        inputs_of(claim, given=given)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     proof = prove(
         formula,
         oracle or (lambda prepared: _zero_like(formula(prepared))),
-        lambda: inputs_of(claim),
+        lambda: inputs_of(claim, given=given),
         mutants,
         lambda prepared: _given(claim, prepared),
     )

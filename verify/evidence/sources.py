@@ -103,9 +103,15 @@ def _source(found: dict[str, Any]) -> Source:
 
 
 def _taken_apart(tree: ast.Module, package: str) -> dict[str, Any]:
-    imports = [item for node in ast.walk(tree) for item in _imported(node, package)]
-    tree, claims, statements = _without_prose(tree), set[str](), []
+    nodes = list(ast.walk(tree))
+    imports = [item for node in nodes for item in _imported(node, package)]
+    _remove_prose(nodes)
+    claims, statements, written = set[str](), [], []
     for node in tree.body:
+        mentioned: set[str] = set()
+        parts: list[str] = []
+        _write(node, parts, mentioned)
+        written.append("".join(parts))
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         bound, acted_on = _bound_by(node), _acted_on_by(node)
@@ -113,10 +119,9 @@ def _taken_apart(tree: ast.Module, package: str) -> dict[str, Any]:
             claims |= bound
         # Claims that a statement declares something of do not thereby depend on one another.
         apart = claims if acted_on and not isinstance(node, ast.ClassDef) else frozenset()
-        mentions = frozenset(_mentioned_by(node)) - apart
-        statements.append([digest_of([ast.dump(node)]), sorted(mentions), sorted(bound | acted_on)])
+        statements.append([digest_of([written[-1]]), sorted(mentioned - apart), sorted(bound | acted_on)])
     return {
-        "digest": digest_of([ast.dump(tree)]),
+        "digest": digest_of(written),
         "imports": imports,
         "uses engine": any(origin.split(".")[0] == "verify" for _, origin, _ in imports),
         "statements": statements,
@@ -135,9 +140,9 @@ def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str, str | Non
             yield item.asname or item.name, origin, item.name
 
 
-def _without_prose(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings, without the texts of claims and without the order in which a claim says things."""
-    for node in ast.walk(tree):
+def _remove_prose(nodes: Iterable[ast.AST]) -> None:
+    """Remove docstrings, the texts of claims and the order in which a claim says things from all nodes of a tree."""
+    for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
             first = node.body[0] if node.body else None
             if (
@@ -153,7 +158,6 @@ def _without_prose(tree: ast.Module) -> ast.Module:
             node.keywords = sorted(kept, key=lambda keyword: keyword.arg or "")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RELATIONS:
             node.keywords = [keyword for keyword in node.keywords if keyword.arg not in NAMES_OF_SIDES]
-    return tree
 
 
 def _makes_a_claim(call: ast.Call) -> bool:
@@ -206,12 +210,33 @@ def _base(node: ast.expr) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _mentioned_by(node: ast.stmt) -> Iterator[str]:
-    for item in ast.walk(node):
-        if isinstance(item, ast.Name):
-            yield item.id
-        elif isinstance(item, ast.Constant) and isinstance(item.value, str) and "->" in item.value:
-            yield from re.findall(r"[A-Za-z_]\w*", item.value)  # a replaced expression names what the module has
+def _write(node: Any, parts: list[str], mentioned: set[str]) -> None:
+    """Append the parts of a text from which the tree could be read, without places; add the names that it mentions.
+
+    What `ast.dump` does, in less time.
+    """
+    if isinstance(node, ast.AST):
+        kind = type(node)
+        if kind is ast.Name:
+            parts += ("Name ", node.id, " ", type(node.ctx).__name__, ",")
+            mentioned.add(node.id)
+            return
+        if kind is ast.Constant:
+            parts += ("Constant ", repr(node.value), " ", repr(node.kind), ",")
+            if isinstance(node.value, str) and "->" in node.value:  # a replaced expression names what the module has
+                mentioned.update(re.findall(r"[A-Za-z_]\w*", node.value))
+            return
+        parts += (kind.__name__, "(")
+        for field in kind._fields:
+            _write(getattr(node, field, None), parts, mentioned)
+        parts.append("),")
+    elif isinstance(node, list):
+        parts.append("[")
+        for item in node:
+            _write(item, parts, mentioned)
+        parts.append("],")
+    else:
+        parts += (repr(node), ",")
 
 
 #: Whatever decides how a file is taken apart.

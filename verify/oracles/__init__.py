@@ -8,7 +8,7 @@ counting      operations and memory of an implementation, counted instead of tim
 
 from verify.arithmetics.closed_forms import closed_form, closed_forms
 from verify.oracles.counting import Count, count
-from verify.oracles.derivatives import hessian, jacobian
+from verify.oracles.derivatives import hessian, jacobian, jacobians
 from verify.oracles.expectations import Normal, expectation
 from verify.oracles.statistics import (
     FALSE_ALARM,
@@ -41,6 +41,7 @@ __all__ = [
     "expectation",
     "hessian",
     "jacobian",
+    "jacobians",
     "kolmogorov_smirnov",
     "moment_test",
     "proportion_test",

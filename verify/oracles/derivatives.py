@@ -63,32 +63,69 @@ def jacobian(f: Callable[..., Any], wrt: str, layout: Layout = ROW, by: str = "t
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind(f, args, kwargs, [wrt])
-        form = form_of("jacobian", *arguments.values())
-        if form is not None:
-            return form(f, arguments, wrt, layout)
         point = arguments[wrt]
-        if by == "jets" and is_tensor(point):
+        if by == "jets" and is_tensor(point) and form_of("jacobian", *arguments.values()) is None:
             return _as_tensor(jacobian(f, wrt, layout)(**_as_jets(arguments, [wrt], 1)), point)
-
-        def along(x: Any) -> Any:
-            return f(**{**arguments, wrt: x})
-
-        if is_tensor(point):
-            import torch
-
-            J = torch.func.jacrev(along)(point)
-            out_shape = J.shape[: J.ndim - point.ndim]
-            J = J.reshape(int(np.prod(out_shape)), point.numel())
-        else:
-            point = _entries(point)
-            (lifted,) = variables([point], order=1)
-            result = np.asarray(along(lifted if lifted.shape else lifted.item()), dtype=object)
-            out_shape = result.shape
-            J = np.array([gradient_part(entry, point.size) for entry in result.flat], dtype=object)
-            J = J.reshape(result.size, point.size)
-        return J if layout is ROW else moved_to_layout(J, _shape2(out_shape), _shape2(point.shape), layout)
+        return _derivatives(f, arguments, [wrt], layout)[0]
 
     return differentiated
+
+
+def jacobians(f: Callable[..., Any], wrt: Sequence[str], layout: Layout = ROW) -> Callable[..., dict[str, Any]]:
+    """The function that returns d vec f / d vec W for each name W in `wrt`, by name, each as `jacobian` returns it.
+
+    f runs once for all of them.  The arguments that are named are of one arithmetic.  Raises `InputError` for a name that
+    f does not take.
+
+    Example
+    -------
+    >>> import torch
+    >>> found = jacobians(lambda A, B: A @ B, ("A", "B"))(torch.ones(1, 2), torch.eye(2))
+    >>> {name: tuple(J.shape) for name, J in found.items()}
+    {'A': (2, 2), 'B': (2, 4)}
+    """
+    names = list(wrt)
+
+    def differentiated(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        arguments = _bind(f, args, kwargs, names)
+        return dict(zip(names, _derivatives(f, arguments, names, layout), strict=True))
+
+    return differentiated
+
+
+def _derivatives(f: Callable[..., Any], arguments: dict[str, Any], wrt: Sequence[str], layout: Layout) -> list[Any]:
+    """The Jacobian of f in each of the arguments `wrt`: of shape (size of f, size of the argument), from one run of f."""
+    form = form_of("jacobian", *arguments.values())
+    if form is not None:
+        return [form(f, arguments, name, layout) for name in wrt]
+
+    def along(*points: Any) -> Any:
+        return f(**{**arguments, **dict(zip(wrt, points, strict=True))})
+
+    points = [arguments[name] for name in wrt]
+    found: list[Any]
+    if is_tensor(points[0]):
+        import torch
+
+        found = list(torch.func.jacrev(along, tuple(range(len(points))))(*points))
+        out_shape = found[0].shape[: found[0].ndim - points[0].ndim]
+        size = int(np.prod(out_shape))
+        found = [J.reshape(size, point.numel()) for J, point in zip(found, points, strict=True)]
+    else:
+        points = [_entries(point) for point in points]
+        lifted = variables(points, order=1)
+        result = np.asarray(along(*(x if x.shape else x.item() for x in lifted)), dtype=object)
+        out_shape = result.shape
+        ends = np.cumsum([point.size for point in points])
+        rows = [gradient_part(entry, int(ends[-1])) for entry in result.flat]
+        whole = np.array(rows, dtype=object).reshape(result.size, int(ends[-1]))
+        found = np.split(whole, ends[:-1], axis=1)
+    if layout is ROW:
+        return found
+    return [
+        moved_to_layout(J, _shape2(out_shape), _shape2(point.shape), layout)
+        for J, point in zip(found, points, strict=True)
+    ]
 
 
 def _require_route(by: str) -> None:

@@ -11,7 +11,7 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Scale, network_gradient
 from verify.matrix import concatenate, ones, rational, sqrt, stack_rows, summed, total
-from verify.oracles import jacobian
+from verify.oracles import jacobians
 from verify.vocabulary import Claim, Definition, Doubt, Equal, Real, Shape
 
 
@@ -68,7 +68,7 @@ def one_iteration(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V
 def descent_on_the_loss(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
                         w_O: OutputWeights, tau_0: Scale, tau_1: Scale, gamma: Step) -> Any:  # fmt: skip
     theta = dict(zip(WEIGHTS, (W_Q, W_K, W_V, w_O), strict=True))
-    slopes = {name: jacobian(squared_loss, name)(X, y, **theta, tau_0=tau_0, tau_1=tau_1) for name in WEIGHTS}
+    slopes = jacobians(squared_loss, WEIGHTS)(X, y, **theta, tau_0=tau_0, tau_1=tau_1)
     return concatenate([theta[name].reshape(1, -1) - slopes[name] * gamma for name in WEIGHTS], axis=1)
 
 

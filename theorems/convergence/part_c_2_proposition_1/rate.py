@@ -16,7 +16,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     NOT_NARROW, THETA_T, Bounds, PositiveScale, by_name, joined, sample_bound, stacked,
 )  # fmt: skip
 from verify.matrix import frobenius_norm, rational, smallest_singular_value, total
-from verify.oracles import jacobian
+from verify.oracles import jacobian, jacobians
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Real
 
 Share = Annotated[Any, Real(0.0625, 1.0)]
@@ -66,18 +66,14 @@ def proposition_1_conditions(X: Samples, y: Labels, W_Q: QueryWeights, W_K: KeyW
 
 def _gradient(X: Any, y: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> Any:
     """grad l over all weights by differentiation, a row, in the arithmetic of tau_1 where plain zeros come back."""
-    return (
-        joined(*(jacobian(definitions.squared_loss, n)(X, y, **W, tau_0=tau_0, tau_1=tau_1).reshape(1, -1) for n in W))
-        + tau_1 * 0
-    )
+    slopes = jacobians(definitions.squared_loss, list(W))(X, y, **W, tau_0=tau_0, tau_1=tau_1)
+    return joined(*(slope.reshape(1, -1) for slope in slopes.values())) + tau_1 * 0
 
 
 def _smallest_eigenvalues(X: Any, W: dict[str, Any], tau_0: Any, tau_1: Any) -> tuple[Any, Any]:
     """lambda_min of the tangent kernel, by differentiation, and of F_pre F_pre^T."""
-    J = (
-        joined(*(jacobian(definitions.outputs, n)(X, **W, tau_0=tau_0, tau_1=tau_1) for n in definitions.WEIGHTS))
-        + tau_1 * 0
-    )
+    blocks = jacobians(definitions.outputs, definitions.WEIGHTS)(X, **W, tau_0=tau_0, tau_1=tau_1)
+    J = joined(*blocks.values()) + tau_1 * 0
     F = definitions.last_hidden_layer(X, W["W_Q"], W["W_K"], W["W_V"], tau_0, tau_1)
     return smallest_singular_value(J) ** 2, smallest_singular_value(F) ** 2
 

@@ -25,7 +25,7 @@ from theorems.convergence.part_c_2_proposition_1.proposition_1 import (
     PRINTED_STEP, Positive, crossing, crossing_by_a_short_step,
 )  # fmt: skip
 from verify.matrix import concatenate, frobenius_norm, rational, spectral_norm, sqrt, total
-from verify.oracles import jacobian
+from verify.oracles import jacobian, jacobians
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, Setting
 from verify.vocabulary.assumptions import Stated
 
@@ -47,8 +47,7 @@ class Ends:
         """df/dtheta at both ends, (N, |theta|), in the arithmetic of tau_1 where plain zeros come back."""
         scales = {"tau_0": self.tau_0, "tau_1": self.tau_1, "pooling": "sum"}
         return [
-            joined(*(jacobian(outputs, name)(self.X, **W, **scales) for name in WEIGHTS)) + self.tau_1 * 0
-            for W in self.ends
+            joined(*jacobians(outputs, WEIGHTS)(self.X, **W, **scales).values()) + self.tau_1 * 0 for W in self.ends
         ]
 
     def loss_gradient_change(self) -> Any:

@@ -76,25 +76,32 @@ def predictions(
     return (normalised(X) @ weights["unembed"]).reshape(-1, VOCABULARY)
 
 
-def hessian_blocks(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> tuple[Any, Any]:
-    """The diagonal block of the Hessian and of its outer-product part for the weights `name`, each (d^2, d^2)."""
+def hessian_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> Any:
+    """The diagonal block of the Hessian for the weights `name`, shape (d^2, d^2)."""
     import torch
 
     labels, point = tokens[:, 1:].reshape(-1), weights[name]
 
+    def loss(W: Any) -> Any:
+        return torch.nn.functional.cross_entropy(predictions({**weights, name: W}, tokens, sigma, **options), labels)
+
+    n = point.numel()
+    return torch.func.jacfwd(torch.func.jacrev(loss))(point).reshape(n, n)
+
+
+def outer_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> Any:
+    """The outer-product part of `hessian_block`, shape (d^2, d^2)."""
+    import torch
+
+    point = weights[name]
+
     def network(W: Any) -> Any:
         return predictions({**weights, name: W}, tokens, sigma, **options)
 
-    def loss(W: Any) -> Any:
-        return torch.nn.functional.cross_entropy(network(W), labels)
-
-    n = point.numel()
-    H = torch.func.jacfwd(torch.func.jacrev(loss))(point).reshape(n, n)
-    J = torch.func.jacfwd(network)(point).reshape(len(labels), VOCABULARY, n)
     p = network(point).softmax(-1)
+    J = torch.func.jacfwd(network)(point).reshape(len(p), VOCABULARY, point.numel())
     mean = (J * p[..., None]).sum(1)
-    outer = (torch.einsum("ncr,nc,ncs->rs", J, p, J) - mean.T @ mean) / len(labels)
-    return H, outer
+    return (torch.einsum("ncr,nc,ncs->rs", J, p, J) - mean.T @ mean) / len(p)
 
 
 # -- Figure 3 ----------------------------------------------------------------------------------------------------------
@@ -102,16 +109,23 @@ def hessian_blocks(weights: dict[str, Any], tokens: Any, name: str, sigma: float
 SCALES = (0.01, 0.03, 0.1, 0.3)
 
 
-def _norms(generator: Any, samples: int, d: int, **options: Any) -> list[dict[str, list[float]]]:
-    """For each network the norms along the scales: 'Q', 'V' of H, 'Q outer', ... of H_o, 'Q functional', ... of H - H_o."""
+def _norms(generator: Any, samples: int, d: int, apart: bool = True, **options: Any) -> list[dict[str, list[float]]]:
+    """For each network the norms along the scales: 'Q', 'V' of H and, where its parts are taken `apart`, of them too.
+
+    'Q outer', 'V outer' are of H_o, 'Q functional', 'V functional' of H - H_o.
+    """
     networks = []
     for _ in range(samples):
         tokens, weights = random_block(d, 4, generator)
         found: dict[str, list[float]] = {}
         for name in "QV":
             for sigma in SCALES:
-                H, outer = hessian_blocks(weights, tokens, name, sigma, **options)
-                for part, block in ((name, H), (f"{name} outer", outer), (f"{name} functional", H - outer)):
+                H = hessian_block(weights, tokens, name, sigma, **options)
+                blocks = {name: H}
+                if apart:
+                    outer = outer_block(weights, tokens, name, sigma, **options)
+                    blocks |= {f"{name} outer": outer, f"{name} functional": H - outer}
+                for part, block in blocks.items():
                     found.setdefault(part, []).append(float(block.norm()))
         networks.append(found)
     return networks
@@ -199,7 +213,7 @@ def _two_differences(
     """|slope of Q - slope of V| for two batches of networks; mutants put layer norm into other ones."""
     found = []
     for norm in (first, second):
-        networks = _norms(generator, samples, d, norm=norm)
+        networks = _norms(generator, samples, d, apart=False, norm=norm)
         query, value = (slope(SCALES, np.mean([norms[name] for norms in networks], axis=0)) for name in "QV")
         found.append(abs(query - value))
     return tuple(found)
@@ -240,7 +254,7 @@ def _medians(
     for _ in range(samples):
         tokens, weights = random_block(d, 8, generator)
         for name, (kind, softmax) in ((n, k) for n in "QV" for k in (("", True), (" linear", second))):
-            H, _ = hessian_blocks(weights, tokens, name, sigma or 0.8 / math.sqrt(d), softmax=softmax)
+            H = hessian_block(weights, tokens, name, sigma or 0.8 / math.sqrt(d), softmax=softmax)
             logs.setdefault(name + kind, []).append(math.log(float(H.abs().median())))
     return {name: math.exp(sum(values) / samples) for name, values in logs.items()}
 

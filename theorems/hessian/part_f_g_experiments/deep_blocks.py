@@ -9,7 +9,7 @@ import numpy as np
 
 from theorems.hessian.part_3_structure.measured_growth import slope, within
 from theorems.hessian.part_4_design.gpt2_block import (
-    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_blocks, predictions, random_block, width,
+    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_block, outer_block, predictions, random_block, width,
 )  # fmt: skip
 from verify.oracles import SMALLEST_P, LawTest
 from theorems.hessian import HESSIAN
@@ -175,10 +175,9 @@ def _slopes_beyond(generator: Any, samples: int, d: int, scales: tuple[float, ..
     logs: dict[str, list[Any]] = {}
     for _ in range(samples):
         tokens, weights = random_block(d, 3, generator)
-        for name in "QV":
-            blocks = [hessian_blocks(weights, tokens, name, s) for s in scales]
-            for part, values in ((name, [H for H, _ in blocks]), (f"{name} outer", [outer for _, outer in blocks])):
-                logs.setdefault(part, []).append([math.log(float(block.norm())) for block in values])
+        for part, name, block in (("Q", "Q", hessian_block), ("Q outer", "Q", outer_block), ("V", "V", hessian_block)):
+            norms = [float(block(weights, tokens, name, s).norm()) for s in scales]
+            logs.setdefault(part, []).append([math.log(norm) for norm in norms])
     return {part: slope(scales, np.exp(np.mean(rows, axis=0))) for part, rows in logs.items()}
 
 
@@ -221,7 +220,7 @@ def _quotients(generator: Any, samples: int, d: int, scales: tuple[float, ...] =
         below.append(float((weights["embed"].abs() * sigma < 1).double().mean()))
         row = []
         for s in (1.0, *(sigma * scale for scale in scales)):
-            medians = [float(hessian_blocks(weights, tokens, name, s)[0].abs().median()) for name in "VQ"]
+            medians = [float(hessian_block(weights, tokens, name, s).abs().median()) for name in "VQ"]
             row.append(math.log(medians[0] / medians[1]))
         logs.append(row)
     return np.exp(np.mean(logs, axis=0)), float(np.mean(below))

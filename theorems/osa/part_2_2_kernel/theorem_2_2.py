@@ -11,7 +11,7 @@ from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, cayley
 from theorems.osa.settings import UNTRAINED
 from theorems.osa.shapes import Alpha, Tokens
-from verify.matrix import concatenate, eye, ones, rational, trace
+from verify.matrix import concatenate, eye, hadamard, ones, rational, total, trace
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 LayerQueries = Annotated[Any, Shape("l", "d", "d", role="query")]
@@ -112,9 +112,11 @@ def skipless_transformer(
 
 def _power_traces(Sigma: Any) -> Any:
     """tr (Sigma / (1 + tr Sigma))^k for k = 1, ..., N, all below 1, shape (1, N)."""
-    scaled = Sigma / (1 + trace(Sigma))
-    powers = itertools.accumulate([scaled] * Sigma.shape[0], lambda left, right: left @ right)
-    return concatenate([ones(1, 1) * trace(power) for power in powers], axis=1)
+    scaled, N = Sigma / (1 + trace(Sigma)), Sigma.shape[0]
+    powers = list(itertools.accumulate([scaled] * ((N + 1) // 2), lambda left, right: left @ right))
+    # of a product of two of these the trace needs no other entries
+    further = [total(hadamard(powers[-1], power.T)) for power in powers[: N - len(powers)]]
+    return concatenate([ones(1, 1) * each for each in [*map(trace, powers), *further]], axis=1)
 
 
 @THEOREM_22.formula

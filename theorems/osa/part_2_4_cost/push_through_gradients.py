@@ -15,7 +15,7 @@ from theorems.osa.part_2_4_cost.push_through import (
 from theorems.osa.settings import ORTHONORMAL, SHAPES, layer
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import concatenate, expm
-from verify.oracles import jacobian
+from verify.oracles import jacobians
 from verify.vocabulary import Assumption, Claim, Equal, Setting, realises
 
 
@@ -32,7 +32,7 @@ def gradients_through(form: str) -> str:
 
 def _gradients(form: Callable[..., Any], *arguments: Any) -> Any:
     """Jacobians of the layer `form` with respect to X, W_Q and W_K, side by side, shape (N d, N d + 2 d d_v)."""
-    return concatenate([jacobian(form, wrt)(*arguments) for wrt in ("X", "W_Q", "W_K")], axis=1)
+    return concatenate(list(jacobians(form, ("X", "W_Q", "W_K"))(*arguments).values()), axis=1)
 
 
 #: N < 2 d_v, where [Q, K] cannot have independent columns, and 2 d_v > d among them.

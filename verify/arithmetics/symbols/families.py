@@ -11,8 +11,9 @@ import sympy
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, identity, lifted
 from verify.arithmetics.symbols.sizes import size_of
+from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import contract
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 

@@ -6,7 +6,6 @@ it meets an axis that has two.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,25 +22,9 @@ from verify.arithmetics.symbols.function_heads import power
 from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
+from verify.arithmetics.symbols.summation import SummationIndex, is_next
 from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
-
-_variables = itertools.count()
-
-
-class SummationIndex:
-    """A summation index in a formula: what `verify.matrix.summed` and `stacked` hand to the summand."""
-
-    def __init__(self, size: Size) -> None:
-        self.size, self.number = size, next(_variables)
-
-    def __add__(self, offset: Any) -> _Next:
-        if offset != 1:
-            raise ArithmeticUnsupported(f"an index plus {offset!r} has no symbolic form")
-        return _Next(self)
-
-    def __repr__(self) -> str:
-        return f"i_{self.number}"
 
 
 @as_built("split")
@@ -62,13 +45,6 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
             summed.update({index: made.sizes[k] for k, index in enumerate(moved) if index >= len(sizes)})
         products.append((coefficient, renamed, summed))
     return collected(products, sizes)
-
-
-class _Next:
-    """i + 1, the end of the slice i:i + 1."""
-
-    def __init__(self, index: SummationIndex) -> None:
-        self.index = index
 
 
 class Indexed(Formal):
@@ -124,6 +100,12 @@ class Indexed(Formal):
         groups = self.groups
         slots = [slot for axis in order for slot in groups[axis]] + list(range(sum(self.axes), len(self.value.slots)))
         return Indexed(self.value.permuted(slots), [self.axes[axis] for axis in order], self.bound)
+
+    def swapaxes(self, one: int, other: int) -> Indexed:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        order[one], order[other] = order[other], order[one]
+        return self.transposed(order)
 
     def __repr__(self) -> str:
         return f"Indexed(shape={self.dims}, terms={len(self.value.terms)})"
@@ -423,7 +405,7 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
     at, keeps = item, False
     if isinstance(item, slice):
         start, stop, keeps = item.start, item.stop, True
-        if isinstance(start, SummationIndex) and isinstance(stop, _Next) and stop.index is start and item.step is None:
+        if isinstance(start, SummationIndex) and is_next(stop, start) and item.step is None:
             return start, True
         start = 0 if start is None else start
         if not isinstance(start, int) or stop != start + 1 or item.step is not None:

@@ -96,6 +96,8 @@ def _head_latex(made: Head, indices: list[str]) -> str:
         return rf"[I_{{:, {sympy.latex(made.parameter)}+1:}}]{below}"
     if made.kind == "grouping":
         return rf"\delta_{{{indices[0]}, ({' '.join(indices[1:])})}}"
+    if made.kind == "order":
+        return rf"[{indices[1]} \le {indices[0]} + ({sympy.latex(made.parameter)})]"
     if made.kind == "tensor":
         return f"[{name_latex(made.name)}]{below}"
     assert made.inner is not None
