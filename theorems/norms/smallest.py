@@ -197,7 +197,8 @@ UNIFORM = Claim(RULES, "norms.softmax-near-uniform", label="A softmax near the u
         \Delta\text{ the largest range of a row of }T""",
     name="a softmax near the uniform matrix", relation=AtMost(left="the distance in ||.||_F"),
     note=r"""Of a row $p$ with weights $w$ in $[a, ae^\Delta]$ for some $a$: $n\|p - 1/n\|^2 =
-        \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le (1 + e^\Delta)^2/(4e^\Delta) - 1 = \sinh(\Delta/2)^2$ (Kantorovich).""")  # fmt: skip
+        \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le (1 + e^\Delta)^2/(4e^\Delta) - 1 = \sinh(\Delta/2)^2$
+        (Kantorovich).""")  # fmt: skip
 
 
 @UNIFORM.formula
