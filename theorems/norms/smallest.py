@@ -28,8 +28,8 @@ PRODUCT = Claim(RULES, "norms.smallest-of-a-product", label="Smallest singular v
         r"\mathbb{R}^{n\times p},\ m \ge n \ge p",
     assumptions=[NOT_WIDE], name="smallest singular value of a product", sizes={"m": (1, 4), "n": (1, 3), "p": (1, 3)},
     relation=AtMost(left="the product of the smallest"),
-    note=r"""$\|ABx\| \ge \sigma_{\min}(A)\|Bx\|$ where $A$ has no more columns than rows; by transposition also for
-        $m \le n \le p$. Of a wide $A$ and a tall $B$ it is false: $AB$ may vanish.""")  # fmt: skip
+    note=r"""$\|ABx\| \ge \sigma_{\min}(A)\|Bx\|$ for every vector $x$ where $A$ has no more columns than rows; by
+        transposition also for $m \le n \le p$. Of a wide $A$ and a tall $B$ it is false: $AB$ may vanish.""")  # fmt: skip
 
 
 @PRODUCT.formula
@@ -47,7 +47,8 @@ SIDE = Claim(RULES, "norms.smallest-side-by-side", label="Smallest singular valu
         r"B \in \mathbb{R}^{m\times p},\ m \le n, p",
     assumptions=[Assumption("m <= n and m <= p", sizes=lambda sizes: sizes["m"] <= min(sizes["n"], sizes["p"]))],
     name="smallest singular value of two blocks", sizes=("m", "n", "p"), relation=AtMost(left="the root of the sum"),
-    note=r"$\|M^\top x\|^2 = \|A^\top x\|^2 + \|B^\top x\|^2$, and no block has more rows than columns.")  # fmt: skip
+    note=r"""$\|M^\top x\|^2 = \|A^\top x\|^2 + \|B^\top x\|^2$ for every vector $x$, and no block has more rows than
+        columns.""")  # fmt: skip
 
 
 @SIDE.formula
@@ -195,8 +196,9 @@ UNIFORM = Claim(RULES, "norms.softmax-near-uniform", label="A softmax near the u
     statement=r"""\|\operatorname{softmax}(T) - \tfrac1n\mathbf 1\mathbf 1^\top\|_F \le \sqrt{m/n}\,\sinh(\Delta/2),\quad
         \Delta\text{ the largest range of a row of }T""",
     name="a softmax near the uniform matrix", relation=AtMost(left="the distance in ||.||_F"),
-    note=r"""Of a row $p$ with weights $w$ in $[a, ae^\Delta]$: $n\|p - 1/n\|^2 = \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le
-        (1 + e^\Delta)^2/(4e^\Delta) - 1 = \sinh(\Delta/2)^2$ (Kantorovich).""")  # fmt: skip
+    note=r"""Of a row $p$ with weights $w$ in $[a, ae^\Delta]$ for some $a$: $n\|p - 1/n\|^2 =
+        \mathbb{E}[w^2]/\mathbb{E}[w]^2 - 1 \le (1 + e^\Delta)^2/(4e^\Delta) - 1 = \sinh(\Delta/2)^2$
+        (Kantorovich).""")  # fmt: skip
 
 
 @UNIFORM.formula

@@ -50,7 +50,7 @@ def derived_from_below(left: Any, right: Any, reversed_steps: Iterable[Step]) ->
         used = _is_at_most(value, right, tuple(facts))
         if used is not None:
             world().used.update(search.named(facts, used))
-            steps = (*steps, *(facts[fact] for fact in used if facts[fact] is not None))
+            steps = (*steps, *(step for fact in used if (step := facts[fact]) is not None))
             return value, steps
     return None
 
@@ -196,7 +196,7 @@ def _is_at_most(left: Any, right: Any, facts: tuple[Any, ...]) -> tuple[Any, ...
     if ratio.is_number and is_positive(ratio):
         below, beneath = ratio, sympy.Integer(1)
     whole = [_with_collected_roots(sympy.expand(side)) for side in (ours * beneath, theirs * below)]
-    rest = follows(*whole, facts)
+    rest = follows(whole[0], whole[1], facts)
     return tuple(dict.fromkeys([*found, *rest])) if rest is not None else None
 
 
