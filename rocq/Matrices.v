@@ -6,7 +6,7 @@ From Coq Require Import ZArith NArith Lia.
 From Coq Require List.
 From mathcomp Require Import all_ssreflect ssralg ssrnum.
 From mathcomp Require Import boolp classical_sets functions reals topology normedtype derive sequences exp realfun.
-From Attention Require Import Rationals Expressions Functions Rules Derivatives Calculus Tables Slopes Statements Claims.
+From Attention Require Import Rationals Expressions Functions Rules Derivatives Calculus Inverses Tables Slopes Statements Claims.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory numFieldNormedType.Exports.
 Local Open Scope ring_scope.
@@ -306,13 +306,6 @@ Lemma lengths_new k ns : lengths size_of (new_indices k ns) = map size_of ns.
 Proof. by rewrite -[in RHS](new_sizes k ns) /lengths /sizes -map_comp. Qed.
 Lemma sizes_within_map vs ns r : ok r -> sizes vs = ns -> within (map size_of ns) (map r vs).
 Proof. by move=> rV <-; have := valid_within vs rV; rewrite /lengths /sizes -map_comp. Qed.
-Lemma within_cat ns ms xs ys : within ns xs -> within ms ys -> within (ns ++ ms) (xs ++ ys).
-Proof. by elim: ns xs => [|n ns IH] [|x xs] //= /andP[-> w] v; exact: IH. Qed.
-Lemma within_split ns ms xs : within (ns ++ ms) xs -> within ns (take (size ns) xs) /\ within ms (drop (size ns) xs).
-Proof.
-elim: ns xs => [|n ns IH] xs; first by rewrite take0 drop0.
-by case: xs => [|x xs] //= /andP[-> /IH].
-Qed.
 Lemma deltas_equal over r vs ws : size vs = size ws -> fval over r (Plain (deltas_between vs ws)) = (map r vs == map r ws)%:R.
 Proof. by move=> sz; rewrite /= deltas_value. Qed.
 

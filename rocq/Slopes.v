@@ -8,7 +8,7 @@ From Coq Require Import ZArith NArith Lia.
 From Coq Require List.
 From mathcomp Require Import all_ssreflect ssralg ssrnum.
 From mathcomp Require Import boolp classical_sets functions reals topology normedtype derive sequences exp realfun.
-From Attention Require Import Rationals Expressions Functions Rules Derivatives Calculus Tables.
+From Attention Require Import Rationals Expressions Functions Rules Derivatives Calculus Inverses Tables.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory numFieldNormedType.Exports.
 Local Open Scope ring_scope.
@@ -94,6 +94,12 @@ Qed.
 Lemma closed_find k n : find T k = Some n -> closed n.
 Proof. by move/(find_value size_of scalar arbitrary input T_formed) => []. Qed.
 
+(* a square matrix has bounds of rows, and the same of columns *)
+Lemma square_bounds i n : square i n -> let ns := map size_of (take i (sizes (slots n))) in bounds n = ns ++ ns /\ size ns = i.
+Proof.
+case/andP => /eqP sz /eqP sq ns; split; last by rewrite size_map size_takel // /sizes size_map sz leq_addr.
+by rewrite /ns {2}sq -map_cat cat_take_drop /lengths /sizes -map_comp.
+Qed.
 (* the value of an argument along indices *)
 Definition at_slots (entry : nat -> seq nat -> R) (n : node) (ys : seq nat) : R :=
   val entry (assigned (slots n) ys nowhere) (argument n).
@@ -522,7 +528,13 @@ case S: (function n) moving still => [|||q|i|i|i||i] moving still.
   have := slope_softmax lb (lengths_positive sizes_positive _) wx (fun ys wy => slots_move wy).
   rewrite e0 still; move=> H; apply: (slope_same (fun t => esym (moving t))); apply: (slope_as H).
   by congr (_ * (_ - _)); apply: total_ext => ys; rewrite still.
-- by [].
+- case/andP => /has_in; rewrite [condition_in _ _]/= F => invertible sq; have [bE si] := square_bounds sq.
+  have sz : size (slots n) = (i + i)%N by case/andP: sq => /eqP.
+  rewrite sz addnn doubleK -e0 in invertible.
+  rewrite /slope_of S -/m neg_val (inv i sz); apply: (slope_same (fun t => esym (moving t))).
+  have := @slope_inverse R (map size_of (take i (sizes (slots n)))) 0 (fun t => at_slots (E t) n) moves_by.
+  rewrite -bE si => H; apply: (slope_as (H slots_move _ invertible wx)).
+  by rewrite e0; congr (- _); apply: total_ext => us; rewrite !still.
 - by move=> _; rewrite /slope_of S zero; apply: slope_constant => t; rewrite !moving.
 - by move=> _; rewrite /slope_of S zero; apply: slope_constant => t; rewrite !moving.
 by [].
@@ -577,25 +589,27 @@ Proof.
 have still n t : all (fun j => ~~ depends T by_ j) (numbers (argument n)) -> forall r, val (E t) r (argument n) = val en r (argument n).
   by move/allP => H r; exact: still_argument.
 have moving k n : find T k = Some n -> disjoint at_ (slots n) && differentiable T given outer by_ at_ (argument n) ->
-    forall ys, within (bounds n) ys -> exists a, slope_at (fun t => at_slots (E t) n ys) 0 a.
-  move=> F /andP[A /andP[Y /allP G]] ys wy; exists (moves_by n ys).
+    forall ys, within (bounds n) ys -> slope_at (fun t => at_slots (E t) n ys) 0 (moves_by n ys).
+  move=> F /andP[A /andP[Y /allP G]] ys wy.
   by apply: (slots_move F) => // t tn; exact/all_tame/G.
 have start n : at_slots (E 0) n = at_slots en n by apply/funext => ys; apply: meaning_entries => t _; exact: E0.
 case: c => k; rewrite /carried /=; case F: (find T k) => [n|]; try (by move=> _ _; apply: filterE);
   case S: (all _ _) => /=.
 - by move=> _ H; apply: filterE => t r rV; rewrite still //; exact: H.
 - move=> /(moving _ _ F) M H; have : \forall t \near (0 : R), forall ys, within (bounds n) ys -> 0 < at_slots (E t) n ys.
-    apply: near_within => ys wy; have [a D] := M ys wy; apply: (near_positive D).
+    apply: near_within => ys wy; have D := M ys wy; apply: (near_positive D).
     by rewrite start; apply: H; apply: assigned_valid => //; exact: nowhere_valid.
   apply: filterS => t P r rV; rewrite -(at_slotsE (E t) r (closed_find F)); apply: P; exact: valid_within.
 - by move=> _ H; apply: filterE => t r rV; rewrite still //; exact: H.
 - move=> /(moving _ _ F) M H; have : \forall t \near (0 : R), forall ys, within (bounds n) ys -> at_slots (E t) n ys != 0.
-    apply: near_within => ys wy; have [a D] := M ys wy; apply: (near_nonzero D).
+    apply: near_within => ys wy; have D := M ys wy; apply: (near_nonzero D).
     by rewrite start; apply: H; apply: assigned_valid => //; exact: nowhere_valid.
   apply: filterS => t P r rV; rewrite -(at_slotsE (E t) r (closed_find F)); apply: P; exact: valid_within.
 - move=> _ H; apply: filterE => t; rewrite (_ : at_slots (E t) n = at_slots en n) //.
   by apply/funext => ys; exact: still.
-by [].
+case/andP => sq /(moving _ _ F) M; have [bE si] := square_bounds sq.
+have := @near_invertible R (map size_of (take (size (slots n))./2 (sizes (slots n)))) 0 (fun t => at_slots (E t) n) (moves_by n).
+by rewrite -bE si start => H I; apply: H.
 Qed.
 Lemma conditions_near : all (carried T given outer by_ at_) given ->
   \forall t \near (0 : R), forall c, List.In c given -> condition_in (E t) c.

@@ -1,9 +1,5 @@
-(* The derivatives that Derivatives.v computes are the real ones.
-
-   An expression is differentiated in one entry of an input, or of a matrix that stands for a point, while all others stay.
-   `varied` moves that entry along a line; `derivative_right` says that the value of an expression has along that line, at 0,
-   the derivative that `derivative` writes.  It asks for what `differentiable` computes from syntax: that roots, logarithms,
-   steps, reciprocals and inverses are taken where they have derivatives, which a condition says that the theorem prints. *)
+(* What is read from a table of functions alone: which function depends on which entry, and of which the syntax says that they
+   have a derivative where the conditions hold.  Slopes.v proves that they have. *)
 From Coq Require Import ZArith NArith Lia.
 From Coq Require List.
 From mathcomp Require Import all_ssreflect ssralg ssrnum.
@@ -30,6 +26,9 @@ Definition fits (k : nat) (vs : seq index) : bool :=
 Fixpoint typed (e : expr) : bool := match e with
   | Entry k vs => fits k vs | Add a b | Mul a b => typed a && typed b | Sum _ a => typed a | _ => true end.
 Definition has_beside (h : head) (n : node) : bool := if beside T h n is Some j then j \notin outer else false.
+(* rows and columns of the same sizes, i indices each *)
+Definition square (i : nat) (n : node) : bool :=
+  (size (slots n) == (i + i)%N) && (take i (sizes (slots n)) == drop i (sizes (slots n))).
 (* whether a function has a derivative where the conditions hold *)
 Definition smooth_head (k : nat) (n : node) : bool := match function n with
   | Exp | Unit _ | Split => true
@@ -38,7 +37,8 @@ Definition smooth_head (k : nat) (n : node) : bool := match function n with
       (if q.2 == xH then Z.leb 0 q.1 || nonzero T given k else positive T given k)
   | Log => has_beside (Raised ((-1)%Z, xH)) n && positive T given k
   | Step => nonzero T given k
-  | Inverse _ | Arbitrary _ => false end.
+  | Inverse i => has given (IsInvertible k) && square i n
+  | Arbitrary _ => false end.
 (* the inverse of a matrix, not of a family of matrices *)
 Definition one_matrix (n : node) : bool := if function n is Inverse i then size (slots n) == (i + i)%N else true.
 Definition smooth_node (k : nat) (n : node) : bool :=
@@ -51,10 +51,11 @@ Fixpoint rough (T' : table) : seq nat := match T' with
 Definition differentiable (e : expr) : bool := let bad := rough T in typed e && all (fun t => t \notin bad) (numbers e).
 (* a condition that stays true near the point *)
 Definition carried (c : condition) : bool :=
-  let: (k, open) := match c with IsPositive k | IsNonzero k => (k, true) | IsInvertible k => (k, false) end in
+  let: (k, open) := match c with
+    | IsPositive k | IsNonzero k => (k, fun=> true) | IsInvertible k => (k, fun n => square (size (slots n))./2 n) end in
   if find T k is Some n then
     all (fun t => ~~ depends T by_ t) (numbers (argument n))
-    || open && (disjoint at_ (slots n) && differentiable (argument n)) else true.
+    || open n && (disjoint at_ (slots n) && differentiable (argument n)) else true.
 (* a variable is an input, or a matrix that stands for a point *)
 Definition is_variable (k : nat) : bool := if find T k is Some n then head_eq (function n) (Raised one_power) else true.
 End Syntax.

@@ -8,6 +8,7 @@ against the claims there too (conditions.py).
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import os
 import re
@@ -97,11 +98,18 @@ def described(item: Written) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def offered(claim: str, globs: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(claim, glob) for glob in globs)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("certificates", nargs="*", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--newer", action="store_true", help="keep what kernel.json says of unchanged certificates")
+    parser.add_argument(
+        "--only", nargs="+", metavar="GLOB", help="offer these claims, keep what kernel.json says of others"
+    )
     options = parser.parse_args(arguments)
     if shutil.which("coqc") is None:
         print("coqc is not there: apt install coq libcoq-mathcomp-analysis", file=sys.stderr)
@@ -115,12 +123,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     theory = compiled_theory()
     CLAIMS.mkdir(exist_ok=True)
     certificates = [certificate for path in paths for certificate in read_certificates(path)]
-    before = json.loads(RESULT.read_text(encoding="utf-8")) if options.newer else {"claims": {}, "axioms": []}
-    known = {
-        name: item
-        for name, item in before["claims"].items()
-        if any(c["claim"] == name and hash_of(c) == item["certificate"] for c in certificates)
-    }
+    before: dict[str, Any] = {"claims": {}, "not checked": {}, "axioms": []}
+    if options.newer or options.only:
+        before = json.loads(RESULT.read_text(encoding="utf-8"))
+
+    def stays(name: str, item: dict[str, Any]) -> bool:
+        if options.only:
+            return not offered(name, options.only)
+        return any(c["claim"] == name and hash_of(c) == item["certificate"] for c in certificates)
+
+    known = {name: item for name, item in before["claims"].items() if stays(name, item)}
+    if options.only:
+        certificates = [c for c in certificates if offered(c["claim"], options.only)]
     found = [written(certificate) for certificate in certificates if certificate["claim"] not in known]
     refused, log = check_all(theory, found, "identity", options.jobs)
     accepted = [item for item in found if item.text and item.claim not in refused]
@@ -147,10 +161,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unreadable, more = add_formulas(theory, claims, fresh, options.jobs)
     log += more
     (CLAIMS / "log.txt").write_text(log, encoding="utf-8")
+    others = {
+        name: why for name, why in before["not checked"].items() if options.only and not offered(name, options.only)
+    }
     result = {
         "axioms": sorted({*axioms_in(log), *before["axioms"]}),
         "claims": claims,
-        "not checked": {**{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
+        "not checked": {**others, **{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
     }
     RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(

@@ -319,6 +319,9 @@ class MatrixClaim(Claim):
         raise NotRead(f"the function {head} over other indices")
 
     def _jacobian(self, name: str, by: Names, inner: Any, rows: Names, columns: Names, points: dict[str, Any]) -> Term:
+        if len(by) == 2 and by == columns[::-1]:  # what is differentiated by is read column by column
+            crossed = ("Commutation", self._sizes(by[:1]), self._sizes(by[1:]))
+            return ("MulM", self._jacobian(name, by, inner, rows, by, points), crossed)
         if by != columns or name not in points:
             raise NotRead("a derivative whose indices are not the columns")
         k, outer, point = self._point(name, points)
@@ -342,9 +345,9 @@ class MatrixClaim(Claim):
         while inside[0] == "at":
             inside = inside[4]
         splits = range(len(rows)) if inside[0] == "diff" else range(1, len(rows))
-        for k in splits:
+        for read, k in [*((self._matrix, k) for k in splits), *((self.term, k) for k in range(1, len(rows)))]:
             try:
-                return ("Vec", self._matrix(e, rows[:k], rows[k:], points))
+                return ("Vec", read(e, rows[:k], rows[k:], points))
             except NotRead:
                 continue
         return self.term(e, rows, (), points)

@@ -40,6 +40,9 @@ class Slopes:
     def _smooth(self, k: int, node: Node) -> None:
         """The condition under which a function has a derivative, assumed where its argument does not show it."""
         head = node.head
+        if head[0] == "Inverse":
+            self._assume("IsInvertible", k)
+            return
         if self._is_positive(expanded(node.argument)):
             return
         if head[0] == "Log" or (head[0] == "Raised" and head[1].denominator != 1):

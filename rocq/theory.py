@@ -26,6 +26,7 @@ THEORY = (
     "Rules",
     "Derivatives",
     "Calculus",
+    "Inverses",
     "Tables",
     "Slopes",
     "Statements",

@@ -14,6 +14,7 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics.symbols.difference import float_values
 from verify.arithmetics.symbols.indexed import named
 from verify.arithmetics.symbols.points import NumericPoint
+from verify.arithmetics.tracing import Input, Traced, value_of
 from verify.matrix import (
     absolute,
     basis_vector,
@@ -195,7 +196,7 @@ SLOPES: dict[str, Callable[..., Any]] = {
 
 
 def _symbolic(name: str) -> Any:
-    return named(name, *(SIZES.get(letter, 1) for letter in SHAPES[name]))
+    return Traced(Input(name), named(name, *(SIZES.get(letter, 1) for letter in SHAPES[name])))
 
 
 def _point(names: list[str], seed: int) -> tuple[NumericPoint, dict[str, torch.Tensor]]:
@@ -213,7 +214,7 @@ def disagreement(function: Callable[..., Any], seed: int) -> float:
     """The largest difference between the normal form of an expression, evaluated, and the expression on tensors."""
     names = list(inspect.signature(function).parameters)
     point, tensors = _point(names, seed)
-    formal = float_values(function(*map(_symbolic, names)), point)
+    formal = float_values(value_of(function(*map(_symbolic, names))), point)
     floats = np.asarray(function(*(tensors[name] for name in names))).reshape(-1)
     return float(np.abs(formal - floats).max() / max(1.0, np.abs(floats).max()))
 
@@ -223,6 +224,6 @@ def slope_disagreement(function: Callable[..., Any], seed: int, order: int, layo
     names = list(inspect.signature(function).parameters)
     point, tensors = _point(names, seed)
     slope = jacobian(function, names[0], layout) if order == 1 else hessian(function, (names[0], names[0]), layout)
-    formal = float_values(slope(*map(_symbolic, names)), point)
+    formal = float_values(value_of(slope(*map(_symbolic, names))), point)
     floats = np.asarray(slope(*(tensors[name] for name in names))).reshape(-1)
     return float(np.abs(formal - floats).max() / max(1.0, np.abs(floats).max()))

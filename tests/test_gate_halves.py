@@ -24,6 +24,10 @@ def fused(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
 
 
 def plain(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return torch.softmax((X @ W_Q / W_Q.shape[1] ** 0.5) @ (X @ W_K).mT, -1) @ (X @ W_V)
+
+
+def scaled_late(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return torch.softmax(X @ W_Q @ (X @ W_K).mT / W_Q.shape[1] ** 0.5, -1) @ (X @ W_V)
 
 
@@ -114,6 +118,66 @@ def test_logits_that_overflow_before_they_are_scaled_and_masks_of_1e4_are_found_
             gate("transformer.masked_attention", layer, dtypes=["float16"]).run("definition", "float16").status
             == status
         )
+
+
+def sums_of(weights: Any) -> dict[str, Any]:
+    """Layers of several subjects, with weights that are found from logits in this way."""
+
+    def attend(Q: Any, K: Any, V: Any) -> Any:
+        n = Q.shape[-2]
+        T = (Q * Q.shape[-1] ** -0.5 @ K.mT).masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf)
+        return weights(T) @ V
+
+    def gpt(X: Any, W: Any, b: Any, W_O: Any, c: Any, H: int) -> Any:
+        Q, K, V = (part.unflatten(2, (H, -1)).transpose(1, 2) for part in (X @ W + b).chunk(3, 2))
+        return attend(Q, K, V).transpose(1, 2).flatten(2) @ W_O + c
+
+    def layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
+        Q, K, V = ((X @ W).unflatten(2, (n, -1)).transpose(1, 2) for W, n in ((W_Q, H), (W_K, G), (W_V, G)))
+        K, V = (x.repeat_interleave(H // G, 1) for x in (K, V))
+        T = (Q * Q.shape[-1] ** -0.5 @ K.mT).masked_fill(~M, -torch.inf)
+        return (weights(T) @ V).transpose(1, 2).flatten(2) @ W_O
+
+    def heads(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+        each = [weights(X @ Q @ (X @ K).mT) @ (X @ V) for Q, K, V in zip(W_Q, W_K, W_V, strict=True)]
+        return torch.cat(each, 1) @ W_O
+
+    return {
+        "hessian.softmax": weights,
+        "hessian.attention_matrix": lambda X, Q, K: weights((X @ Q * Q.shape[1] ** -0.5) @ (X @ K).mT),
+        "convergence.softmax": weights,
+        "skipless.multi_head_attention": heads,
+        "transformer.masked_softmax": lambda T, M: weights(T.masked_fill(~M, -torch.inf)),
+        "transformer.gpt_attention": gpt,
+        "transformer.attention_layer": layer,
+    }
+
+
+@pytest.mark.parametrize("subject", sums_of(None))
+def test_sums_in_bfloat16_are_found_wherever_there_is_a_softmax(subject: str) -> None:
+    for weights, status in ((in_turn, BROKEN), (lambda T: torch.softmax(T, -1), SATISFIED)):
+        made = gate(subject, sums_of(weights)[subject], dtypes=["bfloat16"])
+        finding = made.run("long-sequences", "bfloat16", shrinking=False)
+        assert finding.status == status, finding.describe()
+        assert finding.residual is not None and (finding.residual > 4 if status == BROKEN else finding.residual < 0.6)
+
+
+def test_logits_that_overflow_are_found_in_float16_where_tokens_have_weights() -> None:
+    for layer, status in ((scaled_late, BROKEN), (plain, SATISFIED), (fused, SATISFIED)):
+        finding = gate("hessian.attention", layer, dtypes=["float16"]).run("definition", "float16")
+        assert finding.status == status
+        if status == BROKEN:  # and an example is shown, at which smaller inputs may be excused
+            assert "at 'logits beyond float16 before they are scaled' inputs" in finding.describe()
+            assert "W_Q = torch.tensor(" in finding.example() and finding.why == ""
+
+
+def test_masks_that_are_not_far_enough_below_are_found_in_float16() -> None:
+    def masked_with(depth: float) -> Any:
+        return lambda T, M: torch.softmax(T.masked_fill(~M, depth), -1)
+
+    for depth, status in ((-1e4, BROKEN), (-torch.inf, SATISFIED)):
+        made = gate("transformer.masked_softmax", masked_with(depth), dtypes=["float16"])
+        assert made.run("definition", "float16", shrinking=False).status == status
 
 
 def test_the_unit_of_half_precision_is_that_of_inputs_and_result_rounded_once() -> None:

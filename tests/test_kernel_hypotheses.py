@@ -12,6 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import sympy
 
 from tests.kernel_points import Point
 from verify.checks.certified import kept_of
@@ -33,14 +34,18 @@ def assuming() -> dict[str, dict[str, Any]]:
 CERTIFICATES = assuming()
 
 
-def of_structure(name: str, sizes: list[int]) -> np.ndarray:
-    """G(whole, first, rest) and S(whole, count, start) as docs/certificates.md has them."""
+def of_structure(name: str, sizes: list[int], scalars: dict[str, Any]) -> np.ndarray:
+    """G(whole, first, rest), S(whole, count, start) and L(rows, columns, shift) as docs/certificates.md has them."""
     found = np.zeros(sizes)
     if len(sizes) == 3:
         for p, q in itertools.product(range(sizes[1]), range(sizes[2])):
             found[p * sizes[2] + q, p, q] = 1
         return found
-    raise KeyError(name)
+    last = int(sympy.sympify(name.removesuffix(")").rsplit(", ", 1)[1]).subs(scalars))
+    if name.startswith("L("):
+        return np.tri(*sizes, last)
+    assert name.startswith("S(")
+    return np.eye(sizes[0])[:, last : last + sizes[1]]
 
 
 def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: int) -> Point | None:
@@ -57,9 +62,7 @@ def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: i
     for name, item in made["inputs"].items():
         shape = [sizes[size] for size in item["sizes"]]
         if re.match(r"\w+\(", name):
-            if len(shape) != 3:
-                return None
-            array = of_structure(name, shape)
+            array = of_structure(name, shape, scalars)
         elif not shape and name in scalars:
             array = np.array(scalars[name])
         elif name in drawn.arrays and drawn.arrays[name].size == np.prod(shape):

@@ -19,6 +19,7 @@ from theorems.transformer.settings import mask_of
 from verify.arithmetics import midpoints, to_balls, to_rationals
 from verify.gate.checking import gate
 from verify.gate.choice import square_draws
+from verify.gate.diagnosis import derivative_causes
 from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED, SECOND, SIZES
 from verify.gate.probes import block_sizes
 from verify.gate.profiles import profile_of
@@ -222,6 +223,27 @@ def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str, pyte
     # without dropout it is jax.nn.dot_product_attention, whose logits and softmax have 32 bits
     finding = made.run(DEFINITION, "float64")
     assert finding.status == BROKEN and made.causes_of(finding) == ["it computes in float32"]
+
+
+def test_the_kernel_of_jax_is_given_values_of_another_width_in_pieces() -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed: its kernel cannot be tried")
+    sizes = {"B": 1, "H": 2, "G": 1, "m": 2, "n": 3, "d_K": 2, "d_V": 2}
+    made = gate("transformer.batched_attention", jax.nn.dot_product_attention, dtypes=["float32"], sizes=sizes)
+    assert made.run("transformer.shared-value-gradient", "float32").status == SATISFIED
+
+
+def test_a_derivative_of_32_bits_is_no_wrong_derivative_and_what_raises_has_no_other_cause() -> None:
+    def rounded(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        if V.shape[3] != K.shape[3]:
+            raise ValueError("values as wide as keys")
+        return definition_of("transformer.batched_attention")(Q.float(), K.float(), V.float(), M).to(Q.dtype)
+
+    sizes = {"B": 1, "H": 2, "G": 1, "m": 2, "n": 3, "d_K": 2, "d_V": 2}
+    made = gate("transformer.batched_attention", rounded, dtypes=["float32"], sizes=sizes)
+    assert derivative_causes(made.profile, made.standing, made.settings, "float32") == []
+    assert "derivative by Q is wrong" in str(derivative_causes(made.profile, made.standing, made.settings, "float64"))
+    finding = made.run("transformer.shared-value-gradient", "float32")
+    assert "values as wide as keys" in finding.why and made.causes_of(finding) == []
 
 
 # -- subjects with masks are compared in full --------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from tests.symbolic_cases import SIZES
 from verify.arithmetics import Constant, midpoints
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import float_values
-from verify.arithmetics.symbols.guarded import guarded
 from verify.arithmetics.symbols.hypothesis_rules import KNOWN, hypothesis_on
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import extra_rules, names_of_rules, recording_rules
+from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
@@ -33,7 +33,7 @@ GIVEN = [(given, case) for given, cases in MUST_NOT_FIRE_THOUGH_GIVEN.items() fo
 
 
 def symbolic(name: str) -> Any:
-    return guarded(c) if name == "c" else named(name, *DIMS[name])
+    return c if name == "c" else named(name, *DIMS[name])
 
 
 def disagreement(case: Callable[..., Any], formal: Any, seed: int) -> float:
@@ -57,7 +57,8 @@ def disagreement(case: Callable[..., Any], formal: Any, seed: int) -> float:
 
 
 def formal_value(case: Callable[..., Any]) -> Any:
-    return case(*map(symbolic, inspect.signature(case).parameters))
+    inputs = traced_inputs({name: symbolic(name) for name in inspect.signature(case).parameters})
+    return value_of(case(*inputs.values()))
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES, ids=[f"{rule} {number}" for number, (rule, _) in enumerate(CASES)])

@@ -17,10 +17,13 @@ from verify.arithmetics.norms import (
     differentials,
     entries,
     gaps,
+    gram_matrices,
     input_matrix,
     moments,
+    row_lengths,
     rules,
     singular_polynomials,
+    smallest,
 )
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.deciding import at_most
@@ -64,11 +67,14 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 
-#: Rules that `test_norms_differentials`, `test_norms_gaps` and `test_norms_moments` try.
+#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments` and `test_norms_from_below` try.
 ELSEWHERE = {
     *stated_in(differentials),
     *stated_in(gaps),
     *stated_in(moments),
+    *stated_in(smallest),
+    *stated_in(gram_matrices),
+    *stated_in(row_lengths),
     "number among the factors",
     *stated_in(singular_polynomials) - {"integral of orthogonal matrices"},
     "mean of exponentials",

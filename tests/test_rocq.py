@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import shutil
 import sys
@@ -14,6 +15,8 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "rocq"
 sys.path.insert(0, str(FOLDER))
 
+import check  # noqa: E402
+import theory  # noqa: E402
 from export import HEADER, NotExported, Written, written  # noqa: E402
 from formulas import FORMULA_HEADER, Formula, formula, same_entries  # noqa: E402
 from theory import compiled_theory, coqc  # noqa: E402
@@ -66,6 +69,18 @@ RAMP = claim(
 )
 
 
+def inverse(i: str, j: str) -> list[Any]:
+    return ["f", "inverse", [[[["p", "n"], ["q", "n"]], entry("M", "p", "q")]], [i, j]]
+
+
+#: The derivative of an inverse matrix in an entry of the matrix.
+INVERSE = {
+    **claim(["diff", "M", ["c", "d"], inverse("a", "b")], times(MINUS, inverse("a", "c"), inverse("d", "b"))),
+    "inputs": {"M": {"sizes": ["n", "n"]}},
+}
+INVERSE["parts"][0]["indices"] = [[i, "n"] for i in "abcd"]
+
+
 def twice_at_x(outer: str, inner: str, derivative: str) -> dict[str, Any]:
     """d(z[a] y[a]) / dz[b], where the two variables z and y are both at x: y[a] times delta, and not twice that."""
     body = [
@@ -79,7 +94,15 @@ def twice_at_x(outer: str, inner: str, derivative: str) -> dict[str, Any]:
     return {**made, "variables": {name: {"sizes": ["n"]} for name in (outer, inner)}}
 
 
-TRUE = {"jacobian": JACOBIAN, "rows": ROWS, "log": LOG, "root": ROOT, "ramp": RAMP, "apart": twice_at_x("z", "y", "z")}
+TRUE = {
+    "jacobian": JACOBIAN,
+    "rows": ROWS,
+    "log": LOG,
+    "root": ROOT,
+    "ramp": RAMP,
+    "apart": twice_at_x("z", "y", "z"),
+    "inverse": INVERSE,
+}
 
 
 def refused_here(certificate: dict[str, Any]) -> Written:
@@ -99,6 +122,8 @@ def test_a_false_statement_has_no_file() -> None:
     refused_here(changed(JACOBIAN, ["+", times(soft("a"), ["delta", "a", "b"]), times(soft("a"), soft("b"))]))
     refused_here(changed(JACOBIAN, times(soft("a"), ["delta", "a", "b"])))
     refused_here(changed(ROWS, soft("a")))
+    refused_here(changed(INVERSE, times(inverse("a", "c"), inverse("d", "b"))))
+    refused_here(changed(INVERSE, times(MINUS, inverse("c", "a"), inverse("d", "b"))))
 
 
 @pytest.mark.parametrize("derivative", ["z", "y"])
@@ -158,6 +183,7 @@ def test_the_kernel_accepts_what_is_true_and_refuses_what_is_not(tmp_path: Path)
         "log": without_conditions(texts["log"], "IsPositive"),
         "root": without_conditions(texts["root"], "IsPositive"),
         "ramp": without_conditions(texts["ramp"], "IsNonzero"),
+        "inverse": without_conditions(texts["inverse"], "IsInvertible"),
         # a function of which nothing is known has no derivative that is known
         "unknown": planted(texts["jacobian"], "Node (Softmax 1)", "Node (Arbitrary 0)"),
         # the entry in which it is differentiated is an index of a function of its own
@@ -172,6 +198,68 @@ def test_the_kernel_accepts_what_is_true_and_refuses_what_is_not(tmp_path: Path)
     path.write_text(source, encoding="utf-8")
     accepted, said_by_coqc = coqc(compiled_theory("Claims"), path)
     assert accepted, said_by_coqc
+
+
+@needs_rocq
+def test_the_theory_is_compiled_once_for_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is compiled again where it or one that it imports has changed, and not where sources are back as they were."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    compiled: list[str] = []
+    right = theory.coqc
+
+    def counted(folder: Path, path: Path) -> tuple[bool, str]:
+        compiled.append(path.stem)
+        return right(folder, path)
+
+    monkeypatch.setattr(theory, "coqc", counted)
+    first = "Definition one := 1.\n"
+    sources = {
+        "Rationals": first,
+        "Expressions": "From Attention Require Import Rationals.\nDefinition two := one + one.\n",
+    }
+
+    def made() -> list[str]:
+        compiled.clear()
+        for name in theory.THEORY:
+            (tmp_path / f"{name}.v").write_text(sources.get(name, ""), encoding="utf-8")
+        folder = theory.compiled_theory("Expressions", "Norms", sources=tmp_path)
+        assert {path.stem for path in folder.glob("*.vo")} == {"Rationals", "Expressions", "Norms"}
+        return list(compiled)
+
+    assert made() == ["Rationals", "Expressions", "Norms"]
+    assert made() == []
+    sources["Rationals"] = "Definition one := 2.\n"
+    assert made() == ["Rationals", "Expressions"]
+    sources["Rationals"] = first
+    assert made() == []
+    sources["Expressions"] = "Definition two := one.\n"  # refused: it no longer imports what it uses
+    with pytest.raises(SystemExit, match="Expressions"):
+        made()
+
+
+def test_what_is_not_offered_keeps_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--only` replaces what is said of the claims that it names, whether they were accepted before or not."""
+    lines = [json.dumps({**JACOBIAN, "claim": name}) for name in ("a.one", "b.one", "b.two")]
+    (tmp_path / "certificates.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    result = tmp_path / "kernel.json"
+    before = {
+        "axioms": ["choice"],
+        "claims": {"a.one": {"certificate": "old"}},
+        "not checked": {"a.two": "no rule", "b.one": "why"},
+    }
+    result.write_text(json.dumps(before), encoding="utf-8")
+    monkeypatch.setattr(check, "RESULT", result)
+    monkeypatch.setattr(check, "CLAIMS", tmp_path)
+    monkeypatch.setattr(check.shutil, "which", lambda _: "coqc")
+    monkeypatch.setattr(check, "compiled_theory", lambda: tmp_path)
+    monkeypatch.setattr(check, "check_all", lambda _, items, *__: ({"b.two": "false"}, ""))
+    monkeypatch.setattr(check, "add_to", lambda *_: None)
+    monkeypatch.setattr(check, "problems", lambda _: [])
+    monkeypatch.setattr(check, "add_formulas", lambda *_: ({}, ""))
+    assert check.main([str(tmp_path / "certificates.jsonl"), "--only", "b.*"]) == 1
+    after = json.loads(result.read_text(encoding="utf-8"))
+    assert after["claims"]["a.one"] == {"certificate": "old"} and set(after["claims"]) == {"a.one", "b.one"}
+    assert after["not checked"] == {"a.two": "no rule", "b.two": "false"} and after["axioms"] == ["choice"]
 
 
 # -- statements that read as formulas ----------------------------------------------------------------------------------
@@ -234,6 +322,16 @@ def second_derivative(sign: int) -> dict[str, Any]:
 def test_the_second_derivative_of_a_softmax_is_read_by_what_it_is() -> None:
     assert "softmax_hessian (softmax_rows (X * Y^T))" in statement(second_derivative(-1))
     assert not formula(second_derivative(1))[0].text
+
+
+def test_jacobians_of_stacked_columns_are_read_with_a_commutation() -> None:
+    """Both the value and what is differentiated by have their columns first."""
+    point = ["at", "Z'1", [["p", "m"], ["q", "n"]], entry("X", "p", "q")]
+    moved = [*point, ["diff", "Z'1", ["c", "d"], over_columns("Z'1", "a", "Y", "b")]]
+    certificate = matrices(times(["delta", "a", "c"], entry("Y", "b", "d")), moved)
+    certificate["parts"][0]["indices"] = [["b", "m"], ["a", "m"], ["d", "n"], ["c", "m"]]
+    said = "jacobian (fun Z'1 => vec_r (Y * Z'1^T)) X * commutation R [:: m] [:: n]"
+    assert statement(certificate) == f"(Y ⊗ identity R [:: m]\n  = {said})%M"
 
 
 def test_what_has_no_matrix_has_no_formula() -> None:

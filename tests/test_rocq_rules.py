@@ -463,57 +463,63 @@ STEPS["InverseRight"] = inverse("InverseRight", f"(Mul {e(0, S, '{}')} {e(10, '{
 # -- slopes of functions -----------------------------------------------------------------------------------------------
 
 
-def slope(head: str, *given: str, beside: str = "", zero: bool = False, **wrong: dict[str, Any]) -> Identity:
+@dataclass(frozen=True)
+class Moved:
+    """An argument with its slots, and the indices at which its function is differentiated by those of input 0."""
+
+    argument: str = X
+    slots: tuple[str, ...] = (S,)
+    at: tuple[str, ...] = (A,)
+    by: tuple[str, ...] = (B,)
+
+    def of(self, head: str) -> tuple[str, list[str], str]:
+        return one(head, self.argument, self.slots)
+
+    def sides(self, number: int = 0, by: tuple[str, ...] = ()) -> dict[str, str]:
+        """The real derivative of function 10 in an entry of this number, and the one that is computed."""
+        by = by or self.by
+        return {
+            "left": f"(Partial {number} {listed(by)} (Plain {e(10, *self.at)}))",
+            "right": f"(Plain (derivative functions {number} {listed(by)} {e(10, *self.at)}))",
+        }
+
+
+VECTOR, MATRIX = Moved(), Moved(SQUARE, (S, U), (A, B), (C, "(i 9 0)"))
+
+
+def slope(
+    head: str, *given: str, of: Moved = VECTOR, beside: str = "", zero: bool = False, **wrong: dict[str, Any]
+) -> Identity:
     """The real derivative of a function of x is what `derivative` writes; `beside`: the function that its slope needs."""
-    table = {9: one(beside), 10: one(head)} if beside else {10: one(head)}
-    carried_out = f"(Plain (derivative functions 0 [:: {B}] {e(10, A)}))"
+    table = {9: of.of(beside), 10: of.of(head)} if beside else {10: of.of(head)}
+    sides = of.sides()
     changes: dict[str, dict[str, Any]] = {
-        "more by 1": {"right": f"(Plus {carried_out} (Plain {n(1)}))"},
-        "in another input": {"left": f"(Partial 1 [:: {B}] (Plain {e(10, A)}))"},
-        "in a function": {
-            "left": f"(Partial 10 [:: {B}] (Plain {e(10, A)}))",
-            "right": f"(Plain (derivative functions 10 [:: {B}] {e(10, A)}))",
-        },
-        "an index more": {
-            "left": f"(Partial 0 [:: {B}; {C}] (Plain {e(10, A)}))",
-            "right": f"(Plain (derivative functions 0 [:: {B}; {C}] {e(10, A)}))",
-        },
-        "an index of the function": {
-            "left": f"(Partial 0 [:: {S}] (Plain {e(10, A)}))",
-            "right": f"(Plain (derivative functions 0 [:: {S}] {e(10, A)}))",
-        },
+        "more by 1": {"right": f"(Plain {n(1)})" if zero else f"(Plus {sides['right']} (Plain {n(1)}))"},
+        "in a function": of.sides(10),
+        "an index more": of.sides(by=(*of.by, "(i 11 0)")),
+        "an index of the function": of.sides(by=(S, *of.by[1:])),
         **wrong,
     }
-    if zero:
-        del changes["in another input"]
-        changes["more by 1"]["right"] = f"(Plain {n(1)})"
+    if not zero:
+        changes["in another input"] = {"left": of.sides(1)["left"]}
     if given:
         changes["no condition"] = {"given": ()}
         changes["a condition of another"] = {"given": tuple(f"{c.split()[0]} 8" for c in given)}
-    return Identity("", f"(Partial 0 [:: {B}] (Plain {e(10, A)}))", carried_out, table, given, True, OK, changes, zero)
+    return Identity("", table=table, given=given, formula=True, proof=OK, wrong=changes, is_zero=zero, **sides)
 
 
-def no_slope(
-    head: str, argument: str = X, slots: tuple[str, ...] = (S,), at: tuple[str, ...] = (A,), by: tuple[str, ...] = (B,)
-) -> Identity:
+def no_slope(head: str) -> Identity:
     """A function that is not differentiated: as it does not move with another input, its derivative there is 0."""
-    table = {10: one(head, argument, slots)}
-    moves = f"(Partial 0 {listed(by)} (Plain {e(10, *at)}))"
     return Identity(
         "",
-        f"(Partial 3 [::] (Plain {e(10, *at)}))",
+        f"(Partial 3 [::] (Plain {e(10, A)}))",
         f"(Plain {n(0)})",
-        table,
-        (),
-        True,
-        OK,
-        {
-            "where it moves": {"left": moves, "right": f"(Plain (derivative functions 0 {listed(by)} {e(10, *at)}))"},
-            "with a condition": {
-                "left": moves,
-                "right": f"(Plain (derivative functions 0 {listed(by)} {e(10, *at)}))",
-                "given": ("IsInvertible 10",),
-            },
+        {10: one(head)},
+        formula=True,
+        proof=OK,
+        wrong={
+            "where it moves": VECTOR.sides(),
+            "with conditions": {**VECTOR.sides(), "given": ("IsPositive 10", "IsNonzero 10", "IsInvertible 10")},
             "1": {"right": f"(Plain {n(1)})"},
         },
         is_zero=True,
@@ -544,7 +550,16 @@ SLOPES = {
         },
     ),
     "Softmax": slope("Softmax 1", **{"over more than there are": {"table": {10: one("Softmax 2")}}}),
-    "Inverse": no_slope("Inverse 1", SQUARE, (S, U), (A, B), (C, C)),
+    "Inverse": slope(
+        "Inverse 1",
+        "IsInvertible 10",
+        of=MATRIX,
+        **{
+            "only not 0": {"given": ("IsNonzero 10",)},
+            "not square": {"table": {10: one("Inverse 1", e(0, S, "(i 1 1)"), (S, "(i 1 1)"))}},
+            "a family": {"table": {10: one("Inverse 0", SQUARE, (S, U))}},
+        },
+    ),
     "Unit": slope("Unit 0", zero=True),
     "Split": slope("Split", zero=True),
     "Arbitrary": no_slope("Arbitrary 0"),
@@ -604,8 +619,8 @@ STATEMENTS = {
             "no condition": {"given": ()},
             "no condition inside": {"given": ("IsPositive 9",)},
             "the first derivative": {"left": f"(Partial 0 [:: {B}] (Plain {e(10, A)}))"},
-            "an inverse inside that may be lost": {
-                "table": {**ROOTS, 11: one("Inverse 1", e(0, S), (S, U))},
+            "an inverse of what is not square, near the point": {
+                "table": {**ROOTS, 11: one("Inverse 1", e(0, S), (S, "(i 1 1)"))},
                 "given": ("IsPositive 8", "IsPositive 9", "IsPositive 10", "IsInvertible 11"),
             },
             "in a function": {"left": f"(Partial 10 [:: {C}] (Partial 10 [:: {B}] (Plain {e(10, A)})))"},

@@ -12,8 +12,8 @@ import torch
 
 from tests.claims_that_fail import toy
 from verify.arithmetics import formal
+from verify.arithmetics.conditions import recording_conditions
 from verify.arithmetics.symbols import families, hypothesis_rules, named, part_hypotheses, sums
-from verify.arithmetics.symbols.conditions import recording_conditions
 from verify.arithmetics.symbols.difference import float_values
 from verify.arithmetics.symbols.heads import tensor
 from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on

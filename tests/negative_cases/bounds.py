@@ -19,17 +19,21 @@ from tests.negative_cases.derivations import (
     corner,
     differential_of,
     gram_of_rotation,
+    is_range_of,
     largest_column_sum,
+    largest_gap_of,
     less_a_weight,
     m,
     minor,
     n,
+    names_of,
     newton_schulz,
     numbers,
     of,
     raises,
     raises_at_offset,
     root_of_a_multiple_of_entries,
+    tall_of,
     third_moment,
     weights,
 )
@@ -61,19 +65,24 @@ from verify.matrix import (
     rational,
     relu,
     row_norms,
+    row_sums,
     singular_values,
+    smallest_singular_value,
     softmax,
     spectral_radius,
     sqrt,
     stack_rows,
     step,
     summed,
+    symmetric_eigenvalues,
     total,
     vec_r,
     without_column,
     zeros,
 )
 from verify.oracles import jacobian
+
+least = smallest_singular_value
 
 CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     # -- definitions
@@ -135,6 +144,81 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     ),
     "contraction": (Silent(FROBENIUS, lambda small: small), Silent(SPECTRAL, lambda A: A)),
     "number among the factors": (Silent(FROBENIUS, lambda A, B: A @ B), Silent(LARGEST, lambda e, v: e @ v)),
+    # -- smallest singular values
+    "smallest singular value of a sum": (
+        Unproved(lambda A, C: least(A) - N(C), lambda A, C: least(A - C) / 2),
+        Unproved(lambda A, C: least(A) - least(C), lambda A, C: least(A - C)),
+        Unproved(lambda A, C: 1 / least(A - C), lambda A, C: 1 / (least(A) - N(C))),  # which may be negative
+        Unproved(lambda A, C: 1 / least(A - C), lambda A: 2 + 0 * N(A), nonnegative=[lambda A, C: least(A) - N(C)]),
+    ),
+    "smallest singular value of a product": (
+        Unproved(lambda A, B: least(A) * least(B), lambda A, B: least(A @ B)),  # where A is wide and B is tall, it is 0
+        Unproved(lambda wide, G: least(wide) * least(tall_of(4, 3)), lambda wide: least(wide @ tall_of(4, 3))),
+        Unproved(lambda tall: least(tall_of(6, 2)) * least(tall), lambda tall: least(tall_of(6, 2) @ tall)),
+        Unproved(lambda G, H: N(G) * least(H), lambda G, H: least(G @ H)),
+    ),
+    "smallest singular value of blocks side by side": (
+        Unproved(lambda A, C: least(A), lambda A, C: least(concatenate([A, C], axis=1))),
+        Unproved(lambda G, H: least(G) + least(H), lambda G, H: least(concatenate([G, H], axis=1))),
+        Unproved(lambda G, H: N(G), lambda G, H: least(concatenate([G, H], axis=1))),
+    ),
+    "softmax at the vector of ones": (
+        Unproved(lambda A: 1 / N(softmax(A)), lambda A: 1 + 0 * N(A)),  # for a wide A it is too much
+        Unproved(lambda A: 1 / N(A), lambda A: 1 + 0 * N(A)),
+        Unproved(lambda G: 1 / least(softmax(G)), lambda G: 1 + 0 * N(G)),
+    ),
+    "smallest at most largest singular value": (
+        Unproved(lambda A: N(A), lambda A: least(A)),
+        Unproved(lambda A, C: least(A), lambda A, C: N(C)),
+    ),
+    "distance from rank one": (
+        Unproved(lambda A: least(softmax(A)), lambda A, n: N(softmax(A)) / sqrt(n)),
+        Unproved(lambda G: least(G), lambda G, n: F(G - ones(n, n) / n)),
+    ),
+    "weights beside the identity": (
+        Holds(lambda: not names_of(SPECTRAL, lambda G, n: softmax(G) + eye(n))),
+        Holds(lambda: not names_of(SPECTRAL, lambda G, n: softmax(G) - eye(n) / 2)),
+        Holds(lambda: not names_of(SPECTRAL, lambda G, n: G - eye(n))),
+    ),
+    "columns of weights": (
+        Holds(lambda: "columns of weights" not in names_of(SPECTRAL, lambda A: softmax(A))),
+        Holds(lambda: "columns of weights" not in names_of(FROBENIUS, lambda G: softmax(G))),
+    ),
+    "softmax near the uniform matrix": (
+        Holds(lambda: not names_of(FROBENIUS, lambda A, m, n: softmax(A) - ones(m, n) / m)),
+        Holds(lambda: not names_of(FROBENIUS, lambda A, m, n: softmax(A) + ones(m, n) / n)),
+    ),
+    "chord of sinh": (
+        Holds(lambda: "chord of sinh" not in names_of(FROBENIUS, lambda A, m, n: softmax(A) - ones(m, n) / n)),
+    ),
+    "weight by its gap": (
+        Holds(lambda: largest_gap_of(-1) != -largest_gap_of(1)),  # max -a is not -max a
+    ),
+    "smallest eigenvalue of a Gram matrix": (
+        Holds(lambda: raises(lambda G: symmetric_eigenvalues(G)[0])),
+        Holds(lambda: raises(lambda G: symmetric_eigenvalues(-1 * G @ G.T)[0])),
+        Holds(lambda: raises(lambda G: symmetric_eigenvalues(G @ G.T)[-1])),
+        Unproved(lambda A: symmetric_eigenvalues(A @ A.T)[0], lambda A, n: F(A) * F(A) / n),
+        Unproved(lambda A: symmetric_eigenvalues(A @ A.T)[0], lambda A, m: N(A) * N(A) / m),
+    ),
+    "shifted Gram matrix": (
+        Unproved(lambda G, n: least(G + eye(n)), lambda G, n: least(G) + 1),
+        Unproved(lambda G: least(G @ G.T) - 1, lambda G, n: least(G @ G.T - 2 * eye(n)) - 2),
+        Unproved(lambda G, n: least(eye(n) - G @ G.T), lambda G: 1 - least(G @ G.T)),
+        Unproved(lambda G, n: least(G @ G + eye(n)), lambda G: least(G @ G) + 1),
+        Unproved(lambda G, n, w: least(G @ G.T * w + eye(n)), lambda G, w: w * least(G @ G.T) + 1),
+    ),
+    "rows of a given length": (
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A, n: row_sums(A.T * A.T) - 1]),  # of columns
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m) / 2, zero=[lambda A: row_sums(A * A) * 2 - 1]),
+        Unproved(lambda C: F(C), lambda C, m: sqrt(m), zero=[lambda A: row_sums(A * A) - 1]),
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A, C: row_sums(A * C) - 1]),
+        Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A: row_sums(A) - 1]),
+    ),
+    "range": (
+        Holds(lambda: not is_range_of(1, 1) and is_range_of(1, -1)),
+        Unproved(lambda A: 0 * F(A), lambda A: maximum(A)),
+    ),
     # -- norms of products, blocks and inputs
     "spectral radius": (
         Unproved(lambda G: N(G), lambda G: spectral_radius(G)),

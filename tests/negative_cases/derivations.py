@@ -11,8 +11,9 @@ import sympy
 from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
 from verify.arithmetics.norms.derivation_search import DerivationSearch
 from verify.arithmetics.norms.derivations import prove_bound
-from verify.arithmetics.norms.quantities import LARGEST, SPECTRAL, entry, norm
+from verify.arithmetics.norms.quantities import LARGEST, SPECTRAL, entry, largest_over, norm
 from verify.arithmetics.norms.rules import candidates
+from verify.arithmetics.norms.smallest import is_range, largest_gap, largest_range
 from verify.arithmetics.norms.world import Index, world
 from verify.matrix import (
     COLUMN,
@@ -212,3 +213,33 @@ def raises_at_offset(offset: int) -> bool:
         s for s in norm(SPECTRAL, jacobian(normalised, "A", COLUMN)(A).node).free_symbols if s in world().atoms
     )
     return not any("derivative along" in name for name, _ in candidates(symbol))
+
+
+def names_of(kind: str, made: Callable[..., Any]) -> set[str]:
+    """The rules for softmax matrices by which a norm is bounded, where largest values over rows are spoken of."""
+    largest_range(input_matrix("G", *SHAPES["G"]).node)
+    quantity = norm(kind, made(*inputs_of(made).values()).node)
+    symbols = [symbol for symbol in quantity.free_symbols if symbol in world().atoms]
+    of_softmax = {
+        "weights beside the identity", "columns of weights", "softmax near the uniform matrix", "chord of sinh",
+    }  # fmt: skip
+    found = {name for symbol in symbols for names, _ in candidates(symbol) for name in names.split("; ")}
+    return found & of_softmax
+
+
+def tall_of(rows: int, columns: int) -> Any:
+    """An input of this shape."""
+    return input_matrix(f"tall {rows} {columns}", rows, columns)
+
+
+def largest_gap_of(sign: int) -> Any:
+    """The largest gap of a multiple of logits."""
+    return largest_gap(nodes.scaled(sign, input_matrix("G", *SHAPES["G"]).node))
+
+
+def is_range_of(c: int, d: int) -> bool:
+    """Whether the largest over rows of max c A + max d A counts as a range, which is not negative."""
+    index, A = Index(n, 0), input_matrix("G", *SHAPES["G"]).node
+    row = nodes.rows(A, index, index + 1, 1)
+    values = [world().atom("largest value", (nodes.scaled(factor, row),), "real") for factor in (c, d)]
+    return is_range(largest_over(index, sympy.Add(*values)))

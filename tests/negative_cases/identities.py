@@ -18,14 +18,17 @@ from verify.matrix import (
     block_diag,
     concatenate,
     diag,
+    diag_part,
     each,
     exp,
     expm,
     eye,
     indexed,
     inverse,
+    iterated,
     kron,
     log,
+    not_later,
     ones,
     row_sums,
     softmax,
@@ -91,6 +94,24 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda V, W: _first(V.shape[0], W.shape[0]).T @ diag(V[:, :1]) @ _first(V.shape[0], W.shape[0]),
         lambda V, W: (V * V)[: W.shape[0]],
         lambda W: _first(sum(W.shape), W.shape[0]) @ _first(sum(W.shape), W.shape[0]).T,  # rows, not columns
+    ),
+    "of two comparisons of positions the narrower decides": (
+        lambda T: (not_later(*T.shape) * T) @ not_later(*T.shape),  # of other positions
+        lambda T: not_later(*T.shape, 1) * not_later(*T.shape, -1).T * T,
+        lambda T, W: not_later(*T.shape, W.shape[0]) * not_later(*T.shape, W.shape[1]) * T,  # the sizes decide
+        lambda T, W: not_later(*T.shape, W.shape[0] - W.shape[1]) * not_later(*T.shape) * T,
+    ),
+    "a position compared with itself": (
+        lambda T: diag_part(not_later(*T.shape) @ T),
+        lambda T, W: diag_part(not_later(*T.shape, W.shape[0] - W.shape[1]) * T),  # of either sign
+        lambda T, W: diag_part(not_later(*T.shape, W.shape[0] - 2) * T),
+        lambda T: trace(not_later(*T.shape) @ T),
+    ),
+    "the first position is not later than any": (
+        lambda T: basis_vector(T.shape[0], 0).T @ not_later(*T.shape, 1) @ T,  # of the rows
+        lambda T: not_later(*T.shape, -1) @ basis_vector(T.shape[0], 0),
+        lambda T, W: not_later(*T.shape, W.shape[0] - W.shape[1]) @ basis_vector(T.shape[0], 0),
+        lambda T: not_later(*T.shape) @ T @ basis_vector(T.shape[0], 0),
     ),
     "an index is its two parts": (
         lambda P, W: indexed("pqi,prj->(q i)(r j)", *[_split(P, *W.shape)] * 2),  # of the pair one part is shared
@@ -302,6 +323,19 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
     "derivative of softmax": (lambda X, G: jacobian(lambda X: X @ softmax(G), "X")(X),),
     "derivative of inverse": (lambda X, G: jacobian(lambda X: X @ inverse(G), "X", COLUMN)(X),),
     "derivative of expm": (lambda X, G: jacobian(lambda X: X @ expm(G), "X")(X),),
+    "derivative of iterate": (
+        lambda X, G: jacobian(lambda X: X @ iterated(X.shape[1], lambda M: M @ M, G), "X")(X),
+        lambda X: jacobian(lambda X: iterated(2, lambda M: M @ M.T @ M, X), "X")(X),
+    ),
+    "iterates commute with what each step commutes with, by induction": (
+        lambda X, G: iterated(X.shape[0], lambda M: M @ M.T @ M / 8, X @ G),  # G is not orthogonal
+        lambda X, G: iterated(X.shape[0], lambda M: M @ M.T @ M / 8, X @ G.T),
+        lambda X, G: iterated(X.shape[0], lambda M: M + 1, X @ G),  # not linear
+        lambda X, G, H: iterated(X.shape[0], lambda M: M / 2, X @ G + X @ H),  # two factors
+        lambda X, W: iterated(X.shape[0], lambda M: M / 2, X @ W),  # not square
+        lambda G: iterated(G.shape[0], lambda M: M @ M / 8, G @ G),
+        lambda X, G: iterated(X.shape[0], lambda M: softmax(M), X @ G),
+    ),
     "terms of second order have no slope at 0": (
         lambda X: jacobian(lambda X: X * X, "X")(X),  # not at 0
         lambda X: jacobian(lambda Z: X * X + Z, "Z")(X * 0),

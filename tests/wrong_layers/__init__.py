@@ -44,6 +44,7 @@ def beside(name: str, wrong: Function, right: Function, **options: Any) -> None:
 def layers() -> tuple[list[Layer], list[Layer]]:
     """All wrong and all right layers."""
     from tests.wrong_layers import (
+        arguments,
         backward,
         batches,
         blocks,
@@ -57,7 +58,20 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         values,
     )
 
-    for module in (values, backward, blocks, batches, states, in_use, kernels, modules, encodings, cases, rights):
+    for module in (
+        values,
+        backward,
+        blocks,
+        batches,
+        states,
+        in_use,
+        kernels,
+        modules,
+        encodings,
+        cases,
+        arguments,
+        rights,
+    ):
         module.collect()
     return WRONG, RIGHT
 

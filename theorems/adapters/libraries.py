@@ -153,11 +153,17 @@ recognise("transformer.attention_layer", *_FAMILIES)(hugging_face_family())
 
 @recognise("transformer.batched_attention", "jax._src.nn.functions.dot_product_attention")
 def jax_kernel(kernel: Function) -> Function:
-    """jax.nn.dot_product_attention, whose second axis is that of tokens; its masks are true where a key is allowed."""
+    """jax.nn.dot_product_attention, whose second axis is that of tokens; its masks are true where a key is allowed.
+
+    It asks for values as wide as keys: others are given to it in pieces of that width, the last one with zeros.
+    """
 
     def adapted(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        jnp, width = importlib.import_module("jax.numpy"), V.shape[3]
         q, k, v = (x.swapaxes(1, 2) for x in (Q, K, V))
-        return kernel(q, k, v, mask=M[None, None]).swapaxes(1, 2)
+        v = jnp.pad(v, [(0, 0)] * 3 + [(0, -width % K.shape[3])])
+        pieces = [kernel(q, k, piece, mask=M[None, None]) for piece in jnp.split(v, v.shape[3] // K.shape[3], axis=3)]
+        return jnp.concatenate(pieces, axis=3)[..., :width].swapaxes(1, 2)
 
     return titled(from_jax(adapted), kernel)
 

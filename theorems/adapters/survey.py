@@ -99,7 +99,7 @@ def _jax() -> None:
     surveyed("jax", "nn.dot_product_attention", BATCHED, named("jax.nn", "dot_product_attention"), precisions=floats,
         sizes={"B": 2, "H": 2, "G": (1, 2), "m": 3, "n": (3, 17), "d_K": 2, "d_V": 2},
         where=lambda sizes: sizes["n"] in (3, 17),
-        note=f"Values are as wide as keys, which it asks for. {FEW_SIZES}")  # fmt: skip
+        note=f"Values of another width are given in pieces as wide as keys, which it asks for. {FEW_SIZES}")  # fmt: skip
     for library, module, layer, subject, make in (
         ("flax", "nnx", "MultiHeadAttention", LAYER, named("flax.nnx", "MultiHeadAttention")),
         ("flax", "linen", "MultiHeadDotProductAttention", LAYER, named("flax.linen", "MultiHeadDotProductAttention")),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from verify.matrix import concatenate, exp, softmax
+from verify.matrix import concatenate, each, exp, softmax
 from verify.vocabulary import Shape, subject
 
 Tokens = Annotated[Any, Shape("n", "d")]
@@ -45,7 +45,7 @@ def attended_values(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights) ->
 @subject("skipless.multi_head_attention")
 def multi_head_attention(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
     """SA(X) = Concat(A_1 V_1, ..., A_h V_h) W_O, shape (n, d) (Eq. (4))."""
-    heads = [softmax(X @ W_Q[i] @ W_K[i].T @ X.T) @ (X @ W_V[i]) for i in range(W_Q.shape[0])]
+    heads = each(W_Q.shape[0], lambda i: softmax(X @ W_Q[i] @ W_K[i].T @ X.T) @ (X @ W_V[i]))
     return concatenate(heads, axis=1) @ W_O
 
 

@@ -45,6 +45,7 @@ def _with_empty_rows(
     profile.inputs(operands_with_empty_rows)
     profile.domain("no query has keys", _rows_without_keys)
     profile.domain("every query has keys", _rows_with_keys)
+    extreme_domains(profile)
     profile.rows("m", "n")(lambda rows, Q, K, V, M: definition(Q[list(rows)], K, V, M[list(rows)]))
     for cause, other in others.items():
         profile.variant(cause)(other)
@@ -134,6 +135,7 @@ def _of_cached(attention: Callable[..., Any]) -> Callable[..., Any]:
     return lambda Q, K, V, C, D: attention(Q, concatenate([C, K], axis=0), concatenate([D, V], axis=0))
 
 
+extreme_domains(CACHED)
 CACHED.variant("new tokens do not see the cache")(lambda Q, K, V, C, D: kernels.causal_to_the_last(Q, K, V))
 CACHED.variant("new tokens do not see each other")(lambda Q, K, V, C, D: softmax(Q @ C.T / sqrt(Q.shape[1])) @ D)
 CACHED.variant("the mask begins at the first key of the cache")(_of_cached(kernels.causal_from_the_first))
@@ -152,6 +154,9 @@ WINDOW = Profile(
 @WINDOW.rows()
 def window_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, w: int) -> Any:
     return layers.masked_attention(Q[list(rows)], K, V, kernels.window_mask(Q.shape[0], w)[list(rows)])
+
+
+extreme_domains(WINDOW)
 
 
 def _of_window(change: Callable[[int], int]) -> Callable[..., Any]:
@@ -190,6 +195,7 @@ def packed_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, E: Any) -> Any:
     return layers.masked_attention(Q[list(rows)], K, V, kernels.mask_of_packed(E, Q[:, :1])[list(rows)])
 
 
+extreme_domains(PACKED)
 PACKED.domain("one sequence", lambda arrays, sizes, rng: arrays.update(S=-np.abs(arrays["S"]) - 1))
 PACKED.domain("sequences of one token", lambda arrays, sizes, rng: arrays.update(S=np.abs(arrays["S"]) + 1))
 PACKED.variant("sequences see those before them")(lambda Q, K, V, E: layers.causal_attention(Q, K, V))
@@ -254,6 +260,7 @@ def rows_of_heads(rows: Sequence[int], Q: Any, K: Any, V: Any, A: Any, M: Any) -
 
 
 HEADS.domain("no key masked", nothing_masked)
+extreme_domains(HEADS)
 HEADS.variant("the bias is left out")(lambda Q, K, V, A, M: kernels.biased_heads(Q, K, V, 0 * A, M))
 HEADS.variant("all heads have the bias of the first")(
     lambda Q, K, V, A, M: kernels.biased_heads(
@@ -276,6 +283,9 @@ ALIBI = Profile(
 )  # fmt: skip
 
 
+extreme_domains(ALIBI)
+
+
 def _alibi(slopes: Callable[[int, Any], list[Any]], after: bool = True) -> Callable[..., Any]:
     """ALiBi with other slopes; `after`: after the scale."""
 
@@ -289,6 +299,15 @@ def _alibi(slopes: Callable[[int, Any], list[Any]], after: bool = True) -> Calla
         return P @ V
 
     return attention
+
+
+@ALIBI.rows("n", axis=2)
+def rows_of_alibi(rows: Sequence[int], Q: Any, K: Any, V: Any) -> Any:
+    H, n = Q.shape[1:3]
+    at = Q.new_tensor(np.arange(n)[None, :] - np.array(rows)[:, None])
+    slopes = Q.new_tensor([float(m) for m in _slopes(H, 2.0)])[:, None, None]
+    T = Q[:, :, list(rows)] @ K.mT / Q.shape[3] ** 0.5 + slopes * at
+    return T.masked_fill(at > 0, -np.inf).softmax(-1) @ V
 
 
 def _slopes(H: int, two: Any) -> list[Any]:
@@ -369,6 +388,7 @@ def rows_with_sinks(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any, z: Any)
     return kernels.sink_attention(Q[:, :, list(rows)], K, V, M[list(rows)], z)
 
 
+extreme_domains(SINK)
 SINK.domain("no query has keys", _rows_without_keys)
 SINK.domain("every query has keys", _rows_with_keys)
 SINK.domain("a causal mask", made_causal)

@@ -42,6 +42,16 @@ def before_the_scale(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any)
 BEFORE_THE_SCALE = "logits beyond float16 before they are scaled"
 
 
+def tokens_before_the_scale(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    """The same of tokens with weights: token i is 1 - i/16, in every entry, and weights give queries and keys of equal entries."""
+    X, W_Q, W_K = arrays["X"], arrays["W_Q"], arrays["W_K"]
+    width = sizes.get("e", W_Q.shape[-1])
+    size = float(round((80000 / width if width > 1 else 40000) ** 0.5))
+    for place in range(X.shape[-2]):
+        X[..., place, :] = 1 - place / 16
+    W_Q[...] = W_K[...] = size / X.shape[-1]
+
+
 def extreme_domains(profile: Profile) -> None:
     """Declare the domains of logits far from zero."""
     profile.domain(FAR_BELOW, far_below)
@@ -83,7 +93,18 @@ def boolean(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {**inputs, "M": inputs["M"] != 0 if is_tensor(inputs["M"]) else inputs["M"]}
 
 
+def masked_above(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+    """Every other logit near -2^15, so that what stands for minus infinity has to be far below."""
+    arrays["T"][..., ::2] -= 2.0**15
+
+
 SOFTMAX.domain("no key masked", nothing_masked)
+SOFTMAX.domain("logits of allowed keys about -2^15", masked_above, in_half=True)
+
+
+@SOFTMAX.rows("m", "n")
+def rows_of_weights(rows: Sequence[int], T: Any, M: Any) -> Any:
+    return masked_softmax(T[list(rows)], M[list(rows)])
 
 
 @SOFTMAX.inputs
@@ -278,6 +299,16 @@ LAYER = Profile(
 
 LAYER.domain("no key masked", nothing_masked)
 LAYER.domain("a causal mask", made_causal)
+LAYER.domain(BEFORE_THE_SCALE, tokens_before_the_scale, in_half=True)
+
+
+@LAYER.rows("n", axis=1)
+def rows_of_layer(rows: Sequence[int], X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
+    Q, K, V = (
+        (x @ W).unflatten(2, (count, -1)).transpose(1, 2)
+        for x, W, count in ((X[:, list(rows)], W_Q, H), (X, W_K, G), (X, W_V, G))
+    )
+    return layers.batched_attention(Q, K, V, M[list(rows)]).transpose(1, 2).flatten(2) @ W_O
 
 
 @LAYER.inputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from theorems.adapters.layers import module_class, titled
@@ -13,7 +13,7 @@ from verify.arithmetics import is_tensor
 from verify.gate.adapters import call_module
 from verify.gate.profiles import Large, Profile
 from verify.gate.recognised import recognise
-from verify.matrix import sqrt
+from verify.matrix import causal_mask, sqrt
 from verify.vocabulary import Shape, Size
 
 # -- GPT ---------------------------------------------------------------------------------------------------------------
@@ -34,6 +34,14 @@ def layer(
     c: definitions.Shift, H: modules.Heads, e: Annotated[int, Size("e")],
 ) -> dict[str, Any]:  # fmt: skip
     return {"X": X, "W": W, "b": b, "W_O": W_O, "c": c, "H": H}
+
+
+@GPT.rows("n", axis=1)
+def rows_of_gpt(rows: Sequence[int], X: Any, W: Any, b: Any, W_O: Any, c: Any, H: int) -> Any:
+    chosen = list(rows)
+    Q, K, V = (part.unflatten(2, (H, -1)).transpose(1, 2) for part in (X @ W + b).chunk(3, 2))
+    F = definitions.batched_attention(Q[:, :, chosen], K, V, causal_mask(X.shape[1])[chosen])
+    return F.transpose(1, 2).flatten(2) @ W_O + c
 
 
 def _thirds(W: Any, order: tuple[int, int, int]) -> Any:

@@ -15,6 +15,7 @@ from theorems.dynamics import definitions as dynamics
 from theorems.hessian import definitions as hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.skipless import definitions as skipless
+from theorems.subjects.layers import BEFORE_THE_SCALE, tokens_before_the_scale
 from verify.gate.profiles import Large, Profile
 from verify.matrix import concatenate, exp, eye, normalize_rows, ones, rational, row_sums, softmax, sqrt
 from verify.oracles import jacobian
@@ -46,6 +47,11 @@ def lower_triangle_softmax(T: Any) -> Any:
 SOFTMAX = Profile("hessian.softmax", layout="one distribution per row")
 
 
+@SOFTMAX.rows("m", "n")
+def _(rows: Any, T: Any) -> Any:
+    return softmax(T[rows])
+
+
 @SOFTMAX.variant("softmax over the wrong axis: columns sum to 1, not rows")
 def _(T: Any) -> Any:
     return softmax(T.T).T
@@ -57,6 +63,11 @@ def _(T: Any) -> Any:
 
 
 SOFTMAX_ROW = Profile("convergence.softmax", layout="one distribution, a row")
+
+
+@SOFTMAX_ROW.rows("d_s", axis=1)
+def _(columns: Any, u: Any) -> Any:
+    return softmax(u)[:, columns]
 
 
 @SOFTMAX_ROW.variant("softmax over the wrong axis: every entry is 1")
@@ -74,6 +85,14 @@ def _(u: Any) -> Any:
 ATTENTION_MATRIX = Profile("hessian.attention_matrix", layout=TOKENS_ARE_ROWS)
 
 
+ATTENTION_MATRIX.domain(BEFORE_THE_SCALE, tokens_before_the_scale, in_half=True)
+
+
+@ATTENTION_MATRIX.rows()
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any) -> Any:
+    return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1]))
+
+
 @ATTENTION_MATRIX.variant("the scale 1/sqrt(d_K) is missing")
 def _(X: Any, W_Q: Any, W_K: Any) -> Any:
     return softmax(X @ W_Q @ W_K.T @ X.T)
@@ -85,6 +104,7 @@ def _(X: Any, W_Q: Any, W_K: Any) -> Any:
 
 
 ATTENTION = Profile("hessian.attention", layout=TOKENS_ARE_ROWS)
+ATTENTION.domain(BEFORE_THE_SCALE, tokens_before_the_scale, in_half=True)
 
 
 @ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
@@ -134,6 +154,13 @@ SKIPLESS_HEADS = Profile(
     large=Large(counts=("h",), derived={"d": lambda sizes: sizes["h"] * sizes["d_h"]}),
     layout=TOKENS_ARE_ROWS + "; logits without a scale factor, heads first",
 )
+
+
+@SKIPLESS_HEADS.rows("n")
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
+    heads = [softmax(X[rows] @ Q @ (X @ K).T) @ (X @ V) for Q, K, V in zip(W_Q, W_K, W_V, strict=True)]
+    return concatenate(heads, axis=1) @ W_O
+
 
 SKIPLESS = Profile("skipless.self_attention", layout=TOKENS_ARE_ROWS + "; logits without a scale factor")
 
@@ -198,6 +225,13 @@ HEADS = Profile(
     where=lambda sizes: sizes["D"] % sizes["H"] == 0,
     layout=TOKENS_ARE_ROWS + "; head h has columns h D/H, ..., (h+1) D/H - 1 of W_Q, W_K, W_V",
 )
+
+
+@HEADS.rows()
+def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
+    heads = (W.unflatten(1, (H, -1)).unbind(1) for W in (W_Q, W_K, W_V))
+    each = [softmax(X[rows] @ Q @ (X @ K).T * beta) @ (X @ V) for Q, K, V in zip(*heads, strict=True)]
+    return concatenate(each, axis=1) @ W_O
 
 
 @HEADS.variant("the output projection W_O is missing")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.subjects.layers import wrong_scales
+from theorems.subjects.layers import extreme_domains, wrong_scales
 from theorems.transformer import encodings, kernels
 from theorems.transformer import definitions as layers
 from theorems.transformer.settings import Keys, Values
@@ -29,6 +29,9 @@ WINDOW = Profile(
 @WINDOW.rows()
 def window_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, a: int, b: int) -> Any:
     return layers.masked_attention(Q[list(rows)], K, V, kernels.mask_of_two_sides(Q.shape[0], a, b)[list(rows)])
+
+
+extreme_domains(WINDOW)
 
 
 def _of_window(change: Callable[[int, int], tuple[int, int]]) -> Callable[..., Any]:
@@ -67,6 +70,7 @@ def packed_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, E: Any) -> Any:
     return layers.masked_attention(Q[list(rows)], K, V, kernels.of_one_sequence(E, Q[:, :1])[list(rows)])
 
 
+extreme_domains(PACKED)
 PACKED.domain("one sequence", lambda arrays, sizes, rng: arrays.update(S=-np.abs(arrays["S"]) - 1))
 PACKED.domain("sequences of one token", lambda arrays, sizes, rng: arrays.update(S=np.abs(arrays["S"]) + 1))
 PACKED.variant("sequences see each other")(

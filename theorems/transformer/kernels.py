@@ -14,7 +14,7 @@ import numpy as np
 from theorems.transformer.definitions import HeadKeys, HeadQueries, HeadValues, masked_attention, softmax_under_mask
 from theorems.transformer.settings import Keys, Logits, Mask, Queries, Values
 from verify.arithmetics import Constant
-from verify.matrix import concatenate, indexed, kron, masked_softmax, ones, rational, row_sums, sqrt, step
+from verify.matrix import concatenate, indexed, kron, masked_softmax, not_later, ones, rational, row_sums, sqrt, step
 from verify.vocabulary import Real, Shape, Size, subject
 
 TokenQueries = Annotated[Any, Shape("n", "d_K", role="query")]
@@ -89,12 +89,12 @@ def attention_where_defined(Q: Queries, K: Keys, V: Values, M: Mask) -> Any:
 
 def mask_from_the_first(m: int, n: int) -> Any:
     """1 where key j is not later than query i, both counted from the first, 0 elsewhere, shape (m, n)."""
-    return Constant(np.tri(m, n, dtype=int).astype(object))
+    return not_later(m, n)
 
 
 def mask_to_the_last(m: int, n: int) -> Any:
     """1 where key j is not later than query i, the last of both being the same token, 0 elsewhere, shape (m, n)."""
-    return Constant(np.tri(m, n, n - m, dtype=int).astype(object))
+    return not_later(m, n, n - m)
 
 
 @subject("transformer.causal_from_the_first")
@@ -123,7 +123,7 @@ def cached_attention(Q: Queries, K: NewKeys, V: NewValues, C: CachedKeys, D: Cac
 
 def window_mask(n: int, w: int) -> Any:
     """1 where the key is one of the last w up to the query, 0 elsewhere, shape (n, n)."""
-    return Constant((np.tri(n, dtype=int) - np.tri(n, k=-w, dtype=int)).astype(object))
+    return not_later(n, n) - not_later(n, n, -w)
 
 
 @subject("transformer.window_attention")
@@ -134,7 +134,7 @@ def window_attention(Q: TokenQueries, K: Keys, V: Values, w: Window) -> Any:
 
 def mask_of_two_sides(n: int, a: int, b: int) -> Any:
     """1 where the key is at most a tokens before the query and at most b after it, 0 elsewhere, shape (n, n)."""
-    return Constant((np.tri(n, k=b, dtype=int) - np.tri(n, k=-a - 1, dtype=int)).astype(object))
+    return not_later(n, n, b) - not_later(n, n, -a - 1)
 
 
 @subject("transformer.window_both_ways")
@@ -149,7 +149,7 @@ def of_one_sequence(E: Starts, like: Any) -> Any:
     `like`, of shape (n, 1), has the arithmetic: E may be boolean.
     """
     n = E.shape[0]
-    number = Constant(np.tri(n, dtype=int).astype(object)) @ in_numbers(E.reshape(-1, 1), like)  # that of the sequence
+    number = not_later(n, n) @ in_numbers(E.reshape(-1, 1), like)  # that of the sequence
     apart = number - number.T
     return 1 - step(apart * apart)
 
@@ -159,7 +159,7 @@ def mask_of_packed(E: Starts, like: Any) -> Any:
 
     `like`, of shape (n, 1), has the arithmetic: E may be boolean.
     """
-    return of_one_sequence(E, like) * Constant(np.tri(E.shape[0], dtype=int).astype(object))
+    return of_one_sequence(E, like) * not_later(E.shape[0], E.shape[0])
 
 
 @subject("transformer.packed_attention")

@@ -40,7 +40,7 @@ from verify.arithmetics.entrywise import (
     total,
     vanishes,
 )
-from verify.arithmetics.formal import Formal, form_of, primitive, register_forms
+from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.free_exponentials import (
     exponentials_are_free,
     free_exponentials,
@@ -51,6 +51,7 @@ from verify.arithmetics.free_exponentials import (
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.arithmetics.numbers import Number
+from verify.arithmetics.tracing import form_of, primitive
 from verify.vocabulary.shapes import is_tensor
 
 __all__ = [

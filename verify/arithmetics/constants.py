@@ -12,9 +12,10 @@ import numpy as np
 
 from verify.arithmetics.adaptable import Adaptable, settled
 from verify.arithmetics.balls import midpoints
-from verify.arithmetics.formal import Formal, primitive
+from verify.arithmetics.formal import Formal
 from verify.arithmetics.kinds import Kind, kind_of, number_class
 from verify.arithmetics.polynomials import active_field
+from verify.arithmetics.tracing import primitive
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import is_tensor
 

@@ -11,12 +11,12 @@ import flint
 from verify.arithmetics.adaptable import elementwise, settled
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.conversions import exact_scalar
-from verify.arithmetics.formal import primitive
 from verify.arithmetics.free_exponentials import exponentials_are_free, free_rational
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.arithmetics.numbers import Number
 from verify.arithmetics.polynomials import Quotient
+from verify.arithmetics.tracing import primitive
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.shapes import is_tensor
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from verify.arithmetics.kinds import is_symbolic
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Formal:
@@ -21,9 +18,26 @@ class Formal:
 
     __slots__ = ()
 
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes of its axes."""
+        raise NotImplementedError
+
     def adapted(self, other: Any) -> Any:
         """A constant or an exact scalar in the arithmetic of this operand."""
         raise NotImplementedError
+
+    def __iter__(self) -> Any:
+        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
+
+    def __bool__(self) -> bool:
+        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
+
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.shape}")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
 
 _forms: dict[str, dict[str, Callable[..., Any]]] = {"symbols": {}}
@@ -53,7 +67,12 @@ def _is_formal(value: Any) -> bool:
     return isinstance(value, Formal) or is_symbolic(value)
 
 
-def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
+def is_guarded(value: Any) -> bool:
+    """Whether `value` is a size or scalar as the formulas of a proof see it."""
+    return getattr(type(value), "is_symbolic", False)
+
+
+def registered_form(name: str, *operands: Any) -> Callable[..., Any] | None:
     """The form that the primitive `name` has for its operands, None where they are numbers."""
     forms = _forms[_active.get()]
     if not forms or not any(map(_is_formal, operands)):
@@ -62,14 +81,3 @@ def form_of(name: str, *operands: Any) -> Callable[..., Any] | None:
         operand = next(filter(_is_formal, operands))
         raise ArithmeticUnsupported(f"{name} of {operand!r} has no form for all sizes")
     return forms[name]
-
-
-def primitive(function: F) -> F:
-    """`function`, handed over to its form for `Formal` operands when one is among the arguments."""
-
-    @functools.wraps(function)
-    def dispatched(*args: Any, **kwargs: Any) -> Any:
-        form = form_of(function.__name__, *args, *kwargs.values())
-        return (form or function)(*args, **kwargs)
-
-    return dispatched  # type: ignore[return-value]

@@ -17,6 +17,7 @@ import sympy
 
 import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics import midpoints
+from verify.arithmetics.conditions import Condition
 from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.deciding import uncovered
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
@@ -24,7 +25,6 @@ from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
-from verify.arithmetics.symbols.conditions import Condition
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors

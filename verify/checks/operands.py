@@ -12,8 +12,8 @@ import sympy
 
 import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their forms)
 from verify.arithmetics.symbols.difference import Side, parts_of
-from verify.arithmetics.symbols.guarded import unguarded
 from verify.arithmetics.symbols.indexed import Indexed, named
+from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.checks.evaluation import defect_of
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
@@ -36,16 +36,25 @@ def real_symbol(name: str, spec: Real) -> sympy.Symbol:
     return sympy.Symbol(name, real=True, nonzero=True) if spec.avoid_zero else sympy.Symbol(name, real=True)
 
 
-def symbolic_operands(parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named) -> dict[str, Any]:
-    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size."""
+def symbolic_operands(
+    parameters: Mapping[str, Spec], matrix: Callable[..., Any] = named, given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """An operand for each annotated parameter: a named matrix, a real symbol, or the symbol of a size.
+
+    Sizes that are `given` stand for these products of others.
+    """
     found: dict[str, Any] = {}
+
+    def size(name: str) -> Any:
+        return given[name] if given and name in given else size_symbol(name)
+
     for name, spec in parameters.items():
         if isinstance(spec, Shape):
-            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size_symbol(dim) for dim in spec.dims))
+            found[name] = matrix(name, *(int(dim) if dim.isdigit() else size(dim) for dim in spec.dims))
         elif isinstance(spec, Real):
             found[name] = real_symbol(name, spec)
         else:
-            found[name] = size_symbol(spec.name)
+            found[name] = size(spec.name)
     return found
 
 
@@ -83,31 +92,32 @@ def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
     return found
 
 
-def inputs_of(claim: Claim, matrix: Callable[..., Any] = named) -> dict[str, Any]:
+def inputs_of(
+    claim: Claim, matrix: Callable[..., Any] = named, given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The symbolic inputs of the claim's functions; raises `InputError` for one that is prepared and not annotated."""
-    free = symbolic_operands(free_parameters(claim), matrix)
+    free = symbolic_operands(free_parameters(claim), matrix, given)
     if not claim.prepares_inputs:
         return free
     deciding = [part for role, part in claim.named_functions().items() if role != "inputs"]
     needed = {name for part in deciding for name in parameter_names(part)} - {"value"}
     if needed <= free.keys():
         return free
-    raw = symbolic_operands(claim.parameters, matrix)
-    for name, value in claim.prepare(raw).items():
+    drawn = symbolic_operands(claim.parameters, matrix, given)
+    for name, value in value_of(claim.prepare(traced_inputs(drawn))).items():
         if name in free:
             continue
-        if _is_as_drawn(value, name, raw):
+        if _is_as_drawn(value, name, drawn):
             free[name] = value
         elif name in needed:
             raise InputError(name, "an annotation, since the proof may not rest on how it is prepared", "none")
     return free
 
 
-def _is_as_drawn(value: Any, name: str, raw: Mapping[str, Any]) -> bool:
+def _is_as_drawn(value: Any, name: str, drawn: Mapping[str, Any]) -> bool:
     """Whether a prepared input is the drawn parameter of its name, a size, or a matrix of given numbers."""
-    if name in raw and value is raw[name]:
+    if name in drawn and value is drawn[name]:
         return True
-    value = unguarded(value)
     if isinstance(value, sympy.Symbol):
         return bool(value.is_integer)
     return isinstance(value, Indexed) and not any(part.value.heads() for part in parts_of(value))

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.conditions import Condition
+from verify.arithmetics.conditions import Condition
+from verify.arithmetics.formula_latex import formula_latex
 from verify.arithmetics.symbols.difference import Proof, parts_of, prove
-from verify.arithmetics.symbols.guarded import guarded
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on, vanishing
 from verify.arithmetics.symbols.indexed import Indexed
-from verify.arithmetics.symbols.latex import normal_form_latex, read_back
+from verify.arithmetics.symbols.latex import normal_form_latex
 from verify.arithmetics.symbols.sums import extra_rules
+from verify.arithmetics.tracing import value_of
 from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (
     admitted_sizes,
@@ -35,6 +36,7 @@ from verify.checks.operands import (
 )
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
 from verify.checks.settings import Settings
+from verify.checks.size_relations import size_relations
 from verify.checks.spots import AGREEMENT, SpotCheck, agree_in_balls, far_sizes, far_spot, spot_check, spot_sizes
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
@@ -60,15 +62,25 @@ def prove_claim(claim: Claim) -> Proof:
     """Try to prove a claim of relation *equal* or *structure*, by the hypotheses that it declares."""
     if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
+    proof = _attempt(claim, {})
+    if not proof.proved and (given := size_relations(claim)):  # sizes that the statement gives by others
+        other = _attempt(claim, given)
+        other.hypotheses += [f"{name} = {value}" for name, value in given.items()]
+        return other if other.proved else proof
+    return proof
+
+
+def _attempt(claim: Claim, given: Mapping[str, Any]) -> Proof:
+    """A proof with some sizes given as products of others, if there is one."""
     try:
         formula, oracle, mutants = sides_of(claim)
-        inputs_of(claim)
+        inputs_of(claim, given=given)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     proof = prove(
         formula,
         oracle or (lambda prepared: _zero_like(formula(prepared))),
-        lambda: {name: guarded(value) for name, value in inputs_of(claim).items()},
+        lambda: inputs_of(claim, given=given),
         mutants,
         lambda prepared: _given(claim, prepared),
     )
@@ -88,7 +100,7 @@ def _given(claim: Claim, operands: Mapping[str, Any]) -> list[HypothesisRule]:
         for item in claim.hypotheses:
             if isinstance(item, Assumption):
                 assert item.zero is not None
-                parts = parts_of(claim.evaluate(item.zero, operands))
+                parts = parts_of(value_of(claim.evaluate(item.zero, operands)))
                 found.append(vanishing(item.text, [part.value for part in parts]))
             else:
                 found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
@@ -100,9 +112,10 @@ def _sizes_of(operands: Mapping[str, Any], item: Property) -> tuple[Any, ...]:
     """The sizes of the input that a hypothesis is on; an expectation knows those of its matrices."""
     if item.property == NORMAL_ENTRIES:
         return ()
-    if not isinstance(operands.get(item.of), Indexed):
+    found = value_of(operands.get(item.of))
+    if not isinstance(found, Indexed):
         raise InputError("hypothesis", f"one of the matrices {sorted(operands)}", item.of)
-    return operands[item.of].value.slots
+    return found.value.slots
 
 
 def _zero_like(value: Any) -> Any:
@@ -217,7 +230,7 @@ def details_of(claim: Claim, proof: Proof, spots: list[SpotCheck], far: list[Spo
     if proof.mutants and not comparable:
         found["note"] = "no mutant can be compared symbolically: they are told apart by the other checks alone"
     if proof.left is not None:
-        found["formula"] = _bounded(read_back(proof.left))
+        found["formula"] = _bounded(formula_latex(proof.formula))
         found["normal form"] = normal_form_latex(proof.left, LONGEST)
     return found
 

@@ -149,6 +149,8 @@ class Gate:
         if CHANGED in finding.why:
             name, _, rest = finding.why.partition(": ")
             return [f"it changes {name} in place{rest.partition(CHANGED)[2].partition(',')[0]}"]
+        if finding.check not in COMPARISONS and finding.why.startswith("it raised "):
+            return []  # what it raised says more than a search among wrong formulas
         if self._causes is None:
             self._causes = []
             with contextlib.suppress(Exception):  # the finding stands, whatever other people's code raises now
@@ -163,11 +165,11 @@ class Gate:
             return found
         with replaced(self.subject, self.standing):
             if finding.check in COMPARISONS:
-                return derivative_causes(self.profile, self.standing, self.settings)
+                return derivative_causes(self.profile, self.standing, self.settings, dtype)
             claim = self._claim(finding.check)
             if isinstance(claim.relation, FollowsLaw):
                 return law_causes(claim, self.settings)
-            return derivative_causes(self.profile, self.standing, self.settings)
+            return derivative_causes(self.profile, self.standing, self.settings, dtype)
 
 
 def gate(

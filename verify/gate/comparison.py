@@ -149,6 +149,7 @@ class Comparison:
         finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
         refused, times, compared = "", 0, 0
         agreeing: list[tuple[Gap, str]] = []
+        in_part: list[list[str]] = []  # the choices of arguments of which derivatives were taken by themselves
         for number, prepared in enumerate(self.prepared(check)):
             if compared == self._count(check):
                 break
@@ -172,7 +173,7 @@ class Comparison:
                 finding.examples += 1
                 if gap.agrees:
                     agreeing.append((gap, prepared.point.title))
-                    if check == FIRST and self._is_wrong_in_part(finding, prepared, number):
+                    if check == FIRST and self._is_wrong_in_part(finding, prepared, in_part):
                         return finding
                     continue
                 if gap.residual >= (finding.residual or 0.0):
@@ -215,18 +216,21 @@ class Comparison:
                 continue
         return False
 
-    def _is_wrong_in_part(self, finding: Finding, prepared: Prepared, number: int) -> bool:
+    def _is_wrong_in_part(self, finding: Finding, prepared: Prepared, asked: list[list[str]]) -> bool:
         """Whether derivatives are wrong where only some arguments need one, as of frozen keys: one of them, or all but one.
 
-        At each point another argument is taken, of those that the implementation takes for no constants.
+        Of the choices of arguments the first one is taken that is not among those `asked` for, and of which some derivative
+        is not zero at this point; arguments that the implementation takes for constants are left out.
         """
         arguments = prepared.point.in_dtype(torch_dtype(finding.dtype), self.settings.device)
         constants = taken_for_constants(prepared.point, self.standing, arguments)
         names = [name for name in prepared.point.moving if name not in constants]
-        if len(names) < 2:
+        choices = [[name] for name in names] + [[other for other in names if other != name] for name in names]
+        telling = [name for name in names if bool(prepared.truth.results[f"d/d{name}"].any())]
+        left = (each for each in choices if each not in asked and each != names and set(each) & set(telling))
+        chosen = next(left, None)
+        if not chosen:
             return False
-        one = names[number // 2 % len(names)]
-        chosen = [one] if number % 2 else [name for name in names if name != one]
         where = f"where only {' and '.join(chosen)} need{'s' * (len(chosen) == 1)} a gradient"
         point = prepared.point.only(chosen)
         try:
@@ -234,6 +238,7 @@ class Comparison:
         except (NotDifferentiable, Raised, WrongResult) as problem:
             finding.status, finding.at, finding.why = BROKEN, point.title, f"{problem}, {where}"
             return True
+        asked += [chosen] if gap is not None else []
         if gap is None or gap.agrees or gap.residual <= allowed(finding.dtype):
             return False
         self._describe(finding, dataclasses.replace(prepared, point=point), gap, shrinking=False)

@@ -211,7 +211,8 @@ def _precision(standing: Standing, points: list[_Point], dtype: str) -> list[str
         eps = torch.finfo(lower).eps
         visible = [point for point in points if _relative(point) > eps / 256]
         stepped = [point for point in visible if _moves_in_steps(standing, point, eps)]
-        if error <= 4 * eps and visible and 2 * len(stepped) > len(visible):
+        # an error at one point alone, as of a clamp beyond which logits hardly ever are, is no precision
+        if error <= 4 * eps and len(visible) > 1 and 2 * len(stepped) > len(visible):
             return [f"it computes in {str(lower).removeprefix('torch.')}"]
     return []
 
@@ -259,8 +260,11 @@ def _relative(point: _Point) -> float:
 # -- derivatives -------------------------------------------------------------------------------------------------------
 
 
-def derivative_causes(profile: Profile, standing: Standing, settings: Settings) -> list[str]:
-    """For an implementation with right values: the arguments by which its derivative vanishes or is wrong."""
+def derivative_causes(profile: Profile, standing: Standing, settings: Settings, dtype: str = "float64") -> list[str]:
+    """For an implementation with right values: the arguments by which its derivative vanishes or is wrong.
+
+    A derivative is wrong here when half the digits of `dtype` are: a layer may compute in no more than these.
+    """
     import torch
 
     if not profile.is_drawn:
@@ -283,8 +287,7 @@ def derivative_causes(profile: Profile, standing: Standing, settings: Settings) 
             except (RuntimeError, NotDifferentiable, Raised, WrongResult):
                 return found
             size = float(truth.abs().max()) if truth.numel() else 0.0
-            # a derivative is wrong here when half its digits are
-            if size and float((yours - truth).abs().max()) > 1e-8 * size:
+            if size and float((yours - truth).abs().max()) > torch.finfo(getattr(torch, dtype)).eps ** 0.5 * size:
                 what = "is cut (detach, no_grad, .data or an in-place copy)" if not bool(yours.any()) else "is wrong"
                 found.append(f"its values are right, its derivative by {name} {what}")
     return list(dict.fromkeys(found))

@@ -366,8 +366,10 @@ def _describe_break(
                 seed = candidate
                 break
     small = shrunk(claim, seed, breaks, TRIES if of_values else TRIES // 2)
-    sample = sample_at(claim, sides, batch_of_one(small), settings, finding.dtype, of_values)
+    # where nothing excuses what overflows, all smaller inputs may be excused, and the example is the draw itself
+    sample = _at(claim, sides, batch_of_one(small), settings, finding.dtype, draw.domain not in WITHIN_HALF)
     assert sample is not None
+    _measured(claim, sides, sample, finding.dtype, of_values)
     finding.status, finding.residual = BROKEN, sample.residual
     finding.drawn = {
         name: value if isinstance(value, int) else (np.asarray(value) + 0.0).tolist() for name, value in small.items()

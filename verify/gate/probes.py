@@ -219,6 +219,15 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
             yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
     for number, chosen in enumerate(cases_of_kernels(profile, settings.effort.name)):
         yield _point(claim, chosen, edits[0], first, settings.seed * 1000 + 500 + number)
+    yield from _zero_arguments(profile, settings, min(sizes, key=lambda each: _entries(claim, each), default=None))
+
+
+def _zero_arguments(profile: Profile, settings: Settings, sizes: Mapping[str, int] | None) -> Iterator[Point]:
+    """Points at which one argument after the other is zero, as keys of an empty cache, values of padding, weights at a start."""
+    claim, arguments = profile.claim(), profile.shapes()
+    for number, name in enumerate(arguments if sizes else ()):
+        edit: Edit = (f"{name} zero", _times(0.0), as_it_is)
+        yield _point(claim, sizes or {}, edit, name, settings.seed * 1000 + 800 + number)
 
 
 def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterator[Point]:
@@ -289,7 +298,9 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
             for width in (WIDTH, *reversed(BESIDE))
             for count in (2, 1)
         )
-        sizes = next((candidate for candidate in widths if admissible(profile, claim, candidate)), None)
+        derived = profile.large.derived if profile.large else {}
+        completed = ({**given, **{name: of(given) for name, of in derived.items()}} for given in widths)
+        sizes = next((candidate for candidate in completed if admissible(profile, claim, candidate)), None)
         if sizes is None or _entries(claim, sizes) > MANY:
             continue
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
@@ -333,7 +344,10 @@ def _steeper(arrays: Arrays, first: str) -> None:
 
 
 def _equal_rows(arrays: Arrays, first: str) -> None:
-    arrays[first] = np.broadcast_to(arrays[first][..., :1, :], arrays[first].shape).copy()
+    """Of tokens, and of the signs of a mask: a mask of padded keys is the same for every query, and expanded."""
+    for name in {first, "S"} & set(arrays):
+        if arrays[name].ndim >= 3:
+            arrays[name] = np.broadcast_to(arrays[name][..., :1, :], arrays[name].shape).copy()
 
 
 def _times(factor: float) -> Callable[[Arrays, str], None]:

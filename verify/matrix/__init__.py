@@ -15,7 +15,18 @@ from verify.matrix.functions import (
     row_sums,
     softmax,
 )
-from verify.matrix.indexing import added, each, indexed, iterated, mapped, parts, parts_of_width, summed, without_column
+from verify.matrix.indexing import (
+    added,
+    each,
+    indexed,
+    iterated,
+    mapped,
+    parts,
+    parts_of_width,
+    rows_within,
+    summed,
+    without_column,
+)
 from verify.matrix.layout import (
     COLUMN,
     ROW,
@@ -25,6 +36,7 @@ from verify.matrix.layout import (
     causal_mask,
     commutation_matrix,
     eye,
+    not_later,
     ones,
     transpose,
     unvec_r,
@@ -98,6 +110,7 @@ __all__ = [
     "masked_softmax",
     "maximum",
     "normalize_rows",
+    "not_later",
     "ones",
     "parts",
     "parts_of_width",
@@ -105,6 +118,7 @@ __all__ = [
     "relu",
     "row_norms",
     "row_sums",
+    "rows_within",
     "sin",
     "singular_values",
     "smallest_singular_value",

@@ -121,6 +121,12 @@ def without_column(A: Any, i: Any) -> Any:
 
 
 @primitive
+def rows_within(M: Any, first: Any, end: Any) -> Any:
+    """The rows first, ..., end - 1 of M, as far as there are such rows: ``rows_within(K, i - w + 1, i + 1)`` is a window."""
+    return M[max(first, 0) : max(end, 0)]
+
+
+@primitive
 def mapped(function: Callable[..., Any], *families: Any) -> Any:
     """function(A_0, B_0, ...), function(A_1, B_1, ...), ... for what `each`, `parts` or `mapped` gave."""
     return [function(*matrices) for matrices in zip(*families, strict=True)]

@@ -65,9 +65,18 @@ def ones(m: int, n: int) -> Constant:
     return Constant(np.ones((_size("m", m), _size("n", n)), dtype=int).astype(object))
 
 
-def causal_mask(n: int) -> Constant:
+@primitive
+def not_later(m: int, n: int, shift: int = 0) -> Constant:
+    """1 where j <= i + shift, 0 elsewhere, shape (m, n): ``not_later(2, 3, 1)`` has the rows 1 1 0 and 1 1 1.
+
+    Raises `InputError` where `m` or `n` is no size.
+    """
+    return Constant(np.tri(_size("m", m), _size("n", n), shift, dtype=int).astype(object))
+
+
+def causal_mask(n: int) -> Any:
     """1 where the key is not later than the query (j <= i), 0 elsewhere, shape (n, n); a mask for `masked_softmax`."""
-    return Constant(np.tri(_size("n", n), dtype=int).astype(object))
+    return not_later(n, n)
 
 
 @primitive

@@ -152,6 +152,16 @@ def layer_norm(A):
     return C / np.sqrt((C * C).mean(1, keepdims=True))
 
 
+def not_later(m, n, shift=0):
+    """1 where j <= i + shift."""
+    return np.tri(m, n, shift)
+
+
+def rows_within(M, first, end):
+    """The rows first, ..., end - 1, as far as there are."""
+    return M[max(first, 0) : max(end, 0)]
+
+
 def causal_mask(n):
     """1 where the key is not later than the query."""
     return np.tri(n)

@@ -69,7 +69,7 @@ C5.counterexample("d = 1, features 1, -1, 1, d_m = 64, hidden constant 10^-9: al
 C5_BOUNDED = Claim(CONVERGENCE, "convergence.c5-alpha-bounded", label="C.5, the bound from above",
     statement=r"""\lambda_{\min}(\hat F_{pre}\hat F_{pre}^\top)\le\tfrac1N\tau_1^2\|W_V\|_2^2\|\Phi\|_F^2""",
     name="hidden-layer singular value, upper bound", relation=AtMost(), sizes={"N": (1, 4), "d": (1, 3), "d_m": (1, 4)},
-    corrects="convergence.c5-alpha", of_project=True,
+    all_sizes=True, corrects="convergence.c5-alpha", of_project=True,
     note=r"""Under Assumption 1 no row of $\Phi$, an average of tokens, is longer than $\sqrt{d_s} C_x$. So the bound is
         at most $\tau_1^2 \|W_V\|_2^2 d_s C_x^2$: $\alpha^2$ cannot grow with the number of samples.""")  # fmt: skip
 

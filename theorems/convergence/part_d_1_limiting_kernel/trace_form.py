@@ -9,7 +9,7 @@ from theorems.convergence.definitions import KeyWeights, OutputWeights, QueryWei
 from theorems.convergence.part_d_1_limiting_kernel.gradients import (
     Scale, Tokens, attention_rows, gated_output_weights, softmax_covariance,
 )  # fmt: skip
-from verify.matrix import column, step, summed, total, trace
+from verify.matrix import column, mapped, step, summed, total, trace
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Convention, Definition, Doubt, Equal, Setting, Shape
 
@@ -45,7 +45,8 @@ PRINTED = Claim(TRACE, "convergence.d1-trace-wq", label="D.1, the inner product 
         have $X^{(j,:)}$. The limit 0 that follows is not touched.""",
 )  # fmt: skip
 PRIMED = Claim(TRACE, "convergence.d1-trace-wq-primed", label="D.1, the inner product in W_Q, with the tokens of both samples",
-    statement=_LINES % ("X'", "X'"), name="inner product of query gradients as a trace, corrected", relation=Equal(),
+    statement=_LINES % ("X'", "X'"), name="inner product of query gradients as a trace, corrected",
+    relation=Equal(), all_sizes=True,
     corrects="convergence.d1-trace-wq", uses=("convergence.d1-gradients",), of_project=True)  # fmt: skip
 
 
@@ -58,8 +59,8 @@ def _both_lines(X: Any, Y: Any, tokens: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: 
     """The trace, and the sum of products; `tokens` are those of the second factor."""
     d_s = X.shape[0]
     ones_of, others_of = attention_rows(X, W_Q, W_K, tau_0), attention_rows(Y, W_Q, W_K, tau_0)
-    first = [_inner(X, W_V, w_O, beta) for beta in ones_of]
-    second = [_inner(Y, W_V, w_O, beta) for beta in others_of]
+    first = mapped(lambda beta: _inner(X, W_V, w_O, beta), ones_of)
+    second = mapped(lambda beta: _inner(Y, W_V, w_O, beta), others_of)
     by_trace = summed(d_s, lambda i: summed(
         d_s, lambda j: trace(W_K @ first[i] @ X[i : i + 1] @ tokens[j : j + 1].T @ second[j].T @ W_K.T)))  # fmt: skip
     by_products = summed(d_s, lambda i: summed(

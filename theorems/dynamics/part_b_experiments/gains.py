@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain
-from verify.matrix import concatenate, maximum, rational, row_sums
+from verify.matrix import absolute, column, frobenius_norm, maximum, rational
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Size
 
 #: Table S.2: |gamma| and max_j |gamma_j| as printed, for N = 4, 8, ..., 512.
@@ -87,29 +87,28 @@ TABLE.mutant("columns exchanged", lambda row, u: _within_rounding(TABLE_S2[row -
 TABLE_NORMS = Claim(DYNAMICS, "dynamics.table-s2-norms", label="Table S.2, what any gamma satisfies",
     statement=r"\max_j\gamma_j^2\le\|\gamma\|^2\le D\max_j\gamma_j^2",
     name="norm and maximum of any gain", relation=AtMost(left="(max_j gamma_j^2, |gamma|^2)"), sizes={"D": (1, 6)},
+    all_sizes=True,
     of_project=True,
     corrects="dynamics.table-s2")  # fmt: skip
 
 
-def _as_rows(*values: Any) -> Any:
-    return concatenate([value.reshape(1, 1) for value in values], axis=0)
-
-
 def _sum_of_squares(gamma: Any) -> Any:
-    return row_sums((gamma * gamma).reshape(1, -1))
+    norm = frobenius_norm(gamma.reshape(1, -1))
+    return norm * norm
 
 
 def _largest_square(gamma: Any) -> Any:
-    return _sum_of_squares(gamma) * 0 + maximum(gamma * gamma)
+    largest = maximum(absolute(gamma))
+    return largest * largest
 
 
 @TABLE_NORMS.formula
 def bounds_on_gamma(gamma: Gain) -> Any:
     """(|gamma|^2, D max gamma_j^2), shape (2, 1)."""
-    return _as_rows(_sum_of_squares(gamma), _largest_square(gamma) * gamma.shape[0])
+    return column(_sum_of_squares(gamma), _largest_square(gamma) * gamma.shape[0])
 
 
-TABLE_NORMS.oracle(lambda gamma: concatenate([_largest_square(gamma), _sum_of_squares(gamma)], axis=0))
+TABLE_NORMS.oracle(lambda gamma: column(_largest_square(gamma), _sum_of_squares(gamma)))
 TABLE_NORMS.mutant("mean of the squares",
     "_sum_of_squares(gamma) -> _sum_of_squares(gamma) * rational(1, gamma.shape[0])")  # fmt: skip
-TABLE_NORMS.mutant("largest square alone", lambda gamma: _as_rows(_sum_of_squares(gamma), _largest_square(gamma)))
+TABLE_NORMS.mutant("largest square alone", lambda gamma: column(_sum_of_squares(gamma), _largest_square(gamma)))

@@ -25,6 +25,7 @@ from verify.vocabulary import (
     Assumption, AtMost, Claim, Definition, Equal, HasStructure, QuadraticRate, Reading, Setting, Shape, TendsTo, subject,
     realises,
 )  # fmt: skip
+from verify.vocabulary.hypotheses import orthonormal_rows
 
 # -- the basis by reduced QR -------------------------------------------------------------------------------------------
 
@@ -400,7 +401,7 @@ NEAREST.mutant("M's component along V instead of V",
 UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis unbiased towards feature dimensions",
     statement=r"\mathbf{U} \text{ is not biased towards any feature dimensions}",
     assumptions=[Assumption("R in R^{2 d_v x 2 d_v} orthogonal", zero=lambda R: gram_defect(R))],
-    relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 2},
+    relation=Equal(), all_sizes=True, hypotheses=[orthonormal_rows("R", stated="R in R^{2 d_v x 2 d_v} orthogonal")],
     sizes={"N": (1, 4), "m": (1, 4), "K": (1, 3)}, expects="reading", uses=("osa.ns-convergence",), exact=True,
     reading=Reading("not biased towards any feature dimensions", """the map from $M$ to the basis commutes with every
         orthogonal change of the feature dimensions, permutations among them: $M_K(MR) = M_K(M)R$ for every $K$, hence

@@ -336,6 +336,7 @@ FROBENIUS_BOUND = Claim(OSA, "osa.f5-frobenius-bounded", label="Proof of Lemma F
         \|\mathbf{M}\|_2 \text{ is bounded}""",
     assumptions=[NONZERO, POSITIVE_EPSILON],
     name="Frobenius norm of the normalisation's Jacobian", relation=AtMost(), sizes={"N": (1, 3), "m": (1, 3)},
+    all_sizes=True,
     uses=("osa.eq-76",),
     note=r"""By $\sqrt{2Nd_v}/\epsilon$, which no bound of $M$ is needed for: in Eq. (76) all eigenvalues are
         $1/(\|M\|_F + \epsilon)$ but that of $\operatorname{vec}M$, which is smaller. Approached as $M$ tends to 0.""",

@@ -48,6 +48,7 @@ def _step_claim(
         name=name,
         statement=statement,
         relation=Equal(),
+        all_sizes=True,
         uses=uses,
         note=note,
         general=general,

@@ -9,7 +9,7 @@ from theorems.skipless.definitions import (
     AttentionWeights, FeedForwardWeights, HeadQueryWeights, HeadWeights, Tokens, Weights, activation, attention_matrix,
     multi_head_attention, parameters, self_attention, states,
 )  # fmt: skip
-from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, softmax, unvec_r, vec_c, vec_r
+from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, parts, softmax, summed, unvec_r, vec_c, vec_r
 from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",
@@ -75,7 +75,7 @@ EQ_3_4 = Claim(SKIPLESS, "skipless.eq-3-4", label="Eqs. (3)-(4), Section 2",
         Definition("eta is the row-wise softmax", by=softmax),
         Definition("A_i = eta(Q_i K_i^T) without a scale factor 1/sqrt(d_h)", by=multi_head_attention),
     ],
-    name="self-attention with one and several heads", relation=Equal(), at_sizes=True,
+    name="self-attention with one and several heads", relation=Equal(), all_sizes=True,
     sizes={"n": (1, 4), "d": (1, 4), "h": (1, 4), "d_h": (1, 3)},
     exact=True,
     note=r"""Checked as: Eq. (4) is the sum over heads of Eq. (3), with the weights of head $i$ filled up by zeros to $d
@@ -92,12 +92,8 @@ def concatenated_heads(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: 
 @EQ_3_4.oracle
 def sum_of_single_heads(X: Tokens, W_Q: HeadQueryWeights, W_K: HeadWeights, W_V: HeadWeights, W_O: Weights) -> Any:
     h, d, d_h = W_Q.shape
-    fill = eye(d)[:d_h]
-    heads = [
-        self_attention(X, W_Q[i] @ fill, W_K[i] @ fill, W_V[i] @ fill, fill.T @ W_O[i * d_h : (i + 1) * d_h])
-        for i in range(h)
-    ]
-    return sum(heads[1:], start=heads[0])
+    fill, rows = eye(d)[:d_h], parts(W_O, h, 0)
+    return summed(h, lambda i: self_attention(X, W_Q[i] @ fill, W_K[i] @ fill, W_V[i] @ fill, fill.T @ rows[i]))
 
 
 @EQ_3_4.mutant("heads concatenated in reverse")

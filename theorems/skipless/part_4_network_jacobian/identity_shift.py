@@ -165,7 +165,7 @@ POSITIVE = Claim(SKIPLESS, "skipless.sec4.3-identity-positive",
     label="Conditioning of K + I for positive semidefinite K", name="identity added to a semidefinite Jacobian",
     statement=r"\mathbf{K}=\mathbf{K}^\top\succeq0\ \Rightarrow\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})",
     assumptions=[INVERSE, Construction("K = G G^T, as is every symmetric positive semidefinite matrix", shapes={"G": ("k", "k")})],
-    relation=AtMost(left="1 / kappa(G G^T)"), sizes={"k": (1, 4)}, of_project=True,
+    relation=AtMost(left="1 / kappa(G G^T)"), all_sizes=True, sizes={"k": (1, 4)}, of_project=True,
     note=r"""$(s_{\max} + 1)/(s_{\min} + 1) \le s_{\max}/s_{\min}$. The Jacobian of attention is hardly ever symmetric;
         for general $K$ with $K + K^\top \succeq 0$ it may fail, as for $\operatorname{diag}(1, R)$ with $R$ the
         rotation by 90 degrees.""")  # fmt: skip

@@ -149,7 +149,7 @@ INTUITION_CORRECTED = Claim(SKIPLESS, "skipless.prop-2-intuition-corrected",
         r=\frac{\|\mathbf{E}\|_2}{s_{\min}(\mathbf{B})}<1\ \Rightarrow\ \frac{1-r/\kappa(\mathbf{B})}{1+r}\,\kappa(
         \mathbf{B})\le\kappa(\mathbf{B}+\mathbf{E})\le\frac{1+r/\kappa(\mathbf{B})}{1-r}\,\kappa(\mathbf{B})""",
     assumptions=[Assumption("|E| < s_min(B)", positive=lambda B, E: smallest_singular_value(B) - spectral_norm(E))],
-    relation=AtMost(), sizes={"k": (1, 4)}, of_project=True, corrects="skipless.prop-2-intuition",
+    relation=AtMost(), all_sizes=True, sizes={"k": (1, 4)}, of_project=True, corrects="skipless.prop-2-intuition",
     note=r"""Weyl's inequalities for the first and last singular value; for the $B$ and $E$ of Proposition 2 and any
         other square matrices. Both attained, by diagonal matrices. Both sides tend to $\kappa(B)$ as $r \to 0$.""",
 )  # fmt: skip

@@ -18,7 +18,18 @@ from theorems.skipless.part_5_initialisation.initialisation import VIT_BASE, Alp
 from theorems.skipless.part_5_initialisation.input_jacobian import invertible
 from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import conditions, normal
-from verify.matrix import frobenius_norm, inverse, singular_values, spectral_norm, sqrt, total
+from verify.matrix import (
+    added,
+    concatenate,
+    frobenius_norm,
+    inverse,
+    mapped,
+    parts_of_width,
+    singular_values,
+    spectral_norm,
+    sqrt,
+    total,
+)
 from verify.oracles import SMALLEST_P, LawTest
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Reading, Setting, Shape, Size
 
@@ -29,11 +40,14 @@ HeadDimension = Annotated[int, Size("d_h")]
 HeadFactor = Annotated[Any, Shape("d", "d_h")]
 
 
-def _sum_over_heads(W_Q: Any, W_K: Any, d_h: int, shift: int = 0, first: int | None = None) -> Any:
-    """The sum of W_i^Q W_{i + shift}^K^T over the heads i, or over so many `first` ones."""
-    heads = W_Q.shape[1] // d_h
-    parts = [slice(i * d_h, (i + 1) * d_h) for i in range(heads)]
-    return sum(W_Q[:, parts[i]] @ W_K[:, parts[(i + shift) % heads]].T for i in range(heads)[:first])
+def _products_of_heads(W_Q: Any, W_K: Any, d_h: int) -> Any:
+    """W_i^Q W_i^K^T of each head i, shape (d, d)."""
+    return mapped(lambda Q, K: Q @ K.T, parts_of_width(W_Q, d_h, 1), parts_of_width(W_K, d_h, 1))
+
+
+def _of_the_next(W_Q: Any, W_K: Any, d_h: int) -> Any:
+    """W_i^Q W_{i + 1}^K^T of each head i, the first being next to the last, shape (d, d)."""
+    return _products_of_heads(W_Q, concatenate([W_K[:, d_h:], W_K[:, :d_h]], axis=1), d_h)
 
 
 HEADS = Setting(SKIPLESS, "Section 2",
@@ -49,8 +63,8 @@ MULTIHEAD = Claim(HEADS, "skipless.eq-11-multihead",
         layers, 12 heads, head dimension 64, token dimension 768)} \dots\text{ use the proposed initialization for the
         SA weights}""",
     assumptions=[Definition("W_i^Q, W_i^K are the blocks of d_h columns of W^Q, W^K ('divided across h heads')",
-        by=_sum_over_heads)],
-    name="query-key initialisation with several heads", relation=Equal(), at_sizes=True, exact=True, expects="reading",
+        by=_products_of_heads)],
+    name="query-key initialisation with several heads", relation=Equal(), all_sizes=True, exact=True, expects="reading",
     uses=("skipless.eq-11-multihead-logits",),
     reading=Reading(("divided across h heads", "use the proposed initialization for the SA weights"),
         r"""the product is that of the undivided $W^Q, W^K$ of shape $(d, d)$: the products $W_i^QW_i^{K\top}$ of the
@@ -69,13 +83,16 @@ def _undivided(Z: Any, alpha: Any, beta: Any, G: Any) -> tuple[Any, Any]:
 @MULTIHEAD.formula
 def products_of_all_heads(Z: Weights, alpha: Alpha, beta: Beta, G: Weights, d_h: HeadDimension) -> Any:
     """The sum of W_i^Q W_i^K^T over the heads, shape (d, d), for any W^Q, W^K with the product alpha Z + beta I."""
-    return _sum_over_heads(*_undivided(Z, alpha, beta, G), d_h)
+    return added(_products_of_heads(*_undivided(Z, alpha, beta, G), d_h))
 
 
 MULTIHEAD.oracle(initial_product)
 
-MULTIHEAD.mutant("first head alone", first=1)
-MULTIHEAD.mutant("queries of a head with the keys of the next", shift=1)
+MULTIHEAD.mutant(
+    "first head alone",
+    "added(_products_of_heads(*_undivided(Z, alpha, beta, G), d_h)) -> _products_of_heads(*_undivided(Z, alpha, beta, G), d_h)[0]",
+)
+MULTIHEAD.mutant("queries of a head with the keys of the next", "_products_of_heads -> _of_the_next")
 
 PER_HEAD = Claim(HEADS, "skipless.eq-11-multihead-per-head", label="Eq. (11) for each head",
     statement=r"""

@@ -7,8 +7,7 @@ from typing import Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
 from theorems.skipless.quantities import COLUMN_MAJOR, attention_slope, input_jacobian
-from verify.arithmetics import Constant
-from verify.matrix import COLUMN, ROW, concatenate, eye, hadamard, inverse, kron, vec_r
+from verify.matrix import COLUMN, ROW, concatenate, eye, hadamard, inverse, kron, not_later, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Definition, Doubt, Equal
 
@@ -51,7 +50,7 @@ PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5,
     statement=r"""\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ appears in both term and
         }\mathbf{W}_\ell^Q\mathbf{W}_\ell^K\text{ appears in the }\mathbf{A}_\ell\text{ and }\mathbf{A}'_\ell""",
     assumptions=[Definition("single-head attention of Eq. (3)", by=self_attention)],
-    name="products that determine the Jacobian", relation=Equal(), at_sizes={"n": 2, "d": 2},
+    name="products that determine the Jacobian", relation=Equal(), all_sizes=True,
     sizes={"n": (1, 3), "d": (1, 3)}, exact=True,
     doubt=Doubt(r"\mathbf{W}_\ell^Q \mathbf{W}_\ell^K$ appears in the", r"""a transpose on $W^K$ is missing; the heading
             of Section 5.2 and Eq. (11) print the product with it, $W^QW^{K\top}$, which is taken. $A$ is no function of
@@ -65,7 +64,7 @@ PRODUCTS_ONLY = Claim(SKIPLESS, "skipless.sec5-products-only", label="Section 5,
 def invertible(M: Any) -> Any:
     """(I + S)(I + T) for the skew S = M_ - M_^T and T = M^_, M_ and M^_ the strict triangles of M (d, d): invertible."""
     d = M.shape[0]
-    lower = Constant([[int(i > j) for j in range(d)] for i in range(d)])
+    lower = not_later(d, d, -1)
     below, above = hadamard(lower, M), hadamard(lower.T, M)
     return (eye(d) + below - below.T) @ (eye(d) + above)
 

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
+from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import column_of, smallest_gap
 from theorems.skipless.quantities import INVERSE, flatness
 from verify.arithmetics import Constant
 from verify.matrix import (
-    column, concatenate, condition_number, diag_part, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, row_norms,
+    column, concatenate, condition_number, each, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, row_norms,
     softmax, spectral_norm, sqrt,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, Size, checked
@@ -32,8 +33,8 @@ def tempered_softmax(M: Any, tau: Any) -> Any:
 
 def row_range(M: Any) -> Any:
     """Delta: the largest difference between the maximum and the minimum of a row, a scalar."""
-    rows = [M[i : i + 1] for i in range(M.shape[0])]
-    return maximum(column(*[maximum(row) + maximum(-row) for row in rows]))
+    ranges = each(M.shape[0], lambda i: maximum(M[i : i + 1]) + maximum(-M[i : i + 1]))
+    return maximum(column_of(ranges))
 
 
 @checked
@@ -104,7 +105,7 @@ UNIFORM.mutant("Delta / (2 tau) without sinh and half of it", lambda M, tau: row
 DIFFUSE = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-kappa", label="Proposition 1, diffuse rows, bound",
     statement=r"\text{In this case }\kappa(S_\tau(\mathbf{M}_\ell))\gtrsim\frac\tau\Delta",
     assumptions=[SMALL_RANGE, SEVERAL, INVERSE],
-    name="condition number for diffuse rows", relation=AtMost(left="1 / kappa(S_tau)"), expects="reading",
+    name="condition number for diffuse rows", relation=AtMost(left="1 / kappa(S_tau)"), all_sizes=True, expects="reading",
     uses=("skipless.prop-1-diffuse-sharp",),
     reading=Reading((r"\Delta \ll \tau", r"\gtrsim"), r"""$\Delta \le \tau$, and at least $\frac{19}{10}\tau/\Delta$: a
             constant free of $n$ and $\tau$. For $n = 1$ $\Delta$ is 0 and the quotient is not defined"""),
@@ -127,7 +128,7 @@ SHARP = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-sharp",
     label="Condition number of the softmax of rows of range Delta", name="condition number by the range of rows",
     statement=r"\kappa(S_\tau(\mathbf{M}))\ge\frac{\sqrt{n-1}}{\sinh(\Delta/(2\tau))},\quad n\ge2",
     assumptions=[SEVERAL, INVERSE],
-    relation=AtMost(left="1 / kappa(S_tau)"), of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
+    relation=AtMost(left="1 / kappa(S_tau)"), all_sizes=True, of_project=True, corrects="skipless.prop-1-diffuse-n-pointwise",
     uses=("skipless.prop-1-diffuse-uniform",),
     note=r"""$s_1 \ge 1$ since $S\mathbf{1} = \mathbf{1}$; and $(n - 1)s_n^2 \le s_2^2 + \dots + s_n^2 \le \|S -
         \frac1n\mathbf{1}\mathbf{1}^\top\|_F^2$, the squared distance from a matrix of rank one being at least the sum
@@ -147,7 +148,7 @@ SHARP.mutant("nine tenths of it", lambda value: value * rational(9, 10))
 GROWTH = Claim(DIFFUSE_ROWS, "skipless.prop-1-diffuse-n", label="Proposition 1, diffuse rows, dependence on n",
     statement=r"\text{In this case } \dots \text{ the conditioning worsens as }n\text{ grows}",
     assumptions=[SMALL_RANGE, SEVERAL, INVERSE],
-    name="condition number as tokens grow", relation=AtMost(left="1 / kappa(S_tau)"), expects="reading",
+    name="condition number as tokens grow", relation=AtMost(left="1 / kappa(S_tau)"), all_sizes=True, expects="reading",
     uses=("skipless.prop-1-diffuse-sharp", "skipless.prop-1-scaled-identity"),
     reading=Reading("the conditioning worsens as n grows", r"""the least possible $\kappa$ at fixed $\Delta/\tau$ grows:
             $\kappa(S_\tau(M)) \ge \frac{19}{10}\sqrt{n - 1}\,\tau/\Delta$ for $\Delta \le \tau$. Of one matrix that
@@ -255,7 +256,7 @@ def one_attractive_token(arrays: dict[str, Any], sizes: dict[str, int], rng: np.
 DOMINANT_ROWS = Setting(SKIPLESS, "Proposition 1",
     assumptions=[
         Assumption(r"M_ii - max_{j != i} M_ij >= gamma for all i",
-            nonnegative=lambda M, gamma: diag_part(M).reshape(-1, 1) - largest_others(M) - gamma),
+            nonnegative=lambda M, gamma: smallest_gap(M) - gamma),
         POSITIVE_GAP, TEMPERATURE, SEVERAL,
     ],
     sizes={"n": (2, 5)}, inputs=dominant_logits,
@@ -266,7 +267,7 @@ TO_IDENTITY = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-identity",
     label="Proposition 1, diagonal dominance, first part", name="softmax of dominant diagonals",
     statement=r"""\text{If }\mathbf{M}_\ell\text{ is diagonal dominant, i.e. }\mathbf{M}_{ii}-\max_{j\ne
         i}\mathbf{M}_{ij}\ge \gamma>0\text{, then }S_\tau(\mathbf{M}_\ell)\text{ is close to an identity matrix}""",
-    relation=AtMost(left="||S_tau - I||_2"), expects="reading",
+    relation=AtMost(left="||S_tau - I||_2"), all_sizes=True, expects="reading",
     uses=("skipless.prop-1-scaled-identity", "skipless.eq-23-gap"),
     reading=Reading("is close to an identity matrix", r"""not for every $\gamma > 0$, for with a small $\gamma/\tau$ $S$
         is near the uniform matrix, nor by $\gamma/\tau$ alone, for at a given one $\|S - I\|$ tends to 1 as $n$ grows:
@@ -288,7 +289,7 @@ DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Propos
         with }\varepsilon(\gamma/\tau)\to0\text{ as }\gamma/\tau\to\infty\text{. Hence }S_\tau(\mathbf{M}_\ell)\text{ is
         well-conditioned when diagonal logits are dominant}""",
     assumptions=[Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau))],
-    name="condition number for dominant diagonals", relation=AtMost(left="kappa(S_tau)"), expects="reading",
+    name="condition number for dominant diagonals", relation=AtMost(left="kappa(S_tau)"), all_sizes=True, expects="reading",
     uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
     reading=Reading("is well-conditioned when diagonal logits are dominant", r"""where $\gamma/\tau > \ln 2(n - 1)$:
             there $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$ is below 1 and serves in the bound, at a given $n$. For a

@@ -92,7 +92,7 @@ KAPPA_GAP = Claim(SKIPLESS, "skipless.a4.3-kappa-gap", label="Condition number o
         \gamma=\min_i\min_{j\ne i}(\mathbf{M}_{ii}-\mathbf{M}_{ij})""",
     assumptions=[Definition("A = softmax(M)", by=softmax), Assumption("n >= 2", sizes=lambda sizes: sizes["n"] >= 2),
         Assumption(r"\delta < 1", positive=lambda M: 1 - _delta(M))],
-    name="condition number of attention by gap", relation=AtMost(left="kappa(A) - 1"), sizes={"n": (2, 4)},
+    name="condition number of attention by gap", relation=AtMost(left="kappa(A) - 1"), all_sizes=True, sizes={"n": (2, 4)},
     of_project=True, corrects="skipless.a4.3-kappa-a",
     note=r"""Rows and columns of $A - I$ have absolute sums of at most $\delta$, so $\|A - I\|_2 \le \delta$ and $s_{\min}(A)
         \ge 1 - \delta$. Rows of $A$ add up to 1 and columns to at most $1 + \delta/2$, so $s_{\max}(A)^2 \le 1 + \delta/2$.

@@ -167,10 +167,13 @@ def both_norms(U: Rotation, V: Rotation, c: Scaling) -> Any:
 NORM_SCALED.mutant("1, as printed", lambda c: column(0 * c + 1, 0 * c + 1))
 NORM_SCALED.mutant("c", lambda c: column(c, c))
 
+LAYER_NORMALISED = Assumption("X is the output of layer normalisation: rows of mean 0 and squared norm d, which needs d >= 2",
+    zero=lambda X: concatenate([row_sums(X), row_sums(X * X) - X.shape[1]], axis=0),
+    sizes=lambda sizes: sizes["d"] >= 2)  # fmt: skip
+
 BOUNDED = Claim(SKIPLESS, "skipless.a4.3-x-bounded", label="Section A.4.3, text after Eq. (30)",
     statement=r"\|\mathbf{X}\|_2\text{ is bounded}",
-    assumptions=[Assumption("X is the output of layer normalisation: rows of mean 0 and squared norm d, which needs d >= 2",
-        zero=lambda X: concatenate([row_sums(X), row_sums(X * X) - X.shape[1]], axis=0), sizes=lambda sizes: sizes["d"] >= 2)],
+    assumptions=[LAYER_NORMALISED], hypotheses=(LAYER_NORMALISED,), all_sizes=True,
     name="norm of the tokens", relation=AtMost(left="|X|_2"), sizes={"n": (1, 6), "d": (2, 6)}, expects="gap",
     presumes=("skipless.a4.3-x-bounded-any",), correction="skipless.a4.3-x-gaussian",
     missing="$X$ is the output of a layer normalisation of unit gain",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import causal_attention, masked_attention, masked_weights
 from theorems.transformer.settings import BINARY, Keys, Values, mask_of
-from verify.matrix import concatenate, diag_part, eye, indexed, ones, softmax, sqrt
+from verify.matrix import concatenate, diag_part, each, eye, indexed, ones, rows_within, softmax, sqrt
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
@@ -23,37 +23,47 @@ CAUSAL = Setting(
 CACHED = Claim(CAUSAL, "transformer.causal-from-a-cache", label="Causal attention, a token at a time",
     statement=r"F_i = \operatorname{softmax}\Big(\frac{Q_iK_{1:i}^\top}{\sqrt{d_K}}\Big)V_{1:i}",
     name="causal attention from cached keys and values", relation=Equal(),
-    at_sizes={"n": 2, "d_K": 2, "d_V": 1})  # fmt: skip
+    all_sizes=True)  # fmt: skip
 
 
 @CACHED.formula
 def token_by_token(Q: TokenQueries, K: Keys, V: Values) -> Any:
     """Attention of each query to the keys up to its own, without a mask, shape (n, d_V)."""
     root = sqrt(Q.shape[1])
-    rows = [softmax(Q[i : i + 1] @ K[: i + 1].T / root) @ V[: i + 1] for i in range(Q.shape[0])]
-    return concatenate(rows, axis=0)
+
+    def row(i: int) -> Any:
+        earlier, values = rows_within(K, 0, i + 1), rows_within(V, 0, i + 1)
+        return softmax(Q[i : i + 1] @ earlier.T / root) @ values
+
+    return concatenate(each(Q.shape[0], row), axis=0)
 
 
 CACHED.oracle(lambda Q, K, V: causal_attention(Q, K, V))
-CACHED.mutant("all keys", "K[: i + 1] -> K; V[: i + 1] -> V")
-CACHED.mutant("the last key missing", "K[: i + 1] -> K[: max(i, 1)]; V[: i + 1] -> V[: max(i, 1)]")
+CACHED.mutant("all keys", "rows_within(K, 0, i + 1) -> K; rows_within(V, 0, i + 1) -> V")
+CACHED.mutant(
+    "the next key too",
+    "rows_within(K, 0, i + 1) -> rows_within(K, 0, i + 2); rows_within(V, 0, i + 1) -> rows_within(V, 0, i + 2)",
+)
 CACHED.mutant("no scale", "root -> 1")
 
 PREFIX = Claim(CAUSAL, "transformer.causal-prefix", label="Later tokens change nothing before them",
     statement=r"F(Q, K, V)_{1:k} = F(Q_{1:k}, K_{1:k}, V_{1:k})",
-    name="prefixes of causal attention", relation=Equal(), at_sizes={"n": 2, "d_K": 1, "d_V": 1})  # fmt: skip
+    name="prefixes of causal attention", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @PREFIX.formula
 def first_half(Q: TokenQueries, K: Keys, V: Values) -> Any:
     """Causal attention of each prefix alone, its last row, on top of each other, shape (n, d_V)."""
-    rows = [causal_attention(Q[: k + 1], K[: k + 1], V[: k + 1])[k : k + 1] for k in range(Q.shape[0])]
-    return concatenate(rows, axis=0)
+
+    def last_row(k: int) -> Any:
+        return causal_attention(*(rows_within(M, 0, k + 1) for M in (Q, K, V)))[k : k + 1]
+
+    return concatenate(each(Q.shape[0], last_row), axis=0)
 
 
 PREFIX.oracle(lambda Q, K, V: causal_attention(Q, K, V))
-PREFIX.mutant("the first key alone", "K[: k + 1] -> ones(k + 1, 1) @ K[:1]")
-PREFIX.mutant("the first value alone", "V[: k + 1] -> ones(k + 1, 1) @ V[:1]")
+PREFIX.mutant("the first key alone", "(Q, K, V) -> (Q, ones(K.shape[0], 1) @ K[:1], V)")
+PREFIX.mutant("the first value alone", "(Q, K, V) -> (Q, K, ones(V.shape[0], 1) @ V[:1])")
 
 # -- no gradient from earlier outputs to later tokens ------------------------------------------------------------------
 

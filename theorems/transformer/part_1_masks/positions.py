@@ -11,7 +11,7 @@ from theorems.transformer.kernels import (
     causal_from_the_first, causal_to_the_last, packed_attention, packed_both_ways, window_attention, window_both_ways,
 )  # fmt: skip
 from theorems.transformer.settings import Keys, Values
-from verify.matrix import concatenate, eye, ones, softmax, sqrt  # noqa: F401  (mutants name ones)
+from verify.matrix import concatenate, each, eye, ones, rows_within, softmax, sqrt  # noqa: F401  (mutants name ones)
 from verify.vocabulary import Claim, Equal, Setting, Shape
 
 NewQueries = Annotated[Any, Shape("m", "d_K", role="query")]
@@ -30,7 +30,7 @@ FURTHER = AFTER.extended("Tokens and keys that come later", inputs=tokens_and_fu
 FIRST = Claim(FURTHER, "transformer.causal-from-the-first-keys", label="Causal from the first: more keys than queries",
     statement=r"""F\Big(Q,\begin{bmatrix}K\\C\end{bmatrix},\begin{bmatrix}V\\D\end{bmatrix}\Big) = F(Q, K, V),\quad Q, K, V\
         \text{ of the same tokens}""",
-    name="causal attention aligned to the first key", relation=Equal(), at_sizes={"m": 2, "p": 1, "d_K": 1, "d_V": 1})  # fmt: skip
+    name="causal attention aligned to the first key", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @FIRST.formula
@@ -47,7 +47,7 @@ LAST = Claim(AFTER, "transformer.causal-to-the-last-queries", label="Causal to t
     statement=r"""F\Big(Q,\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix}\Big) = \text{the last rows of }
         F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix}\Big)""",
     name="causal attention aligned to the last key", relation=Equal(),
-    at_sizes={"m": 2, "p": 1, "d_K": 1, "d_V": 1})  # fmt: skip
+    all_sizes=True)  # fmt: skip
 
 
 @LAST.formula
@@ -65,22 +65,25 @@ LAST.mutant("aligned to the first key", lambda Q, K, V, C, D: causal_from_the_fi
 CACHED = Claim(AFTER, "transformer.cached-queries", label="Several queries after a cache",
     statement=r"""F_i = \operatorname{softmax}\Big(\frac{Q_i}{\sqrt{d_K}}\begin{bmatrix}C\\K_{1:i}\end{bmatrix}^\top\Big)
         \begin{bmatrix}D\\V_{1:i}\end{bmatrix}""",
-    name="a chunk of queries against cached keys", relation=Equal(), at_sizes={"m": 2, "p": 2, "d_K": 2, "d_V": 1},
+    name="a chunk of queries against cached keys", relation=Equal(), all_sizes=True,
     uses=("transformer.causal-to-the-last-queries",))  # fmt: skip
 
 
 @CACHED.formula
 def query_by_query(Q: NewQueries, K: NewKeys, V: NewValues, C: CachedKeys, D: CachedValues) -> Any:
     """Attention of each query to the cache and the new keys up to its own, without a mask, shape (m, d_V)."""
-    root, rows = sqrt(Q.shape[1]), []
-    for i in range(Q.shape[0]):
-        keys, values = concatenate([C, K[: i + 1]], axis=0), concatenate([D, V[: i + 1]], axis=0)
-        rows.append(softmax(Q[i : i + 1] @ keys.T / root) @ values)
-    return concatenate(rows, axis=0)
+    root = sqrt(Q.shape[1])
+
+    def row(i: int) -> Any:
+        keys = concatenate([C, rows_within(K, 0, i + 1)], axis=0)
+        values = concatenate([D, rows_within(V, 0, i + 1)], axis=0)
+        return softmax(Q[i : i + 1] @ keys.T / root) @ values
+
+    return concatenate(each(Q.shape[0], row), axis=0)
 
 
 CACHED.oracle(lambda Q, K, V, C, D: cached_attention(Q, K, V, C, D))
-CACHED.mutant("all new keys", "K[: i + 1] -> K; V[: i + 1] -> V")
+CACHED.mutant("all new keys", "rows_within(K, 0, i + 1) -> K; rows_within(V, 0, i + 1) -> V")
 CACHED.mutant("no scale", "root -> 1")
 CACHED.mutant("values of the cache alike", "D -> ones(D.shape[0], 1) @ D[:1]")
 
@@ -92,22 +95,24 @@ TOKENS = Setting(
 WINDOW = Claim(TOKENS, "transformer.window-keys", label="A sliding window, a token at a time",
     statement=r"""F_i = \operatorname{softmax}\Big(\frac{Q_iK_{a:i}^\top}{\sqrt{d_K}}\Big)V_{a:i},\quad a = \max(i - w + 1, 1)""",
     name="causal attention in a sliding window", relation=Equal(),
-    at_sizes={"n": 3, "w": 2, "d_K": 2, "d_V": 1})  # fmt: skip
+    all_sizes=True)  # fmt: skip
 
 
 @WINDOW.formula
 def last_tokens(Q: TokenQueries, K: Keys, V: Values, w: Window) -> Any:
     """Attention of each query to the last w keys up to its own, without a mask, shape (n, d_V)."""
-    root, rows = sqrt(Q.shape[1]), []
-    for i in range(Q.shape[0]):
-        first = max(i - w + 1, 0)
-        rows.append(softmax(Q[i : i + 1] @ K[first : i + 1].T / root) @ V[first : i + 1])
-    return concatenate(rows, axis=0)
+    root = sqrt(Q.shape[1])
+
+    def row(i: int) -> Any:
+        keys, values = (rows_within(M, i - w + 1, i + 1) for M in (K, V))
+        return softmax(Q[i : i + 1] @ keys.T / root) @ values
+
+    return concatenate(each(Q.shape[0], row), axis=0)
 
 
 WINDOW.oracle(lambda Q, K, V, w: window_attention(Q, K, V, w))
-WINDOW.mutant("a token more", "max(i - w + 1, 0) -> max(i - w, 0)")
-WINDOW.mutant("no window", "max(i - w + 1, 0) -> 0")
+WINDOW.mutant("a token more", "i - w + 1 -> i - w")
+WINDOW.mutant("no window", "i - w + 1 -> 0")
 WINDOW.mutant("no scale", "root -> 1")
 
 BOTH_WAYS = Claim(
@@ -117,29 +122,31 @@ BOTH_WAYS = Claim(
     statement=r"""F_i = \operatorname{softmax}\Big(\frac{Q_iK_{s:t}^\top}{\sqrt{d_K}}\Big)V_{s:t},\quad s = \max(i - a, 1),\
         t = \min(i + b, n)""",
     name="attention in a window of two sides", relation=Equal(),
-    at_sizes={"n": 3, "a": 0, "b": 1, "d_K": 2, "d_V": 1})  # fmt: skip
+    all_sizes=True)  # fmt: skip
 
 
 @BOTH_WAYS.formula
 def tokens_around(Q: TokenQueries, K: Keys, V: Values, a: Before, b: After) -> Any:
     """Attention of each query to the keys of its window, without a mask, shape (n, d_V)."""
-    root, rows = sqrt(Q.shape[1]), []
-    for i in range(Q.shape[0]):
-        first, end = max(i - a, 0), i + b + 1
-        rows.append(softmax(Q[i : i + 1] @ K[first:end].T / root) @ V[first:end])
-    return concatenate(rows, axis=0)
+    root = sqrt(Q.shape[1])
+
+    def row(i: int) -> Any:
+        keys, values = (rows_within(M, i - a, i + b + 1) for M in (K, V))
+        return softmax(Q[i : i + 1] @ keys.T / root) @ values
+
+    return concatenate(each(Q.shape[0], row), axis=0)
 
 
 BOTH_WAYS.oracle(lambda Q, K, V, a, b: window_both_ways(Q, K, V, a, b))
-BOTH_WAYS.mutant("a token more before", "max(i - a, 0) -> max(i - a - 1, 0)")
-BOTH_WAYS.mutant("a token less after", "i + b + 1 -> max(i + b, i + 1)")
-BOTH_WAYS.mutant("sides exchanged", "max(i - a, 0), i + b + 1 -> max(i - b, 0), i + a + 1")
+BOTH_WAYS.mutant("a token more before", "i - a -> i - a - 1")
+BOTH_WAYS.mutant("a token more after", "i + b + 1 -> i + b + 2")
+BOTH_WAYS.mutant("sides exchanged", "i - a -> i - b; i + b + 1 -> i + a + 1")
 BOTH_WAYS.mutant("no scale", "root -> 1")
 
 PACKED = Claim(AFTER, "transformer.packed-sequences", label="Packed sequences are sequences by themselves",
     statement=r"""F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix},E\Big) =
         \begin{bmatrix}F(A, C, D)\\F(Q, K, V)\end{bmatrix},\quad E = 1\ \text{at the first rows of both sequences}""",
-    name="attention of packed sequences", relation=Equal(), at_sizes={"m": 2, "p": 1, "d_K": 1, "d_V": 1},
+    name="attention of packed sequences", relation=Equal(), all_sizes=True,
     note="Of more than two sequences, one after the other.")  # fmt: skip
 
 
@@ -173,7 +180,7 @@ PACKED_BOTH_WAYS = Claim(AFTER, "transformer.packed-both-ways", label="Packed se
         \begin{bmatrix}\operatorname{softmax}(AC^\top/\sqrt{d_K})D\\\operatorname{softmax}(QK^\top/\sqrt{d_K})V\end{bmatrix},
         \quad E = 1\ \text{at the first rows of both sequences}""",
     name="attention of packed sequences in both directions", relation=Equal(),
-    at_sizes={"m": 2, "p": 1, "d_K": 2, "d_V": 1})  # fmt: skip
+    all_sizes=True)  # fmt: skip
 
 
 @PACKED_BOTH_WAYS.formula

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from theorems.transformer import TRANSFORMER
 from theorems.transformer.definitions import Samples, Shift, causal_attention
 from theorems.transformer.layers import gpt_attention
-from verify.matrix import concatenate, indexed, ones
+from verify.matrix import concatenate, each, indexed, ones, summed
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 HeadQueryWeights = Annotated[Any, Shape("H", "d", "e", role="query")]
@@ -29,7 +29,7 @@ LAYER = Claim(GPT, "transformer.gpt-sum-over-heads", label="GPT's layer is a sum
     statement=r"""F_b = \mathbf 1c^\top + \sum_hF^{\text{causal}}(X_bU_h + \mathbf 1q_h^\top, X_bK_h + \mathbf 1k_h^\top, X_bV_h +
         \mathbf 1v_h^\top)\,O_h""",
     name="GPT's layer with a fused projection and biases", relation=Equal(),
-    at_sizes={"B": 1, "n": 2, "H": 2, "d": 2, "e": 1}, uses=("transformer.heads-alone",))  # fmt: skip
+    all_sizes=True, uses=("transformer.heads-alone",))  # fmt: skip
 
 
 @LAYER.formula
@@ -38,14 +38,15 @@ def sum_over_heads(
     O: HeadOutputWeights, c: Shift,
 ) -> Any:  # fmt: skip
     """Causal attention of every head by itself, projected and added, samples on top of each other, shape (B n, d)."""
-    one, found = ones(X.shape[1], 1), []
-    for b in range(X.shape[0]):
-        value = one @ c.reshape(1, -1)
-        for h in range(U.shape[0]):
-            head = causal_attention(X[b] @ U[h] + one @ q[h], X[b] @ K[h] + one @ k[h], X[b] @ V[h] + one @ v[h])
-            value = value + head @ O[h]
-        found.append(value)
-    return concatenate(found, axis=0)
+    one = ones(X.shape[1], 1)
+
+    def head(b: int, h: int) -> Any:
+        return causal_attention(X[b] @ U[h] + one @ q[h], X[b] @ K[h] + one @ k[h], X[b] @ V[h] + one @ v[h]) @ O[h]
+
+    def sample(b: int) -> Any:
+        return one @ c.reshape(1, -1) + summed(U.shape[0], lambda h: head(b, h))
+
+    return concatenate(each(X.shape[0], sample), axis=0)
 
 
 @LAYER.oracle

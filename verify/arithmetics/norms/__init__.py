@@ -4,7 +4,15 @@ A matrix is an expression; a norm of it is a quantity, and is bounded by rules, 
 teaches the primitives of `verify.matrix` to work on such operands within `derivation`.
 """
 
-from verify.arithmetics.norms import bounded_forms, differentials, gaps, moments, singular_polynomials
+from verify.arithmetics.norms import (
+    bounded_forms,
+    differentials,
+    gaps,
+    gram_matrices,
+    moments,
+    singular_polynomials,
+    smallest,
+)
 from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, input_matrix
 from verify.arithmetics.norms.world import derivation, world
 
@@ -15,8 +23,10 @@ __all__ = [
     "derivation",
     "differentials",
     "gaps",
+    "gram_matrices",
     "input_matrix",
     "moments",
     "singular_polynomials",
+    "smallest",
     "world",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
@@ -14,9 +15,7 @@ from verify.arithmetics.norms.chain_rule import with_projection
 from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.text import node_text
-from verify.arithmetics.norms.world import Index, Next, Node, is_evaluating, world
-from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
-from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
+from verify.arithmetics.norms.world import Index, Next, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
@@ -26,25 +25,8 @@ def plain(size: Any) -> Any:
     return int(found) if found.is_Integer else found
 
 
-def shown(value: Any) -> Any:
-    """A number as formulas see it: while they are evaluated, one that is not silently decided on."""
-    return guarded(value) if is_evaluating() and isinstance(value, sympy.Expr) else value
-
-
-def plainly(value: Any) -> Any:
-    """What a formula hands over, with its numbers as sympy has them."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(plainly, value))
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        found = np.empty(value.shape, dtype=object)
-        found[...] = np.vectorize(unguarded, otypes=[object])(value) if value.size else value
-        return found
-    return unguarded(value)
-
-
 def scalar(value: Any) -> Any:
     """A coefficient as sympy has it."""
-    value = unguarded(value)
     if isinstance(value, Surd):
         return value._sympy_()
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -55,7 +37,7 @@ def scalar(value: Any) -> Any:
 
 
 def is_scalar(value: Any) -> bool:
-    return isinstance(value, (int, Surd, sympy.Basic, np.integer, SymbolicNumber)) and not isinstance(value, bool)
+    return isinstance(value, (int, Surd, sympy.Basic, np.integer)) and not isinstance(value, bool)
 
 
 class Bounded(Formal):
@@ -70,7 +52,7 @@ class Bounded(Formal):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        both = tuple(shown(plain(size)) for size in self.node.shape)
+        both = tuple(map(plain, self.node.shape))
         return both[:1] if self.flat else both
 
     @property
@@ -84,25 +66,9 @@ class Bounded(Formal):
     def __repr__(self) -> str:
         return f"Bounded({node_text(self.node)})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.shape}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
-        return lifted(other) if isinstance(other, Constant) else shown(scalar(other))
-
-    def adapt(self, other: Any) -> Bounded:
-        """Itself: it is in this arithmetic already."""
-        return self
+        return lifted(other) if isinstance(other, Constant) else scalar(other)
 
     # -- sums and products ---------------------------------------------------------------------------------------------
 
@@ -182,7 +148,6 @@ class Bounded(Formal):
     def __getitem__(self, key: Any) -> Any:
         if self.flat:
             raise ArithmeticUnsupported("an entry of a vector of one dimension has no norm")
-        key = tuple(map(unguarded, key)) if isinstance(key, tuple) else unguarded(key)
         if (
             isinstance(key, tuple)
             and len(key) == 2
@@ -190,7 +155,7 @@ class Bounded(Formal):
         ):
             for item, size in zip(key, self.node.shape, strict=True):
                 within(item, size)
-            return shown(entry(self.node, *key))
+            return entry(self.node, *key)
         row, column = key if isinstance(key, tuple) else (key, slice(None))
         node, flat = self.node, not isinstance(row, slice) or not isinstance(column, slice)
         node = nodes.rows(node, *_span(row, node.shape[0]))
@@ -200,7 +165,7 @@ class Bounded(Formal):
         return Bounded(node, flat)
 
     def reshape(self, *shape: Any) -> Any:
-        shape = plainly(shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape)
+        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         total = self.node.shape[0] * self.node.shape[1]
         known = sympy.Mul(*(size for size in shape if size != -1))
         shape = tuple(sympy.cancel(total / known) if size == -1 else sympy.sympify(size) for size in shape)
@@ -222,7 +187,7 @@ class Bounded(Formal):
         if axis not in (None, 0, 1):
             raise ArithmeticUnsupported(f"a sum over axis {axis!r} has no norm")
         if axis is None or self.flat:
-            return shown(total_of(self.node))
+            return total_of(self.node)
         if axis == 1:
             return Bounded(nodes.product([self.node, nodes.ones(n, 1)]), True)
         return Bounded(nodes.transposed(nodes.product([nodes.ones(1, m), self.node])), True)
@@ -308,14 +273,13 @@ class Stack(Formal):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(shown(plain(size)) for size in (self.sizes if self.sample is None else (1, *self.sample.shape)))
+        return tuple(map(plain, self.sizes if self.sample is None else (1, *self.sample.shape)))
 
     @property
     def ndim(self) -> int:
         return 3
 
     def __getitem__(self, key: Any) -> Any:
-        key = unguarded(key)
         if self.sample is not None and key == 0:
             return Bounded(self.sample)
         if self.name is not None and isinstance(key, (Index, int)):
@@ -327,15 +291,13 @@ class Stack(Formal):
         raise ArithmeticUnsupported(f"a loop over a stack of shape {self.shape}")
 
     def reshape(self, *shape: Any) -> Any:
-        own = plainly(self.shape)
-        if len(shape) == 3 and plainly(shape[-2:]) == own[-2:] and plainly(shape[0]) in (-1, own[0]):
+        own = self.shape
+        if len(shape) == 3 and shape[-2:] == own[-2:] and shape[0] in (-1, own[0]):
             return self
         raise ArithmeticUnsupported(f"a stack of shape {self.shape} in shape {shape}")
 
     def adapted(self, other: Any) -> Any:
         return lifted(other) if isinstance(other, Constant) else scalar(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class BoundedFamily(Formal):
@@ -350,7 +312,7 @@ class BoundedFamily(Formal):
         raise ArithmeticUnsupported(f"{other!r} and a family in one operation")
 
     def __getitem__(self, key: Any) -> Any:
-        return shown(moved(self.entry, self.index, key))
+        return moved(self.entry, self.index, key)
 
     def __iter__(self) -> Any:
         raise ArithmeticUnsupported(f"a loop over a family of {self.index.size}")

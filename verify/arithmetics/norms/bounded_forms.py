@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,18 +10,10 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.closed_forms import closed_form_of
+from verify.arithmetics.conditions import rely_on_whole
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.bounded import (
-    Bounded,
-    BoundedFamily,
-    is_scalar,
-    lifted,
-    plainly,
-    scalar,
-    shown,
-    within,
-)  # fmt: skip
+from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, is_scalar, lifted, scalar, within  # fmt: skip
 from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
 from verify.arithmetics.norms.nodes import ONE, ZERO
@@ -41,7 +32,7 @@ from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.singular_polynomials import Shifts, Spectrum
 from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, world
-from verify.arithmetics.symbols.conditions import rely_on_whole
+from verify.arithmetics.tracing import handed_over, traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
 
@@ -49,13 +40,8 @@ FORMS: dict[str, Callable[..., Any]] = {}
 
 
 def form(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the form of the primitive of the same name; formulas hand over and see numbers that cannot be decided on."""
-
-    @functools.wraps(function)
-    def seen(*args: Any, **named: Any) -> Any:
-        return shown(function(*map(plainly, args), **{name: plainly(value) for name, value in named.items()}))
-
-    FORMS[function.__name__.rstrip("_")] = seen
+    """Register the form of the primitive of the same name."""
+    FORMS[function.__name__.rstrip("_")] = function
     return function
 
 
@@ -168,17 +154,17 @@ def summed(n: Any, term: Callable[[Any], Any]) -> Any:
         return term(0)
     index = world().fresh(n)
     with world().using(index):
-        found = plainly(term(index))
+        found = term(index)
     return sum_over(index, scalar(found)) if is_scalar(found) else Bounded(nodes.over(index, lifted(found).node))
 
 
 @form
 def each(n: Any, entry: Callable[[Any], Any]) -> Any:
     if n == 1:
-        return [plainly(entry(0))]
+        return [entry(0)]
     index = world().fresh(n)
     with world().using(index):
-        return BoundedFamily(index, plainly(entry(index)))
+        return BoundedFamily(index, entry(index))
 
 
 @form
@@ -209,7 +195,7 @@ def mapped(function: Callable[..., Any], *families: Any) -> Any:
         raise ArithmeticUnsupported("families of different lengths")
     index = world().fresh(families[0].index.size)
     with world().using(index):
-        return BoundedFamily(index, plainly(function(*(family[index] for family in families))))
+        return BoundedFamily(index, function(*(family[index] for family in families)))
 
 
 @form
@@ -460,20 +446,22 @@ def inverse(A: Any) -> Bounded:
 
 @form
 def jacobian(f: Callable[..., Any], arguments: Any, wrt: str, layout: Any) -> Any:
-    found = closed_form_of(f, wrt, layout.value)
+    found = closed_form_of(handed_over(f), wrt, layout.value)
     if found is None:
         return _named_derivative(f, arguments, wrt, layout.value)
     world().closed.update(found.by)
-    return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+    given = {name: arguments[name] for name in parameter_names(found.value)}
+    return value_of(found.value(**traced_inputs(given)))
 
 
 @form
 def hessian(f: Callable[..., Any], arguments: Any, wrt: tuple[str, str], layout: Any) -> Any:
-    found = closed_form_of(f, wrt, layout.value)
+    found = closed_form_of(handed_over(f), wrt, layout.value)
     if found is None:
         raise ArithmeticUnsupported(f"second derivatives in {' and '.join(wrt)} without a closed form have no norm")
     world().closed.update(found.by)
-    return found.value(**{name: arguments[name] for name in parameter_names(found.value)})
+    given = {name: arguments[name] for name in parameter_names(found.value)}
+    return value_of(found.value(**traced_inputs(given)))
 
 
 def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: str) -> Bounded:

@@ -11,20 +11,22 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.conditions import Condition, recording_conditions
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
-from verify.arithmetics.norms.bounded import Bounded, is_scalar, plainly
+from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
+from verify.arithmetics.norms.from_below import derived_from_below, speaks_from_below
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Index, Node, World, evaluating, world
-from verify.arithmetics.symbols.conditions import Condition, recording_conditions
-from verify.arithmetics.symbols.guarded import guarded
+from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
@@ -97,11 +99,10 @@ def _proof(
 ) -> BoundProof:
     known = world()
     try:
-        prepared = {name: guarded(value) for name, value in inputs().items()}
+        prepared = traced_inputs(inputs())
 
         def of(side: Side) -> Any:
-            with evaluating():
-                return plainly(side(prepared))
+            return value_of(side(prepared))
 
         for side in assumed_positive:
             with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
@@ -115,6 +116,7 @@ def _proof(
             value = of(side)
             orthonormal_in(value)
             reduction_in(value)
+            known.facts += row_lengths_in(value)
         sides = of(oracle), of(formula)
         _refuse_other_shapes(*sides)
         pairs = _paired(*map(entries_of, sides))
@@ -182,7 +184,15 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
     found = plain if plain.proved or start == left else _derived(start, left, right, index)
-    return found if found.proved else _by_cases(left, right, index) or found
+    return found if found.proved else _by_cases(left, right, index) or _from_below(left, right, index) or found
+
+
+def _from_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:
+    """The derivation in which quantities that the left-hand side falls with are replaced by smaller ones."""
+    if not speaks_from_below(left):
+        return None
+    between = derived_from_below(left, right, reverse_triangles(right).values())
+    return EntryBound(left, right, index, *between, True) if between is not None else None
 
 
 def _by_cases(left: Any, right: Any, index: Index | None) -> EntryBound | None:

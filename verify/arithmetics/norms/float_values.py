@@ -11,7 +11,7 @@ import sympy
 
 from verify.arithmetics.norms import chain_rule, nodes
 from verify.arithmetics.norms.differentials import depends, differential
-from verify.arithmetics.norms.quantities import MEAN_EXPONENTIAL, SHIFT
+from verify.arithmetics.norms.quantities import MEAN_EXPONENTIAL, SHIFT, SMALLEST
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -63,6 +63,9 @@ class Values:
             "largest column sum": lambda A: np.abs(A).sum(axis=0).max(),
             "largest row sum": lambda A: np.abs(A).sum(axis=1).max(),
             "largest entry": lambda A: np.abs(A).max(),
+            "smallest eigenvalue": lambda A: np.linalg.eigvalsh(A)[0],
+            SMALLEST: lambda A: np.linalg.svd(A, compute_uv=False)[-1],
+            "largest weight off the diagonal": lambda A: A[~np.eye(len(A), dtype=bool)].max(initial=0.0),
             "largest value": lambda A: A.max(initial=-np.inf),
             "total": lambda A: A.sum(),
             "total of exponentials": lambda A: np.exp(A).sum(),

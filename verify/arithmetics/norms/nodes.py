@@ -113,6 +113,15 @@ def are_inverse(A: Node, B: Node) -> bool:
     return (A.kind == "inverse" and A.parts[0] is B) or (B.kind == "inverse" and B.parts[0] is A)
 
 
+def gram_factor(node: Node) -> Node | None:
+    """A where a node is A A^T; None for any other."""
+    half = len(factors_of(node)) // 2
+    if not half:
+        return None
+    A = product(node.parts[:half])
+    return A if product([A, transposed(A)]) is node else None
+
+
 def gram(node: Node) -> Node:
     """A^T A, multiplied out."""
     terms = terms_of(node)

@@ -24,6 +24,7 @@ from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
 SHIFT = "largest shift of singular values"
+SMALLEST = "smallest singular value"
 MEAN_EXPONENTIAL = "mean of exponentials"
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
@@ -85,6 +86,18 @@ def norm(kind: str, node: Node) -> Any:
     if is_row and ("has unit rows", core.data[0]) in world().properties:
         return multiple
     return multiple * world().atom(kind, (core,))
+
+
+def smallest(node: Node) -> Any:
+    """The last of the min(m, n) singular values of a node (m, n): a multiple of a quantity, or a number where it is known."""
+    multiple, core = core_of(node)
+    if core.kind == "zeros":
+        return sympy.Integer(0)
+    if core.kind == "identity" or (core.kind == "exponential" and is_skew(core.parts[0])):
+        return norm(SPECTRAL, node)  # all singular values are equal
+    if is_vector(core):
+        return multiple * norm(FROBENIUS, core)
+    return multiple * world().atom(SMALLEST, (core,))
 
 
 def _multiplies_out(node: Node) -> bool:

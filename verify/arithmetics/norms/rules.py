@@ -83,11 +83,16 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
         yield "largest entry", norm(SPECTRAL, node)
     if kind == LARGEST and node.shape == (1, 1):
         yield "largest entry", norm(FROBENIUS, node)
-    if kind == FROBENIUS and any(norm(LARGEST, node) in fact.free_symbols for fact in world().facts):
+    if kind == FROBENIUS and _is_spoken_of(norm(LARGEST, node)):
         yield "largest of all entries", sympy.sqrt(node.shape[0] * node.shape[1]) * norm(LARGEST, node)
-    if kind == FROBENIUS and node.kind == "input" and not is_vector(node):
+    if kind == FROBENIUS and node.kind in ("input", "derivative") and not is_vector(node):
         for size in node.shape:
             yield "rank", sympy.sqrt(size) * norm(SPECTRAL, node)
+
+
+def _is_spoken_of(quantity: Any) -> bool:
+    """Whether an assumption or the right-hand side contains a quantity."""
+    return quantity in world().targets or any(quantity in fact.free_symbols for fact in world().facts)
 
 
 def no_candidates(*of: Any, **named: Any) -> Iterator[Candidate]:

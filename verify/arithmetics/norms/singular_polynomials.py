@@ -15,8 +15,9 @@ import sympy
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
-from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm
+from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
+from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -68,6 +69,9 @@ class Spectrum(Formal):
     __radd__, __rmul__ = __add__, __mul__
 
     def __getitem__(self, key: Any) -> Any:
+        if self.value == S and not self.size and isinstance(key, int) and key in (0, -1):
+            c, rest = _less_identity(self.node)
+            return c + (norm(SPECTRAL, rest) if key == 0 else smallest(rest))
         raise ArithmeticUnsupported(
             f"some of the singular values of {Bounded(self.node)!r} alone have no form for all sizes"
         )
@@ -94,7 +98,21 @@ class Spectrum(Formal):
         world().simplified.add("polynomials of singular values")
         return norm(SPECTRAL, nodes.product([self.node, inner, *[square[0]] * (first - 1)]))
 
-    __hash__ = None  # type: ignore[assignment]
+
+@rule(
+    "shifted Gram matrix",
+    says="the singular values of A A^T + c I are those of A A^T plus c, for c >= 0",
+    rests_on=("shifted-gram",),
+)
+def _less_identity(node: Node) -> tuple[Any, Node]:
+    """c >= 0 and b A A^T where a node is b A A^T + c I with b >= 0; 0 and itself for any other."""
+    terms = nodes.terms_of(node)
+    for (b, P), (c, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        signs = is_nonnegative(b) and is_nonnegative(c)
+        if identity.kind == "identity" and signs and nodes.gram_factor(P) is not None:
+            world().simplified.add("shifted Gram matrix")
+            return c, nodes.scaled(b, P)
+    return sympy.Integer(0), node
 
 
 class Shifts(Formal):

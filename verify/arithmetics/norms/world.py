@@ -95,8 +95,6 @@ class World:
     targets: frozenset[sympy.Symbol] = frozenset()
     #: The searches so far, by what they end at: variants of a formula mostly contain the same quantities.
     searches: dict[Any, Any] = field(default_factory=dict)
-    #: Whether a claim's functions are being evaluated, which may not decide on a symbol.
-    evaluating: bool = False
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
@@ -172,22 +170,6 @@ def world() -> World:
     if found is None:
         raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
     return found
-
-
-def is_evaluating() -> bool:
-    """Whether numbers are seen by a claim's functions."""
-    found = _current.get()
-    return found is not None and found.evaluating
-
-
-@contextlib.contextmanager
-def evaluating() -> Iterator[None]:
-    """Within the block symbols are numbers that cannot be decided on: n % 6 == 0 is no longer false for a symbol n."""
-    world().evaluating = True
-    try:
-        yield
-    finally:
-        world().evaluating = False
 
 
 @contextlib.contextmanager

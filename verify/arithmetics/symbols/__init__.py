@@ -6,22 +6,29 @@ are symbols.  Importing this package teaches the primitives of `verify.matrix` t
 
 from verify.arithmetics.symbols import (
     indexed_forms,
+    iteration_forms,
     jacobians,
     matrix_exponential_rules,
     pairings,
+    positions,
     product_rules,
+    ragged,
     softmax_rules,
 )
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, named
+from verify.arithmetics.symbols.indexed import Indexed, named
+from verify.arithmetics.symbols.summation import SummationIndex
 
 __all__ = [
     "Indexed",
     "SummationIndex",
     "indexed_forms",
+    "iteration_forms",
     "jacobians",
     "matrix_exponential_rules",
     "named",
     "pairings",
+    "positions",
     "product_rules",
+    "ragged",
     "softmax_rules",
 ]

@@ -36,8 +36,8 @@ def matrix_exponential(A: Indexed) -> Indexed:
     """exp(A)."""
     A = _square("expm", A)
     if not A.axes[0]:
-        return entrywise(exponential, A, "exp")
-    return Indexed(exponential_of_matrix(A.value), A.axes, (), ("expm", A.tree))
+        return entrywise(exponential, A)
+    return Indexed(exponential_of_matrix(A.value), A.axes)
 
 
 def matrix_inverse(A: Indexed) -> Indexed:
@@ -45,7 +45,7 @@ def matrix_inverse(A: Indexed) -> Indexed:
     A = _square("inverse", A)
     if not A.axes[0]:
         return A.raised(Fraction(-1))
-    return Indexed(inverse_of(A.value, A.axes[0]), A.axes, (), ("inv", A.tree))
+    return Indexed(inverse_of(A.value, A.axes[0]), A.axes)
 
 
 def _require_square_blocks(primitive: str, A: Blocks) -> None:
@@ -84,7 +84,7 @@ def exponential_of_blocks(A: Blocks) -> Blocks:
     left, right = factored
     # exp(Y Z) = I + Y phi(Z Y) Z
     core = _square("expm", sum((z @ y for y, z in zip(left, right, strict=True)), start=0 * (right[0] @ left[0])))
-    mean = Indexed(mean_exponential(core.value), core.axes, (), ("phi", core.tree))
+    mean = Indexed(mean_exponential(core.value), core.axes)
     grid = [[y @ mean @ z for z in right] for y in left]
     for k, row in enumerate(grid):
         row[k] = identity(A.partition[0][k]) + row[k]
@@ -105,7 +105,7 @@ def _corner(M: Indexed, E: Indexed, N: Indexed) -> Indexed:
     labels = list(range(2 * (m + n)))
     a, b, c, d = labels[:m], labels[m : 2 * m], labels[2 * m : 2 * m + n], labels[2 * m + n :]
     value = contract([(frechet_derivative(M.value, N.value), labels), (E.value, [*b, *c])], [*a, *d])
-    return Indexed(value, (m, n), (), ("expmcorner", M.tree, E.tree, N.tree))
+    return Indexed(value, (m, n))
 
 
 def _as_product(A: Blocks) -> tuple[list[Indexed], list[Indexed]] | None:
@@ -140,7 +140,7 @@ def _left_factor(row: Sequence[Indexed], right: Sequence[Indexed]) -> Indexed | 
 
 def _matrix_of(tensor: Head, place: int) -> Indexed:
     """A tensor of two slots as the matrix whose rows are its slot `place`."""
-    made = Indexed(single(tensor, (0, 1), tensor.sizes), (1, 1), (), tensor.name)
+    made = Indexed(single(tensor, (0, 1), tensor.sizes), (1, 1))
     return made if place == 0 else made.T
 
 

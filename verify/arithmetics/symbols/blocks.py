@@ -10,10 +10,12 @@ import sympy
 
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.symbols.guarded import guarded, unguarded
+from verify.arithmetics.symbols.heads import unit
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
+from verify.arithmetics.symbols.positions import in_blocks
 from verify.arithmetics.symbols.scalars import ZERO
-from verify.arithmetics.symbols.sizes import plain
+from verify.arithmetics.symbols.sizes import plain, size_of
+from verify.arithmetics.symbols.sums import single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: A matrix of more given numbers is not taken apart.
@@ -28,7 +30,6 @@ class Blocks(Formal):
     """
 
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
         self.grid = [list(row) for row in grid]
@@ -42,9 +43,7 @@ class Blocks(Formal):
 
     @property
     def shape(self) -> tuple[Any, Any]:
-        """The shape as formulas see it."""
-        rows, columns = self.dims
-        return guarded(rows), guarded(columns)
+        return self.dims
 
     @property
     def dims(self) -> tuple[Any, Any]:
@@ -68,17 +67,6 @@ class Blocks(Formal):
     def __repr__(self) -> str:
         return f"Blocks({[[block.dims for block in row] for row in self.grid]})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-
     def _require_plain(self, operation: str) -> None:
         if any(tag is not None for tag in self.tags):
             raise ArithmeticUnsupported(f"{operation} of a column of interleaved blocks")
@@ -90,7 +78,13 @@ class Blocks(Formal):
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, Indexed) and len(self.grid) == 1 and other.dims == (self.grid[0][0].dims[0], 1):
             other = Blocks([[other]])
+        if isinstance(other, Formal) and not isinstance(other, (Blocks, Indexed)):
+            return NotImplemented
         if isinstance(other, Blocks):
+            if self.partition[1] == other.partition[0] == [1] and not any(
+                (*self.tags, *other.tags)
+            ):  # a column and a row
+                return Blocks([[operation(a, b) for b in other.grid[0]] for (a,) in self.grid])
             if other.partition == (self.partition[0], [1]) != self.partition and self.tags == other.tags:
                 rows = zip(self.grid, other.grid, strict=True)  # a column, beside every column
                 return Blocks([[operation(a, beside) for a in row] for row, (beside,) in rows], self.tags)
@@ -107,6 +101,10 @@ class Blocks(Formal):
         """A multiple of the identity, or a matrix of equal entries, in blocks of the same sizes."""
         rows, columns = self.partition
         terms = list(other.value.terms.items())
+        if other.dims == self.dims and not other.bound and not any(self.tags):
+            grid = in_blocks(other, rows, columns)
+            if grid is not None:
+                return Blocks(grid)
         if other.dims == self.dims and not other.bound and len(terms) <= 1:
             kinds = [made.kind for key, _ in terms for made, _ in key]
             value = terms[0][1] if terms else ZERO
@@ -121,6 +119,14 @@ class Blocks(Formal):
                     ]
                 )
         raise ArithmeticUnsupported(f"an operation of blocks with a matrix of shape {other.dims}")
+
+    def _split_positions(self, other: Indexed) -> Blocks:
+        """A comparison of the positions of the rows with each other, in blocks of their sizes."""
+        rows, (size, _) = self.partition[0], self.dims
+        grid = in_blocks(other, rows, rows) if other.dims == (size, size) and not other.bound else None
+        if grid is None:
+            raise ArithmeticUnsupported(f"a matrix that is not split alike times {self!r}")
+        return Blocks(grid)
 
     @property
     def partition(self) -> tuple[list[Any], list[Any]]:
@@ -183,20 +189,21 @@ class Blocks(Formal):
     def __rmatmul__(self, other: Any) -> Any:
         if isinstance(other, Indexed):
             if len(self.grid) > 1:
-                raise ArithmeticUnsupported(f"a matrix that is not split alike times {self!r}")
+                return self._split_positions(other) @ self
             return Blocks([[other]]) @ self
         return NotImplemented
 
     def __getitem__(self, key: Any) -> Any:
         self._require_plain("a part")
-        keys = [unguarded(item) for item in (key if isinstance(key, tuple) else (key,))]
+        keys = list(key) if isinstance(key, tuple) else [key]
         keys += [slice(None)] * (2 - len(keys))
+        if keys[0] == slice(None) and len(self.grid[0]) == 1:
+            return Blocks([[block[:, keys[1]]] for (block,) in self.grid])
         rows, columns = (_range(item, sizes) for item, sizes in zip(keys, self.partition, strict=True))
         return _single(Blocks([row[columns] for row in self.grid[rows]]))
 
     def reshape(self, *dims: Any) -> Any:
         """As one column, or rows of other lengths, where the blocks are on top of each other."""
-        dims = tuple(map(unguarded, dims))
         if len(dims) == 2 and dims[0] == -1 and dims[1] != 1 and len(self.grid[0]) == 1:
             self._require_plain("a reshape")
             return Blocks([[block.reshape(*dims)] for (block,) in self.grid])
@@ -210,6 +217,11 @@ class Blocks(Formal):
             return Blocks([[block.reshape(-1, 1)] for row in self.grid for block in row], tags)
         if tuple(dims) == (1, -1):
             return self.reshape(-1, 1).T
+        if tuple(dims) == (-1,) and self.partition[1] == [1]:
+            self._require_plain("a reshape")
+            return FlatBlocks(self)
+        if tuple(dims) == (-1,) and len(self.grid) == 1:
+            return merged(self).reshape(-1)
         raise ArithmeticUnsupported(f"reshape to {dims} of {self!r}")
 
     def sum(self, axis: int | None = None) -> Any:
@@ -222,6 +234,30 @@ class Blocks(Formal):
             sums = [_total([block.sum(1) for block in row]).reshape(-1, 1) for row in self.grid]
             return _single(Blocks([[block] for block in sums]))
         raise ArithmeticUnsupported(f"sums over axis {axis} of {self!r}")
+
+
+class FlatBlocks(Formal):
+    """A column of blocks without its axis of size 1: it can only be made a column, or a row, again."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, column: Blocks) -> None:
+        self.column = column
+
+    @property
+    def shape(self) -> tuple[Any]:
+        """The number of entries."""
+        return (self.column.shape[0],)
+
+    @property
+    def ndim(self) -> int:
+        return 1
+
+    def reshape(self, *dims: Any) -> Blocks:
+        """As one column, or one row."""
+        if tuple(dims) not in ((-1, 1), (1, -1)):
+            raise ArithmeticUnsupported(f"reshape to {dims} of {self.column!r}")
+        return self.column if tuple(dims) == (-1, 1) else self.column.T
 
 
 def _range(item: Any, sizes: Sequence[Any]) -> slice:
@@ -287,4 +323,29 @@ def from_numbers(value: Any) -> Any:
     return value
 
 
-__all__ = ["Blocks", "from_numbers", "joined"]
+def merged(blocks: Blocks) -> Indexed:
+    """Blocks of one shape as a matrix with one more index of its rows, and one of its columns, for the place of a block."""
+    blocks._require_plain("one matrix")
+    rows, columns = len(blocks.grid), len(blocks.grid[0])
+    first = blocks.grid[0][0]
+    total: Any = None
+    for p, row in enumerate(blocks.grid):
+        for q, block in enumerate(row):
+            if [block.sizes(0), block.sizes(1)] != [first.sizes(0), first.sizes(1)]:
+                raise ArithmeticUnsupported(f"{blocks!r}, blocks of several shapes, as one matrix")
+            four = (_unit(rows, p) @ _unit(columns, q).T)[:, None, :, None] * block[None, :, None, :]
+            axes = (four.axes[0] + four.axes[1], four.axes[2] + four.axes[3])
+            placed = Indexed(four.value, axes, four.bound)
+            total = placed if total is None else total + placed
+    return total
+
+
+def _unit(count: int, place: int) -> Indexed:
+    """The unit vector e_place as a column, without an index where there is but one."""
+    size = size_of("count", count)
+    if count == 1:
+        return lifted(1).reshape(1, 1)
+    return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
+
+
+__all__ = ["Blocks", "from_numbers", "joined", "merged"]

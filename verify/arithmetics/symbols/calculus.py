@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from verify.arithmetics.symbols.function_heads import inverse_of, of_entries, power, softmax_of
 from verify.arithmetics.symbols.heads import Head, delta
+from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE, along, iterate_of, slope_of
 from verify.arithmetics.symbols.matrix_exponential import (
     exponential_of_matrix,
     frechet_derivative,
@@ -19,7 +20,9 @@ from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, c
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The heads that have a derivative, each with the name of its rule.
-SLOPES = {kind: step_named(f"derivative of {kind}") for kind in ("exp", "power", "log", "softmax", "inverse", "expm")}
+SLOPES = {
+    kind: step_named(f"derivative of {kind}") for kind in ("exp", "power", "log", "softmax", "inverse", "expm", ITERATE)
+}
 
 
 @as_built("diff")
@@ -56,6 +59,8 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
         return None
     if made.kind == "step":
         return None  # where it has a derivative
+    if made.kind == ITERATE_SLOPE:
+        raise ArithmeticUnsupported("the second derivative of an iterate has no symbolic form")
     if made.kind in ("phi", "dexpm"):
         raise ArithmeticUnsupported("the derivative of an integral of matrix exponentials has no symbolic form")
     if made.kind != "named" and made.kind not in SLOPES:
@@ -65,6 +70,8 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
     if made.kind == "named":
         return slope
     note_rule(SLOPES[made.kind])
+    if made.kind == ITERATE:
+        return along(inner, made.parameter, slope)
     count, more = len(inner.slots), len(by.sizes)
     slots = list(range(count + more))
     own = list(range(count))
@@ -161,6 +168,8 @@ def _replaced(made: Head, replace: Callable[[Head], Sum | None], known: dict[Hea
         return frechet_derivative(part_of_pair(inner, 0), part_of_pair(inner, 1))
     if made.kind == "inverse":
         return inverse_of(inner, made.parameter)
+    if made.kind in (ITERATE, ITERATE_SLOPE):
+        return (iterate_of if made.kind == ITERATE else slope_of)(inner, made.parameter)
     raise ArithmeticUnsupported(f"{made.kind} of another argument has no symbolic form")
 
 

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from verify.arithmetics.conditions import Condition, recording_conditions
 from verify.arithmetics.symbols.blocks import Blocks, from_numbers
-from verify.arithmetics.symbols.conditions import Condition, recording_conditions
 from verify.arithmetics.symbols.extents import Extent, recording_extents
 from verify.arithmetics.symbols.heads import met_afresh
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules
+from verify.arithmetics.tracing import node_of, traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import alike
 
@@ -56,6 +57,8 @@ class Proof:
     seconds: float = 0.0
     left: Any = None
     right: Any = None
+    #: The tree of the formula.
+    formula: Any = None
     extents: Counter[Extent] = field(default_factory=Counter)
     #: Both sides block by block, as they were built, and the hypotheses that were given, used or not.
     blocks: list[tuple[Sum, Sum]] = field(default_factory=list)
@@ -133,7 +136,7 @@ def prove(
         conditions = stack.enter_context(recording_conditions())
         try:
             with keeping_origins():
-                given = hypotheses(inputs()) if callable(hypotheses) else hypotheses
+                given = hypotheses(traced_inputs(inputs())) if callable(hypotheses) else hypotheses
         except Exception as error:
             return Proof(False, _described(error))
         used = stack.enter_context(recording_rules())
@@ -156,17 +159,18 @@ def prove(
 
 def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, Any]]) -> Proof:
     try:
-        prepared = inputs()
+        prepared = traced_inputs(inputs())
         with recording_extents() as extents, keeping_origins():
-            left = from_numbers(formula(prepared))
-            right = from_numbers(oracle(prepared))
+            found = formula(prepared)
+            left = from_numbers(value_of(found))
+            right = from_numbers(value_of(oracle(prepared)))
         if not _symbols_in(left) and not _symbols_in(right) and not _is_zero(left, right):
             raise ArithmeticUnsupported("neither side depends on a size or a matrix")
         with keeping_origins():
             between = difference(left, right)
         remaining = _terms_left(between)
         proof = Proof(not remaining, None, _terms(left), _terms(right), remaining, left=left, right=right)
-        proof.extents = extents
+        proof.formula, proof.extents = node_of(found), extents
         proof.blocks = [found.origin[1:3] for found in between if found.origin is not None]  # of left.plus(right, -1)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, _described(error))
@@ -176,7 +180,7 @@ def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, A
 
 
 def _tell_apart(proof: Proof, inputs: Callable[[], Mapping[str, Any]], mutants: Mapping[str, Side]) -> None:
-    prepared = inputs()
+    prepared = traced_inputs(inputs())
     for name, mutant in mutants.items():
         proof.mutants[name] = _mutant(mutant, prepared, proof.right)
         if proof.mutants[name].terms == 0:
@@ -198,7 +202,7 @@ def _is_zero(*sides: Any) -> bool:
 
 def _mutant(mutant: Side, prepared: Mapping[str, Any], right: Any) -> Remains:
     try:
-        wrong = difference(from_numbers(mutant(prepared)), right)
+        wrong = difference(from_numbers(value_of(mutant(prepared))), right)
         return Remains(len(_terms_left(wrong)), None, wrong)
     except Exception as error:
         return Remains(None, _described(error))

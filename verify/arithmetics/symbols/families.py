@@ -11,16 +11,15 @@ import sympy
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.symbols.blocks import Blocks
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, Tree, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, identity, lifted
 from verify.arithmetics.symbols.sizes import size_of
+from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import contract
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
 class IndexedFamily(Formal):
     """A matrix for each value of a summation index: what a list of matrices is for sizes that are numbers."""
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, index: SummationIndex, entry: Indexed) -> None:
         self.index, self.entry = index, entry
@@ -53,16 +52,7 @@ def renamed(operand: Indexed, old: SummationIndex, new: SummationIndex) -> Index
     order = sorted(kept)
     value = contract([(operand.value, [*range(start), *moved])], [*range(start), *(kept[number] for number in order)])
     assert count == start + len(moved)
-    return Indexed(value, operand.axes, [indices[number] for number in order], _tree_at(operand.tree, old, new))
-
-
-def _tree_at(tree: Tree, old: SummationIndex, new: SummationIndex) -> Tree:
-    """An expression with one summation index in place of another."""
-    if tree is old:
-        return new
-    if isinstance(tree, slice):
-        return slice(_tree_at(tree.start, old, new), tree.stop)
-    return tuple(_tree_at(part, old, new) for part in tree) if isinstance(tree, tuple) else tree
+    return Indexed(value, operand.axes, [indices[number] for number in order])
 
 
 # -- the primitives that take families ---------------------------------------------------------------------------------
@@ -98,7 +88,7 @@ def over(found: Any, index: SummationIndex) -> Any:
         return found * index.size
     out = [slot for slot in range(count) if slot < sum(found.axes) or found.bound[slot - sum(found.axes)] is not index]
     value = contract([(found.value, range(count))], out)
-    return Indexed(value, found.axes, kept, ("sum over", index, found.tree))
+    return Indexed(value, found.axes, kept)
 
 
 def parts(M: Any, count: Any, axis: int) -> Any:
@@ -116,7 +106,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
     axes = [n - (k == axis) for k, n in enumerate(found.axes)]
     bound = [*found.bound, index]
     out = [*(label for label in range(slots) if label != slot), slot]
-    entry = Indexed(found.value.permuted(out), axes, bound, ("[]", found.tree, _part_key(axis, index)))
+    entry = Indexed(found.value.permuted(out), axes, bound)
     if count.is_Integer:
         ones = [identity(count)[k, index] for k in range(int(count))]
         return [over(entry * one, index) for one in ones]
@@ -126,10 +116,6 @@ def parts(M: Any, count: Any, axis: int) -> Any:
 def parts_of_width(M: Any, width: Any, axis: int) -> Any:
     """The parts of an axis of this size each."""
     return parts(M, sympy.sympify(_one(M).dims[axis]) / size_of("width", width), axis)
-
-
-def _part_key(axis: int, index: SummationIndex) -> tuple[Any, ...]:
-    return (slice(None),) * axis + (index,)
 
 
 def _one(operand: Any) -> Indexed:

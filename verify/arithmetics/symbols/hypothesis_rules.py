@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import sympy
 
+from verify.arithmetics.conditions import rely_on_nonzero
 from verify.arithmetics.symbols.canonical import Key
-from verify.arithmetics.symbols.conditions import rely_on_nonzero
 from verify.arithmetics.symbols.heads import Size, delta, head, tensor
 from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
 from verify.arithmetics.symbols.product_rules import instance, match, numbers_of, occurrences

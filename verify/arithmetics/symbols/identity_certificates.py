@@ -26,6 +26,7 @@ OF_BLOCKS = {
     "exponential and inverse of blocks on the diagonal": "exponentials and inverses of blocks",
     "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
     "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
+    "iterates commute with what each step commutes with, by induction": "induction over the steps of an iteration",
 }
 SKEW_BLOCKS = "has skew blocks"
 MOST_SPLITS = 60

@@ -6,7 +6,6 @@ it meets an axis that has two.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,38 +13,18 @@ from typing import Any
 import numpy as np
 import sympy
 
+from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.constants import Constant
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.canonical import Factor
-from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.function_heads import power
-from verify.arithmetics.symbols.guarded import guarded, unguarded
 from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
+from verify.arithmetics.symbols.summation import SummationIndex, is_next
 from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
-
-#: The expression as the code built it: a name, or an operation with its operands.
-Tree = Any
-
-_variables = itertools.count()
-
-
-class SummationIndex:
-    """A summation index in a formula: what `verify.matrix.summed` and `stacked` hand to the summand."""
-
-    def __init__(self, size: Size) -> None:
-        self.size, self.number = size, next(_variables)
-
-    def __add__(self, offset: Any) -> _Next:
-        if offset != 1:
-            raise ArithmeticUnsupported(f"an index plus {offset!r} has no symbolic form")
-        return _Next(self)
-
-    def __repr__(self) -> str:
-        return f"i_{self.number}"
 
 
 @as_built("split")
@@ -68,26 +47,17 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
     return collected(products, sizes)
 
 
-class _Next:
-    """i + 1, the end of the slice i:i + 1."""
-
-    def __init__(self, index: SummationIndex) -> None:
-        self.index = index
-
-
 class Indexed(Formal):
     """A scalar, vector, matrix or stack of matrices of symbolic shape.
 
     `axes` counts the slots of each axis; slots beyond belong to the `bound` indices, in order.
     """
 
-    __slots__ = ("axes", "bound", "tree", "value")
+    __slots__ = ("axes", "bound", "value")
     __array_ufunc__ = None  # numpy and constants hand the operation over to us
 
-    def __init__(
-        self, value: Sum, axes: Sequence[int], bound: Sequence[SummationIndex] = (), tree: Tree = None
-    ) -> None:
-        self.value, self.axes, self.bound, self.tree = value, tuple(axes), tuple(bound), tree
+    def __init__(self, value: Sum, axes: Sequence[int], bound: Sequence[SummationIndex] = ()) -> None:
+        self.value, self.axes, self.bound = value, tuple(axes), tuple(bound)
         assert sum(self.axes) + len(self.bound) == len(value.slots)
         note_extent(value.slots, [index.size for index in self.bound])
 
@@ -113,8 +83,7 @@ class Indexed(Formal):
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The shape as formulas see it."""
-        return tuple(map(guarded, self.dims))
+        return self.dims
 
     @property
     def ndim(self) -> int:
@@ -124,13 +93,13 @@ class Indexed(Formal):
     def T(self) -> Indexed:
         if self.ndim < 2:
             return self
-        return self.transposed(tuple(reversed(range(self.ndim))), ("T", self.tree))
+        return self.transposed(tuple(reversed(range(self.ndim))))
 
-    def transposed(self, order: Sequence[int], tree: Tree = None) -> Indexed:
+    def transposed(self, order: Sequence[int]) -> Indexed:
         """The axes in another order."""
         groups = self.groups
         slots = [slot for axis in order for slot in groups[axis]] + list(range(sum(self.axes), len(self.value.slots)))
-        return Indexed(self.value.permuted(slots), [self.axes[axis] for axis in order], self.bound, tree)
+        return Indexed(self.value.permuted(slots), [self.axes[axis] for axis in order], self.bound)
 
     def swapaxes(self, one: int, other: int) -> Indexed:
         """Two axes exchanged."""
@@ -141,21 +110,9 @@ class Indexed(Formal):
     def __repr__(self) -> str:
         return f"Indexed(shape={self.dims}, terms={len(self.value.terms)})"
 
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.dims}")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.dims}")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.dims}")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
-
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
-        return lifted(other) if isinstance(other, Constant) else guarded(scalar(other).expression)
+        return lifted(other) if isinstance(other, Constant) else scalar(other).expression
 
     # -- splitting indices of a product size ---------------------------------------------------------------------------
 
@@ -189,7 +146,7 @@ class Indexed(Formal):
         axes = [sum(len(place[slot]) for slot in group) for group in self.groups]
         if any(old in linked for old in range(sum(self.axes), len(self.value.slots))):
             raise InputError("indices", "a summation index of one size", str(whole))
-        return Indexed(_taken_apart(self.value, place, sizes), axes, self.bound, self.tree)
+        return Indexed(_taken_apart(self.value, place, sizes), axes, self.bound)
 
     def _grouped_at(self, slot: int, first: Size, rest: Size) -> Indexed:
         """The index in two where a tensor carries it: joined to the two by what says which entry is which."""
@@ -197,9 +154,7 @@ class Indexed(Formal):
         count = len(self.value.slots)
         out = [label for old in range(count) for label in ((-1, -2) if old == slot else (old,))]
         value = contract([(self.value, range(count)), (single(made, (0, 1, 2), made.sizes), [slot, -1, -2])], out)
-        return Indexed(
-            value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound, self.tree
-        )
+        return Indexed(value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound)
 
     # -- products, sums ------------------------------------------------------------------------------------------------
 
@@ -218,7 +173,7 @@ class Indexed(Formal):
         columns = its_axes[1] if right.ndim == 2 else []
         value = contract([(left.value, own), (right.value, its)], [*rows, *columns, *out])
         axes = ([len(rows)] if left.ndim == 2 else []) + ([len(columns)] if right.ndim == 2 else [])
-        return Indexed(value, axes, bound, ("@", self.tree, other.tree))
+        return Indexed(value, axes, bound)
 
     def __rmatmul__(self, other: Any) -> Any:
         other = lifted(other, self)
@@ -228,7 +183,7 @@ class Indexed(Formal):
         if not isinstance(other, Formal):
             factor = _factor(other)
             if factor is not None:
-                return Indexed(self.value.times(factor), self.axes, self.bound, ("*", factor, self.tree))
+                return Indexed(self.value.times(factor), self.axes, self.bound)
         other = lifted(other, self)
         if not isinstance(other, Indexed):
             return NotImplemented
@@ -244,7 +199,7 @@ class Indexed(Formal):
         its = [joined.get(label, label) for label in its]
         slots = [label for group in groups for label in group]
         value = contract([(left.value, own), (right.value, its)], [*slots, *out])
-        return Indexed(value, axes, bound, ("o", self.tree, other.tree))
+        return Indexed(value, axes, bound)
 
     __rmul__ = __mul__
 
@@ -253,34 +208,32 @@ class Indexed(Formal):
             factor = _factor(other)
             if factor is not None:
                 found = self.value.times(factor.power(Fraction(-1)))
-                return Indexed(found, self.axes, self.bound, ("/", self.tree, factor))
+                return Indexed(found, self.axes, self.bound)
         other = lifted(other, self)
         if not isinstance(other, Indexed):
             return NotImplemented
-        found = self * other.raised(Fraction(-1))
-        found.tree = ("/", self.tree, other.tree)
-        return found
+        return self * other.raised(Fraction(-1))
 
     def __rtruediv__(self, other: Any) -> Any:
         return self.raised(Fraction(-1)) * other
 
     def raised(self, exponent: Fraction) -> Indexed:
         """Every entry to a rational power."""
-        return Indexed(power(self.value, exponent), self.axes, self.bound, ("^", self.tree, exponent))
+        return Indexed(power(self.value, exponent), self.axes, self.bound)
 
     def __pow__(self, exponent: Any) -> Indexed:
         if not isinstance(exponent, int):
             raise ArithmeticUnsupported(f"the power {exponent!r} of a matrix")
         return self.raised(Fraction(exponent))
 
-    def _plus(self, other: Any, factor: Scalar, symbol: str) -> Any:
+    def _plus(self, other: Any, factor: Scalar) -> Any:
         if isinstance(other, Formal) and not isinstance(other, Indexed):
             return NotImplemented
         number = None if isinstance(other, Formal) else _factor(other)
         if number is not None:
             if not number:
                 return self
-            other = Indexed(constant(number, self.value.slots), self.axes, self.bound, number)
+            other = Indexed(constant(number, self.value.slots), self.axes, self.bound)
         other = lifted(other, self)
         if not isinstance(other, Indexed):
             return NotImplemented
@@ -297,22 +250,22 @@ class Indexed(Formal):
         sizes = dict(zip([*own, *its], [*left.value.slots, *right.value.slots], strict=True))
         first = contract([(left.value, own)], [*slots, *out], sizes)
         second = contract([(right.value, its)], [*slots, *out], sizes)
-        return Indexed(first.plus(second, factor), axes, bound, (symbol, self.tree, other.tree))
+        return Indexed(first.plus(second, factor), axes, bound)
 
     def __add__(self, other: Any) -> Any:
-        return self._plus(other, ONE, "+")
+        return self._plus(other, ONE)
 
     def __radd__(self, other: Any) -> Any:
-        return self._plus(other, ONE, "+")
+        return self._plus(other, ONE)
 
     def __sub__(self, other: Any) -> Any:
-        return self._plus(other, -ONE, "-")
+        return self._plus(other, -ONE)
 
     def __rsub__(self, other: Any) -> Any:
-        return (-self)._plus(other, ONE, "+")
+        return (-self)._plus(other, ONE)
 
     def __neg__(self) -> Indexed:
-        return Indexed(self.value.times(-ONE), self.axes, self.bound, ("neg", self.tree))
+        return Indexed(self.value.times(-ONE), self.axes, self.bound)
 
     def sum(self, axis: int | None = None) -> Indexed:
         """The sum over one axis, or over all."""
@@ -320,7 +273,7 @@ class Indexed(Formal):
         groups = self.groups
         out = [slot for k in kept for slot in groups[k]] + list(range(sum(self.axes), len(self.value.slots)))
         value = contract([(self.value, range(len(self.value.slots)))], out)
-        return Indexed(value, [self.axes[k] for k in kept], self.bound, ("sum", self.tree, axis))
+        return Indexed(value, [self.axes[k] for k in kept], self.bound)
 
     # -- reshaping and indexing ----------------------------------------------------------------------------------------
 
@@ -328,7 +281,6 @@ class Indexed(Formal):
         """The same entries in row-major order, grouped into other axes."""
         if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
             dims = tuple(dims[0])
-        dims = tuple(map(unguarded, dims))
         if sum(isinstance(dim, int) and dim == -1 for dim in dims) > 1:
             raise InputError("shape", "at most one -1", str(dims))
         found, start, axes = self, 0, []
@@ -345,9 +297,7 @@ class Indexed(Formal):
             start += count
         if start != sum(found.axes):
             raise InputError("shape", f"as many entries as {self.dims}", str(dims))
-        return Indexed(
-            found.value, axes, self.bound, ("vec" if dims == (-1, 1) and self.ndim == 2 else "reshape", self.tree)
-        )
+        return Indexed(found.value, axes, self.bound)
 
     def _consumed(self, start: int, wanted: Size) -> tuple[Indexed, int]:
         """How many slots from `start` make up the size `wanted`; an index of a product size is split where needed."""
@@ -366,7 +316,6 @@ class Indexed(Formal):
         return found, count
 
     def __getitem__(self, key: Any) -> Indexed:
-        key = tuple(map(unguarded, key)) if isinstance(key, tuple) else unguarded(key)
         keys = list(key) if isinstance(key, tuple) else [key]
         keys += [slice(None)] * (self.ndim - sum(item is not None for item in keys))
         labels = list(range(len(self.value.slots)))
@@ -424,7 +373,7 @@ class Indexed(Formal):
                 extra.append((single(unit(size, at), (0,), (size,)), [group[0]]))
         order = sorted(bound)
         value = contract([(self.value, labels), *extra], [*out, *(own[number] for number in order)])
-        return Indexed(value, axes, [bound[number] for number in order], ("[]", self.tree, key))
+        return Indexed(value, axes, [bound[number] for number in order])
 
 
 def _cancels(size: Size, wanted: Size) -> bool:
@@ -456,7 +405,7 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
     at, keeps = item, False
     if isinstance(item, slice):
         start, stop, keeps = item.start, item.stop, True
-        if isinstance(start, SummationIndex) and isinstance(stop, _Next) and stop.index is start and item.step is None:
+        if isinstance(start, SummationIndex) and is_next(stop, start) and item.step is None:
             return start, True
         start = 0 if start is None else start
         if not isinstance(start, int) or stop != start + 1 or item.step is not None:
@@ -505,8 +454,8 @@ def _grouped(sizes: Sequence[Size]) -> str:
 def broadcast(left: Indexed, right: Indexed) -> tuple[Indexed, Indexed, list[int]]:
     """Both operands with equally many axes, each of equal indices or none."""
     count = max(left.ndim, right.ndim)
-    left = Indexed(left.value, [0] * (count - left.ndim) + list(left.axes), left.bound, left.tree)
-    right = Indexed(right.value, [0] * (count - right.ndim) + list(right.axes), right.bound, right.tree)
+    left = Indexed(left.value, [0] * (count - left.ndim) + list(left.axes), left.bound)
+    right = Indexed(right.value, [0] * (count - right.ndim) + list(right.axes), right.bound)
     for axis in range(count):
         if left.axes[axis] and right.axes[axis]:
             left, right = common(left, axis, right, axis)
@@ -550,13 +499,13 @@ def lifted(value: Any, like: Any = None) -> Any:
         sizes = [sympy.Integer(n) for n in shape if n != 1]
         axes = [int(n != 1) for n in shape]
         if entries and all(entry == entries[0] for entry in entries):
-            return Indexed(constant(scalar(entries[0]), sizes), axes, (), str(entries[0]))
+            return Indexed(constant(scalar(entries[0]), sizes), axes)
         if len(shape) == 2 and shape[0] == shape[1] and (array == np.eye(shape[0], dtype=int)).all():
             return identity(sympy.Integer(shape[0]))
         if len(entries) > 16:
             raise ArithmeticUnsupported(f"a matrix of given numbers, shape {shape}, among symbols")
         return _of_units(array, sizes, axes)
-    return Indexed(constant(scalar(value)), (), (), str(value))
+    return Indexed(constant(scalar(value)), ())
 
 
 def _of_units(array: np.ndarray, sizes: list[Size], axes: list[int]) -> Indexed:
@@ -569,21 +518,20 @@ def _of_units(array: np.ndarray, sizes: list[Size], axes: list[int]) -> Indexed:
                 (single(unit(size, p), (0,), (size,)), [k]) for k, (size, p) in enumerate(zip(sizes, at, strict=True))
             ]
             found = found.plus(contract(parts, list(range(len(sizes)))), scalar(entry))
-    return Indexed(found, axes, (), str(array.tolist()))
+    return Indexed(found, axes)
 
 
 def identity(n: Size) -> Indexed:
     """I_n."""
     if n == 1:
-        return Indexed(constant(ONE), (0, 0), (), ("I", n))
-    return Indexed(single(delta(n), (0, 1), (n, n)), (1, 1), (), ("I", n))
+        return Indexed(constant(ONE), (0, 0))
+    return Indexed(single(delta(n), (0, 1), (n, n)), (1, 1))
 
 
 def filled(value: Scalar, *sizes: Size) -> Indexed:
     """A matrix with one entry everywhere."""
     slots = [size for size in sizes if size != 1]
-    name = "0" if not value else "1"
-    return Indexed(constant(value, slots), [int(size != 1) for size in sizes], (), (name, *sizes))
+    return Indexed(constant(value, slots), [int(size != 1) for size in sizes])
 
 
 def named(name: str, *dims: Any, symmetries: Sequence[Any] = ()) -> Indexed:
@@ -591,9 +539,9 @@ def named(name: str, *dims: Any, symmetries: Sequence[Any] = ()) -> Indexed:
     sizes = [size_of(name, dim) for dim in dims]
     slots = [size for size in sizes if size != 1]
     made = tensor(name, slots, symmetries)
-    return Indexed(single(made, range(len(slots)), slots), [int(size != 1) for size in sizes], (), name)
+    return Indexed(single(made, range(len(slots)), slots), [int(size != 1) for size in sizes])
 
 
-def entrywise(function: Callable[[Sum], Sum], operand: Indexed, name: str) -> Indexed:
+def entrywise(function: Callable[[Sum], Sum], operand: Indexed) -> Indexed:
     """A function of every entry."""
-    return Indexed(function(operand.value), operand.axes, operand.bound, (name, operand.tree))
+    return Indexed(function(operand.value), operand.axes, operand.bound)

@@ -18,7 +18,7 @@ from verify.arithmetics.symbols.block_functions import (
     matrix_exponential,
     matrix_inverse,
 )
-from verify.arithmetics.symbols.blocks import Blocks, joined
+from verify.arithmetics.symbols.blocks import Blocks, joined, merged
 from verify.arithmetics.symbols.families import IndexedFamily, over
 from verify.arithmetics.symbols.function_heads import (
     absolute_of,
@@ -29,11 +29,11 @@ from verify.arithmetics.symbols.function_heads import (
     softmax_of,
     step_of,
 )
-from verify.arithmetics.symbols.guarded import SymbolicNumber, guarded, unguarded
 from verify.arithmetics.symbols.heads import delta, unit
-from verify.arithmetics.symbols.indexed import Indexed, SummationIndex, common, entrywise, filled, identity, lifted
+from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, filled, identity, lifted
 from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
 from verify.arithmetics.symbols.sizes import size_of
+from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import Sum, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -81,7 +81,7 @@ def basis_vector(n: Any, i: Any) -> Indexed:
         raise InputError("i", f"a summation index, or an integer certainly below {n}", repr(i))
     if size == 1:
         return filled(ONE, size, size)
-    return Indexed(single(unit(size, i), (0,), (size,)), (1, 0), (), ("e", i))
+    return Indexed(single(unit(size, i), (0,), (size,)), (1, 0))
 
 
 @form
@@ -90,14 +90,12 @@ def commutation_matrix(n: Any, m: Any) -> Indexed:
     both = [(single(delta(size), (0, 1), (size, size)), at) for size, at in ((n, [0, 3]), (m, [1, 2])) if size != 1]
     labels = [label for label, size in ((0, n), (1, m), (2, m), (3, n)) if size != 1]
     count = len(labels) // 2
-    return Indexed(contract(both, labels), (count, count), (), ("K", n, m))
+    return Indexed(contract(both, labels), (count, count))
 
 
 @form
 def rational(numerator: Any, denominator: Any = 1) -> Any:
-    quotient = sympy.sympify(numerator) / sympy.sympify(denominator)
-    guards = isinstance(numerator, SymbolicNumber) or isinstance(denominator, SymbolicNumber)
-    return guarded(quotient) if guards else quotient
+    return sympy.sympify(numerator) / sympy.sympify(denominator)
 
 
 # -- rearranging -------------------------------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ def kron(A: Any, B: Any, *more: Any) -> Any:
             raise InputError(name, "a matrix (two dimensions)", f"shape {operand.dims}")
     four = A[:, None, :, None] * B[None, :, None, :]
     rows, columns = four.axes[0] + four.axes[1], four.axes[2] + four.axes[3]
-    product = Indexed(four.value, (rows, columns), four.bound, ("(x)", A.tree, B.tree))
+    product = Indexed(four.value, (rows, columns), four.bound)
     return kron(product, *more) if more else product
 
 
@@ -175,7 +173,7 @@ def diag(v: Any) -> Indexed:
     bound_labels = [5000 + slot for slot in tail]
     deltas = [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for k, size in enumerate(flat.sizes(0))]
     value = contract([(flat.value, [*slots, *bound_labels]), *deltas], [*slots, *twins, *bound_labels])
-    return Indexed(value, (count, count), flat.bound, ("diag", v.tree))
+    return Indexed(value, (count, count), flat.bound)
 
 
 @form
@@ -189,9 +187,7 @@ def diag_part(A: Any) -> Indexed:
         raise InputError("A", "rows and columns grouped alike", f"{A.sizes(0)} and {A.sizes(1)}")
     tail = list(range(2 * count, 2 * count + len(A.bound)))
     rows = list(range(count))
-    return Indexed(
-        contract([(A.value, [*rows, *rows, *tail])], [*rows, *tail]), (count,), A.bound, ("diagpart", A.tree)
-    )
+    return Indexed(contract([(A.value, [*rows, *rows, *tail])], [*rows, *tail]), (count,), A.bound)
 
 
 # -- over an index -----------------------------------------------------------------------------------------------------
@@ -225,7 +221,7 @@ def _into_rows(found: Indexed, index: SummationIndex) -> Indexed:
     kept = [item for item in found.bound if item is not index]
     out = [first, *range(inner), *(label for label in labels[inner:] if label != first)]
     value = contract([(found.value, labels)], out, sizes)
-    return Indexed(value, (found.axes[0] + 1, *found.axes[1:]), kept, ("stacked", index, found.tree))
+    return Indexed(value, (found.axes[0] + 1, *found.axes[1:]), kept)
 
 
 @form
@@ -244,7 +240,7 @@ def block_diag(blocks: Any) -> Any:
     labels = list(range(len(tall.value.slots)))
     out = [*range(rows), -1, *range(rows, len(labels))]
     value = contract([(tall.value, labels), (column.value, [0, -1])], out)
-    return Indexed(value, (rows, tall.axes[1] + 1), tall.bound, ("blockdiag", index, tall.tree))
+    return Indexed(value, (rows, tall.axes[1] + 1), tall.bound)
 
 
 @form
@@ -260,6 +256,11 @@ def khatri_rao(A_blocks: Any, B_blocks: Any) -> Any:
     return _into_rows(product, index)
 
 
+def _one_matrix(operand: Any) -> Any:
+    """The operand; blocks of one shape as one matrix."""
+    return merged(operand) if isinstance(operand, Blocks) else lifted(operand)
+
+
 @form
 def indexed(pattern: str, *operands: Any) -> Indexed:
     inputs, groups = groups_of(pattern)
@@ -270,7 +271,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
     sizes: dict[int, Any] = {}
     bound: dict[int, tuple[SummationIndex, int]] = {}
     spare = iter(range(10_000))
-    for names, operand in zip(inputs, map(lifted, operands), strict=True):
+    for names, operand in zip(inputs, map(_one_matrix, operands), strict=True):
         if operand.ndim != len(names):
             raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {operand.dims}")
         labels: list[int] = []
@@ -304,8 +305,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
         axes.append(count)
     kept = [bound[number] for number in sorted(bound)]
     value = contract(parts, [*out, *(label for _, label in kept)], sizes)
-    trees = (getattr(operand, "tree", None) for operand in operands)
-    return Indexed(value, axes, [index for index, _ in kept], ("indexed", pattern, *trees))
+    return Indexed(value, axes, [index for index, _ in kept])
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------
@@ -315,13 +315,11 @@ def _of_entries(name: str, function: Callable[[Sum], Sum]) -> None:
     """Register an entrywise function; plain sympy scalars stay with the arithmetic of symbols."""
 
     def entries(x: Any) -> Any:
-        if isinstance(x, SymbolicNumber):
-            return guarded(getattr(plain, name).__wrapped__(unguarded(x)))
         if isinstance(x, sympy.Basic):
             return getattr(plain, name).__wrapped__(x)
         if isinstance(x, Blocks):
             return x.each(entries)
-        return entrywise(function, x, name)
+        return entrywise(function, x)
 
     FORMS[name] = entries
 
@@ -344,10 +342,10 @@ def softmax(T: Any) -> Indexed:
     tail = list(range(rows + columns, len(T.value.slots)))
     order = [*range(rows), *tail, *range(rows, rows + columns)]
     if not columns:
-        return Indexed(Sum(T.value.slots, {(): ONE}), T.axes, T.bound, ("softmax", T.tree))
+        return Indexed(Sum(T.value.slots, {(): ONE}), T.axes, T.bound)
     found = softmax_of(T.value.permuted(order), columns)
     back = [order.index(slot) for slot in range(len(order))]
-    return Indexed(found.permuted(back), T.axes, T.bound, ("softmax", T.tree))
+    return Indexed(found.permuted(back), T.axes, T.bound)
 
 
 @form

@@ -26,7 +26,7 @@ def _variable(name: str, point: Any) -> tuple[Head, Indexed, Indexed]:
     if not isinstance(at, Indexed):
         raise ArithmeticUnsupported(f"a derivative with respect to {point!r}")
     made = tensor(f"{name}~{next(_numbers)}", at.value.slots)
-    return made, Indexed(single(made, range(len(made.sizes)), made.sizes), at.axes, at.bound, name), at
+    return made, Indexed(single(made, range(len(made.sizes)), made.sizes), at.axes, at.bound), at
 
 
 def _slope(value: Sum, made: Head, point: Indexed) -> Sum:
@@ -73,7 +73,7 @@ def jacobian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layo
         columns = [count + slot for slot in _flattened(point, layout.value)]
         bound = list(range(sum(result.axes), count))
         value = slope.permuted([*rows, *columns, *bound])
-        return Indexed(value, (len(rows), len(columns)), result.bound, ("d", result.tree, wrt))
+        return Indexed(value, (len(rows), len(columns)), result.bound)
 
     # at 0 nothing of second order has a slope, so that it need not be written out
     with extra_rules([] if point.value.terms else [_without_squares(made)]), recording_extents() as inside:
@@ -158,7 +158,7 @@ def hessian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: tuple[str,
     columns = [count + middle + slot for slot in _flattened(other, layout.value)]
     bound = list(range(sum(result.axes), count))
     value = curvature.permuted([*rows, *columns, *bound])
-    return Indexed(value, (len(rows), len(columns)), result.bound, ("d2", result.tree, *wrt))
+    return Indexed(value, (len(rows), len(columns)), result.bound)
 
 
 register_forms({"jacobian": jacobian, "hessian": hessian})

@@ -26,7 +26,7 @@ def expectation(value: Indexed, over: Mapping[str, Any]) -> Indexed:
     found = value.value
     for name, variance in over.items():
         found = _over_one(found, name, scalar(variance))
-    return Indexed(found, value.axes, value.bound, ("E", value.tree))
+    return Indexed(found, value.axes, value.bound)
 
 
 @as_built("expectation")

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE, in_floats
 from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
 from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -91,6 +92,8 @@ class NumericPoint:
             return np.eye(shape[0])[:, start : start + shape[1]]
         if made.kind == "grouping":
             return np.eye(shape[0]).reshape(shape)
+        if made.kind == "order":
+            return np.tri(shape[0], shape[1], int(sympy.sympify(made.parameter).subs(self.scalars)))
         if made.kind == "tensor":
             if made.name not in self.arrays:
                 raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))
@@ -99,6 +102,8 @@ class NumericPoint:
         if made.kind in LEGGED:
             return self._exponential(made)
         inner = self.values(made.inner)
+        if made.kind in (ITERATE, ITERATE_SLOPE):
+            return in_floats(made.kind, made.parameter, self.size(made.parameter.count), inner).reshape(shape)
         if made.kind == "named":
             return inner
         if made.kind == "exp":

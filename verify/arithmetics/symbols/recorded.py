@@ -13,6 +13,9 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.iterates import ITERATE
+from verify.arithmetics.symbols.recorded_iterates import Iterates
+from verify.arithmetics.symbols.recorded_positions import ORDER, of_positions
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sums import Sum
 
@@ -56,6 +59,7 @@ class SumRecorder:
         self._defined: dict[Any, str] = {}
         self._named: dict[str, str] = {}
         self._numbers = itertools.count(1)
+        self._iterates = Iterates()
 
     # -- declarations --------------------------------------------------------------------------------------------------
 
@@ -128,6 +132,7 @@ class SumRecorder:
             self._uses[id(value)] += 1
             if self._uses[id(value)] == 1:
                 self._kept[id(value)] = value
+                self._iterates.note(value)
                 self.note(_operands(value))
 
     def of(self, value: Sum, at: Sequence[At]) -> Expression:
@@ -190,11 +195,29 @@ class SumRecorder:
             name = self.tensor(head)
             bound, own = self.indices(head.sizes)
             return ["at", name, bound, self.of(point, own), self.of(inner, at)]
+        if kind == ITERATE:
+            return self._iterate(given[0], given[1], at)
         if kind == "expectation":
             inner, name, variance = given
             found = self.of(inner, at)
             return ["mean", self._named[name], self.of_scalar(variance), found] if name in self._named else found
         raise NotRecorded(WITHOUT_FORM.get(kind, kind))
+
+    def _iterate(self, start: Sum, iteration: Any, at: Sequence[At]) -> Expression:
+        """An iterate as the input that is its value, and next to it the slope, another input, times the change of the start."""
+        point = self._iterates.point_of(start)
+        if point is None:
+            raise NotRecorded("an iterate whose start varies in more than one way")
+        sizes = iteration.sizes(start)
+        value, slope = self._iterates.names(point, iteration)
+        self.inputs.setdefault(value, {"sizes": [self.size(size) for size in sizes]})
+        found = ["t", value, _whole(at)]
+        if point is start:
+            return found
+        self.inputs.setdefault(slope, {"sizes": [self.size(size) for size in (*sizes, *start.slots)]})
+        over, own = self.indices(start.slots)
+        change = ["+", self.of(start, own), ["*", ["q", -1, 1], self.of(point, own)]]
+        return ["+", found, _summed(over, ["*", ["t", slope, [*_whole(at), *_whole(own)]], change])]
 
     def alike(self, at: Sequence[At]) -> tuple[list[list[str]], list[At]]:
         """New indices that are taken apart as these are."""
@@ -244,14 +267,14 @@ class SumRecorder:
             return ["unit", int(head.parameter), _whole(at)[0]]
         if head.kind == "tensor":
             return ["t", self.tensor(head), _whole(at)]
-        if head.kind in ("grouping", "selection"):
+        if head.kind in ("grouping", "selection", ORDER):
             return ["t", self.structure(head), _whole(at)]
         raise NotRecorded(WITHOUT_FORM.get(head.kind, f"{head.kind} outside of a call"))
 
     def structure(self, head: Head) -> str:
         """The tensor of an axis and its parts, under a name; what is known of it are hypotheses (`of_structures`)."""
         sizes = [self.size(size) for size in head.sizes]
-        name = f"{head.name}({', '.join([*sizes, *([str(head.parameter)] if head.kind == 'selection' else [])])})"
+        name = f"{head.name}({', '.join([*sizes, *([str(head.parameter)] if head.parameter is not None else [])])})"
         self.inputs.setdefault(name, {"sizes": sizes})
         self.structures[name] = head
         return name
@@ -260,7 +283,10 @@ class SumRecorder:
         """What is known of groupings and selections, each an identity in itself."""
         found: list[dict[str, Any]] = []
         for name, head in self.structures.items():
-            found += self._of_grouping(name, head) if head.kind == "grouping" else self._of_selection(name, head)
+            if head.kind == ORDER:
+                found += of_positions(name, head, self.structures, lambda size: self.index(size)[0][0])
+            else:
+                found += self._of_grouping(name, head) if head.kind == "grouping" else self._of_selection(name, head)
         return found
 
     def _of_grouping(self, name: str, head: Head) -> list[dict[str, Any]]:

@@ -13,9 +13,8 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.conditions import rely_on_nonzero
 from verify.arithmetics.constants import Surd
-from verify.arithmetics.symbols.conditions import rely_on_nonzero
-from verify.arithmetics.symbols.guarded import unguarded
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Exponent = int | Fraction
@@ -180,7 +179,6 @@ def scalar(value: Any) -> Scalar:
     """A number, an exact root or a sympy expression as a coefficient; anything else has no symbolic form."""
     if isinstance(value, Scalar):
         return value
-    value = unguarded(value)
     if isinstance(value, Surd):
         return _from_expression(sympy.Rational(value.coefficient) * sympy.sqrt(value.radicand))
     if isinstance(value, sympy.Basic):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.conditions import rely_on_at_least, rely_on_whole
-from verify.arithmetics.symbols.guarded import unguarded
+from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.symbols.heads import Size
 from verify.vocabulary.errors import InputError
 
@@ -30,7 +29,6 @@ def _is_quotient(value: sympy.Expr) -> bool:
 
 def size_of(argument: str, value: Any) -> Size:
     """`value` as a size; raises `InputError` naming the argument where it is none."""
-    value = unguarded(value)
     if not is_size(value):
         raise InputError(argument, "an integer or an expression in positive integer symbols", repr(value))
     size = sympy.sympify(int(value) if isinstance(value, np.integer) else value)

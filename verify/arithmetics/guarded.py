@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.conditions import is_certain_at_least, rely_on_different, rely_on_whole
+from verify.arithmetics.conditions import is_certain_at_least, rely_on_different, rely_on_whole
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 _NUMBERS = (int, float, Fraction, np.integer, np.floating)

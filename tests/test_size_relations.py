@@ -1,0 +1,78 @@
+"""Sizes that a statement gives by others: which assumptions say so, and that a proof with them is no proof without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+import sympy
+
+from tests.claims_that_fail import toy
+from verify.checks.proofs import prove_claim
+from verify.checks.size_relations import size_relations
+from verify.vocabulary import Assumption, Claim, Equal, Shape
+from verify.vocabulary.registry import load
+
+Wide = Annotated[Any, Shape("n", "d")]
+Parts = Annotated[Any, Shape("H", "n", "e")]
+SIZES = {"n": (1, 3), "d": (1, 6), "H": (1, 3), "e": (1, 3)}
+PRODUCT = Assumption("d = H e", sizes=lambda sizes: sizes["d"] == sizes["H"] * sizes["e"])
+
+
+def claim(name: str, *assumptions: Assumption) -> Claim:
+    """X plus its parts side by side, which needs that d is H e."""
+    made = toy(
+        name, Equal(), sizes=SIZES, where=lambda sizes: sizes["d"] == sizes["H"] * sizes["e"], assumptions=assumptions
+    )
+
+    @made.formula
+    def added_to_parts(X: Wide, P: Parts) -> Any:
+        return X * 2 + P.swapaxes(0, 1).reshape(X.shape[0], -1)
+
+    @made.oracle
+    def parts_added_twice(X: Wide, P: Parts) -> Any:
+        return X + (P.swapaxes(0, 1).reshape(X.shape[0], -1) + X)
+
+    made.mutant("once", lambda value, X: value - X)
+    made.mutant("thrice", lambda value, X: value + X)
+    return made
+
+
+def test_a_size_that_is_given_is_put_in() -> None:
+    made = claim("given-size", PRODUCT)
+    assert size_relations(made) == {"d": sympy.Symbol("H", positive=True, integer=True) * _size("e")}
+    proof = prove_claim(made)
+    assert proof.proved, proof.reason
+    assert "d = H*e" in proof.hypotheses
+
+
+def _size(name: str) -> Any:
+    return sympy.Symbol(name, positive=True, integer=True)
+
+
+def test_without_the_assumption_nothing_is_proved() -> None:
+    assert not prove_claim(claim("size-not-given")).proved
+
+
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "an inequality": lambda sizes: sizes["d"] <= sizes["H"] * sizes["e"],
+    "two at once": lambda sizes: sizes["d"] == sizes["H"] * sizes["e"] and sizes["n"] == sizes["d"],
+    "one of two": lambda sizes: sizes["d"] == sizes["H"] * sizes["e"] or sizes["n"] == sizes["d"],
+    "not equal": lambda sizes: sizes["d"] != sizes["H"] * sizes["e"],
+    "divides": lambda sizes: sizes["d"] % sizes["H"] == 0,
+    "a given number": lambda sizes: sizes["d"] == 6,
+    "a sum": lambda sizes: sizes["d"] == sizes["H"] + sizes["e"],
+    "a product on the left": lambda sizes: sizes["H"] * sizes["e"] == sizes["d"],
+    "a size of its own": lambda sizes: sizes["d"] == sizes["n"],
+    "nothing": lambda sizes: True,
+}
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_other_assumptions_on_sizes_give_none(name: str) -> None:
+    assert size_relations(claim(f"sizes-{name.replace(' ', '-')}", Assumption(name, sizes=OTHERS[name]))) == {}
+
+
+def test_proofs_that_rest_on_a_given_size_say_so() -> None:
+    assert "d = H*e" in prove_claim(load()["transformer.gpt-sum-over-heads"]).hypotheses
