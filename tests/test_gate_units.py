@@ -36,12 +36,13 @@ from verify.gate.findings import (
 from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, ComparedSides, allowed, examine, judge_laws, sample_at
 from verify.gate.profiles import profile_of
 from verify.gate.rounding import BLURRED, SPREADS, UNDERFLOW, Reference, Rounded, reference, too_large
-from verify.gate.standing import Standing, title_of
+from verify.gate.standing import Standing, require_unchanged, title_of
 from verify.gate.subject_errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
+from verify.matrix import ones
 from verify.oracles import LawTest
 from verify.vocabulary import AtMost, Claim, Paper, Shape
 from verify.vocabulary.registry import load
-from verify.vocabulary.subjects import replaced
+from verify.vocabulary.subjects import public_name_of, replaced
 
 QUICK = settings_for("quick")
 SOFTMAX = "hessian.softmax"
@@ -244,8 +245,8 @@ def test_tensors_go_to_the_implementation_and_all_else_to_the_definition() -> No
         ),
         (lambda T: softmax(T).to("meta"), "result: expected the device of the arguments, cpu; got meta"),
         (lambda T: softmax(T).to_sparse(), "result: expected a dense tensor; got layout torch.sparse_coo"),
-        (lambda T: T.mul_(2), "T: expected an argument left as it was; got an argument changed in place"),
-        (lambda T: T.data.mul_(2) * 1, "T: expected an argument left as it was; got an argument changed in place"),
+        (lambda T: T.mul_(2), "T: expected an argument left as it was; got an argument changed in place$"),
+        (lambda T: T.data.mul_(2) * 1, "T: expected an argument left as it was; got an argument changed in place$"),
     ],
 )
 def test_what_no_check_can_use_is_named(result: Any, said: str) -> None:
@@ -273,6 +274,98 @@ def test_what_an_implementation_raises_is_told_from_a_derivative_that_it_refuses
 def test_an_argument_that_is_no_number_is_left_as_it_was_too() -> None:
     T = torch.tensor([[math.nan, 1.0]])
     assert standing()(T).shape == (1, 2)
+
+
+def test_a_mask_is_handed_on_as_booleans_and_a_constant_as_a_tensor() -> None:
+    taken: list[Any] = []
+
+    def masked(T: Any, M: Any) -> Any:
+        taken.append(M)
+        return torch.softmax(T.masked_fill(~M, -math.inf), -1)
+
+    load("theorems")
+    mine, T = Standing("transformer.masked_softmax", masked), torch.zeros(2, 3, dtype=torch.float64)
+    M = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    for mask in (M, M != 0, ones(2, 3)):
+        assert mine(T, mask).shape == (2, 3) and taken[-1].dtype == torch.bool
+    assert torch.equal(taken[0], M != 0) and torch.equal(taken[1], M != 0) and bool(taken[2].all()) and len(taken) == 3
+    assert not mine.differentiated, "booleans have no derivatives"
+    ball = np.array([[flint.arb(0), flint.arb(0)]], dtype=object)
+    assert float(mine(T=ball, M=ones(1, 2))[0, 0].mid()) == 0.5 and mine.calls == 3
+
+
+def test_under_torch_func_an_implementation_is_called_and_where_that_refuses_it_behind_a_bridge() -> None:
+    def refused(T: Any) -> Any:
+        float(T.detach().sum())  # which vmap does not allow
+        return softmax(T)
+
+    batch = torch.arange(6, dtype=torch.float64).reshape(2, 1, 3)
+    plain, mine = standing(), standing(refused)
+    for found in (plain, mine, mine):
+        assert torch.allclose(torch.func.vmap(found)(batch), softmax(batch))
+    assert (plain.bridged, mine.bridged) == (False, True) and plain.differentiated and mine.calls == 2
+    J = torch.func.jacrev(softmax)(batch[0])
+    assert torch.allclose(torch.func.jacrev(plain)(batch[0]), J) and torch.allclose(
+        torch.func.jacrev(mine)(batch[0]), J
+    )
+    failing = standing(lambda T: 1 / 0)
+    with pytest.raises(Raised, match=r"^ZeroDivisionError: "):
+        failing(batch[0])
+    assert not failing.bridged, "torch.func had no part in it"
+
+
+def test_an_implementation_that_calls_the_public_name_means_the_definition() -> None:
+    mine, T = standing(public_name_of(SOFTMAX)), torch.zeros(1, 2)
+    with replaced(SOFTMAX, mine):
+        assert torch.equal(public_name_of(SOFTMAX)(T), softmax(T)) and mine.calls == 1
+
+
+def test_what_an_implementation_is_refused_for_within_another_keeps_its_name() -> None:
+    for problem in (Raised("inner"), NotDifferentiable("inner"), WrongResult("A", "b", "c")):
+        with pytest.raises(type(problem)) as found:
+            standing(lambda T, problem=problem: (_ for _ in ()).throw(problem))(torch.ones(1, 2))
+        assert found.value is problem
+
+
+def test_a_forward_derivative_is_seen_and_a_nested_result_is_named() -> None:
+    mine, T = standing(), torch.zeros(2, 2)
+    mine(T)
+    assert not mine.differentiated
+    with torch.autograd.forward_ad.dual_level():
+        mine(torch.autograd.forward_ad.make_dual(T, torch.ones(2, 2)))
+    assert mine.differentiated
+    mine(T)
+    assert mine.differentiated, "once seen it stays"
+    with pytest.raises(WrongResult, match=r"^result: expected a dense tensor; got a nested one$"):
+        standing(lambda T: torch.nested.nested_tensor([T[0], T[1]]))(T)
+    with pytest.raises(
+        WrongResult, match=r"^A: expected an argument left as it was; got an argument changed in place, later$"
+    ):
+        require_unchanged({"A": T}, {"A": T + 1}, ", later")
+
+
+def test_the_definition_says_the_shape_once_for_equal_arguments_and_in_full_precision() -> None:
+    mine, asked = standing(), []
+    definition = mine.definition
+
+    def counted(T: Any) -> Any:
+        asked.append((tuple(T.shape), T.dtype, T.device.type))
+        assert bool((T == 1).all()), "no value of the caller"
+        return definition(T)
+
+    mine.definition = counted
+    for T in (torch.zeros(2, 3), torch.ones(2, 3), torch.zeros(3, 2)):
+        assert mine(T).shape == T.shape
+    assert asked == [((2, 3), torch.float32, "cpu"), ((3, 2), torch.float32, "cpu")]
+    for dtype in (torch.float16, torch.bfloat16):
+        half = standing()
+        half.definition = counted
+        assert half(torch.zeros(1, 2, dtype=dtype)).dtype == dtype
+        assert asked.pop() == ((1, 2), torch.float32, "cpu")
+    wide = standing()
+    wide.definition = counted
+    wide(torch.zeros(1, 2, dtype=torch.float64))
+    assert asked.pop() == ((1, 2), torch.float64, "cpu")
 
 
 def test_implementations_are_named_by_module_and_name() -> None:
