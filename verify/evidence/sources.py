@@ -217,11 +217,11 @@ def _write(node: Any, parts: list[str], mentioned: set[str]) -> None:
     """
     if isinstance(node, ast.AST):
         kind = type(node)
-        if kind is ast.Name:
+        if isinstance(node, ast.Name):
             parts += ("Name ", node.id, " ", type(node.ctx).__name__, ",")
             mentioned.add(node.id)
             return
-        if kind is ast.Constant:
+        if isinstance(node, ast.Constant):
             parts += ("Constant ", repr(node.value), " ", repr(node.kind), ",")
             if isinstance(node.value, str) and "->" in node.value:  # a replaced expression names what the module has
                 mentioned.update(re.findall(r"[A-Za-z_]\w*", node.value))

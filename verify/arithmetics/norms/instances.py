@@ -158,12 +158,12 @@ class Instances:
             slope, data = largest_slope(node.data[1:]), list(map(w.scalar, node.data))
             yield from self._starting(inner, lambda M: (rule, [w.scalar(slope), *M, *data]))
         elif rule == "similar matrices":
-            c, core = nodes.single(node.parts[0])
-            middle = nodes.scaled(c, nodes.product(core.parts[1:-1]))
-            yield [(rule, [w.node(part) for part in (core.parts[0], core.parts[-1], middle)])]
+            c, inside = nodes.single(node.parts[0])
+            middle = nodes.scaled(c, nodes.product(inside.parts[1:-1]))
+            yield [(rule, [w.node(part) for part in (inside.parts[0], inside.parts[-1], middle)])]
         elif rule == "exponential of a dissipative matrix":
-            c, core = nodes.single(node.parts[0])
-            yield [(rule, [w.scalar(c), w.node(core.parts[0] if core.kind == "transpose" else core)])]
+            c, inside = nodes.single(node.parts[0])
+            yield [(rule, [w.scalar(c), w.node(inside.parts[0] if inside.kind == "transpose" else inside)])]
         elif rule == "integral of orthogonal matrices":
             P, _, _, R = blocks_of_exponential(node) or ()
             yield [(rule, [w.node(P), w.node(R)])]
