@@ -249,7 +249,8 @@ def _skew_images(a: Any, w: Writer) -> Iterator[list[Any]]:
                 and X.terms[words[0]].number() == 1
             ):
                 x, S = (
-                    w.matrix(quantities.Matrix(*word[-1][2:4], {word[-1:]: quantities.number(1)})) for word in words
+                    w.matrix(quantities.Matrix(word[-1][2], word[-1][3], {word[-1:]: quantities.number(1)}))
+                    for word in words
                 )
                 multiplier = w.of_scalar(a.over(quantities.Scalar({frozenset({(g, Fraction(-1))}): Fraction(1)})))
                 arguments = [x, w.of_scalar(X.terms[words[1]]), S]
