@@ -165,8 +165,8 @@ class Instances:
             c, inside = nodes.single(node.parts[0])
             yield [(rule, [w.scalar(c), w.node(inside.parts[0] if inside.kind == "transpose" else inside)])]
         elif rule == "integral of orthogonal matrices":
-            P, _, _, R = blocks_of_exponential(node) or ()
-            yield [(rule, [w.node(P), w.node(R)])]
+            blocks = blocks_of_exponential(node) or ()
+            yield [(rule, list(map(w.node, blocks[::3])))]
         elif rule == "differential of an iteration beside its start":
             yield from self._beside_the_start(node)
         elif rule == "polynomial of a contraction":
