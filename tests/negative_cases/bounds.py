@@ -43,6 +43,7 @@ from verify.arithmetics.norms.derivations import derived
 from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.world import world
+from verify.arithmetics.tracing import value_of
 from verify.matrix import (
     COLUMN,
     ROW,
@@ -402,13 +403,15 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     ),
     "sum of exponentials": (
         Unproved(
-            lambda v: world().atom("total of exponentials", (v.node,)),
-            lambda v: exp(world().atom("largest value", (v.node,), "real")),
+            lambda v: world().atom("total of exponentials", (value_of(v).node,)),
+            lambda v: exp(world().atom("largest value", (value_of(v).node,), "real")),
         ),
     ),
     "trace of a covariance": (
         Holds(lambda: covariance_of((diag(weights("v").T) - 2 * weights("v").T @ weights("v")).node) is None),
-        Unproved(lambda v: total_of(variances(softmax(v).node)), lambda v: rational(1, 2) - F(softmax(v)) ** 2),
+        Unproved(
+            lambda v: total_of(variances(value_of(softmax(v)).node)), lambda v: rational(1, 2) - F(softmax(v)) ** 2
+        ),
     ),
     "variance of a softmax row": (
         Holds(lambda: own_place(weights("v").node) is None),
