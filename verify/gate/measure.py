@@ -27,7 +27,7 @@ from verify.checks.record import UPHELD
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
-from verify.gate.choice import sizes_of, square_draws
+from verify.gate.choice import draws_of, sizes_of, square_draws
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -171,7 +171,7 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
     )
     wanted = 1 if briefly else wanted
     finding.residual, exhausted = 0.0, False
-    chosen = systematic(claim, 4 * wanted, settings.seed)
+    chosen = draws_of(claim, 4 * wanted, settings.seed)
     if of_values:
         chosen = [*(square := square_draws(claim, settings.seed)), *chosen]
         wanted += len(square)

@@ -17,9 +17,9 @@ import numpy as np
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
 from verify.gate.autograd import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
-from verify.gate.choice import Choice, square_draws
+from verify.gate.choice import Choice, draws_of, square_draws
 from verify.gate.profiles import Profile
-from verify.inputs.generators import Draw, systematic
+from verify.inputs.generators import Draw
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.shapes import Shape, Size
 from verify.vocabulary.subjects import definition_of, replaced
@@ -63,7 +63,7 @@ def arguments_of(claim: Claim, arrays: Mapping[str, Any], settings: Settings) ->
 
 def small_points(claim: Claim, order: int, count: int, settings: Settings) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Three times `count` points at small sizes in every domain, for derivatives of one order, with their arrays."""
-    draws = systematic(claim, 3 * count, settings.seed)
+    draws = draws_of(claim, 3 * count, settings.seed)
     square = square_draws(claim, settings.seed)[:2]
     for number, draw in enumerate([*draws[: count - 2], *square, *draws[count - 2 :]]):
         arrays = draw.arrays(claim, 1)
@@ -104,6 +104,7 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
         # fused kernels take only values that are as wide as keys: every other assignment is such
         equal = len(found) % 2 == 0 and {"d_K", "d_V"} <= lengths
         best: dict[str, int] = {}
+        most, left = 0, set(wanted)
         missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
         for attempt in range(TRIES):
             # half of the candidates take lengths that are wanted, for every dimension that has some left
@@ -114,13 +115,14 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
             if equal and candidate[given] in {*choices[taken], *longs.get(taken, ())}:
                 candidate[taken] = candidate[given]
             candidate |= {name: of(candidate) for name, of in derived.items()}
+            covered = len(left & candidate.items())
             if (
-                candidate[dim] == length
+                covered > most
+                and candidate[dim] == length
                 and admissible(profile, claim, candidate)
                 and _entries(claim, candidate) <= ENTRIES
-                and _covers(candidate, wanted) > _covers(best, wanted)
             ):
-                best = candidate
+                best, most = candidate, covered
         found += [best] if best else []
         wanted = [pair for pair in wanted[1:] if pair not in best.items()]
     return found
@@ -184,10 +186,6 @@ def admissible(profile: Profile, claim: Claim, sizes: Mapping[str, int]) -> bool
 def _entries(claim: Claim, sizes: Mapping[str, int]) -> int:
     shapes = [spec.resolve(sizes) for spec in claim.parameters.values() if isinstance(spec, Shape)]
     return sum(math.prod(shape) for shape in shapes)
-
-
-def _covers(sizes: Mapping[str, int], wanted: list[tuple[str, int]]) -> int:
-    return sum(pair in wanted for pair in sizes.items())
 
 
 def dimensions(claim: Claim) -> set[str]:
