@@ -51,7 +51,7 @@ DRAWS_OF_SECOND = {"quick": 6, "ci": 12, "deep": 48}
 DRAWS_OF_BIAS = {"quick": 32, "ci": 64, "deep": 256}
 
 Arrays = dict[str, Any]
-#: A title, a change of drawn arrays in place, given the name of the first, and how tensors lie in memory.
+#: A title, a change of which drawn arrays there are, given the name of the first, and how tensors lie in memory.
 Edit = tuple[str, Callable[[Arrays, str], None], Layout]
 
 
@@ -213,8 +213,10 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     ]
     first, turns = _first_matrix(claim), itertools.cycle(edits)
     for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
+        seed = settings.seed * 1000 + number
+        drawn = _drawn(claim, chosen, seed)
         for edit in dict.fromkeys((edits[number % 2], next(turns), next(turns))):
-            yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
+            yield _point(claim, chosen, edit, first, seed, drawn)
     for number, chosen in enumerate(cases_of_kernels(profile, settings.effort.name)):
         yield _point(claim, chosen, edits[0], first, settings.seed * 1000 + 500 + number)
     yield from _zero_arguments(profile, settings, min(sizes, key=lambda each: _entries(claim, each), default=None))
@@ -245,11 +247,18 @@ def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterato
         yield _point(claim, sizes or {}, edit, _first_matrix(claim), settings.seed * 1000 + number)
 
 
-def _point(claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int) -> Point:
-    title, change, layout = edit
-    draw = Draw(tuple(sizes.items()), "generic", seed)
-    arrays = draw.arrays(claim, 1)
+def _drawn(claim: Claim, sizes: Mapping[str, int], seed: int) -> Arrays:
+    """Generic arrays of these sizes, which changes leave as they are: those of a point are others."""
+    arrays = Draw(tuple(sizes.items()), "generic", seed).arrays(claim, 1)
     _balanced(arrays)
+    return arrays
+
+
+def _point(
+    claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int, drawn: Arrays | None = None
+) -> Point:
+    title, change, layout = edit
+    arrays = dict(_drawn(claim, sizes, seed) if drawn is None else drawn)
     change(arrays, first)
     where = ", ".join(f"{name} = {n}" for name, n in sizes.items())
     return Point(
@@ -301,8 +310,10 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         sizes = next((candidate for candidate in completed if admissible(profile, claim, candidate)), None)
         if sizes is None or _entries(claim, sizes) > MANY:
             continue
+        seed = settings.seed * 1000 + length
+        drawn = _drawn(claim, sizes, seed)
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
-            point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)
+            point = _point(claim, sizes, (title, change, as_it_is), "", seed, drawn)
             point.of = functools.partial(_of_definition, profile, rows)
             point.rows, point.axis, point.remade = rows, profile.row_axis, None
             yield point
