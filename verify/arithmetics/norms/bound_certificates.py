@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +31,7 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
         raise NotCertified("sizes with a derivation of their own")
     with resumed(proof.world):
         writer = Writer(proof.world)
-        facts = [writer.scalar(fact) for fact in proof.world.facts]
+        facts = list(_assumptions(writer, proof.world.facts))
         facts += [
             writer.add("+", writer.scalar(bound), writer.scalar(-symbol))
             for symbol, bound in proof.world.assumed.items()
@@ -51,6 +51,13 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
         "assumptions": facts, "orthonormal": frames,
         "parts": parts,
     }  # fmt: skip
+
+
+def _assumptions(writer: Writer, facts: Iterable[Any]) -> Iterator[int]:
+    """The assumptions that have an expression: what is certified without one of the others is only more general."""
+    for fact in facts:
+        with contextlib.suppress(NotCertified):
+            yield writer.scalar(fact)
 
 
 #: How many multiples of assumptions are taken off in a row, and are tried.
