@@ -33,6 +33,7 @@ from verify.gate.findings import (
     Finding,
     SubjectReport,
 )
+from verify.gate.known import found_once
 from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, ComparedSides, allowed, examine, judge_laws, sample_at
 from verify.gate.profiles import profile_of
 from verify.gate.rounding import BLURRED, SPREADS, UNDERFLOW, Reference, Rounded, reference, too_large
@@ -457,6 +458,54 @@ def test_a_gap_is_counted_in_units() -> None:
         and gap.roundings == truth.roundings("a", EPS, 3 * unit)
     )
     assert replace(gap, distance=0.0).residual == 0.0 and replace(gap, distance=math.inf).residual == math.inf
+
+
+@pytest.mark.parametrize("slack", [1.0, 8.0])
+def test_what_is_near_by_the_largest_entry_alone_is_within_a_unit(slack: float) -> None:
+    truth = known(3.0, 0.0)
+    value = truth.results["a"]
+    grain = SPREADS * EPS * float(value.abs().max())
+    near, far = (Gap("a", value, value, part * slack * grain, truth, EPS, slack) for part in (0.99, 1.01))
+    assert near.is_near and near.residual <= near.at_most <= 1.0
+    assert not far.is_near and far.residual <= far.at_most
+
+
+def test_what_balls_say_is_found_once_for_the_same_inputs_and_never_where_the_implementation_was_called() -> None:
+    mine = standing()
+    claim = profile_of(SOFTMAX).claim()
+    seen: list[str] = []
+
+    def find(text: str, seed: dict[str, Any], what: Any = "a test", functions: Any = (softmax,)) -> str:
+        return found_once(claim, functions, seed, what, lambda: seen.append(text) or text, lambda: mine.calls)
+
+    T, other = np.array([[1.0, 2.0]]), np.array([[1.0, np.nextafter(2.0, 3.0)]])
+    assert [find("first", {"T": T}), find("second", {"T": T.copy()})] == ["first", "first"]
+    assert find("other inputs", {"T": other}) == "other inputs" and find("a column", {"T": T.T}) == "a column"
+    assert find("asked otherwise", {"T": T}, "another test") == "asked otherwise"
+    assert find("another function", {"T": T}, functions=(abs,)) == "another function"
+    assert len(seen) == 5
+
+    def calling() -> int:
+        mine(torch.zeros(1, 2, dtype=torch.float64))
+        return mine.calls
+
+    asked = [found_once(claim, [softmax], {"T": T}, "calls", calling, lambda: mine.calls) for _ in range(2)]
+    assert asked[1] == asked[0] + 1
+
+
+def test_a_shape_that_is_expected_spares_the_definition_and_a_wrong_one_does_not_count() -> None:
+    asked: list[tuple[int, ...]] = []
+    mine, T = standing(), torch.zeros(2, 3, dtype=torch.float64)
+    definition = mine.definition
+    mine.definition = lambda T: asked.append(tuple(T.shape)) or definition(T)
+    mine.expect({"T": T}, (2, 3))
+    assert mine(T).shape == (2, 3) and asked == []
+    mine.expect({"T": T.mT}, (2, 3))  # wrong: the definition has the last word
+    assert mine(T.mT).shape == (3, 2) and asked == [(3, 2)]
+    wrong = standing(lambda T: softmax(T).mT)
+    wrong.expect({"T": T}, (2, 3))
+    with pytest.raises(WrongResult, match=r"shape \(2, 3\)"):
+        wrong(T)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

@@ -179,6 +179,14 @@ class Point:
             for name, x in self.arguments.items()
         }
 
+    def shape_of_value(self, results: Results) -> tuple[int, ...] | None:
+        """The shape of the value as results of the definition show it; None where they do not."""
+        known = results.get(VALUE, results.get(FORWARD_DERIVATIVE))
+        if known is not None or self.rows is None:
+            return None if known is None else tuple(known.shape)
+        shape = list(results[f"{VALUE} in row {self.rows[0]}"].shape)
+        return (*shape[: self.axis], self.rows[-1] + 1, *shape[self.axis :])
+
     def reference(self, definition: Callable[..., Any]) -> Reference | None:
         """The results of the definition; None where it has none."""
         function = self.of or definition
@@ -209,9 +217,14 @@ class Gap:
         return self.reference.roundings(self.name, self.eps, self.distance)
 
     @property
+    def at_most(self) -> float:
+        """As many units as the distance can be, by the largest entry alone: what rounding may do there only makes units larger."""
+        return self.roundings / self.slack
+
+    @property
     def is_near(self) -> bool:
-        """Whether the result is within one rounding of the largest entry, and so within a unit."""
-        return self.roundings <= 1.0
+        """Whether the result is within a unit for certain."""
+        return self.at_most <= 1.0
 
     @functools.cached_property
     def unit(self) -> float:

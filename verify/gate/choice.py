@@ -6,13 +6,14 @@ A kernel may need d_K = d_V, or a multiple of 8: ``where=lambda sizes: sizes["d_
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from verify.gate.arguments import named
-from verify.inputs.generators import Draw
+from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, in_one_line, shown
 
@@ -67,11 +68,45 @@ class Choice:
             return None
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """What sizes and draws of a claim depend on, and the claim: many claims are made anew for every check."""
+
+    id: str
+    sizes: tuple[tuple[str, tuple[int, int]], ...]
+    where: Callable[[Mapping[str, int]], bool]
+    domains: tuple[str, ...]
+    own: tuple[str, ...]
+    claim: Claim = field(compare=False, repr=False)
+
+    @staticmethod
+    def of(claim: Claim) -> _Drawn:
+        domains = applicable_domains(claim)
+        return _Drawn(
+            claim.id, tuple(claim.sizes.items()), claim.where, tuple(domains), tuple(claim.special_domains), claim
+        )
+
+
+def draws_of(claim: Claim, count: int, seed: int) -> list[Draw]:
+    """Systematic draws, made once for all precisions and comparisons."""
+    return list(_systematic(_Drawn.of(claim), count, seed))
+
+
+@functools.lru_cache(maxsize=256)
+def _systematic(drawn: _Drawn, count: int, seed: int) -> list[Draw]:
+    return systematic(drawn.claim, count, seed)
+
+
 def sizes_of(claim: Claim) -> list[dict[str, int]]:
     """All sizes that a claim admits, smallest first."""
-    spans = {name: range(low, high + 1) for name, (low, high) in claim.sizes.items()}
+    return list(map(dict, _sizes(_Drawn.of(claim))))
+
+
+@functools.lru_cache(maxsize=64)
+def _sizes(drawn: _Drawn) -> list[dict[str, int]]:
+    spans = {name: range(low, high + 1) for name, (low, high) in drawn.sizes}
     every = (dict(zip(spans, lengths, strict=True)) for lengths in itertools.product(*spans.values()))
-    return sorted(filter(claim.where, every), key=lambda sizes: sum(sizes.values()))
+    return sorted(filter(drawn.where, every), key=lambda sizes: sum(sizes.values()))
 
 
 def square_draws(claim: Claim, seed: int) -> list[Draw]:
@@ -79,8 +114,13 @@ def square_draws(claim: Claim, seed: int) -> list[Draw]:
 
     What takes one axis for another where both have the same length is right at all other sizes.
     """
-    every, found = sizes_of(claim), []
-    for number, domain in enumerate(("generic", "generic", *claim.special_domains)):
+    return list(_square(_Drawn.of(claim), seed))
+
+
+@functools.lru_cache(maxsize=64)
+def _square(drawn: _Drawn, seed: int) -> list[Draw]:
+    every, found = _sizes(drawn), []
+    for number, domain in enumerate(("generic", "generic", *drawn.own)):
         length = 2 + number % 2
         most = max(every, key=lambda sizes: sum(value == length for value in sizes.values()))
         if list(most.values()).count(length) > 1:

@@ -190,8 +190,8 @@ class Comparison:
         for gap, title in itertools.islice(
             (each for each in agreeing if within(each[0]) or each[0].reference.smooth), 1
         ):
-            # what differs by less than a rounding is within a unit, which needs no measurement
-            residual = gap.roundings if within(gap) else gap.residual
+            # what is within a unit by the largest entry alone needs no measurement
+            residual = gap.at_most if within(gap) else gap.residual
             if residual >= (finding.residual or 0.0):
                 finding.residual, finding.at = residual, title
         finding.residual = finding.residual or 0.0
@@ -307,6 +307,7 @@ class Comparison:
         """The largest distance from the definition; not `kinks`: those that a kink of the definition may explain as well."""
         asked = dataclasses.replace(point, order=0) if values else point
         watched = functools.partial(counted, self.kernels)
+        self.standing.expect(asked.arguments, point.shape_of_value(truth.results))
         gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype), watched)
         if gap is None or gap.agrees or gap.residual <= allowed(dtype):
             return gap

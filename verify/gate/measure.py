@@ -27,7 +27,7 @@ from verify.checks.record import UPHELD
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
-from verify.gate.choice import sizes_of, square_draws
+from verify.gate.choice import draws_of, sizes_of, square_draws
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -38,6 +38,7 @@ from verify.gate.findings import (
     UNREACHED,
     Finding,
 )
+from verify.gate.known import found_once
 from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.standing import Standing
@@ -89,16 +90,21 @@ class ComparedSides:
     left: Callable[..., Any]
     right: Callable[..., Any] | None
     bound: bool
+    standing: Standing | None = None
 
     @staticmethod
-    def of(claim: Claim) -> ComparedSides | None:
+    def of(claim: Claim, standing: Standing | None = None) -> ComparedSides | None:
         """The sides as the attack on the claim's relation compares them; None for relations that floats do not decide."""
         compared = attack_on(claim).compared(claim)
-        return None if compared is None else ComparedSides(*compared, claim.relation.one_sided)
+        return None if compared is None else ComparedSides(*compared, claim.relation.one_sided, standing)
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
         return [self.left] + ([self.right] if self.right is not None else [])
+
+    def calls(self) -> int:
+        """How often the implementation was called."""
+        return 0 if self.standing is None else self.standing.calls
 
     def excess(self, left: Any, right: Any) -> Any:
         """Entrywise, how far the statement is from holding."""
@@ -145,7 +151,7 @@ def examine(
         if (measured := by_type(MEASURES, claim.relation)) is not None:
             measured(claim, finding, settings)
         else:
-            _compare(copy.copy(claim), finding, settings, briefly, shrinking, again)
+            _compare(copy.copy(claim), standing, finding, settings, briefly, shrinking, again)
     except (WrongResult, Raised) as problem:
         finding.status, finding.why = BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
     except NotDifferentiable as problem:
@@ -159,8 +165,10 @@ def examine(
     return finding
 
 
-def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, shrinking: bool, again: bool) -> None:
-    sides = ComparedSides.of(claim)
+def _compare(
+    claim: Claim, standing: Standing, finding: Finding, settings: Settings, briefly: bool, shrinking: bool, again: bool
+) -> None:
+    sides = ComparedSides.of(claim, standing)
     if sides is None:
         _leave_out(claim, finding)
         return
@@ -171,7 +179,7 @@ def _compare(claim: Claim, finding: Finding, settings: Settings, briefly: bool, 
     )
     wanted = 1 if briefly else wanted
     finding.residual, exhausted = 0.0, False
-    chosen = systematic(claim, 4 * wanted, settings.seed)
+    chosen = draws_of(claim, 4 * wanted, settings.seed)
     if of_values:
         chosen = [*(square := square_draws(claim, settings.seed)), *chosen]
         wanted += len(square)
@@ -271,7 +279,10 @@ def _at(
 def _measured(claim: Claim, sides: ComparedSides, sample: Sample, dtype: str, of_values: bool) -> bool:
     """Measure a sample in rounding units; whether balls can decide there."""
     seed = one_of(claim, sample.arrays, 0)
-    unit = unit_at(claim, sides.functions, seed, BITS[dtype])
+    bits = BITS[dtype]
+    unit = found_once(
+        claim, sides.functions, seed, (unit_at, bits), lambda: unit_at(claim, sides.functions, seed, bits), sides.calls
+    )
     if not unit.usable and dtype in HALVES and sides.right is not None and math.isfinite(sample.gap):
         # balls around logits of thousands say nothing, though their largest may be far above the others
         unit = Unit(_spread_of(claim, sides.right, sample.arrays, dtype))
@@ -327,17 +338,22 @@ def _compare_with_enclosure(claim: Claim, sample: Sample, seed: dict[str, Any], 
     """
     import torch
 
-    try:
-        truth = midpoints(at_objects(claim, claim.the_oracle, as_balls(seed)))
-    except UNDEFINED:
-        return
-    if not sample.left.numel() or not bool(sample.left.isfinite().all()):
+    truth = found_once(claim, [claim.the_oracle], seed, _enclosed, lambda: _enclosed(claim, seed))
+    if truth is None or not sample.left.numel() or not bool(sample.left.isfinite().all()):
         return
     gap = float(np.max(np.abs(sample.left.detach().cpu().double().numpy() - truth)))
     sample.residual = max(sample.residual, _in_units(gap, unit))
     grain = torch.finfo(getattr(torch, dtype)).eps * float(np.max(np.abs(truth)))
     if 0 < unit <= WELL_CONDITIONED * grain:
         sample.ulps = gap / grain
+
+
+def _enclosed(claim: Claim, seed: dict[str, Any]) -> np.ndarray | None:
+    """The midpoints of an enclosure by the definition; None where it has none."""
+    try:
+        return midpoints(at_objects(claim, claim.the_oracle, as_balls(seed)))
+    except UNDEFINED:
+        return None
 
 
 def _describe_break(

@@ -17,9 +17,9 @@ import numpy as np
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
 from verify.gate.autograd import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
-from verify.gate.choice import Choice, square_draws
+from verify.gate.choice import Choice, draws_of, square_draws
 from verify.gate.profiles import Profile
-from verify.inputs.generators import Draw, systematic
+from verify.inputs.generators import Draw
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.shapes import Shape, Size
 from verify.vocabulary.subjects import definition_of, replaced
@@ -51,7 +51,7 @@ DRAWS_OF_SECOND = {"quick": 6, "ci": 12, "deep": 48}
 DRAWS_OF_BIAS = {"quick": 32, "ci": 64, "deep": 256}
 
 Arrays = dict[str, Any]
-#: A title, a change of drawn arrays in place, given the name of the first, and how tensors lie in memory.
+#: A title, a change of which drawn arrays there are, given the name of the first, and how tensors lie in memory.
 Edit = tuple[str, Callable[[Arrays, str], None], Layout]
 
 
@@ -63,7 +63,7 @@ def arguments_of(claim: Claim, arrays: Mapping[str, Any], settings: Settings) ->
 
 def small_points(claim: Claim, order: int, count: int, settings: Settings) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Three times `count` points at small sizes in every domain, for derivatives of one order, with their arrays."""
-    draws = systematic(claim, 3 * count, settings.seed)
+    draws = draws_of(claim, 3 * count, settings.seed)
     square = square_draws(claim, settings.seed)[:2]
     for number, draw in enumerate([*draws[: count - 2], *square, *draws[count - 2 :]]):
         arrays = draw.arrays(claim, 1)
@@ -104,6 +104,7 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
         # fused kernels take only values that are as wide as keys: every other assignment is such
         equal = len(found) % 2 == 0 and {"d_K", "d_V"} <= lengths
         best: dict[str, int] = {}
+        most, left = 0, set(wanted)
         missing = {name: [n for known, n in wanted if known == name] for name in claim.sizes}
         for attempt in range(TRIES):
             # half of the candidates take lengths that are wanted, for every dimension that has some left
@@ -114,13 +115,14 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
             if equal and candidate[given] in {*choices[taken], *longs.get(taken, ())}:
                 candidate[taken] = candidate[given]
             candidate |= {name: of(candidate) for name, of in derived.items()}
+            covered = len(left & candidate.items())
             if (
-                candidate[dim] == length
+                covered > most
+                and candidate[dim] == length
                 and admissible(profile, claim, candidate)
                 and _entries(claim, candidate) <= ENTRIES
-                and _covers(candidate, wanted) > _covers(best, wanted)
             ):
-                best = candidate
+                best, most = candidate, covered
         found += [best] if best else []
         wanted = [pair for pair in wanted[1:] if pair not in best.items()]
     return found
@@ -186,10 +188,6 @@ def _entries(claim: Claim, sizes: Mapping[str, int]) -> int:
     return sum(math.prod(shape) for shape in shapes)
 
 
-def _covers(sizes: Mapping[str, int], wanted: list[tuple[str, int]]) -> int:
-    return sum(pair in wanted for pair in sizes.items())
-
-
 def dimensions(claim: Claim) -> set[str]:
     """Names of sizes that are dimensions of matrices and nothing else."""
     specs = claim.parameters.values()
@@ -215,8 +213,10 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     ]
     first, turns = _first_matrix(claim), itertools.cycle(edits)
     for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
+        seed = settings.seed * 1000 + number
+        drawn = _drawn(claim, chosen, seed)
         for edit in dict.fromkeys((edits[number % 2], next(turns), next(turns))):
-            yield _point(claim, chosen, edit, first, settings.seed * 1000 + number)
+            yield _point(claim, chosen, edit, first, seed, drawn)
     for number, chosen in enumerate(cases_of_kernels(profile, settings.effort.name)):
         yield _point(claim, chosen, edits[0], first, settings.seed * 1000 + 500 + number)
     yield from _zero_arguments(profile, settings, min(sizes, key=lambda each: _entries(claim, each), default=None))
@@ -247,11 +247,18 @@ def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterato
         yield _point(claim, sizes or {}, edit, _first_matrix(claim), settings.seed * 1000 + number)
 
 
-def _point(claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int) -> Point:
-    title, change, layout = edit
-    draw = Draw(tuple(sizes.items()), "generic", seed)
-    arrays = draw.arrays(claim, 1)
+def _drawn(claim: Claim, sizes: Mapping[str, int], seed: int) -> Arrays:
+    """Generic arrays of these sizes, which changes leave as they are: those of a point are others."""
+    arrays = Draw(tuple(sizes.items()), "generic", seed).arrays(claim, 1)
     _balanced(arrays)
+    return arrays
+
+
+def _point(
+    claim: Claim, sizes: Mapping[str, int], edit: Edit, first: str, seed: int, drawn: Arrays | None = None
+) -> Point:
+    title, change, layout = edit
+    arrays = dict(_drawn(claim, sizes, seed) if drawn is None else drawn)
     change(arrays, first)
     where = ", ".join(f"{name} = {n}" for name, n in sizes.items())
     return Point(
@@ -303,8 +310,10 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         sizes = next((candidate for candidate in completed if admissible(profile, claim, candidate)), None)
         if sizes is None or _entries(claim, sizes) > MANY:
             continue
+        seed = settings.seed * 1000 + length
+        drawn = _drawn(claim, sizes, seed)
         for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
-            point = _point(claim, sizes, (title, change, as_it_is), "", settings.seed * 1000 + length)
+            point = _point(claim, sizes, (title, change, as_it_is), "", seed, drawn)
             point.of = functools.partial(_of_definition, profile, rows)
             point.rows, point.axis, point.remade = rows, profile.row_axis, None
             yield point
