@@ -325,7 +325,7 @@ class Formula(MatrixClaim):
         taken = set(TAKEN)
 
         def name(text: str) -> str:
-            found = re.sub(r"[^\w']", "_", text)
+            found = re.sub(r"^(?=\d)", "n", re.sub(r"[^\w']", "_", text))  # a size such as 2 d_v
             while found in taken:
                 found += "_"
             taken.add(found)

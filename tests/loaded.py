@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import json
 import os
 import runpy
 import signal
@@ -105,6 +106,7 @@ def run_pytest(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 def _serve(requests: Connection) -> None:
     """Load, then fork for each request, one at a time."""
+    installed = _installed()
     _load()
     while True:
         try:
@@ -114,10 +116,18 @@ def _serve(requests: Connection) -> None:
         child = os.fork()
         if child == 0:
             requests.close()
-            _become(*request)
+            _become(installed, *request)
         requests.send(child)
         _, status, used = os.wait4(child, 0)
         requests.send((os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
+
+
+def _installed() -> list[str]:
+    """Where an interpreter that is told of no other place looks: on this tree too, where a `.pth` file names it."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", "import json, sys; print(json.dumps(sys.path))"]
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return [path for path in json.loads(printed.splitlines()[-1]) if path]
 
 
 def _load() -> None:
@@ -130,7 +140,7 @@ def _load() -> None:
             importlib.import_module(name)
 
 
-def _become(module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:
+def _become(installed: list[str], module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:
     """In the fork: the command, from here to its end."""
     status = 1
     try:
@@ -143,10 +153,9 @@ def _become(module: str, arguments: list[str], cwd: str, environment: dict[str, 
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(environment)
-        own = {str(ROOT), ""}
         known = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
         here = [] if environment.get("PYTHONSAFEPATH") else [cwd]
-        sys.path[:] = [*here, *known, *(path for path in sys.path if path not in own)]
+        sys.path[:] = [*here, *known, *installed]
         importlib.import_module("xdist.workermanage")._sys_path = list(sys.path)  # which it keeps for its workers
         importlib.invalidate_caches()
         sys.argv = [module, *arguments]

@@ -292,6 +292,13 @@ def test_bad_usage_names_the_argument_and_writes_nothing(folder: Path, arguments
     assert not (folder / "report").exists() and not (folder / ".verify").exists()
 
 
+def test_a_fork_looks_where_an_interpreter_looks(tmp_path: Path) -> None:
+    (tmp_path / "places.py").write_text("import sys\nprint(*dict.fromkeys(sys.path), sep='\\n')\n")
+    command, settings = [sys.executable, "-m", "places"], {**os.environ, "PYTHONPATH": str(tmp_path / "other")}
+    anew = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, check=True)
+    assert loaded.run("places", [], tmp_path, settings).stdout.splitlines() == anew.stdout.splitlines()
+
+
 def test_listing_does_not_import_torch() -> None:
     code = (
         "import sys, verify.cli; verify.cli.main(['list']); sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"

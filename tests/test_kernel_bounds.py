@@ -710,7 +710,7 @@ def test_signs_are_those_that_are_certain() -> None:
 
 
 def test_every_rule_is_used_by_a_certificate() -> None:
-    """What nothing uses is not to be believed; three rules are kept for the attacks that are written with them."""
+    """What nothing uses is not to be believed; two rules are kept for the attacks that are written with them."""
     used: set[str] = set()
 
     def visit(item: Any) -> None:
@@ -726,5 +726,5 @@ def test_every_rule_is_used_by_a_certificate() -> None:
                 for step in part["steps"]:
                     used.add(step["rule"])
                     visit(step.get("reasons", []))
-    attacked = {"exponential of a skew matrix", "rank", "unit rows"}
+    attacked = {"exponential of a skew matrix", "unit rows"}
     assert set(RULES) - used == attacked

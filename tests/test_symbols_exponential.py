@@ -17,6 +17,7 @@ from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.matrix_exponential import frechet_derivative, mean_exponential
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import rational_scalar
+from verify.arithmetics.tracing import value_of
 from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, softmax, total
 from verify.oracles.derivatives import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -242,7 +243,7 @@ def _given(names: list[str], operands: dict[str, Any]) -> list[HypothesisRule]:
     for name in names:
         function = ASSUMPTIONS[name]
         value = function(**{own: operands[own] for own in _names(function)})
-        found.append(vanishing(name, [part.value for part in parts_of(value)]))
+        found.append(vanishing(name, [part.value for part in parts_of(value_of(value))]))
     return found
 
 

@@ -216,6 +216,7 @@ UNIFORM.mutant("a quarter of the range", "maximum(column(*ranges)) -> maximum(co
 
 SINH = Claim(RULES, "norms.sinh-on-an-interval", label="sinh on an interval", name="a chord of sinh",
     statement=r"\sinh t \le 2t\sinh\tfrac12\text{ for }0 \le t \le \tfrac12", relation=AtMost(left="sinh t"),
+    assumptions=[Assumption("0 <= t <= 1/2", nonnegative=lambda t: column(t, t * 0 + rational(1, 2) - t))],
     note=r"sinh is convex on $[0, \infty)$, and both sides agree at 0 and 1/2.")  # fmt: skip
 
 
@@ -254,7 +255,7 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 
 SHIFTED = Claim(RULES, "norms.shifted-gram", label="Gram matrix and a multiple of the identity", sizes=("m", "n"),
-    statement=r"\sigma_i(AA^\top + cI) = \sigma_i(AA^\top) + c\text{ for the first and the last }i\text{ and }c \ge 0",
+    statement=r"c \ge 0:\quad \sigma_i(AA^\top + cI) = \sigma_i(AA^\top) + c\text{ for the first and the last }i",
     name="singular values of a shifted Gram matrix", relation=Equal())  # fmt: skip
 
 
