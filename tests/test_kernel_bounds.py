@@ -424,6 +424,10 @@ WRONG: dict[str, Wrong] = {
     "several unit rows and their images": lambda t: (
         "unit row and its skew image", [t.matrix("U", "m", "n"), t.add("scalar", "x"), t.matrix("S", "n", "n")],
     ),
+    "a column of unit rows, turned, and its image": lambda t: (
+        "unit row and its skew image",
+        [t.add("transpose", t.matrix("U", "n", "1")), t.add("scalar", "x"), t.matrix("S", "n", "n")],
+    ),
     "a unit row and an image that is not orthogonal": lambda t: (
         "unit row and its skew image", [t.matrix("u", "1", "n"), t.add("scalar", "x"), t.matrix("Y", "n", "n")],
     ),

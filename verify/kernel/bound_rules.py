@@ -276,7 +276,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "||x + c x S||^-1 = (1 + c^2 ||x S||^2)^(-1/2) for a unit row x and a skew S, as x and x S are orthogonal",
         lambda x, c, S: (
             fro(x + (x @ S).times(c)) ** -1, (number(1) + c**2 * fro(x @ S) ** 2) ** -HALF,
-            has(x, PROPERTIES[6]) and x.rows == number(1) and is_skew(S),
+            has(x, PROPERTIES[6]) and not q.single_atom(x, "input")[1] and x.rows == number(1) and is_skew(S),
         ),
     ),
     "projection": (
