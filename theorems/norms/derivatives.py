@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
-from theorems.matrices import orthogonal_matrix
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.norms.settings import SKEW, SMALL, Logits, Matrix, Next, Share, Square, Steps, number, two_norms
 from verify.matrix import (
     COLUMN, block_diag, column, diag, each, expm, eye, frobenius_norm, iterated, kron, maximum, normalize_rows, rational,
