@@ -110,11 +110,6 @@ UNCONVERGED_BASIS = Claim(OSA, "osa.app-a-not-orthogonal", label="Appendix A, te
 )  # fmt: skip
 
 
-@UNCONVERGED_BASIS.inputs
-def scaled_frame(s: Scalar, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return {"s": s, "alpha": alpha, "epsilon": epsilon, "K": K}
-
-
 def _deviations_of_basis(b: Any, angle: Any) -> Any:
     """(b^2 - 1) I over -2 b^2 (1 - b^2) (1 - cos(angle)) I, shape (4, 2)."""
     turn = expm((eye(2)[:, :1] @ eye(2)[1:] - eye(2)[:, 1:] @ eye(2)[:1]) * angle)
