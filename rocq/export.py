@@ -189,6 +189,8 @@ class Claim(Functions, Slopes, Uses):
 
     def _hypotheses(self) -> tuple[list[str], list[Any]]:
         """What the certificate assumes, as text, and the indices and numbers of its hypotheses."""
+        if "iterates" in self.certificate or "inductions" in self.certificate:
+            raise NotExported("induction over the steps of an iteration")
         self.size_equations: dict[int, int] = {}
         hypotheses: list[str] = []
         for size, value in self.certificate["sizes"].items():

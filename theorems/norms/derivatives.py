@@ -248,7 +248,7 @@ BESIDE.mutant("slope lost with each step", lambda value, K: value / (K + 1))
 
 SYMMETRIC = Claim(ITERATIONS, "norms.iterate-and-start", label="An iterate and its start",
     statement=r"M_K^\top M = M^\top M_K", name="a symmetric product of an iterate and its start", relation=Equal(),
-    sizes=("m", "n", "r", "K"))  # fmt: skip
+    all_sizes=True, sizes=("m", "n", "r", "K"))  # fmt: skip
 
 
 @SYMMETRIC.formula

@@ -431,14 +431,16 @@ SATURATION.oracle(lambda B, S: stacked(orthogonality_error(B, S), _saturating(B,
 SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
 SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)
 
+CONVERGED = Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B)
 CONVERGED_FACTORS = Setting(OSA, "Appendix A, B converged",
-    assumptions=[SKEW, Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B),
+    assumptions=[SKEW, CONVERGED,
         Assumption("r <= N, m", sizes=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]))],
     sizes={"N": (1, 4), "m": (1, 4), "r": (0, 4)})  # fmt: skip
 
 OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after Theorem A.1, in brackets",
     statement=r"\text{of course this effect is offset if } \mathbf{B} \text{ has converged}",
-    name="orthogonality error of a converged basis", relation=HasStructure(),
+    name="orthogonality error of a converged basis", relation=HasStructure(), all_sizes=True,
+    hypotheses=(skew("S", SKEW.text), CONVERGED),
     uses=("osa.eq-28",),
     note=r"""Wholly: where all singular values of $B$ are 1 (or 0, where $M$ is rank deficient) both the error and the bound
         of Eq. (10) vanish, however large the rotation. What is offset is an effect of the bound: osa.a1-robust.""",
