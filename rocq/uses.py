@@ -26,7 +26,6 @@ from normal_forms import (
 )
 from syntax import Node, NotExported, Proof, expanded, rocq_expr, rocq_index, rocq_indices, rocq_listed
 
-
 #: More uses are not sought: the longest proof that was found has 33.
 MOST_USES = 200
 
