@@ -47,6 +47,7 @@ from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import NotFiniteError
 from verify.vocabulary.relations import FollowsLaw, PowerRate, Relation, TendsTo, by_type
 from verify.vocabulary.shapes import Real
 
@@ -257,8 +258,13 @@ def _at(
             return None
     if not bool(float_satisfies(claim, exact).all()):
         return None
-    left = in_batch(claim, sides.left, raw)[0]
-    right = in_batch(claim, sides.right, exact)[0] if sides.right is not None else left * 0
+    try:
+        left = in_batch(claim, sides.left, raw)[0]
+        right = in_batch(claim, sides.right, exact)[0] if sides.right is not None else left * 0
+    except (NotFiniteError, Raised):
+        if _has_inputs(claim, raw):
+            raise
+        return None
     if dtype in HALVES and sides.right is not None:
         if may_overflow and not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
             return None
@@ -274,6 +280,12 @@ def _at(
         largest = float(left.abs().max() + right.abs().max())
         sample.roundings = _in_units(gap, 2.0 ** -BITS[dtype] * largest)
     return sample
+
+
+def _has_inputs(claim: Claim, raw: dict[str, Any]) -> bool:
+    """Whether a batch of one seed prepares inputs that are finite, as no unit vector is made of a row of zeros."""
+    seed = {name: value[0] if is_tensor(value) else value for name, value in raw.items()}
+    return all(bool(value.isfinite().all()) for value in claim.prepare(seed).values() if is_tensor(value))
 
 
 def _measured(claim: Claim, sides: ComparedSides, sample: Sample, dtype: str, of_values: bool) -> bool:
