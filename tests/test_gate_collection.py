@@ -20,8 +20,8 @@ import torch
 
 from tests.wrong_layers import Layer, layers
 from verify.gate.checking import gate
-from verify.gate.comparison import Comparison
 from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding
+from verify.gate.prepared import Points
 
 WRONG, RIGHT = layers()
 #: Layers that round in part, of which a precision may be named.
@@ -32,8 +32,8 @@ TABLE = {row[0]: row[1:3] for row in (line[2:].split(" | ") for line in PAGE.spl
 ROWS: list[tuple[str, str, str, str, str]] = []
 
 
-#: By subject: a comparison with its definition, whose points the others share.
-COMPARED: dict[str, Comparison] = {}
+#: By subject: the points of comparisons with its definition, which all of its layers share.
+POINTS: dict[str, Points] = {}
 #: Both precisions.
 DTYPES = ("float64", "float32")
 
@@ -46,7 +46,7 @@ def first_broken(
         layer.subject, layer.make(), adapter=layer.adapter, claims=f"{layer.subject.split('.')[0]}.*", dtypes=DTYPES
     )
     if made.comparison:
-        made.comparison.share_points(COMPARED.setdefault(layer.subject, made.comparison))
+        made.comparison.points = POINTS.setdefault(layer.subject, made.comparison.points)
     for check, dtype in made.checks:
         if dtype in dtypes and check in ((DEFINITION, *COMPARISONS) if only is None else (only,)):
             finding = made.run(check, dtype, shrinking=shrinking)

@@ -116,7 +116,7 @@ SUBJECTS = ["hessian.softmax", "hessian.attention", "transformer.masked_attentio
 def never_decided(made: Any, check: str) -> list[str]:
     """The kinds of points of a comparison at none of which an implementation, wrong everywhere, is seen to be wrong."""
     decided: dict[str, list[bool]] = {}
-    for point, _ in made.comparison._points(check):
+    for point, _ in made.comparison.points.drawn(check):
         kind = point.title.partition(",")[0]
         if any(decided.get(kind, ())):
             continue

@@ -142,11 +142,17 @@ def sums_of(weights: Any) -> dict[str, Any]:
         each = [weights(X @ Q @ (X @ K).mT) @ (X @ V) for Q, K, V in zip(W_Q, W_K, W_V, strict=True)]
         return torch.cat(each, 1) @ W_O
 
+    def columns(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
+        Q, K, V = ((X @ W).unflatten(-1, (H, -1)).transpose(0, 1) for W in (W_Q, W_K, W_V))
+        return (weights((Q * beta) @ K.mT) @ V).transpose(0, 1).flatten(1) @ W_O
+
     return {
         "hessian.softmax": weights,
         "hessian.attention_matrix": lambda X, Q, K: weights((X @ Q * Q.shape[1] ** -0.5) @ (X @ K).mT),
         "convergence.softmax": weights,
         "skipless.multi_head_attention": heads,
+        "dynamics.attention_head": lambda X, Q, K, V, beta: weights((X @ Q * beta) @ (X @ K).mT) @ (X @ V),
+        "dynamics.multi_head_attention": columns,
         "transformer.masked_softmax": lambda T, M: weights(T.masked_fill(~M, -torch.inf)),
         "transformer.gpt_attention": gpt,
         "transformer.attention_layer": layer,

@@ -152,7 +152,7 @@ def test_our_own_layer_pushed_through_passes_the_gate_but_for_roundings_at_token
     report.raise_unless_ok()
     assert_accurate(report, "layers.orthogonal_self_attention")
     beyond, compared = [], 0
-    for prepared in made.comparison.prepared(SIZES):
+    for prepared in made.comparison.points.prepared(SIZES):
         for dtype in made.settings.dtypes:
             gap = made.comparison._gap(prepared.point, prepared.truth, dtype)
             compared += gap is not None

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -34,17 +34,8 @@ from verify.gate.findings import (
 from verify.gate.kernels import counted
 from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one, in_range
 from verify.gate.places import place
-from verify.gate.probes import (
-    DRAWS_OF_BIAS,
-    DRAWS_OF_FIRST,
-    DRAWS_OF_SECOND,
-    arguments_of,
-    large_points,
-    long_points,
-    ordinary_points,
-    small_points,
-    smaller_sizes,
-)
+from verify.gate.prepared import SMALL, Prepared, points_of
+from verify.gate.probes import DRAWS_OF_BIAS, arguments_of, ordinary_points, smaller_sizes
 from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import DERIVATIVE, Reference
@@ -58,29 +49,16 @@ PATIENCE = 3
 SHRINKING = 40
 #: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
 REPETITIONS = 2000
-#: Comparisons at small sizes, in which a derivative that is refused leaves nothing to compare.
-SMALL = (FIRST, SECOND, FORWARD)
-
-
-@dataclasses.dataclass
-class Prepared:
-    """A point, what the definition gives there, and the drawn arrays where the point can be shrunk."""
-
-    point: Point
-    truth: Reference
-    arrays: dict[str, Any] | None
 
 
 class Comparison:
-    """The comparisons of one implementation with its definition; what the definition gives is computed once."""
+    """The comparisons of one implementation with its definition, at `points` that others may share."""
 
     def __init__(self, profile: Profile, standing: Standing, settings: Settings) -> None:
         self.profile, self.standing, self.settings = profile, standing, settings
-        self.claim = profile.claim()
-        self.claim.batched = False
+        self.points = points_of(profile, settings.effort, settings.seed)
+        self.claim = self.points.claim
         self.kernels: Counter[str] = Counter()  #: how often which kernel ran
-        self._prepared: dict[str, list[Prepared]] = {}
-        self._pending: dict[str, Iterator[Prepared]] = {}
 
     @property
     def checks(self) -> list[str]:
@@ -104,42 +82,6 @@ class Comparison:
         longest = max(LENGTHS_OF_ROWS[self.settings.effort.name])
         return [*found, f"more than {longest} tokens" if self.profile.few_rows is not None else "long sequences"]
 
-    def prepared(self, check: str) -> Iterator[Prepared]:
-        """The points of a comparison at which the definition has a value, each made when it is asked for."""
-        if check not in self._prepared:
-            self._prepared[check] = []
-            self._pending[check] = (
-                Prepared(point, truth, arrays)
-                for point, arrays in self._points(check)
-                if (truth := point.reference(self.standing.definition)) is not None
-            )
-        known = self._prepared[check]
-        for number in itertools.count():
-            if number == len(known):
-                known.extend(itertools.islice(self._pending[check], 1))
-            if number == len(known):
-                return
-            yield known[number]
-
-    def share_points(self, other: Comparison) -> None:
-        """Take the points, and what the definition gives there, from another comparison with it, under the same settings."""
-        self._prepared, self._pending = other._prepared, other._pending
-
-    def _count(self, check: str) -> int | None:
-        """At how many points a comparison is made; None: at all that there are."""
-        effort = self.settings.effort.name
-        return {FIRST: DRAWS_OF_FIRST[effort], SECOND: DRAWS_OF_SECOND[effort], FORWARD: DRAWS_OF_SECOND[effort]}.get(
-            check
-        )
-
-    def _points(self, check: str) -> Iterable[tuple[Point, dict[str, Any] | None]]:
-        if check in SMALL:
-            points = small_points(self.claim, 2 if check == SECOND else 1, self._count(check) or 0, self.settings)
-            return ((dataclasses.replace(point, forward=check == FORWARD), arrays) for point, arrays in points)
-        if check == SIZES:
-            return ((point, None) for point in large_points(self.profile, self.settings))
-        return ((point, None) for point in long_points(self.profile, self.settings))
-
     def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
         """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""
         if check == BIAS:
@@ -150,8 +92,8 @@ class Comparison:
         refused, times, compared = "", 0, 0
         agreeing: list[tuple[Gap, str]] = []
         in_part: list[list[str]] = []  # the choices of arguments of which derivatives were taken by themselves
-        for number, prepared in enumerate(self.prepared(check)):
-            if compared == self._count(check):
+        for number, prepared in enumerate(self.points.prepared(check)):
+            if compared == self.points.count(check):
                 break
             with place(number + number // ROUND):
                 try:
@@ -207,7 +149,7 @@ class Comparison:
     @functools.cached_property
     def is_differentiable_once(self) -> bool:
         """Whether the implementation is marked as differentiable once only, so that second derivatives are refused."""
-        for prepared in itertools.islice(self.prepared(SECOND) if self.profile.derivatives >= 2 else (), 2):
+        for prepared in itertools.islice(self.points.prepared(SECOND) if self.profile.derivatives >= 2 else (), 2):
             try:
                 prepared.point.evaluate(self.standing, prepared.point.in_dtype(torch.float64, self.settings.device))
             except OnceDifferentiable:

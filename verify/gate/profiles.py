@@ -190,6 +190,8 @@ class Profile:
             raise InputError("sizes", f"names among {names}", repr(unknown[0]))
         if choice.narrowed(self.claim()) is None:
             raise InputError("sizes or where", f"some admissible sizes, by the names {names}", "none")
+        if not choice.ranges and choice.condition is None:
+            return self
         found = copy.copy(self)
         found.choice = choice
         return found

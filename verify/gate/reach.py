@@ -50,8 +50,13 @@ def _called_by(function: types.FunctionType) -> Iterator[types.FunctionType]:
         yield from _functions_in(value)
 
 
-def reached_subjects(functions: Iterable[Callable[..., Any]]) -> frozenset[str]:
-    """The subjects that `functions` call, directly or not."""
+#: The functions that a function calls, by the function.
+Calls = dict[types.FunctionType, list[types.FunctionType]]
+
+
+def reached_subjects(functions: Iterable[Callable[..., Any]], known: Calls | None = None) -> frozenset[str]:
+    """The subjects that `functions` call, directly or not; which function calls which is looked up in `known`, and kept there."""
+    known = {} if known is None else known
     seen: set[int] = set()
     found: set[str] = set()
     stack: list[Any] = list(functions)
@@ -68,7 +73,9 @@ def reached_subjects(functions: Iterable[Callable[..., Any]]) -> frozenset[str]:
             function = function.__wrapped__  # type: ignore[attr-defined]
             if is_dispatcher(function):
                 found.add(name_of(function))
-        stack.extend(_called_by(inner))
+        if inner not in known:
+            known[inner] = list(_called_by(inner))
+        stack.extend(known[inner])
     return frozenset(found)
 
 
@@ -76,8 +83,9 @@ def reached_subjects(functions: Iterable[Callable[..., Any]]) -> frozenset[str]:
 def claims_by_subject(package: str) -> dict[str, list[Claim]]:
     """For each subject, the claims of `package` that hold and speak about it, in order of id."""
     found: dict[str, list[Claim]] = {}
+    known: Calls = {}  # claims share most of what they call
     for claim in sorted(load(package).values(), key=lambda claim: claim.id):
         if claim.expects in GATING:
-            for name in reached_subjects(claim.named_functions().values()):
+            for name in reached_subjects(claim.named_functions().values(), known):
                 found.setdefault(name, []).append(claim)
     return found

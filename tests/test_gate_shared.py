@@ -1,0 +1,104 @@
+"""What is the same for every implementation is found once in a process, and what is not is found anew."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+
+from verify.checks.evaluation import in_batch
+from verify.gate import measure
+from verify.gate.checking import gate
+from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED
+from verify.gate.reach import claims_by_subject, reached_subjects
+
+KEY = "hessian.jacobian-key"  # Lemma B.1, dF/dW_K: one side has the derivative of the layer, the other calls no layer
+
+
+def plain(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return torch.softmax(X @ W_Q @ (X @ W_K).T / W_Q.shape[1] ** 0.5, -1) @ (X @ W_V)
+
+
+def keys_cut(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+    return plain(X, W_Q, W_K.detach(), W_V)
+
+
+def without_scale(X: Any, W_Q: Any, W_K: Any, *W_V: Any) -> Any:
+    T = torch.softmax(X @ W_Q @ (X @ W_K).T, -1)
+    return T @ (X @ W_V[0]) if W_V else T
+
+
+def test_a_wrong_layer_after_a_right_one_breaks_what_it_breaks_alone() -> None:
+    for layer, status in ((plain, SATISFIED), (keys_cut, BROKEN), (plain, SATISFIED), (without_scale, BROKEN)):
+        assert gate("hessian.attention", layer, claims=KEY).run(KEY, "float64").status == status
+
+
+def test_what_was_kept_for_one_subject_does_not_hide_a_wrong_layer_of_another() -> None:
+    """Sides that call no attention call a matrix of attention weights, for which a wrong one may stand next."""
+    right = gate("hessian.attention", plain, claims=KEY)
+    assert right.run(KEY, "float64").status == SATISFIED
+    wrong = gate("hessian.attention_matrix", without_scale, claims=KEY)
+    assert wrong.run(KEY, "float64").status == BROKEN
+
+
+def test_layers_of_a_subject_share_points_and_no_results() -> None:
+    first, second = (gate("hessian.attention", layer, claims=KEY) for layer in (plain, without_scale))
+    assert first.comparison is not None and second.comparison is not None
+    assert first.run(FIRST, "float64").status == SATISFIED
+    assert second.comparison.points is first.comparison.points
+    assert second.run(FIRST, "float64").status == second.run(DEFINITION, "float64").status == BROKEN
+    chosen = gate("hessian.attention", plain, claims=KEY, sizes={"d_K": 2})
+    other = gate("hessian.softmax", lambda T: torch.softmax(T, -1))
+    deeper = gate("hessian.attention", plain, claims=KEY, effort="ci")
+    for made in (chosen, other, deeper):
+        assert made.comparison is not None and made.comparison.points is not first.comparison.points
+
+
+def test_a_side_that_calls_no_layer_is_evaluated_for_the_first_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate("hessian.attention", plain, claims=KEY).run(KEY, "float64")
+    evaluated = []
+
+    def seen(claim: Any, function: Any, raw: Any) -> Any:
+        evaluated.append(function)
+        return in_batch(claim, function, raw)
+
+    monkeypatch.setattr(measure, "in_batch", seen)
+    made = gate("hessian.attention", plain, claims=KEY)
+    assert made.run(KEY, "float64").status == SATISFIED
+    formula, derivative = (evaluated.count(side) for side in (made.claims[0].the_formula, made.claims[0].the_oracle))
+    assert formula == 0 and derivative > 0
+
+
+def test_what_functions_call_is_looked_up_once_and_found_the_same() -> None:
+    kept: dict[Any, Any] = {}
+    for claim in claims_by_subject("theorems")["hessian.attention"][:20]:
+        functions = claim.named_functions().values()
+        alone = reached_subjects(functions)
+        assert "hessian.attention" in alone
+        assert reached_subjects(functions, kept) == reached_subjects(functions, kept) == alone
+    assert kept
+
+
+MINIMA = "dynamics.sec-3-minima"  # its formula has exponentials without a maximum, which overflow in float32
+
+
+def head(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+    return torch.softmax(X @ W_Q @ (X @ W_K).T * beta, -1) @ (X @ W_V)
+
+
+def of_no_numbers(*operands: Any) -> Any:
+    return head(*operands) * torch.inf
+
+
+def test_a_formula_that_overflows_is_not_held_against_an_implementation() -> None:
+    for layer, statuses in ((head, {SATISFIED}), (lambda *given: head(*given) * 1.01, {BROKEN})):
+        made = gate("dynamics.attention_head", layer, claims=MINIMA)
+        made.settings = dataclasses.replace(made.settings, seed=6)
+        assert {made.run(MINIMA, dtype).status for dtype in ("float64", "float32")} == statuses
+
+
+def test_an_implementation_without_finite_values_is_still_broken() -> None:
+    made = gate("dynamics.attention_head", of_no_numbers, claims=MINIMA)
+    assert {made.run(DEFINITION, dtype).status for dtype in ("float64", "float32")} == {BROKEN}
