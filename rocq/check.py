@@ -152,6 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims = {item.claim: described(item) for item in accepted}
     add_to(claims, (certificate for certificate in certificates if certificate["claim"] in claims))
     print("\n".join(problems(claims)))
+    untested = {name: item for name, item in claims.items() if not item["met"]["inputs"]}  # of these nothing is known
+    claims = {name: item for name, item in claims.items() if name not in untested}
     fresh = [
         c
         for c in certificates
@@ -167,7 +169,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = {
         "axioms": sorted({*axioms_in(log), *before["axioms"]}),
         "claims": claims,
-        "not checked": {**others, **{item.claim: item.reason[:200] for item in found if not item.text}, **refused},
+        "not checked": {
+            **others,
+            **{item.claim: item.reason[:200] for item in found if not item.text},
+            **{
+                name: f"its conditions held at no input that was drawn: {item['met']['not met']}"[:200]
+                for name, item in untested.items()
+            },
+            **refused,
+        },
     }
     RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(

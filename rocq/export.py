@@ -38,6 +38,7 @@ from syntax import (
     Node,
     NotExported,
     expanded,
+    place_at,
     rocq_expr,
     rocq_formula,
     rocq_head,
@@ -163,17 +164,21 @@ class Claim(Functions, Slopes, Uses):
             if head == "relu":
                 return ("*", e, step)
             return difference(("*", e, step), ("*", e, self.apply(("Step",), (), negative(e))))
+        return self.apply(self._head(head, len(own)), tuple(own.values()), e, there)
+
+    def _head(self, head: str, count: int) -> tuple[Any, ...]:
+        """The function of this name, which binds so many indices."""
         heads: dict[str, tuple[Any, ...]] = {
             "exp": ("Exp",),
             "log": ("Log",),
             "step": ("Step",),
-            "softmax": ("Softmax", len(own)),
-            "inverse": ("Inverse", len(own) // 2),
+            "softmax": ("Softmax", count),
+            "inverse": ("Inverse", count // 2),
             "expm": ("Arbitrary", 0),
         }
         if head not in heads:
             raise NotExported(f"the function {head}")
-        return self.apply(heads[head], tuple(own.values()), e, there)
+        return heads[head]
 
     def apply(
         self, head: tuple[Any, ...], own: tuple[Index, ...], e: Expr, at: tuple[Index, ...] | None = None
@@ -189,6 +194,8 @@ class Claim(Functions, Slopes, Uses):
 
     def _hypotheses(self) -> tuple[list[str], list[Any]]:
         """What the certificate assumes, as text, and the indices and numbers of its hypotheses."""
+        if "iterates" in self.certificate or "inductions" in self.certificate:
+            raise NotExported("induction over the steps of an iteration")
         self.size_equations: dict[int, int] = {}
         hypotheses: list[str] = []
         for size, value in self.certificate["sizes"].items():
@@ -279,7 +286,32 @@ class Claim(Functions, Slopes, Uses):
                 ("Inverse", len(bound) // 2), tuple(bound.values()), self.read(inner, {**scope, **bound}, {})
             )
             return self._read_inverse(rule, made, [scope[i] for i in item["at"]], factor, list(over.values()))
+        if rule == "equal arguments":
+            return self._read_equal(item, scope, said, factor, list(over.values()))
         raise NotExported(f"the rule {rule}")
+
+    def _read_equal(self, item: Any, scope: dict[str, Index], said: list[Any], factor: Expr, over: list[Index]) -> Expr:
+        """One function of two arguments, which are equal by uses that the certificate gives."""
+        head, (pairs, inner), other, uses = item["arguments"]
+        bound = self.bound(pairs)
+        names = {**scope, **bound}
+        sides = [expanded(self.read(e, names, {})) for e in (inner, other)]
+        outside = [i for i in dict.fromkeys(i for e in sides for i in free(e)) if i not in bound.values()]
+        slots = {i: (n, i[1]) for n, i in enumerate((*outside, *bound.values()))}
+        own = tuple(slots.values())
+        arguments = [place_at(slots, e) for e in sides]
+        made = ("Raised", Fraction(head[1], head[2])) if isinstance(head, list) else self._head(head, len(bound))
+        entries = []
+        for argument in arguments:
+            entries.append(next(self._numbers))
+            self.add_node(entries[-1], Node(made, own, argument))
+            self._simplify(entries[-1], self.by_number[entries[-1]])
+        here = {name: slots.get(i, i) for name, i in names.items()}
+        proof = self.proof(*arguments, [u for use in uses if (u := self._read_use(use, here, said)) is not None])
+        equation = self.step(
+            f"SameFunctions {entries[0]} {entries[1]} {self.shown(proof)}", *(("e", k, own) for k in entries)
+        )
+        return self.use(equation, own, (*outside, *(scope[i] for i in item["at"])), factor, over)
 
     def _read_power(self, e: Expr, q: Fraction, factor: Expr, over: list[Index]) -> Expr:
         raised = self.apply(("Raised", q), (), e)

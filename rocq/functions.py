@@ -27,6 +27,17 @@ from normal_forms import (
 from syntax import ONE, Node, Proof, alpha, expanded, place_at, rocq_base, rocq_expr, rocq_indices, rocq_ratio
 
 
+def leading(form: dict[Key, Fraction]) -> tuple[Key, Fraction]:
+    """The term by which a sum is scaled: the same one of the sum and of its multiples by powers, so that scaling ends."""
+    bases = sorted({base for key in form for base, _ in key[1]})
+
+    def rank(item: tuple[Key, Fraction]) -> tuple[str, list[Fraction]]:
+        powers = dict(item[0][1])
+        return repr((item[0][0], item[0][2:])), [powers.get(base, Fraction(0)) for base in bases]
+
+    return min(form.items(), key=rank)
+
+
 class Functions:
     """Functions of a claim that is being written."""
 
@@ -265,7 +276,7 @@ class Functions:
     def _scaled_sum(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
         if not form:
             return False
-        key, value = min(form.items(), key=lambda item: repr(item[0]))
+        key, value = leading(form)
         t = of_key(key, value)
         scale = [number(value)] if value != 1 else []
         scale += [("p", base, e.numerator, e.denominator) for base, e in t.powers]
@@ -298,7 +309,7 @@ class Functions:
     def _step(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
         if not form:
             return False
-        key, value = min(form.items(), key=lambda item: repr(item[0]))
+        key, value = leading(form)
         powers = of_key(key, value).powers
         if abs(value) == 1 and not powers:
             return False

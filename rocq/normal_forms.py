@@ -307,9 +307,11 @@ def canonical(t: Term) -> tuple[Key, list[tuple[Index, Index]]]:
     return tuple(sorted_form(t))[1:], names
 
 
-def collected(terms: Iterable[Term]) -> tuple[dict[Key, Fraction], list[list[tuple[Index, Index]]]]:
-    """Equal terms added, those that cancel left out; the exchanges for each term."""
-    total: dict[Key, Fraction] = {}
+def collected(
+    terms: Iterable[Term], before: dict[Key, Fraction] | None = None
+) -> tuple[dict[Key, Fraction], list[list[tuple[Index, Index]]]]:
+    """Equal terms added to those of `before`, those that cancel left out; the exchanges for each term."""
+    total = dict(before or {})
     names = []
     for t in terms:
         key, exchanges = canonical(t)

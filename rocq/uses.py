@@ -26,6 +26,9 @@ from normal_forms import (
 )
 from syntax import Node, NotExported, Proof, expanded, rocq_expr, rocq_index, rocq_indices, rocq_listed
 
+#: More uses are not sought: the longest proof that was found has 33.
+MOST_USES = 200
+
 
 class Uses:
     """Proofs in a claim that is being written."""
@@ -48,8 +51,11 @@ class Uses:
         for use in found:
             mentioned |= entries_in(use[4])
             terms += normal(rewritten(rules, negative(use[4])))
-        for _ in range(2000):
-            rest, names = collected(terms)
+        rest: dict[Key, Fraction] = {}
+        names: list[list[tuple[Index, Index]]] = []
+        for _ in range(MOST_USES):
+            rest, exchanges = collected(terms, rest)
+            names += exchanges
             if not rest:
                 passes.append(sorted({self.rule_number[k] for k in mentioned if k in self.rule_number}))
                 return Proof([p for p in passes if p], found, names)
@@ -59,7 +65,7 @@ class Uses:
                 raise NotExported(f"{len(rest)} terms are left: {shown}")
             found.append(new)
             mentioned |= entries_in(new[4])
-            terms += normal(rewritten(rules, negative(new[4])))
+            terms = normal(rewritten(rules, negative(new[4])))
         raise NotExported("too many uses")
 
     def use(self, equation: int, by: Sequence[Index], at: Sequence[Index], factor: Expr, over: Sequence[Index]) -> Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests import claims_that_fail as toy
 from verify.arithmetics import is_tensor, precision
 from verify.checks import attack_on, checks_of
 from verify.checks.ascent import ascents
-from verify.checks.bounds import KEPT, BoundAttack, Hall, _largest
+from verify.checks.bounds import KEPT, RESERVE, BoundAttack, Hall, _largest
 from verify.checks.decisions import PRECISIONS, Decision, Place
 from verify.checks.equality import EqualityAttack, _described, _in_units, _mismatch, _object_residual
 from verify.checks.foresight import Ahead
@@ -237,13 +237,33 @@ def test_a_judged_search_is_violated_by_what_raised_or_by_what_is_too_far() -> N
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_best_candidates_come_first_and_few_are_kept() -> None:
+class DecidedByScore(Place):
+    """Inputs at which floats find a ratio, where balls may find none, or say nothing at all."""
+
+    def decide(self, bound: Any) -> Decision | None:
+        score = self.raw["score"]
+        return None if score > 0.97 else Decision(False, False, None if score > 0.95 else score, math.inf)
+
+
+def hall_of(scores: Iterable[float]) -> Hall:
     hall = Hall()
-    for score in (0.1, 0.5, math.nan, 0.3, math.inf, 0.9, 0.2, 0.7, 0.6, 0.4):
-        hall.offer(score, Place(SHORT, {"score": score}), {})
-    best = hall.best_first()
-    assert [candidate.score for candidate in best] == [0.9, 0.7, 0.6, 0.5, 0.4, 0.3] and len(best) == KEPT
-    assert [candidate.place.raw["score"] for candidate in best] == [candidate.score for candidate in best]
+    for score in scores:
+        hall.offer(score, DecidedByScore(SHORT, {"score": score}), {})
+    return hall
+
+
+def test_the_best_candidates_come_first_and_few_are_decided() -> None:
+    found = hall_of((0.1, 0.5, math.nan, 0.3, math.inf, 0.9, 0.2, 0.7, 0.6, 0.4)).decided(SHORT.the_formula)
+    assert [candidate.score for candidate, _ in found] == [0.9, 0.7, 0.6, 0.5, 0.4, 0.3] and len(found) == KEPT
+    assert [candidate.place.raw["score"] for candidate, _ in found] == [decision.ratio for _, decision in found]
+
+
+@pytest.mark.parametrize("least", [0.96, 0.98], ids=["both sides vanish", "an assumption is undecided"])
+def test_candidates_of_which_balls_find_no_ratio_do_not_crowd_out_others(least: float) -> None:
+    noise = [least + k / 10_000 for k in range(RESERVE)]
+    found = hall_of([0.1, 0.9, *noise[: KEPT + 1]]).decided(SHORT.the_formula)
+    assert [decision.ratio for _, decision in found[:2]] == [0.9, 0.1] and len(found) == (KEPT if least < 0.97 else 2)
+    assert all(decision.ratio is None for _, decision in hall_of([0.1, *noise]).decided(SHORT.the_formula))
 
 
 def test_the_largest_usable_scores_come_first() -> None:

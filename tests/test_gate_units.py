@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests.false_alarms import seeded
+from tests.wrong_layers import layers
 from verify.checks.settings import settings_for
 from verify.gate import measure
-from verify.gate.autograd import VALUE, Gap, Point, gap_at
+from verify.gate.autograd import Gap, Point, gap_at
 from verify.gate.comparison import PATIENCE, Comparison
 from verify.gate.findings import (
     BROKEN,
@@ -36,7 +38,17 @@ from verify.gate.findings import (
 from verify.gate.known import found_once
 from verify.gate.measure import ALLOWED, ALLOWED_IN_HALF, TWICE, ComparedSides, allowed, examine, judge_laws, sample_at
 from verify.gate.profiles import profile_of
-from verify.gate.rounding import BLURRED, SPREADS, UNDERFLOW, Reference, Rounded, reference, too_large
+from verify.gate.rounding import (
+    BLURRED,
+    DERIVATIVE,
+    SPREADS,
+    UNDERFLOW,
+    VALUE,
+    Reference,
+    Rounded,
+    reference,
+    too_large,
+)
 from verify.gate.standing import Standing, require_unchanged, title_of
 from verify.gate.subject_errors import NotDifferentiable, Raised, SubjectFailure, WrongResult
 from verify.matrix import ones
@@ -753,3 +765,63 @@ def bound_on_softmax(wrong: float) -> Claim:
 
     claim.batched = False
     return claim
+
+
+# -- what no value shows, and inputs that are none ----------------------------------------------------------------------
+
+
+def of_a_weight(z: float) -> Reference:
+    """1 - w and its derivative by z, where w = 1 / (1 + e^z) is the weight of a sink."""
+
+    def evaluate(arguments: Any) -> dict[str, torch.Tensor]:
+        w = torch.sigmoid(-arguments["z"])
+        return {VALUE: 1 - w, f"{DERIVATIVE}z": w * (1 - w)}
+
+    found = reference(evaluate, {"z": torch.tensor([z], dtype=torch.float64)})
+    assert found is not None
+    return found
+
+
+def test_a_derivative_too_small_to_move_the_value_may_come_from_an_equal_formula() -> None:
+    eps = torch.finfo(torch.float64).eps
+    for z, differs in ((14.0, 1e-16), (21.0, 1e-16), (40.0, 4e-18)):
+        truth = of_a_weight(z)
+        assert differs <= ALLOWED * truth.unit(f"{DERIVATIVE}z", eps)
+        assert ALLOWED * truth.unit(f"{DERIVATIVE}z", eps) < 1e-13
+
+
+def test_a_derivative_that_moves_the_value_is_held_to_its_own_digits() -> None:
+    eps, truth = torch.finfo(torch.float64).eps, of_a_weight(1.0)
+    assert truth.unit(f"{DERIVATIVE}z", eps) < 50 * eps
+    assert of_a_weight(0.0)._unseen(f"{DERIVATIVE}z", eps) == 0.0  # what is zero has no size
+    assert truth._unseen(VALUE, eps) == truth._unseen("d2/dz", eps) == 0.0
+
+
+@pytest.mark.parametrize(("factor", "seen"), [(1.0, False), (1 + 1e-9, True), (-1.0, True)])
+@pytest.mark.parametrize("seed", [2, 5])
+def test_a_sink_by_logarithms_passes_where_its_derivative_is_a_rounding_and_is_caught_where_it_is_wrong(
+    factor: float, seen: bool, seed: int
+) -> None:
+    layer = next(each for each in layers()[1] if each.name == "sink_attention: by logarithms")
+
+    def scaled(Q: Any, K: Any, V: Any, M: Any, z: Any) -> Any:
+        return layer.make()(Q, K, V, M, z * factor + z.detach() * (1 - factor))
+
+    made = seeded(replace(layer, make=lambda: scaled), seed)
+    assert (made.run(FIRST, "float64", shrinking=False).status == BROKEN) is seen
+
+
+def test_a_draw_that_prepares_no_finite_inputs_is_no_example() -> None:
+    """In one dimension a row of zeros makes no unit token; the layer must not be blamed for refusing it."""
+    layer = next(each for each in layers()[1] if each.name == "kernel as dynamics.attention_head")
+    made = seeded(layer, 6)
+    assert made.run("dynamics.sec-3-minima", "float32").status == SATISFIED
+    claim = load("theorems")["dynamics.sec-3-minima"]
+    raw = {
+        "directions": torch.zeros(1, 1, 1),
+        "factor": torch.ones(1, 1, 1),
+        "core": torch.ones(1, 1, 1),
+        "beta": torch.ones(1),
+    }
+    assert not measure._has_inputs(claim, raw)
+    assert measure._has_inputs(claim, {**raw, "directions": torch.ones(1, 1, 1)})

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import theorems
+
 ROOT = Path(__file__).parents[1]
 # tomllib came with Python 3.11; pytest brings tomli before that
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -49,7 +51,7 @@ def test_the_contracts_are_kept(copied: Path) -> None:
         ("verify/report/model.py", "def f():\n    import verify.gate.reach", "layers of the engine"),
         ("verify/checks/units.py", "def f():\n    import verify.checks.equality", "no circle of imports"),
         ("theorems/osa/definitions.py", "import theorems.dynamics", "papers know nothing of each other"),
-        ("theorems/matrices.py", "import theorems.hessian", "papers know nothing of each other"),
+        ("theorems/shared/matrices.py", "import theorems.hessian", "papers know nothing of each other"),
         ("theorems/osa/definitions.py", "from verify.checks import checks_of", "papers state and compute"),
     ],
 )
@@ -72,6 +74,11 @@ def test_a_new_module_at_the_top_of_the_engine_needs_a_layer(copied: Path) -> No
         assert lint(copied).returncode != 0
     finally:
         path.unlink()
+
+
+def test_the_top_of_the_theorems_has_the_topics_alone() -> None:
+    found = {path.stem for path in (ROOT / "theorems").glob("*.py")}
+    assert found == {"__init__", *theorems.TOPICS}
 
 
 def test_the_top_of_the_engine_stays_short() -> None:

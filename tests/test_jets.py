@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.arithmetics import quietly
 from verify.arithmetics import Jet, exp, precision, sqrt, to_balls, to_rationals
-from verify.arithmetics.jets import gradient_part, hessian_part, value_part, variables
+from verify.arithmetics.jets import FLAT, gradient_part, hessian_part, value_part, variables
 from verify.matrix import expm, rational
 
 points = st.tuples(st.integers(1, 5), st.integers(1, 5))
@@ -70,7 +71,7 @@ def test_jets_over_rationals_differentiate_exactly(name, point):
 def test_jets_over_balls_enclose_the_derivatives(name, point):
     function = {**FUNCTIONS, **IRRATIONAL}[name]
     jet = jet_of(function, point, to_balls, order=2)
-    parts = [jet.value, *jet.gradient, *jet.hessian.flat]
+    parts = [jet.value, *jet.gradient, *hessian_part(jet, 2).flat]
     for ball, expected in zip(parts, derivatives_by_sympy(function, point), strict=True):
         reference = flint.arb(str(sympy.N(expected, 60)))
         assert abs(flint.arb(ball) - reference) < 1e-50
@@ -89,7 +90,19 @@ def test_variables_are_numbered_in_row_major_order():
     X, y = variables([to_rationals([[1, 2, 3], [4, 5, 6]]), to_rationals([7])], order=2)
     assert X.shape == (2, 3) and y.shape == (1,)
     assert [list(entry.gradient).index(1) for entry in [*X.flat, *y]] == list(range(7))
-    assert X[1, 0].value == 4 and not X[1, 0].hessian.any()
+    assert X[1, 0].value == 4 and not hessian_part(X[1, 0], 7).any()
+
+
+def test_what_is_linear_has_no_hessian_unless_a_factor_is_no_number():
+    """Zeros are not multiplied entry by entry; a factor that is undefined still leaves an undefined Hessian."""
+    (x, y), three = variables([to_balls([1, 2])], order=2)[0], flint.arb(3)
+    assert all(jet.hessian is FLAT for jet in (x, x + y, 3 - y, three * x - y / 7, -x))
+    assert all(jet.hessian is not FLAT for jet in (x * y, 1 / x, (x + y) * x + y, exp(x)))
+    assert not any(entry.is_finite() for entry in hessian_part(x * (three / 0), 2).flat)
+    assert not any(entry.is_finite() for entry in hessian_part(x * y * (three / 0) + x, 2).flat)
+    (of_floats,) = variables([np.array([2.0], dtype=object)], order=2)[0]
+    with np.errstate(invalid="ignore"):
+        assert math.isnan(hessian_part(of_floats * math.inf, 1)[0, 0])
 
 
 def test_plain_scalars_have_no_derivatives():

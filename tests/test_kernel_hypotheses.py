@@ -59,7 +59,10 @@ def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: i
             return None
         sizes[name] = round(found)
     point = Point(sizes, {})
+    iterates = {item["value"] for item in made.get("iterates", [])}  # of which nothing is assumed
     for name, item in made["inputs"].items():
+        if name in iterates:
+            continue
         shape = [sizes[size] for size in item["sizes"]]
         if re.match(r"\w+\(", name):
             array = of_structure(name, shape, scalars)

@@ -51,6 +51,10 @@ def _size(name: str) -> Any:
     return sympy.Symbol(name, positive=True, integer=True)
 
 
+def test_a_size_may_be_given_by_a_number() -> None:
+    assert size_relations(claim("size-by-a-number", Assumption("six", sizes=lambda sizes: sizes["d"] == 6))) == {"d": 6}
+
+
 def test_without_the_assumption_nothing_is_proved() -> None:
     assert not prove_claim(claim("size-not-given")).proved
 
@@ -61,7 +65,8 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "one of two": lambda sizes: sizes["d"] == sizes["H"] * sizes["e"] or sizes["n"] == sizes["d"],
     "not equal": lambda sizes: sizes["d"] != sizes["H"] * sizes["e"],
     "divides": lambda sizes: sizes["d"] % sizes["H"] == 0,
-    "a given number": lambda sizes: sizes["d"] == 6,
+    "no positive number": lambda sizes: sizes["d"] == 0,
+    "a number and more": lambda sizes: sizes["d"] == 6 and sizes["n"] == 2,
     "a sum": lambda sizes: sizes["d"] == sizes["H"] + sizes["e"],
     "a product on the left": lambda sizes: sizes["H"] * sizes["e"] == sizes["d"],
     "a size of its own": lambda sizes: sizes["d"] == sizes["n"],

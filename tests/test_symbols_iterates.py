@@ -16,7 +16,7 @@ from verify.arithmetics.symbols.difference import prove
 from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
 from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.iterates import along
-from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION
+from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION, SYMMETRIC
 from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.arithmetics.symbols.sums import recording_rules
 from verify.checks.operands import size_symbol
@@ -207,10 +207,96 @@ def test_the_induction_holds_in_floats(count: int) -> None:
     )
 
 
-def test_an_induction_has_no_certificate_yet() -> None:
+def test_an_induction_is_written_down_and_checked() -> None:
     proof = prove(lambda _: iterated(K, half, M @ R), lambda _: iterated(K, half, M) @ R, dict)
+    made = certificate_of("toy", proof)
+    assert check_identity(made).rules == ("induction",)
+    assert [item["count"] for item in made["iterates"]] == ["K", "K"]
+    made["iterates"][1]["start"] = made["iterates"][0]["start"]
+    with pytest.raises(Refused):
+        check_identity(made)
+
+
+def test_an_induction_over_an_iterate_that_varies_has_no_certificate() -> None:
+    def product(Y: Any) -> Any:
+        return iterated(K, half, Y @ R)
+
+    proof = prove(
+        lambda _: jacobian(product, "Y")(M), lambda _: jacobian(lambda Y: iterated(K, half, Y) @ R, "Y")(M), dict
+    )
+    assert proof.proved, proof.reason
     with pytest.raises(NotRecorded, match="induction"):
         statement_of("toy", proof)
+
+
+# -- an iterate and its start -------------------------------------------------------------------------------------------
+
+
+def cubic(Z: Any) -> Any:
+    return Z - Z @ Z.T @ Z * rational(1, 3)
+
+
+def stays_symmetric(step: Callable[[Any], Any], start: Any = M, other: Any = None, side: str = "columns") -> bool:
+    """Whether it is proved that B^T M is symmetric (or B M^T) for the iterate B of a start, M being that or another one."""
+    other = start if other is None else other
+
+    def product(_: Any) -> Any:
+        B = iterated(K, step, start)
+        return B.T @ other if side == "columns" else B @ other.T
+
+    return prove(product, lambda _: product(_).T, dict).proved
+
+
+@pytest.mark.parametrize("side", ["columns", "rows"])
+@pytest.mark.parametrize("step", [newton_schulz, half, cubic, lambda Z: Z @ Z.T @ Z @ Z.T @ Z + 2 * Z])
+def test_an_iterate_has_symmetric_products_with_its_start(step: Callable[[Any], Any], side: str) -> None:
+    assert stays_symmetric(step, side=side)
+
+
+def test_symmetric_products_with_the_start_are_certified() -> None:
+    def product(_: Any) -> Any:
+        return iterated(K, cubic, M).T @ M @ M.T
+
+    proof = prove(product, lambda _: M.T @ M @ iterated(K, cubic, M).T, dict)
+    assert proof.proved, proof.reason
+    assert SYMMETRIC in proof.rules
+    made = certificate_of("toy", proof)
+    assert check_identity(made).rules == ("induction",)
+    for item in made["iterates"]:
+        item["image"] = ["+", item["image"], ["q", 1, 1]]
+    with pytest.raises(Refused, match="induction 0"):
+        check_identity(made)
+
+
+NOT_SYMMETRIC: dict[str, Callable[[], bool]] = {
+    "a constant is added": lambda: stays_symmetric(lambda Z: Z + 1),
+    "the start is another matrix": lambda: stays_symmetric(newton_schulz, other=N),
+    "the start is no input": lambda: stays_symmetric(newton_schulz, start=M + N),
+    "a function of the entries": lambda: stays_symmetric(lambda Z: Z * Z),
+    "a product in another order": lambda: stays_symmetric(lambda Z: Z @ Z @ Z.T, start=R),
+    "an even power": lambda: stays_symmetric(lambda Z: Z @ Z, start=R),
+    "the transpose": lambda: stays_symmetric(lambda Z: Z.T, start=R),
+    "the iterate by itself": lambda: prove(
+        lambda _: iterated(K, newton_schulz, R), lambda _: iterated(K, newton_schulz, R).T, dict
+    ).proved,
+    "its square": lambda: prove(
+        lambda _: iterated(K, newton_schulz, R) @ R, lambda _: R @ iterated(K, newton_schulz, R), dict
+    ).proved,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(NOT_SYMMETRIC))
+def test_what_is_not_symmetric_is_not_proved(name: str) -> None:
+    assert not NOT_SYMMETRIC[name]()
+
+
+@pytest.mark.parametrize("count", range(4))
+@pytest.mark.parametrize("step", [newton_schulz, cubic])
+def test_symmetric_products_with_the_start_hold_in_floats(step: Callable[[Any], Any], count: int) -> None:
+    torch.manual_seed(count)
+    start = torch.randn(3, 2, dtype=torch.float64) / 4
+    for product in (iterated(count, step, start).T @ start, iterated(count, step, start) @ start.T):
+        assert torch.allclose(product, product.T)
 
 
 # -- what is written down ----------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, rms_norm, unit_rows
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import eye, kron, row_sums
 from verify.oracles import jacobian

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
-from theorems.matrices import orthogonal_matrix
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.norms.settings import SKEW, SMALL, Logits, Matrix, Next, Share, Square, Steps, number, two_norms
 from verify.matrix import (
     COLUMN, block_diag, column, diag, each, expm, eye, frobenius_norm, iterated, kron, maximum, normalize_rows, rational,
@@ -248,7 +248,7 @@ BESIDE.mutant("slope lost with each step", lambda value, K: value / (K + 1))
 
 SYMMETRIC = Claim(ITERATIONS, "norms.iterate-and-start", label="An iterate and its start",
     statement=r"M_K^\top M = M^\top M_K", name="a symmetric product of an iterate and its start", relation=Equal(),
-    sizes=("m", "n", "r", "K"))  # fmt: skip
+    all_sizes=True, sizes=("m", "n", "r", "K"))  # fmt: skip
 
 
 @SYMMETRIC.formula

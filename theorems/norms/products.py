@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
-from theorems.matrices import orthogonal_matrix
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.norms.settings import (
     RULES, Column, Matrix, Next, Other, Row, Square, Tall, largest, number, three_norms, two_norms,
 )  # fmt: skip

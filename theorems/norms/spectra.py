@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.norms.functions import corner_of_exponential
 from theorems.norms.settings import RULES, SKEW, SMALL, Matrix, Square, largest, number
 from verify.matrix import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, orthonormal_columns, queries_and_keys, skew_matrix, whole_heads,

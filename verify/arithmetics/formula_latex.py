@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -40,6 +41,7 @@ def formula_latex(node: Any) -> str:
     return re.sub(r"i_\{#(\w+)\}", lambda match: letters.get(match[1], f"i_{{{match[1]}}}"), text)
 
 
+@functools.lru_cache(maxsize=4096)
 def name_latex(name: str) -> str:
     """A name such as W_Q or tau_0 with its subscript in braces, Greek letters as such."""
     return str(sympy.latex(sympy.Symbol(name)))

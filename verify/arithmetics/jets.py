@@ -23,15 +23,38 @@ def _defers_to(other: Any) -> bool:
     return isinstance(other, np.ndarray) or getattr(type(other), "__array_ufunc__", type(other)) is None
 
 
+class _Flat:
+    """In the place of a Hessian of zeros, which a jet keeps through all linear steps: entries would cost (k, k) products."""
+
+
+FLAT = _Flat()
+
+
+def _times(hessian: Any, factor: Any, count: int) -> Any:
+    """A Hessian in `count` directions, times a number.  What is unbounded or undefined leaves no zeros."""
+    if hessian is FLAT:
+        if isinstance(factor, flint.arb) and not factor.is_finite():
+            return np.full((count, count), factor * 0, dtype=object)
+        return FLAT
+    return None if hessian is None else hessian * factor
+
+
+def _plus(one: Any, other: Any) -> Any:
+    """The sum of two Hessians."""
+    if one is FLAT:
+        return other
+    return one if other is FLAT or one is None else one + other
+
+
 class Jet:
     """value + gradient . e + 1/2 e . hessian . e in k infinitesimal directions e.
 
-    `gradient` has shape (k,), `hessian` shape (k, k) or is None for a first-order jet.
+    `gradient` has shape (k,), `hessian` shape (k, k), or is `FLAT` where all of it is zero and None for a first-order jet.
     """
 
     __slots__ = ("gradient", "hessian", "value")
 
-    def __init__(self, value: Any, gradient: np.ndarray, hessian: np.ndarray | None = None) -> None:
+    def __init__(self, value: Any, gradient: np.ndarray, hessian: Any = None) -> None:
         self.value, self.gradient, self.hessian = value, gradient, hessian
 
     def chain(self, value: Any, first: Any, second: Any) -> Jet:
@@ -39,12 +62,12 @@ class Jet:
         gradient = self.gradient * first
         if self.hessian is None:
             return Jet(value, gradient)
-        return Jet(value, gradient, self.hessian * first + np.outer(self.gradient, self.gradient) * second)
+        curved = np.outer(self.gradient, self.gradient) * second
+        return Jet(value, gradient, _plus(_times(self.hessian, first, len(gradient)), curved))
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Jet):
-            hessian = None if self.hessian is None else self.hessian + other.hessian
-            return Jet(self.value + other.value, self.gradient + other.gradient, hessian)
+            return Jet(self.value + other.value, self.gradient + other.gradient, _plus(self.hessian, other.hessian))
         if _defers_to(other):
             return NotImplemented
         return Jet(self.value + other, self.gradient, self.hessian)
@@ -52,7 +75,7 @@ class Jet:
     __radd__ = __add__
 
     def __neg__(self) -> Jet:
-        return Jet(-self.value, -self.gradient, None if self.hessian is None else -self.hessian)
+        return Jet(-self.value, -self.gradient, _times(self.hessian, -1, len(self.gradient)))
 
     def __sub__(self, other: Any) -> Any:
         if _defers_to(other):
@@ -68,13 +91,14 @@ class Jet:
             if self.hessian is None:
                 return Jet(self.value * other.value, gradient)
             cross = np.outer(self.gradient, other.gradient)
-            hessian = other.hessian * self.value + self.hessian * other.value + cross + cross.T
-            return Jet(self.value * other.value, gradient, hessian)
+            k = len(gradient)
+            linear = _plus(_times(other.hessian, self.value, k), _times(self.hessian, other.value, k))
+            return Jet(self.value * other.value, gradient, _plus(linear, cross + cross.T))
         if _defers_to(other):
             return NotImplemented
         if isinstance(other, int) and other == 0:
             return 0  # keeps structural zeros cheap
-        return Jet(self.value * other, self.gradient * other, None if self.hessian is None else self.hessian * other)
+        return Jet(self.value * other, self.gradient * other, _times(self.hessian, other, len(self.gradient)))
 
     __rmul__ = __mul__
 
@@ -114,19 +138,25 @@ def variables(arrays: list[np.ndarray], order: int) -> list[np.ndarray]:
         for index in np.ndindex(*array.shape):
             gradient = np.full(count, zero, dtype=object)
             gradient[position] = one
-            hessian = np.full((count, count), zero, dtype=object) if order == 2 else None
-            lifted[index] = Jet(array[index], gradient, hessian)
+            lifted[index] = Jet(array[index], gradient, _no_hessian(zero, count, order))
             position += 1
         result.append(lifted)
     return result
+
+
+def _no_hessian(zero: Any, count: int, order: int) -> Any:
+    """The Hessian of what is linear; of floats in full, as 0 times what has overflowed is no number to them."""
+    if order == 1:
+        return None
+    return np.full((count, count), zero, dtype=object) if isinstance(zero, float) else FLAT
 
 
 def constants(array: np.ndarray, count: int, order: int) -> np.ndarray:
     """An object array as jets in `count` directions that do not move, same shape."""
     lifted = np.empty(array.shape, dtype=object)
     for index in np.ndindex(*array.shape):
-        hessian = np.zeros((count, count), dtype=object) if order == 2 else None
-        lifted[index] = Jet(array[index], np.zeros(count, dtype=object), hessian)
+        zero = 0.0 if isinstance(array[index], float) else 0
+        lifted[index] = Jet(array[index], np.zeros(count, dtype=object), _no_hessian(zero, count, order))
     return lifted
 
 
@@ -142,6 +172,8 @@ def gradient_part(entry: Any, count: int) -> np.ndarray:
 
 def hessian_part(entry: Any, count: int) -> np.ndarray:
     """The Hessian of a second-order jet, shape (count, count), zero for a plain scalar."""
+    if isinstance(entry, Jet) and entry.hessian is FLAT:
+        return np.full((count, count), flint.fmpq(0), dtype=object)
     if isinstance(entry, Jet) and entry.hessian is not None:
         return entry.hessian
     return np.zeros((count, count), dtype=object)

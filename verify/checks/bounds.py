@@ -14,7 +14,7 @@ import numpy as np
 
 from verify.checks.ascent import ascents
 from verify.checks.attack import Attack, Check
-from verify.checks.decisions import Place
+from verify.checks.decisions import Decision, Place
 from verify.checks.evaluation import all_in_batch, as_balls, at_objects, exact_text, one_of, raw_tensors
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.satisfied import float_tests, floats_meet
@@ -26,8 +26,8 @@ from verify.inputs.witnesses import Given, Witnesses, data_of, given, witnesses_
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
 
-#: How many of the tightest inputs a search keeps for confirmation in balls.
-KEPT = 6
+#: How many of the tightest inputs balls decide, and how many are kept for that, as balls may say nothing of the tightest.
+KEPT, RESERVE = 6, 32
 #: How many points of the rise of the score a record keeps.
 RISES = 48
 #: A mutant whose bound is broken by this many units is not attacked further.
@@ -63,11 +63,24 @@ class Hall:
         if not self._rises or score > self._rises[-1][1]:
             self._rises.append((self.seen, score))
         heapq.heappush(self._heap, Candidate(score, next(self._counter), place, sizes))
-        if len(self._heap) > KEPT:
+        if len(self._heap) > RESERVE:
             heapq.heappop(self._heap)
 
-    def best_first(self) -> list[Candidate]:
-        return sorted(self._heap, reverse=True)
+    def decided(self, bound: Callable[..., Any]) -> list[tuple[Candidate, Decision]]:
+        """The best candidates and what balls say of them: those at which they find a ratio or a violation come first.
+
+        Where balls cannot tell whether an assumption holds, or find that both sides vanish, the ratio of floats is noise, and
+        must not crowd out others.
+        """
+        found: list[tuple[Candidate, Decision]] = []
+        silent: list[tuple[Candidate, Decision]] = []
+        for candidate in sorted(self._heap, reverse=True):
+            decision = candidate.place.decide(bound)
+            if decision is not None:
+                (found if decision.certain or decision.ratio is not None else silent).append((candidate, decision))
+            if len(found) == KEPT:
+                break
+        return [*found, *silent][:KEPT]
 
     def history(self) -> dict[str, Any]:
         """The highest score so far over the number of inputs seen, in at most `RISES` points, first and last included."""
@@ -188,7 +201,7 @@ class BoundAttack(Attack[AtMost]):
             self._climb(claim, settings, best_draws, hall)
         before = dict(mutants)
         record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
-        best = [candidate.place for candidate in hall.best_first()[:2]]
+        best = [candidate.place for candidate, _ in hall.decided(claim.the_formula)[:2]]
         for mutant in claim.mutants:  # dead only where an ascent led to
             if mutants[mutant.name] > before[mutant.name] and mutants[mutant.name] >= SEPARATION:
                 excess = [place.excess(mutant.function) for place in best]
@@ -274,16 +287,14 @@ class BoundAttack(Attack[AtMost]):
     ) -> Record:
         broken: Candidate | None = None
         ratio: float | None = None
-        for candidate in hall.best_first():
-            decision = candidate.place.decide(claim.the_formula)
-            if decision is None:
-                continue
+        decided = hall.decided(claim.the_formula)
+        for candidate, decision in decided:
             if decision.certain and broken is None:
                 broken = candidate
             if decision.ratio is not None:
                 ratio = decision.ratio if ratio is None else max(ratio, decision.ratio)
         for mutant in claim.mutants:
-            for candidate in hall.best_first()[:2]:
+            for candidate, _ in decided[:2]:
                 if mutants[mutant.name] < CLEARLY_DEAD:
                     mutants[mutant.name] = max(mutants[mutant.name], candidate.place.excess(mutant.function))
         message = ""

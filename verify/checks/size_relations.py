@@ -37,6 +37,8 @@ class _Product:
         return _Product(self.expression * other.expression)
 
     def __eq__(self, other: Any) -> Any:
+        if type(other) is int and other > 0:
+            return _Equation(self.expression, sympy.Integer(other))
         if not isinstance(other, _Product):
             raise _Undecided
         return _Equation(self.expression, other.expression)

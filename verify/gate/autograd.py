@@ -21,12 +21,11 @@ import numpy as np
 import torch
 
 from verify.gate.bridge import require_differentiable
-from verify.gate.rounding import Reference, Results, is_real, reference
+from verify.gate.rounding import DERIVATIVE, VALUE, Reference, Results, is_real, reference
 from verify.gate.standing import Standing, require_unchanged
 from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 
-#: Names of results: the value itself, and derivatives by an argument.
-VALUE = "the value"
+#: The name of a result beside values and derivatives by one argument.
 FORWARD_DERIVATIVE = "the forward derivative"
 #: How it is said that an implementation has no derivative by an argument that asks for one.
 CUT = "its result is cut from"
@@ -122,7 +121,7 @@ class Point:
         if self.order == 1:
             return {
                 **self._values(value.detach()),
-                **{f"d/d{name}": x for name, x in zip(self.moving, first, strict=True)},
+                **{f"{DERIVATIVE}{name}": x for name, x in zip(self.moving, first, strict=True)},
             }
         parts = [(x * self.drawn(x, n + 1)).sum() for n, x in enumerate(first) if x.requires_grad]
         if not parts:
@@ -283,7 +282,7 @@ def gap_at(
     for name in yours:
         expected = truth.results[name]
         got = yours[name].detach().cpu().double()
-        if name.removeprefix("d/d") in constants:
+        if name.removeprefix(DERIVATIVE) in constants:
             continue
         distance = (
             float((got - expected).abs().nan_to_num(nan=math.inf, posinf=math.inf).max()) if expected.numel() else 0.0

@@ -38,7 +38,7 @@ from verify.gate.prepared import SMALL, Prepared, points_of
 from verify.gate.probes import DRAWS_OF_BIAS, arguments_of, ordinary_points, smaller_sizes
 from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
-from verify.gate.rounding import Reference
+from verify.gate.rounding import DERIVATIVE, Reference
 from verify.gate.standing import Standing
 from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
@@ -168,7 +168,7 @@ class Comparison:
         constants = taken_for_constants(prepared.point, self.standing, arguments)
         names = [name for name in prepared.point.moving if name not in constants]
         choices = [[name] for name in names] + [[other for other in names if other != name] for name in names]
-        telling = [name for name in names if bool(prepared.truth.results[f"d/d{name}"].any())]
+        telling = [name for name in names if bool(prepared.truth.results[f"{DERIVATIVE}{name}"].any())]
         left = (each for each in choices if each not in asked and each != names and set(each) & set(telling))
         chosen = next(left, None)
         if not chosen:

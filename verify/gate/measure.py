@@ -47,6 +47,7 @@ from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import NotFiniteError
 from verify.vocabulary.relations import FollowsLaw, PowerRate, Relation, TendsTo, by_type
 from verify.vocabulary.shapes import Real
 
@@ -258,12 +259,15 @@ def _at(
     if not bool(float_satisfies(claim, exact).all()):
         return None
     before = sides.calls()
-    left = _side(claim, sides, sides.left, raw, arrays, settings)
-    if sides.standing is not None and sides.calls() == before and not bool(left.isfinite().all()):
-        return (
-            None  # a formula of the paper's that has no value in this precision, of which no implementation is to blame
-        )
-    right = _side(claim, sides, sides.right, exact, arrays, settings) if sides.right is not None else left * 0
+    try:
+        left = _side(claim, sides, sides.left, raw, arrays, settings)
+        if sides.standing is not None and sides.calls() == before and not bool(left.isfinite().all()):
+            return None  # a formula that calls no implementation and has no value in this precision, as where exp overflows
+        right = _side(claim, sides, sides.right, exact, arrays, settings) if sides.right is not None else left * 0
+    except (NotFiniteError, Raised):
+        if _has_inputs(claim, raw):
+            raise
+        return None
     if dtype in HALVES and sides.right is not None:
         if may_overflow and not bool(left.isfinite().all()) and _overflows(claim, sides.right, exact, dtype):
             return None
@@ -300,6 +304,12 @@ def _side(
     dtypes = tuple(x.dtype for x in raw.values() if is_tensor(x))
     asked = ("side", sides.standing.name, dtypes, settings.device)
     return found_once(claim, [function], arrays, asked, find, sides.calls)
+
+
+def _has_inputs(claim: Claim, raw: dict[str, Any]) -> bool:
+    """Whether a batch of one seed prepares inputs that are finite, as no unit vector is made of a row of zeros."""
+    seed = {name: value[0] if is_tensor(value) else value for name, value in raw.items()}
+    return all(bool(value.isfinite().all()) for value in claim.prepare(seed).values() if is_tensor(value))
 
 
 def _measured(claim: Claim, sides: ComparedSides, sample: Sample, dtype: str, of_values: bool) -> bool:

@@ -19,6 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from verify.gate.subject_errors import NotDifferentiable
 
+#: How the names of results begin: of values, and of first derivatives by an argument.
+VALUE, DERIVATIVE = "the value", "d/d"
 #: Relative size of the errors: far above the rounding of float64, far below what is not linear.
 GRAIN = 2.0**-36
 #: How often the definition is evaluated with errors.
@@ -230,7 +232,20 @@ class Reference:
         if unit == 0.0:  # a result that is zero for certain; rounding elsewhere may still reach it
             unit = SPREADS * eps * self._of_weights * max(map(_largest, self.results.values()))
         blurred = BLURRED_IN_HALF if half else BLURRED
-        return unit + UNDERFLOW[eps] if unit <= blurred * largest or largest == 0.0 else float("inf")
+        if unit > blurred * largest and largest != 0.0:
+            return float("inf")
+        return unit + UNDERFLOW[eps] + (0.0 if half else self._unseen(name, eps))
+
+    def _unseen(self, name: str, eps: float) -> float:
+        """As large a derivative as moves the value by a rounding when its argument moves by as much as it is; 0 of what is none.
+
+        Equal formulas differ by this: where a weight w is nearly 1, a derivative has 1 - w in one, the sum of the other weights
+        in another, and 1 - w is known to a rounding of 1.
+        """
+        argument = self.arguments.get(name.removeprefix(DERIVATIVE)) if name.startswith(DERIVATIVE) else None
+        size = _largest(argument) if argument is not None else 0.0
+        value = max((_largest(x) for each, x in self.results.items() if each.startswith(VALUE)), default=0.0)
+        return SPREADS * eps * value / size if size > 0.0 else 0.0
 
     @property
     def _of_weights(self) -> float:

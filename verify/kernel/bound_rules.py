@@ -108,10 +108,10 @@ HEADS: dict[str, Callable[..., Any]] = {
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
-    "max": lambda *values: q.largest(values),
+    "max": lambda *values: q.largest(map(scalar, values)),
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
-    "max over": lambda index, value: q.over("max over", index, value),
-    "sum over": lambda index, value: q.over("sum over", index, value),
+    "max over": lambda index, value: q.over("max over", index, scalar(value)),
+    "sum over": lambda index, value: q.over("sum over", index, scalar(value)),
     # matrices
     "zeros": q.zeros,
     "identity": q.identity,

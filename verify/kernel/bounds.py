@@ -111,7 +111,15 @@ KEYS = {
     "orthonormal",
     "parts",
 }
-SHAPED = ("zeros", "identity", "input", "opaque", "reshape")  # heads that are followed by a shape
+#: Between which places a shape follows a head.
+SHAPED = {
+    "zeros": (0, 2),
+    "identity": (0, 1),
+    "embedding": (0, 2),
+    "input": (1, 3),
+    "opaque": (1, 3),
+    "reshape": (1, 3),
+}
 ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError, AssertionError)
 
 
@@ -134,16 +142,22 @@ class Reader:
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
         value = self._read(entry)
+        of_derivative = entry[:2] == ["opaque", "derivative"]
         operands = entry[1:] if entry[0] not in ("q", "^") else entry[1:2] if entry[0] == "^" else []  # not numbers
+        operands = [*entry[1:4], *entry[5:]] if of_derivative else operands
         asked = frozenset().union(*(self.asked[item] for item in operands if self._is_place(item)))
-        if entry[0] in ("index", "rows", "embedding", *SHAPED):
+        if entry[0] in ("index", "rows", *SHAPED):
             sizes = [size for size in map(self.value, operands) if isinstance(size, Scalar)]
             asked |= {(size, "whole") for size in sizes if q.is_quotient(size)}
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
-        if entry[:2] == ["opaque", "derivative"]:
-            rows = (item[4] for item in varying.within(self.value(entry[4])) if item[:1] == ("normalised rows",))
-            asked |= {(Y, "rows that are not 0") for Y in rows}
+        if of_derivative:  # what is asked of the variable is asked at the point alone: the name may be an input's too
+            f, P, x = map(self.value, (entry[4], entry[5], entry[7]))
+            rows = {
+                (found[4], "rows that are not 0") for found in varying.within(f) if found[:1] == ("normalised rows",)
+            }
+            inside = self.asked[entry[4]] | rows
+            asked |= {((what, P) if varying.mentions(what, x) else what, why) for what, why in inside}
         if entry[0] == "^":
             base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
             wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]
@@ -174,9 +188,8 @@ class Reader:
             if not q.is_whole(size, 1):
                 raise Refused("an index that may run over nothing")
             return Index(name, size)
-        for size in values[:2] if head in ("zeros", "identity") else values[1:3]:
-            if head in SHAPED and not q.is_whole(size, 1):
-                raise Refused("a shape that may be no whole number of at least 1")
+        if not all(q.is_whole(size, 1) for size in values[slice(*SHAPED.get(head, (0, 0)))]):
+            raise Refused("a shape that may be no whole number of at least 1")
         if head == "input" and data[0] in self.inputs:
             name, rows, columns, *at = values
             if {"is symmetric", "is skew"} & set(self.inputs[name]) and rows != columns:
@@ -229,6 +242,7 @@ def statement(certificate: dict[str, Any]) -> Any:
     sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
     declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
     asked = [reader.asked[left] | reader.asked[right] for _, left, right in sides]
+    asked += [reader.asked[place] for key in ("assumptions", "orthonormal") for place in certificate[key]]
     return (
         *declared,
         assumed,

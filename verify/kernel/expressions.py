@@ -53,6 +53,7 @@ class Hypothesis(NamedTuple):
     name: str
     indices: list[Index]
     difference: Form
+    used_as: str = "hypothesis"
 
 
 class Language:
@@ -68,6 +69,7 @@ class Language:
         self.hypotheses: list[Hypothesis] = []
         self.used: dict[str, set[str]] = {"rule": set(), "hypothesis": set()}
         self.stated: frozenset[Asked] = frozenset()
+        self._has_iterates = "iterates" in certificate
         for name, value in _items(certificate["sizes"], "sizes"):
             if value is not None:
                 self._values[name] = self._whole(self.form(value, {}))
@@ -211,6 +213,8 @@ class Language:
 
     def _diff(self, scope: Scope, name: Any, names: Any, expression: Any) -> Form:
         atom, sizes = self.tensor(name)
+        if self._has_iterates and name not in self.variables:
+            raise Refused("a derivative in an input, where iterates may depend on it")
         return self.algebra.derivative(self.form(expression, scope), atom, self.at(names, scope, sizes))
 
     def _at(self, scope: Scope, name: Any, indices: Any, point: Any, expression: Any) -> Form:

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 from verify.kernel.expressions import Hypothesis, Language, Scope, fields, listed, named, rational
 from verify.kernel.functions import Algebra
+from verify.kernel.inductions import duties_of, induction_of, iterates_of
 from verify.kernel.normal_forms import ONE, Asked, Form, Index
 from verify.kernel.refusal import Refused
 
 Rule = Callable[[Language, list[Any], Any, Scope], Form]
 KEYS = ("format", "kind", "claim", "sizes", "inputs", "variables", "definitions", "hypotheses", "parts")
+WITH_ITERATES = ("iterates", "inductions")
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Accepted:
 
 def check_identity(certificate: Any) -> Accepted:
     """Check one certificate; raises `Refused`."""
-    fields(certificate, "the certificate", KEYS)
+    fields(certificate, "the certificate", KEYS, WITH_ITERATES)
     claim = named(certificate["claim"], "the claim")
     where = "the declarations"
     try:
@@ -40,6 +42,12 @@ def check_identity(certificate: Any) -> Accepted:
             where = f"hypothesis {number}"
             language.hypotheses.append(hypothesis_of(language, item))
         given = frozenset(algebra.asked)
+        where = "the iterates"
+        iterates = iterates_of(language, certificate.get("iterates", []))
+        for number, item in enumerate(listed(certificate.get("inductions", []), "inductions")):
+            where = f"induction {number}"
+            for place, which, form, scope in duties_of(language, induction_of(language, iterates, item)):
+                vanishes(language, form, item["invariants"][place][which], scope, f"invariant {place}, {which}")
         parts = listed(certificate["parts"], "parts")
         if not parts:
             raise Refused("nothing is said")
@@ -100,7 +108,11 @@ def use_of(language: Language, use: Any, scope: Scope) -> Form:
         if type(number) is not int or not 0 <= number < len(language.hypotheses):
             raise Refused(f"there is no hypothesis {number!r}")
         found = language.hypotheses[number]
-        name, at = found.name, language.at(use["at"], inside, [index[1] for index in found.indices])
+        kind, name, at = (
+            found.used_as,
+            found.name,
+            language.at(use["at"], inside, [index[1] for index in found.indices]),
+        )
         difference = algebra.renamed(found.difference, dict(zip(found.indices, at, strict=True)))
     else:
         name = named(use["rule"], "the rule")

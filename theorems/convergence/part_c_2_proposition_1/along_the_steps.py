@@ -23,7 +23,8 @@ OtherValueWeights = Annotated[Any, Shape("d_m", "d")]
 # -- the start ---------------------------------------------------------------------------------------------------------
 
 START = Claim(CONVERGENCE, "convergence.c2-induction-start", label="C.2, Eq. (25) at t = 0",
-    statement=r"\text{It is clear that Eq. (25) holds for }t=0.", name="start of the induction", relation=AtMost(ascent=False),
+    statement=r"\text{It is clear that Eq. (25) holds for }t=0.", name="start of the induction",
+    relation=AtMost(ascent=False), all_sizes=True,
     assumptions=[
         Assumption("C_Q, C_K, C_V, C_O > 0; one number c for all four", positive=lambda c: c),
         Definition("alpha = sigma_min(F_pre^0)", by=smallest_singular_value),

@@ -173,8 +173,10 @@ FASTER.mutant("pooling", "1 / sqrt(one * W_Q.shape[0]) -> one * 0")
 SMALL = Claim(CONVERGENCE, "convergence.sec-4.4-small-width", label="Sections 1 and 4.4, comparison of scaling schemes",
     statement=r"""\text{for a small }d_m\text{, there is no significant difference between these two scaling schemes on the
         convergence}""",
-    name="both scalings at width one", relation=Equal(), expects="reading",
-    assumptions=[Definition("f as in Eqs. (1.1)-(1.2)", by=outputs)],
+    name="both scalings at width one", relation=Equal(), expects="reading", all_sizes=True,
+    assumptions=[
+        Definition("f as in Eqs. (1.1)-(1.2)", by=outputs), Assumption("d_m = 1", sizes=lambda sizes: sizes["d_m"] == 1),
+    ],
     reading=Reading("for a small d_m , there is no significant difference",
         r"""at $d_m = 1$ the two are one: $d_m^{-1/2} = d_m^{-1}$, so that networks, gradients and steps agree"""),
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 3), "d_m": (1, 1)},

@@ -10,7 +10,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     ASSUMPTION_1, SCALES_POSITIVE, TAU_1_POSITIVE, NormBounds, PositiveScale, at_both_ends, sample_bound, stacked,
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
-from theorems.convergence.settings import Square, SquareQuery, drawn
+from theorems.convergence.settings import Square, SquareQuery
 from verify.matrix import (
     frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed, total,
 )  # fmt: skip
@@ -36,7 +36,6 @@ RESIDUAL = Setting(
     ],
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 3)},
 )  # fmt: skip
-FREE = drawn(X=Samples, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=PositiveScale, tau_1=PositiveScale)
 
 # -- Lemma 9 -----------------------------------------------------------------------------------------------------------
 
@@ -126,7 +125,6 @@ WEYL = Claim(RESIDUAL, "convergence.c7-weyl", label="C.7, Weyl's inequality",
     name="smallest singular value with a residual connection", general="It is Weyl's inequality, for all matrices.",
     relation=AtMost(signed=True),
     note="For the smallest of the min(N, d_m) singular values.")  # fmt: skip
-WEYL.inputs(FREE)
 
 
 @WEYL.formula
@@ -163,7 +161,6 @@ HANDLE = Claim(RESIDUAL, "convergence.c7-can-handle", label="C.7, the framework 
         $\|w_O\|_2 \|W_V\|_2 \ge 1$, leaves still less. For $N > d_m$ the first term is 0 in any case. That $\alpha_0$ itself is
         positive is not denied.""",
 )  # fmt: skip
-HANDLE.inputs(FREE)
 
 
 @HANDLE.formula
@@ -190,7 +187,6 @@ MARGIN = Claim(RESIDUAL, "convergence.c7-residual-margin", label="C.7, where the
     uses=("convergence.c7-weyl", "convergence.eq-62-without-wv"), corrects="convergence.c7-can-handle", of_project=True,
     note="The premise asks for value weights that outweigh the tokens; the inequality holds without it, and then says nothing.",
 )  # fmt: skip
-MARGIN.inputs(FREE)
 
 
 @MARGIN.formula

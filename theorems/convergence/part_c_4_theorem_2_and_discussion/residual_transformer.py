@@ -17,7 +17,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
     stacked,
 )
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
-from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens, drawn
+from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens
 from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Doubt, Setting, Shape
 
@@ -81,7 +81,6 @@ def residual_layer_and_printed(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Sq
     return _beside(frobenius_norm(by_matrix), printed, by_matrix)
 
 
-C7.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, w_O=SquareOutput, tau_0=Scale, tau_1=Scale))
 C7.mutant("without the residual connection", residual=0)
 C7.mutant("the residual connection alone", attended=0)
 C7.counterexample(
@@ -114,7 +113,6 @@ def norm_of_residual_layer(X: Tokens, W_Q: SquareQuery, W_K: Square, W_V: Square
     return _beside(frobenius_norm(by_matrix), by_matrix, by_tokens)
 
 
-C7_VECTOR.inputs(drawn(X=Tokens, W_Q=SquareQuery, W_K=Square, W_V=Square, tau_0=Scale, tau_1=Scale))
 C7_VECTOR.mutant("without the residual connection", residual=0)
 C7_VECTOR.mutant("the residual connection alone", attended=0)
 C7_VECTOR.mutant("d_s dropped", "residual_bound(X, W_V, tau_1) -> residual_bound(X, W_V, tau_1) / X.shape[0]")

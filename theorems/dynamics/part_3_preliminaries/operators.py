@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, normalisation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, unit_rows,

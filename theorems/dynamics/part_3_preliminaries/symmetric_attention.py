@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, flow, projection, unit_rows,
 )  # fmt: skip

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens, rate_along
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
 from theorems.dynamics.part_4_energy.single_head import printed_values, symmetrised_values
 from theorems.dynamics.settings import POSITIVE_BETA, Factor
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
 from verify.vocabulary import (

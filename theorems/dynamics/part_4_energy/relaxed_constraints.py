@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, attention_head, energy, rate_along
 from theorems.dynamics.part_4_energy.single_head import printed_values, symmetrised_values

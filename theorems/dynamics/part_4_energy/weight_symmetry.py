@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, Tokens, energy, flow, projection, unit_rows
 from theorems.dynamics.numerics import STEPS, energy_lost, loss_along, no_loss
@@ -21,7 +21,7 @@ from theorems.dynamics.part_4_energy.multi_head import (
 )  # fmt: skip
 from theorems.dynamics.part_4_energy.single_head import climbing_weights, symmetrised_values
 from theorems.dynamics.settings import ENERGY, POSITIVE_BETA, SYMMETRIC, UNIT_TOKENS, Core, Factor, InverseTemperature
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros
 from verify.vocabulary import (

@@ -217,12 +217,6 @@ GROWTH = Claim(DYNAMICS, "dynamics.eq-15-growth", label="Section 5.1, text after
         weights and $r$ fixed the norm stays bounded as $S$ grows (dynamics.eq-15-any-length).""")  # fmt: skip
 
 
-@GROWTH.inputs
-def scales_and_length(a: Scale, v: Scale, o: Scale, S: Length) -> dict[str, Any]:
-    """Scales of A, W^V and W^O, and the number of tokens."""
-    return {"a": a, "v": v, "o": o, "S": S}
-
-
 def steep_and_balanced(a: Any, v: Any, o: Any) -> Any:
     """|J| for X = (e_1, -e_1), A = a E_21, W^V = v I, W^O = o I, by differentiation, shape (1, 1)."""
     X = concatenate([eye(2)[:1], -eye(2)[:1]], axis=0) + zeros(2, 2) * a
@@ -403,12 +397,6 @@ ORTHONORMAL_TOKENS = Claim(DYNAMICS, "dynamics.fig-1-orthonormal-tokens", label=
         $\Pi$ divides. So neither half of Figure
         1's statement holds for all tokens: it needs outputs of SA that do not shrink, as those of large tokens, which
         attend to few others, do not.""")  # fmt: skip
-
-
-@ORTHONORMAL_TOKENS.inputs
-def values_and_length(v: Values, S: Length) -> dict[str, Any]:
-    """The scale of W^V, and the number of tokens."""
-    return {"v": v, "S": S}
 
 
 @ORTHONORMAL_TOKENS.formula

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.numerics import ascending
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import OSCILLATION, TURNING, UNIT_STATE, Generator, Row, Step, unit_state
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import (
     concatenate, eigenvalues, expm, eye, ones, row_norms, row_sums, spectral_norm, spectral_radius, sqrt, step, total, zeros,
 )  # fmt: skip

@@ -141,20 +141,13 @@ def _tenth_of_the_loss(*arguments: Any) -> Any:
 # -- Lipschitz constants -----------------------------------------------------------------------------------------------
 
 
-def two_sets_of_tokens(
-    X: Tokens, Y: Tokens, W_Q: HeadQueries, W_K: Factor, W_V: Factor, beta: InverseTemperature
-) -> dict[str, Any]:
-    """Everything as drawn."""
-    return {"X": X, "Y": Y, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "beta": beta}
-
-
 def largest_norm(X: Any, Y: Any) -> Any:
     """The largest norm r of a token of X or Y, shape (1, 1)."""
     return ones(1, 1) * maximum(concatenate([row_norms(X), row_norms(Y)], axis=0))
 
 
 LIPSCHITZ = Claim(
-    Setting(DYNAMICS, "Section 5, one head", sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}, inputs=two_sets_of_tokens),
+    Setting(DYNAMICS, "Section 5, one head", sizes={"S": (1, 3), "D": (1, 3), "D_H": (1, 3)}),
     "dynamics.sec-5-lipschitz", label="Section 5, text", name="Lipschitz constant of attention from its Jacobian",
     statement=r"""\text{``The Jacobian controls the Lipschitzness of the function'': }\|f(Y)-f(X)\|\le L\|Y-X\|\text{
         where }\|J\|_2\le L\text{ between }X\text{ and }Y""",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian, updated
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics.definitions import normalisation, unit_rows
 from theorems.dynamics.settings import OSCILLATION, TURNING, TURNING_STATE, Generator, Row, Step
 from verify.matrix import eye, inverse, row_norms, row_sums, spectral_radius, total

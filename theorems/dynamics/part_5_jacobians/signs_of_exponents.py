@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_5_jacobians.stability import NILPOTENT_SYSTEM, STEPS
 from theorems.dynamics.settings import OSCILLATION, Generator, Row, Step
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import (
     absolute, concatenate, eye, inverse, log, ones, rational, row_norms, row_sums, spectral_norm,
 )  # fmt: skip

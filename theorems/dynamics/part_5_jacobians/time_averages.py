@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import is_tensor, rational
 from verify.matrix import (
     concatenate, determinant, eye, frobenius_norm, log, rational, row_sums, singular_values, smallest_singular_value,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta,
@@ -27,7 +27,7 @@ from theorems.dynamics.part_6_inference.regularisers import (
 )  # fmt: skip
 from theorems.dynamics.numerics import loss_along, no_loss
 from theorems.dynamics.settings import HEADS_FIT, POSITIVE_BETA, InverseTemperature
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import (
     absolute, added, concatenate, each, eye, mapped, maximum, ones, parts, rational, row_norms, spectral_norm, sqrt,
 )  # fmt: skip

@@ -160,18 +160,21 @@ GAMMA_ANY.mutant("half", lambda value: value * 2 / 3)
 GAMMA_ANY.mutant("a quarter", lambda value: value / 3)
 
 
+NO_INPUT = Assumption("C = O", zero=lambda C: C)
+UNIFORM = Assumption("W^Q = O: uniform attention, which is linear", zero=lambda W_Q: W_Q)
+
 HOMOGENEOUS = Claim(UPDATE, "dynamics.sec-6.1-gamma-homogeneous", label="Smaller gains without an input",
     statement=r"""C=O,\ W^Q=O,\ c>0\ \Rightarrow\ \frac{\partial\operatorname{RMSNorm}(X+\eta\Delta X)}{\partial
         X}\text{ at }(cX,c\gamma)\text{ is what it is at }(X,\gamma)""",
     assumptions=[
         NO_ZERO_INPUT,
         Assumption("c > 0", positive=lambda c: c),
-        Assumption("C = O", zero=lambda C: C),
-        Assumption("W^Q = O: uniform attention, which is linear", zero=lambda W_Q: W_Q),
+        NO_INPUT,
+        UNIFORM,
         Definition("the update (9) with RMSNorm (6)", by=rms_norm),
     ],
-    name="gains and states scaled together", relation=Equal(), sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)},
-    of_project=True, corrects="dynamics.sec-6.1-gamma-any",
+    name="gains and states scaled together", relation=Equal(), all_sizes=True, hypotheses=(NO_INPUT, UNIFORM),
+    sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)}, of_project=True, corrects="dynamics.sec-6.1-gamma-any",
     note=r"""The states that the gains $c\gamma$ make are $c$ times those that $\gamma$ makes, so that $\max_j|\gamma_j|/R$
         in the bound (14) does not change either. With attention it is so in the limit of small states, whose attention
         is uniform.""")  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import QueryWeights, SquareWeights, Tokens, normalisation
 from theorems.dynamics.part_3_preliminaries.oscillator_update import akorn_increment

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention, projection, unit_rows,
@@ -18,7 +18,7 @@ from theorems.dynamics.part_c_details.oscillators import (
     ANTISYMMETRIC_BLOCKS, UNIT_OSCILLATORS, Frequencies, Stacked, antisymmetric_blocks, oscillator_normalisation, split,
 )  # fmt: skip
 from theorems.dynamics.settings import HEADS_FIT, Width
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, eye, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import (

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Heads, SquareWeights
 from theorems.dynamics.settings import HEADS_FIT
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import added, concatenate, determinant, diag, eye, mapped, parts, rational, sqrt, step, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, SquareWeights, Tokens, unit_rows
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss

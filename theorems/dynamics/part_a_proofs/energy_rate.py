@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy, energy_rate_terms, flow, projection, rate_along,
 )  # fmt: skip

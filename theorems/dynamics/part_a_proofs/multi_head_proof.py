@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Heads, Tokens
 from theorems.dynamics.part_4_energy.multi_head import (
@@ -19,7 +19,7 @@ from theorems.dynamics.part_4_energy.multi_head import (
     multi_head_rate, printed_head_values, products, sum_of_squares, symmetric_parts, two_tokens_one_head,
     two_tokens_two_heads,
 )  # fmt: skip
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import (
     added, basis_vector, concatenate, each, exp, eye, mapped, ones, parts, rational, row_sums, softmax, total, zeros,
 )  # fmt: skip

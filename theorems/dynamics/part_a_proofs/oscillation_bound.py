@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import euler_step, normalised_step
 from theorems.dynamics.settings import (
     ANTISYMMETRIC, EQUAL_FREQUENCIES, ONE_FREQUENCY, OSCILLATION, TURNING, TURNING_STATE, UNIT_STATE, Frequency,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
     Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention, unit_rows,

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import flint
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian
 from theorems.dynamics.part_5_jacobians.time_averages import Jacobian
 from theorems.dynamics.settings import UPDATE, Generator, Step
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import Constant, Kind, absolute, is_tensor, kind_of
 from verify.matrix import (
     basis_vector, block_diag, concatenate, determinant, eye, frobenius_norm, hadamard, kron, log, ones, rational,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import Gain, Tokens, normalisation, projection, unit_rows
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step

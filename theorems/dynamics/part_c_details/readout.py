@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.part_c_details.oscillators import Oscillators
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import concatenate, each, eye, ones, row_sums, summed, vec_r
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Shape, realises
 from verify.vocabulary.hypotheses import orthonormal_columns

@@ -15,7 +15,7 @@ from typing import Any
 from theorems.hessian.fast.contracted_moments import chunks, contracted_moments, require_tensors_and_part
 from theorems.hessian.fast.dense import attention_hessian
 from theorems.hessian.settings import KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from theorems.operators import SymmetricOperator
+from theorems.shared.operators import SymmetricOperator
 from verify.vocabulary import InputError, Shape, checked, require_fit
 
 #: Entries of attention that `curvature_product` holds at once, four times: fewer cost more calls, more leave the cache.

@@ -311,15 +311,10 @@ DISPERSED_CORRECTED = Claim(ATTENTION_LOSS, "hessian.dispersed-corrected",
         squared norm of their mean.""")  # fmt: skip
 
 
-@DISPERSED_CORRECTED.inputs
-def any_attention(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, T: Logits, R: Labels
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "T": T, "R": R}
-
-
 @DISPERSED_CORRECTED.formula
-def parts_from_the_second_moments(X: Any, W_Q: Any, W_K: Any, W_V: Any, T: Any, R: Any) -> Any:
+def parts_from_the_second_moments(
+    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, T: Logits, R: Labels
+) -> Any:
     """The query-key part of H_o, H_o(W_V, W_V) and the first-derivative term, all entries in one column."""
     (L, d_V), d_K, A = X.shape, W_K.shape[1], softmax(T)
     V, C = V_matrix(W_Q, W_K), second_central_moments(A, X)
@@ -480,13 +475,8 @@ NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, ro
         the query-key part of $H_o$ that belongs to its token falls with the square of this bound.""")  # fmt: skip
 
 
-@NEARLY_ONE_HOT.inputs
-def tokens_and_logits(X: Tokens, T: Logits, p: Position) -> dict[str, Any]:
-    return {"X": X, "T": T, "p": p}
-
-
 @NEARLY_ONE_HOT.formula
-def variance_bounds(X: Any, T: Any, p: int) -> Any:
+def variance_bounds(X: Tokens, T: Logits, p: Position) -> Any:
     """(1 - A_ip) max_j |x_j - x_p|^2 for every row i, shape (L, 1)."""
     L, distance = X.shape[0], X - ones(X.shape[0], 1) @ X[p : p + 1]
     rest = softmax(T) @ (ones(L, 1) - basis_vector(L, p))

@@ -182,13 +182,8 @@ OUTER_VANISHES = Claim(HESSIAN, "hessian.outer-vanishes-functional-grows",
         ignored or not.""")  # fmt: skip
 
 
-@OUTER_VANISHES.inputs
-def uncorrelated_features(s: LargeScale, k: Weight, v: Weight, r: Residuals) -> dict[str, Any]:
-    return {"s": s, "k": k, "v": v, "r": r}
-
-
 @OUTER_VANISHES.formula
-def outer_and_functional_parts(s: Any, k: Any, v: Any, r: Any) -> Any:
+def outer_and_functional_parts(s: LargeScale, k: Weight, v: Weight, r: Residuals) -> Any:
     """H_o over (W_Q, W_K, W_V) and H_f(W_Q, W_Q) for the three tokens, all entries in one column."""
     value = kron(eye(2)[:, 1:] @ eye(2)[:, 1:].T, eye(2)) * (s * s) * rational(4, 9)
     border, third = zeros(4, 4), integer_power(s, 5) * rational(2, 27)

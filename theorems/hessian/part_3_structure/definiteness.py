@@ -161,7 +161,7 @@ ROWS = Claim(HESSIAN, "hessian.sec3.2-rows", label="Section 3.2, text",
     statement=r"""\text{``Each row of the self-attention matrix } A(X)\text{ is a normalized distribution over the input
         tokens''}:\ \sum_jA_{ij} = 1,\ A_{ij}\ge0""",
     assumptions=[Definition("A is the row-wise softmax of T", by=row_softmax)],
-    name="rows of attention are distributions", relation=Equal(), sizes={"L": (1, 5)})  # fmt: skip
+    name="rows of attention are distributions", relation=Equal(), all_sizes=True, sizes={"L": (1, 5)})  # fmt: skip
 
 
 @ROWS.formula

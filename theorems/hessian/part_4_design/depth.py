@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import square_loss
 from theorems.hessian.part_2_background import linear_mlps as mlp
@@ -13,7 +13,7 @@ from theorems.hessian.part_3_structure.data_growth import Scale, power
 from theorems.hessian.part_4_design.linear_attention import linear_attention
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import LAYOUT, Labels, Tokens
-from theorems.matrices import orthogonal_matrix
+from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import basis_matrix, concatenate, eye, rational
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Reading, Setting, Shape, Size, checked, realises

@@ -348,10 +348,6 @@ def no_keys(arrays: dict[str, Any], sizes: Any, rng: Any) -> None:
     arrays["W_K"][:] = 0
 
 
-def without_queries(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> dict[str, Any]:
-    return {"X": X, "W_K": W_K, "W_V": W_V, "Y": Y}
-
-
 def _squares(X: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> tuple[Any, Any]:
     """The squared norms of H_o^T(t) and H_f^T(t) at W_Q = 0."""
     outer, functional = tempered_parts(X, 0 * W_K, W_K, W_V, Y, t)
@@ -369,11 +365,10 @@ LARGE_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-large-t-any-labels",
     note="""Section 4.3 for large $t$ without its hypothesis. Where the labels are the outputs under uniform attention,
         $W_Q = 0$, $B = 0$ and $H_f^T = 0$ at every $t$, while $H_o^T$ is not zero. Squares are compared.""",
 )  # fmt: skip
-LARGE_ANYWHERE.inputs(without_queries)
 
 
 @LARGE_ANYWHERE.formula
-def squared_functional_part_at_large_temperature(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+def squared_functional_part_at_large_temperature(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """||H_f^T(t)||_F^2 at W_Q = 0 and t = 2^10, a scalar."""
     return _squares(X, W_K, W_V, Y, LARGE_T)[1]
 
@@ -396,11 +391,10 @@ SMALL_ANYWHERE = Claim(TEMPERATURE, "hessian.temperature-small-t-any-logits",
     expects="refuted", severity="error", correction="hessian.temperature-small-t-limit", of_project=True,
     note="""Section 4.3 for small $t$ without its hypothesis. Where $W_Q = W_K = 0$ all logits tie, $V = 0$ and $H_o^T =
         0$ at every $t$, while $H_f^T$ is not zero. Squares are compared.""")  # fmt: skip
-SMALL_ANYWHERE.inputs(without_queries)
 
 
 @SMALL_ANYWHERE.formula
-def squared_outer_part_at_small_temperature(X: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+def squared_outer_part_at_small_temperature(X: Tokens, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """||H_o^T(t)||_F^2 at W_Q = 0 and t = 2^-10, a scalar."""
     return _squares(X, W_K, W_V, Y, SMALL_T)[0]
 

@@ -12,7 +12,7 @@ from theorems.hessian import HESSIAN
 from theorems.hessian.part_4_design.function_class import determinant
 from theorems.hessian.part_d_query_key.split_at_logits import QUERY_KEY, V_matrix, gauss_newton_at_logits
 from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
-from theorems.matrices import over_units
+from theorems.shared.matrices import over_units
 from verify.arithmetics import Constant, exact_scalar, is_tensor
 from verify.matrix import column, concatenate, eye, kron, singular_values, symmetric_eigenvalues, vec_r
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, HasStructure, Shape, Size, realises

@@ -61,11 +61,6 @@ RESIDUAL = Claim(HESSIAN, "hessian.heads-residual-decides", label="Appendix E, w
     exact=True, uses=("hessian.eq-2", "hessian.sec-E-inter-head"), of_project=True)  # fmt: skip
 
 
-@RESIDUAL.inputs
-def weights_of_the_heads(W: HeadWeights, X: Tokens, G: Labels, s: Factor) -> dict[str, Any]:
-    return {"W": W, "X": X, "G": G, "s": s}
-
-
 def multi_head(W: Any, X: Any) -> Any:
     """The sum of the heads whose weights stand on top of each other in W, shape (L, d_V)."""
     d_V = X.shape[1]

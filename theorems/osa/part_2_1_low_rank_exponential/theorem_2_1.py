@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import POSITIVE_EPSILON, UNTRAINED, gram_defect

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention_matrix, cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys,

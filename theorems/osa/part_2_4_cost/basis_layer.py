@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa.definitions import attention, queries_and_keys
 from theorems.osa.settings import BASIS, tokens_with_wide_basis
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import LAYER, ORTHONORMAL, UNTRAINED_LAYER, layer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, orthonormal_columns
 from theorems.osa.part_2_4_cost.push_through import (
@@ -107,7 +107,7 @@ GRADIENT_LOW_RANK.mutant(
 GRADIENT_QR = Claim(GRADIENTS, "osa.layer-gradient-qr", label="Gradients in a frame of the tokens held fixed",
     statement=gradients_through(r"\text{the form of osa.qr-of-x-layer with } \mathbf{B} \text{ held fixed,}"),
     assumptions=[ORTHONORMAL],
-    name="gradients in a fixed frame of the tokens", relation=Equal(), at_sizes={"N": 2, "d": 2, "d_v": 2, "r": 1},
+    name="gradients in a fixed frame of the tokens", relation=Equal(), all_sizes=True, hypotheses=(ORTHONORMAL,),
     sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 2)}, uses=("osa.qr-of-x-layer",), of_project=True,
     note="$X = BC$, so $P = 0$ at the point; $r < d$ among the cases, where $X$ has deficient rank.",
 )  # fmt: skip

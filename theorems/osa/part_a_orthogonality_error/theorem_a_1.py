@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix,
@@ -108,11 +108,6 @@ UNCONVERGED_BASIS = Claim(OSA, "osa.app-a-not-orthogonal", label="Appendix A, te
         $B^\top B - I = (b^2 - 1)I$ is never zero, and $Y^\top Y - I = -2b^2(1 - b^2)(1 - \cos(b^2\alpha s^2))I$, which is
         zero for the rotations by multiples of $2\pi$ alone.""",
 )  # fmt: skip
-
-
-@UNCONVERGED_BASIS.inputs
-def scaled_frame(s: Scalar, alpha: Alpha, epsilon: Epsilon, K: Steps) -> Any:
-    return {"s": s, "alpha": alpha, "epsilon": epsilon, "K": K}
 
 
 def _deviations_of_basis(b: Any, angle: Any) -> Any:
@@ -436,14 +431,16 @@ SATURATION.oracle(lambda B, S: stacked(orthogonality_error(B, S), _saturating(B,
 SATURATION.mutant("ceiling 1/2 instead of 2", ceiling=rational(1, 2))
 SATURATION.mutant("||B||^4 instead of ||B||^2", power=4)
 
+CONVERGED = Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B)
 CONVERGED_FACTORS = Setting(OSA, "Appendix A, B converged",
-    assumptions=[SKEW, Assumption("the singular values of B are 1 or 0: B B^T B = B", zero=lambda B: B @ (B.T @ B) - B),
+    assumptions=[SKEW, CONVERGED,
         Assumption("r <= N, m", sizes=lambda sizes: sizes["r"] <= min(sizes["N"], sizes["m"]))],
     sizes={"N": (1, 4), "m": (1, 4), "r": (0, 4)})  # fmt: skip
 
 OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after Theorem A.1, in brackets",
     statement=r"\text{of course this effect is offset if } \mathbf{B} \text{ has converged}",
-    name="orthogonality error of a converged basis", relation=HasStructure(),
+    name="orthogonality error of a converged basis", relation=HasStructure(), all_sizes=True,
+    hypotheses=(skew("S", SKEW.text), CONVERGED),
     uses=("osa.eq-28",),
     note=r"""Wholly: where all singular values of $B$ are 1 (or 0, where $M$ is rank deficient) both the error and the bound
         of Eq. (10) vanish, however large the rotation. What is offset is an effect of the bound: osa.a1-robust.""",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix, orthonormal_columns
 from theorems.osa.settings import COLUMN_MAJOR, LAYER_OF_FEW_TOKENS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, layer

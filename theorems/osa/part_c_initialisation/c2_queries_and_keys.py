@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import (

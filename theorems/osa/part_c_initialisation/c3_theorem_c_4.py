@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import attention_matrix, queries_and_keys, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_any_basis, elementary_symmetric

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import cayley, orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import query_key_generator
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import elementary_symmetric

@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import symplectic
 from theorems.osa.settings import BASIS, LAYER, NONZERO_ALPHA, ORTHONORMAL, tokens_with_basis_of_the_image

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import exponential_minus_identity, newton_schulz_basis, newton_schulz_iterate
 from theorems.osa.part_2_3_bases.bases import matrix_within_the_unit_ball, stacked

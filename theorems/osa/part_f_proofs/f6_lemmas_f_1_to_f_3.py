@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix,
@@ -225,12 +225,7 @@ def skew_matrix_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     return _unit(X, W_Q, absolute(alpha))
 
 
-def any_weights(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) -> dict[str, Any]:
-    """Tokens and weights, alpha of either sign."""
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha}
-
-
-ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes={**SIZES, "d": (1, 4)}, inputs=any_weights)
+ANY_WEIGHTS = LAYER.extended("Eq. (56)", assumptions=[ANY_ALPHA], sizes={**SIZES, "d": (1, 4)}, inputs=None)
 
 EQUATION_56 = Claim(ANY_WEIGHTS, "osa.eq-56", label="Eq. (56), proof of Lemma F.2",
     statement=r"\|\mathbf{S}\|_2\le\frac{\alpha}{\sqrt{d_v}}\|\mathbf{X}\|_2\|\tilde{\mathbf{W}}\|_2",

@@ -343,11 +343,6 @@ FROBENIUS_BOUND = Claim(OSA, "osa.f5-frobenius-bounded", label="Proof of Lemma F
 )  # fmt: skip
 
 
-@FROBENIUS_BOUND.inputs
-def matrix_and_regulariser(M: Factor, epsilon: Epsilon) -> dict[str, Any]:
-    return {"M": M, "epsilon": epsilon}
-
-
 @FROBENIUS_BOUND.formula
 def frobenius_bound_of_normalisation(M: Factor, epsilon: Epsilon) -> Any:
     """sqrt(N m) / epsilon, a scalar, for M (N, m), m = 2 d_v."""

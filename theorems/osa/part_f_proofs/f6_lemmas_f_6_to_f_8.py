@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     newton_schulz_basis, queries_and_keys, query_key_generator, skew_matrix, within_unit_ball,

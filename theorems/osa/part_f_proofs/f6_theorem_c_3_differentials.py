@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import whole_heads, within_unit_ball
 from theorems.osa.part_c_initialisation.c1_jacobian_and_values import orthonormal_values_and_outputs

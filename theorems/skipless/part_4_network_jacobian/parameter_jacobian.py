@@ -14,7 +14,7 @@ from theorems.skipless.definitions import (
     BRANCHES, AttentionWeights, Batch, FeedForwardWeights, Tokens, attention_branch, column, feed_forward_branch, network,
     parameters,
 )  # fmt: skip
-from theorems.matrices import over_units
+from theorems.shared.matrices import over_units
 from theorems.skipless.quantities import COLUMN_MAJOR
 from verify.matrix import COLUMN, basis_vector, concatenate, kron, vec_c
 from verify.oracles import jacobian

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from theorems import reached
-from theorems.matrices import orthogonal_matrix
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Weights
 from theorems.skipless.sampling import normal

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from theorems import reached
-from theorems.matrices import orthogonal_matrix
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
 from theorems.skipless.part_5_initialisation.initialisation import value_output_weights

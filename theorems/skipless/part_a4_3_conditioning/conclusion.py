@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from theorems import reached
+from theorems.shared import reached
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.part_a4_2_softmax_jacobian.bounds_by_gap import collinear_tokens, separated_tokens

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from theorems import reached
-from theorems.matrices import orthogonal_matrix
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import Tokens, Weights
 from theorems.skipless.sampling import normal

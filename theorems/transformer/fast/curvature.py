@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from theorems.operators import SymmetricOperator
+from theorems.shared.operators import SymmetricOperator
 from theorems.transformer.fast.attention import attention
 from verify.vocabulary import InputError, Shape, require_fit
 

@@ -143,10 +143,10 @@ def step_of(inner: Sum) -> Sum:
     only = _only_term(inner)
     if only is not None:
         key, coefficient = only
-        if not key and (coefficient.is_positive or (-coefficient).is_positive):
-            note_rule(STEP_OF_NUMBER)
-            return constant(ONE if coefficient.is_positive else rational_scalar(0), inner.slots)
         kept = tuple(factor for factor in key if not _is_positive(factor[0]) or _has_summed(factor, inner))
+        if not kept and (coefficient.is_positive or (-coefficient).is_positive):
+            note_rule(STEP_OF_NUMBER if not key else STEP_OF_MULTIPLE)
+            return constant(ONE if coefficient.is_positive else rational_scalar(0), inner.slots)
         sign = ONE if coefficient.is_positive else -ONE if (-coefficient).is_positive else coefficient
         if len(kept) < len(key) or sign != coefficient:
             note_rule(STEP_OF_MULTIPLE)

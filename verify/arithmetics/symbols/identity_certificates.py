@@ -12,10 +12,12 @@ from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.intertwining import fixed, skew, through
+from verify.arithmetics.symbols.iteration_forms import SYMMETRIC
 from verify.arithmetics.symbols.recorded import NotRecorded, SumRecorder, TakenApart
 from verify.arithmetics.symbols.uses import UseSearch
 from verify.kernel.expressions import Language
 from verify.kernel.identities import hypothesis_of, sides_of
+from verify.kernel.inductions import duties_of, induction_of, iterates_of
 from verify.kernel.normal_forms import ONE
 from verify.kernel.refusal import Refused
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
@@ -26,7 +28,6 @@ OF_BLOCKS = {
     "exponential and inverse of blocks on the diagonal": "exponentials and inverses of blocks",
     "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
     "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
-    "iterates commute with what each step commutes with, by induction": "induction over the steps of an iteration",
 }
 SKEW_BLOCKS = "has skew blocks"
 MOST_SPLITS = 60
@@ -61,6 +62,7 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
     for number, (left, right) in enumerate(proof.blocks):
         bound, at = recorder.indices(left.slots, ("part", number))
         parts.append({"indices": bound, "left": recorder.of(left, at), "right": recorder.of(right, at), "uses": []})
+    by_induction = recorder.inductions.of(SYMMETRIC in proof.rules)
     return {
         "format": 1,
         "kind": "identity",
@@ -70,6 +72,7 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
         "variables": recorder.variables,
         "definitions": recorder.definitions,
         "hypotheses": hypotheses + recorder.of_structures(),
+        **by_induction,
         "parts": parts,
     }
 
@@ -153,6 +156,13 @@ def _find_uses(certificate: dict[str, Any]) -> None:
         language.hypotheses += [hypothesis_of(language, item) for item in certificate["hypotheses"]]
         given = frozenset(language.algebra.asked)
         numbers = itertools.count(1)
+        iterates = iterates_of(language, certificate.get("iterates", []))
+        for item in certificate.get("inductions", []):
+            for place, which, form, scope in duties_of(language, induction_of(language, iterates, item)):
+                search = UseSearch(language, scope, numbers)
+                if search.run(form):
+                    raise NotRecorded(f"no rule of the checker shows the {which} of an induction")
+                item["invariants"][place][which] = search.uses
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
             sides = sides_of(language, part, scope, given)

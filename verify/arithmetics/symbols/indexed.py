@@ -135,7 +135,8 @@ class Indexed(Formal):
                 break
             linked |= more
         factors = (factor for key in self.value.terms for factor in key)
-        if any(made.kind != "delta" and linked & set(indices) for made, indices in factors):
+        vanishes = not self.value.terms and self.value.origin is not None  # a tensor, as a hypothesis says
+        if vanishes or any(made.kind != "delta" and linked & set(indices) for made, indices in factors):
             return self._grouped_at(slot, first, rest)
         place: dict[int, tuple[int, ...]] = {}
         sizes: list[Size] = []
@@ -539,7 +540,14 @@ def named(name: str, *dims: Any, symmetries: Sequence[Any] = ()) -> Indexed:
     sizes = [size_of(name, dim) for dim in dims]
     slots = [size for size in sizes if size != 1]
     made = tensor(name, slots, symmetries)
-    return Indexed(single(made, range(len(slots)), slots), [int(size != 1) for size in sizes])
+    value = single(made, range(len(slots)), slots)
+    if not any(found.name == name for key in value.terms for found, _ in key):
+        value.origin = (
+            "single",
+            made,
+            range(len(slots)),
+        )  # a certificate names it, though a hypothesis says what it is
+    return Indexed(value, [int(size != 1) for size in sizes])
 
 
 def entrywise(function: Callable[[Sum], Sum], operand: Indexed) -> Indexed:

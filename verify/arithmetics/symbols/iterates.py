@@ -16,22 +16,35 @@ import sympy
 
 from verify.arithmetics.symbols.heads import Size, head
 from verify.arithmetics.symbols.sums import Sum, as_built, contract, single
+from verify.arithmetics.tracing import handed_over
 
 #: The value of an iterate, and its derivative in the start, over the slots of both.
 ITERATE, ITERATE_SLOPE = "iterate", "iterate slope"
+#: The generic matrix to which a step is applied once: no input and no variable has this name.
+GENERIC = "iterate~generic"
+#: How an iterate of M R was built that is that of M, times R.
+COMMUTED = "commuted iterate"
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """`step`, `count` times: `image` is what it makes of a generic matrix, by which steps are told apart.
+    """`step`, `count` times: `image`, what it makes of the tensor `GENERIC`, by its key tells steps apart.
 
-    The first `rows` slots of the start are those of its rows.
+    The first `rows` slots of the start are those of its rows.  `keeps` says that Z^T S and Z S^T stay symmetric in each step,
+    for the start S.
     """
 
     count: Size
     image: Any
     rows: int
     step: Callable[[Any], Any] = field(compare=False, repr=False)
+    keeps: bool = field(compare=False, default=False)
+
+    @property
+    def generic_image(self) -> Sum:
+        """What a step makes of the tensor `GENERIC`."""
+        slots, terms = self.image
+        return Sum(slots, dict(terms))
 
     def sizes(self, start: Sum) -> tuple[Size, ...]:
         """The sizes of the value: one index for the rows, one for the columns."""
@@ -47,6 +60,12 @@ def iterate_of(start: Sum, iteration: Iteration) -> Sum:
     return single(made, range(len(sizes)), sizes)
 
 
+@as_built(COMMUTED)
+def commuted_iterate(start: Sum, iteration: Iteration, rest: Sum, factor: Sum) -> Sum:
+    """The value at a start M R, of which `rest` is the value at M, and `factor` is R."""
+    return contract([(rest, (0, 2)), (factor, (2, 1))], (0, 1))
+
+
 def slope_of(start: Sum, iteration: Iteration) -> Sum:
     """The derivative in the start, over the indices of the value and the slots of the start."""
     sizes = (*iteration.sizes(start), *start.slots)
@@ -60,21 +79,22 @@ def along(start: Sum, iteration: Iteration, change: Sum) -> Sum:
     return contract([(slope_of(start, iteration), range(out + own)), (change, [*middle, *ends])], [*range(out), *ends])
 
 
-def in_floats(kind: str, iteration: Iteration, count: int, start: np.ndarray) -> np.ndarray:
-    """The value or the slope at a start in numbers."""
+def slope_in_floats(iteration: Iteration, count: int, start: np.ndarray) -> np.ndarray:
+    """The slope at a start in numbers."""
     import torch
 
-    rows = int(np.prod(start.shape[: iteration.rows], dtype=int))
+    rows, step = int(np.prod(start.shape[: iteration.rows], dtype=int)), handed_over(iteration.step)
 
     def value(entries: Any) -> Any:
         found = entries.reshape(rows, -1)
         for _ in range(count):
-            found = iteration.step(found)
+            found = step(found)
         return found
 
-    entries = torch.as_tensor(np.ascontiguousarray(start))
-    found = value(entries) if kind == ITERATE else torch.func.jacrev(value)(entries)
-    return np.asarray(found.detach())
+    return np.asarray(torch.func.jacrev(value)(torch.as_tensor(np.ascontiguousarray(start))).detach())
 
 
-__all__ = ["ITERATE", "ITERATE_SLOPE", "Iteration", "along", "in_floats", "iterate_of", "slope_of"]
+__all__ = [
+    "COMMUTED", "GENERIC", "ITERATE", "ITERATE_SLOPE", "Iteration", "along", "commuted_iterate", "iterate_of",
+    "slope_in_floats", "slope_of",
+]  # fmt: skip

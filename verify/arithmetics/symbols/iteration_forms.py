@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.blocks import Blocks, merged
+from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.iterates import Iteration, iterate_of
+from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, Iteration, commuted_iterate, iterate_of
+from verify.arithmetics.symbols.product_rules import numbers_of, occurrences
 from verify.arithmetics.symbols.sizes import is_size, size_of
-from verify.arithmetics.symbols.sums import Product, collected, note_rule, single, step_named
-from verify.arithmetics.tracing import handed_over
+from verify.arithmetics.symbols.sums import (
+    Product,
+    Rule,
+    Sum,
+    collected,
+    extra_rules,
+    note_rule,
+    recording_rules,
+    rule,
+    single,
+    step_named,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-#: The generic matrix to which a step is applied once: no input and no variable has this name.
-GENERIC = "iterate~generic"
+GENERIC_START = "iterate~start"
+SYMMETRIC = "an iterate B of M has symmetric B^T M and B M^T, by induction"
+#: More arrangements of one product are not compared.
+MOST_EXCHANGES = 60
 BY_INDUCTION = step_named("iterates commute with what each step commutes with, by induction")
 
 
@@ -40,13 +55,13 @@ def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
     with recording_extents() as inside:
         image = _image(step, point)
     note_for_each((number,), inside)
-    iteration = Iteration(number, image, point.axes[0], handed_over(step))
+    iteration = Iteration(number, image, point.axes[0], step, keeps_symmetry(step, point))
     commuting = commuting_factor(step, point)
     if commuting is not None:
         note_rule(BY_INDUCTION)
         rest, factor = commuting
-        start_alone = Indexed(iterate_of(rest.value, iteration), (1, 1), ())
-        return start_alone @ factor
+        alone = iterate_of(rest.value, iteration)
+        return Indexed(commuted_iterate(point.value, iteration, alone, factor.value), (1, 1), ())
     value = iterate_of(point.value, iteration)
     axes = [int(size != 1) for size in point.dims]
     return Indexed(value, axes, ())
@@ -117,5 +132,71 @@ def _last_factor(point: Indexed) -> tuple[Indexed, Indexed] | None:
     return rest, factor if column == 1 else factor.T
 
 
+def keeps_symmetry(step: Callable[[Any], Any], point: Indexed) -> bool:
+    """Whether the start is one input S, and a step keeps Z^T S and Z S^T symmetric for every Z of which they are.
+
+    Both are of the start itself; so they are of all iterates.
+    """
+    if point.axes != (1, 1) or _named(point.value) is None:
+        return False
+    slots = point.value.slots
+    Z, S = (tensor(name, slots) for name in (GENERIC, GENERIC_START))
+    generic, start = (Indexed(single(made, (0, 1), slots), (1, 1), ()) for made in (Z, S))
+    given = ("of generic matrices", frozenset({"tensor"}), _exchanging(lambda one, other: {one, other} == {Z, S}))
+    with recording_rules(), extra_rules([given]):  # what is used of generic matrices is not what a proof rests on
+        after = lifted(step(generic))
+        if not isinstance(after, Indexed) or after.dims != point.dims:
+            return False
+        products = (after.T @ start, after @ start.T)
+        return not any((product - product.T).value.terms for product in products)
+
+
+def _named(value: Sum | None) -> Head | None:
+    """The input that a matrix is."""
+    if value is None:
+        return None
+    ((key, coefficient),) = value.terms.items() if len(value.terms) == 1 else [((), None)]
+    if len(key) != 1 or coefficient is None or not coefficient.is_one or key[0][1] != (0, 1):
+        return None
+    return key[0][0] if key[0][0].kind == "tensor" else None
+
+
+def _exchanging(are_pair: Callable[[Head, Head], bool]) -> Rule:
+    """A^T S = S^T A and A S^T = S A^T for pairs A and S: of all products that these lead to, the first in order."""
+
+    def neighbours(factors: list[Factor], summed: Mapping[int, Any]) -> Iterator[list[Factor]]:
+        counts = occurrences(factors)
+        for (p, (one, at)), (q, (other, there)) in itertools.combinations(enumerate(factors), 2):
+            if len(at) == len(there) == 2 and are_pair(one, other):
+                for slot in (0, 1):
+                    if at[slot] == there[slot] and at[slot] in summed and counts[at[slot]] == 2:
+                        changed = list(factors)
+                        changed[p], changed[q] = (other, at), (one, there)
+                        yield changed
+
+    def apply(product: Product, slots: int) -> list[Product] | None:
+        coefficient, factors, summed = product
+        found = {numbers_of(factors, slots): factors}
+        before = first = next(iter(found))
+        waiting = [factors]
+        while waiting and len(found) < MOST_EXCHANGES:
+            for changed in neighbours(waiting.pop(), summed):
+                if (key := numbers_of(changed, slots)) not in found:
+                    found[key] = changed
+                    waiting.append(changed)
+                    first = min(first, key)
+        return None if first == before else [(coefficient, found[first], summed)]
+
+    return apply
+
+
+def _are_iterate_and_start(one: Head, other: Head) -> bool:
+    return any(
+        iterate.kind == ITERATE and iterate.parameter.keeps and _named(iterate.inner) is start
+        for iterate, start in ((one, other), (other, one))
+    )
+
+
+rule(SYMMETRIC, ITERATE)(_exchanging(_are_iterate_and_start))
 register_forms({"iterated": iterated})
-__all__ = ["BY_INDUCTION", "commuting_factor", "iterated"]
+__all__ = ["BY_INDUCTION", "SYMMETRIC", "commuting_factor", "iterated", "keeps_symmetry"]

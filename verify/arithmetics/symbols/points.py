@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.heads import Head, Size
-from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE, in_floats
+from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, ITERATE_SLOPE, slope_in_floats
 from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
 from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -102,8 +102,12 @@ class NumericPoint:
         if made.kind in LEGGED:
             return self._exponential(made)
         inner = self.values(made.inner)
-        if made.kind in (ITERATE, ITERATE_SLOPE):
-            return in_floats(made.kind, made.parameter, self.size(made.parameter.count), inner).reshape(shape)
+        if made.kind == ITERATE:
+            for _ in range(self.size(made.parameter.count)):
+                inner = NumericPoint(self.scalars, {GENERIC: inner}).values(made.parameter.generic_image)
+            return inner.reshape(shape)
+        if made.kind == ITERATE_SLOPE:
+            return slope_in_floats(made.parameter, self.size(made.parameter.count), inner).reshape(shape)
         if made.kind == "named":
             return inner
         if made.kind == "exp":

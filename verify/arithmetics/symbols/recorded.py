@@ -13,8 +13,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.symbols.heads import Head, Size
-from verify.arithmetics.symbols.iterates import ITERATE
-from verify.arithmetics.symbols.recorded_iterates import Iterates
+from verify.arithmetics.symbols.iterates import COMMUTED, ITERATE
+from verify.arithmetics.symbols.recorded_iterates import Inductions, Iterates
 from verify.arithmetics.symbols.recorded_positions import ORDER, of_positions
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sums import Sum
@@ -60,6 +60,7 @@ class SumRecorder:
         self._named: dict[str, str] = {}
         self._numbers = itertools.count(1)
         self._iterates = Iterates()
+        self.inductions = Inductions(self)
 
     # -- declarations --------------------------------------------------------------------------------------------------
 
@@ -197,6 +198,9 @@ class SumRecorder:
             return ["at", name, bound, self.of(point, own), self.of(inner, at)]
         if kind == ITERATE:
             return self._iterate(given[0], given[1], at)
+        if kind == COMMUTED:
+            start, iteration, rest, factor = given
+            return self._commuted(start, iteration, rest, factor, at)
         if kind == "expectation":
             inner, name, variance = given
             found = self.of(inner, at)
@@ -213,11 +217,23 @@ class SumRecorder:
         self.inputs.setdefault(value, {"sizes": [self.size(size) for size in sizes]})
         found = ["t", value, _whole(at)]
         if point is start:
+            self.inductions.note(value, start, iteration)
             return found
         self.inputs.setdefault(slope, {"sizes": [self.size(size) for size in (*sizes, *start.slots)]})
         over, own = self.indices(start.slots)
         change = ["+", self.of(start, own), ["*", ["q", -1, 1], self.of(point, own)]]
         return ["+", found, _summed(over, ["*", ["t", slope, [*_whole(at), *_whole(own)]], change])]
+
+    def _commuted(self, start: Sum, iteration: Any, rest: Sum, factor: Sum, at: Sequence[At]) -> Expression:
+        """An iterate of a product, by its own name; that it is another iterate times a matrix is left to an induction."""
+        if self._iterates.point_of(start) is not start:
+            raise NotRecorded("induction over the steps of an iterate that varies")
+        assert rest.origin is not None
+        self._iterate(rest.origin[1], iteration, at)
+        other, _ = self._iterates.names(rest.origin[1], iteration)
+        found = self._iterate(start, iteration, at)
+        self.inductions.note_commuted(found[1], other, factor)
+        return found
 
     def alike(self, at: Sequence[At]) -> tuple[list[list[str]], list[At]]:
         """New indices that are taken apart as these are."""

@@ -2,15 +2,18 @@
 
 Of an iterate of a start that is differentiated by, only the value and the slope at the point take part in a proof.  A
 certificate has B + J (M - M_0) in its place, where M is the start, M_0 the start at the point, and B and J are inputs of which
-nothing is known: an identity that holds for all B and J holds for the value and the slope of the iterate.
+nothing is known: an identity that holds for all B and J holds for the value and the slope of the iterate.  Where a proof uses
+induction, the certificate also says what B is an iterate of, and which invariants show what is used.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
-from verify.arithmetics.symbols.heads import Head, tensor
+from verify.arithmetics.symbols.heads import Head, Size, tensor
+from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import Iteration
 from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
 
@@ -51,6 +54,84 @@ class Iterates:
         return f"iterate({number})", f"slope of iterate({number})"
 
 
+class Recorder(Protocol):
+    """What writes sums down."""
+
+    def tensor(self, head: Head) -> str: ...
+    def index(self, size: Size, place: Any = None) -> tuple[list[list[str]], tuple[str, ...]]: ...
+    def indices(self, sizes: Iterable[Size], place: Any = None) -> tuple[list[list[str]], list[tuple[str, ...]]]: ...
+    def note(self, sums: Iterable[Sum]) -> None: ...
+    def of(self, value: Sum, at: Sequence[tuple[str, ...]]) -> list[Any]: ...
+
+
+class Inductions:
+    """The iterates of which something was shown by induction, as a certificate declares them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._declared: dict[str, tuple[Sum, Iteration]] = {}
+        self._commuted: dict[str, tuple[str, Sum]] = {}
+
+    def note(self, value: str, start: Sum, iteration: Iteration) -> None:
+        """Note what the input `value` is an iterate of."""
+        self._declared.setdefault(value, (start, iteration))
+
+    def note_commuted(self, value: str, rest: str, factor: Sum) -> None:
+        """Note that the iterate `value` is the iterate `rest`, times the factor."""
+        self._commuted[value] = rest, factor
+
+    def of(self, symmetric: bool) -> dict[str, Any]:
+        """What a certificate says of them: nothing where no induction was used, of symmetric products only where asked."""
+        kept = [name for name, (_, iteration) in self._declared.items() if symmetric and iteration.keeps]
+        names = list(dict.fromkeys([*kept, *(n for v, (rest, _) in self._commuted.items() for n in (rest, v))]))
+        if not names:
+            return {}
+        iterates = [self._iterate(name) for name in names]
+        variables = {item["value"]: item["variable"] for item in iterates}
+        inductions = [self._with_start(name, names.index(name), variables[name]) for name in kept]
+        for value, (rest, factor) in self._commuted.items():
+            (i, j, k), (a, b, c) = self._indices(value, (0, 1, 1))
+            turned = ["sum", k, ["*", ["t", variables[rest], [a, c]], self._recorder.of(factor, [(c,), (b,)])]]
+            invariant = _invariant([i, j], ["t", variables[value], [a, b]], turned)
+            inductions.append({"iterates": [names.index(value), names.index(rest)], "invariants": [invariant]})
+        return {"iterates": iterates, "inductions": inductions}
+
+    def _indices(self, name: str, slots: Sequence[int]) -> tuple[list[list[str]], list[str]]:
+        """New indices of the sizes of these slots of an iterate, as what binds them and as their names."""
+        sizes = self._declared[name][0].slots
+        bound = [self._recorder.index(sizes[slot])[0][0] for slot in slots]
+        return bound, [index for index, _ in bound]
+
+    def _iterate(self, name: str) -> dict[str, Any]:
+        start, iteration = self._declared[name]
+        slots, recorder = start.slots, self._recorder
+        made = tensor(f"{name}~", slots)
+        with keeping_origins():
+            axes = (iteration.rows, len(slots) - iteration.rows)
+            image = lifted(iteration.step(Indexed(single(made, range(len(slots)), slots), axes))).value
+        recorder.note([image])
+        bound, at = recorder.indices(slots, (name, "start"))
+        return {
+            "value": name, "count": str(iteration.count), "variable": recorder.tensor(made), "indices": bound,
+            "start": recorder.of(start, at), "image": recorder.of(image, at),
+        }  # fmt: skip
+
+    def _with_start(self, name: str, number: int, variable: str) -> dict[str, Any]:
+        """Z^T S and Z S^T stay symmetric, for the start S."""
+        start, invariants = self._declared[name][0], []
+        for along in (0, 1):
+            (i, j, k), (a, b, c) = self._indices(name, (1 - along, 1 - along, along))
+            one, other = ((c, a), (c, b)) if along == 0 else ((a, c), (b, c))
+            left = ["*", ["t", variable, list(one)], self._recorder.of(start, [(n,) for n in other])]
+            right = ["*", self._recorder.of(start, [(n,) for n in one]), ["t", variable, list(other)]]
+            invariants.append(_invariant([i, j], ["sum", k, left], ["sum", k, right]))
+        return {"iterates": [number], "invariants": invariants}
+
+
+def _invariant(indices: list[list[str]], left: Any, right: Any) -> dict[str, Any]:
+    return {"indices": indices, "left": left, "right": right, "start": [], "step": []}
+
+
 def _met_here(point: Sum) -> Sum:
     """A sum over other tensors, all functions of which are met anew: of equal points of a proof, some are made after it."""
 
@@ -62,4 +143,4 @@ def _met_here(point: Sum) -> Sum:
     return rebuilt(point, other)
 
 
-__all__ = ["Iterates"]
+__all__ = ["Inductions", "Iterates"]

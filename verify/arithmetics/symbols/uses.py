@@ -24,6 +24,8 @@ Names = dict[Index, str]
 MOST_USES = 400
 #: So many uses are tried out in vain in one part before the search is given up.
 MOST_TRIALS = 300
+#: So many products that are equal to a term are looked through for another term.
+MOST_ARRANGEMENTS = 60
 
 
 class Reader:
@@ -147,7 +149,7 @@ class UseSearch:
         """Rewrite as long as anything applies; what is left."""
         while form and len(self.uses) < MOST_USES and self._trials < MOST_TRIALS:
             steps: list[Callable[[Form], Form | None]] = [self._step, self._with_other_argument]
-            steps += [partial(move, self) for move in self.moves]
+            steps += [*(partial(move, self) for move in self.moves), self._rearranged]
             changed = next((found for step in steps if (found := step(form)) is not None), None)
             if changed is None:
                 return form
@@ -193,21 +195,67 @@ class UseSearch:
         self, form: Form, key: Key, equation: Equation, names: Mapping[Index, Index], rest: list[Factor]
     ) -> Form | None:
         """What is left after this use, if it takes the term away for smaller ones."""
-        kept = {i for _, at, _ in rest for i in at} | {index for place, index in names.items() if place[0] >= 0}
-        over = sorted((index for index in kept if index[0] < 0), reverse=True)
-        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
-        use = {**equation.use(names, shown), "over": [[shown[index], index[1]] for index in over]}
-        use["times"] = self.reader.product(rest, ONE, shown)
-        try:
-            worth = use_of(self.language, use, self.scope)
-        except Refused:
+        found = self._instance(equation, names, rest)
+        if found is None:
             return None
+        use, worth, shown = found
         if key not in worth or any(self._weight(other) >= self._weight(key) for other in worth if other != key):
             return None
         value = Fraction(form[key]) / worth[key]
         use["times"] = self.reader.product(rest, value, shown)
         self.uses.append(use)
         return self.algebra.plus([(form, ONE), (worth, -value)])
+
+    def _instance(
+        self, equation: Equation, names: Mapping[Index, Index], rest: list[Factor]
+    ) -> tuple[dict[str, Any], Form, Names] | None:
+        """A use of an equation times what remains of a term, what it is worth, and the names of its indices."""
+        kept = {i for _, at, _ in rest for i in at} | {index for place, index in names.items() if place[0] >= 0}
+        over = sorted((index for index in kept if index[0] < 0), reverse=True)
+        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
+        use = {**equation.use(names, shown), "over": [[shown[index], index[1]] for index in over]}
+        use["times"] = self.reader.product(rest, ONE, shown)
+        try:
+            return use, use_of(self.language, use, self.scope), shown
+        except Refused:
+            return None
+
+    def _rearranged(self, form: Form) -> Form | None:
+        """One term gives way to another one of the form, by hypotheses that say of two products that they are equal."""
+        equations = [equation for equation in self._of_hypotheses() if len(equation.form) == 2]
+        for start in sorted(form, key=self._weight, reverse=True):
+            found: dict[Key, tuple[Number, list[dict[str, Any]]]] = {start: (form[start], [])}
+            waiting = [start]
+            while waiting and len(found) < MOST_ARRANGEMENTS:
+                key = waiting.pop(0)
+                for other, value, use in self._arrangements(key, found[key][0], equations):
+                    if other not in found:
+                        found[other] = value, [*found[key][1], use]
+                        waiting.append(other)
+                    if other in form and other != start:
+                        self.uses += found[other][1]
+                        return self.algebra.plus(
+                            [(form, ONE), ({start: form[start]}, -ONE), ({other: found[other][0]}, ONE)]
+                        )
+        return None
+
+    def _arrangements(
+        self, key: Key, value: Number, equations: Sequence[Equation]
+    ) -> Iterator[tuple[Key, Number, dict[str, Any]]]:
+        """What one use puts in the place of a term: the product, its coefficient, and the use."""
+        for equation in equations:
+            for lead in equation.form:
+                for names, rest in matches(self.algebra, lead, key):
+                    if not {i for term in equation.form for _, at, _ in term for i in at if i[0] >= 0} <= names.keys():
+                        continue
+                    made = self._instance(equation, names, rest)
+                    if made is None or len(made[1]) != 2 or key not in made[1]:
+                        continue
+                    use, worth, shown = made
+                    times = Fraction(value) / worth[key]
+                    use["times"] = self.reader.product(rest, times, shown)
+                    ((other, left),) = ((k, v) for k, v in worth.items() if k != key)
+                    yield other, -left * times, use
 
     def _with_other_argument(self, form: Form) -> Form | None:
         """A function whose argument the hypotheses and rules make smaller, with that in its place."""
