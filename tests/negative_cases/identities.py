@@ -247,6 +247,8 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda X, c: step(c * X),
         lambda X: step((X.shape[1] - 3) * X),
         lambda X: step(X * X * X),
+        lambda X: step(exp(X) - exp(2 * X)),  # both terms are positive
+        lambda X: step(X @ exp(X).T),  # a positive factor that is summed
         lambda X: step(row_sums(X)),
     ),
     "(c x)^p = c^p x^p for whole p or c > 0": (
