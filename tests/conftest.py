@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_up_evidence import made_up, with_links
-from verify.evidence.store import Recorder
+from verify.evidence.store import EvidenceWriter
 from verify.report import Report, build, write
 from verify.site import write_site
 from verify.vocabulary import load
@@ -76,7 +76,7 @@ ON_THE_SITE = (
 def full_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A report of those claims, as if every check had upheld its claim."""
     claims = with_links(load(), ON_THE_SITE)
-    recorder = Recorder(tmp_path_factory.mktemp("evidence"))
+    recorder = EvidenceWriter(tmp_path_factory.mktemp("evidence"))
     for record in made_up(claims):
         recorder.append(record)
     return build(claims, recorder.folder)

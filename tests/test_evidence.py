@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verify.checks.record import CERTIFIED, ERROR, SCHEMA, UNCERTIFIED, UPHELD, VIOLATED, Record
-from verify.evidence.store import Recorder, current, in_force, read
+from verify.evidence.store import EvidenceWriter, current, in_force, read
 from verify.vocabulary import InputError
 
 
@@ -21,14 +21,14 @@ def record(claim: str = "toy.a", check: str = "enclosed", **values: object) -> R
 
 def test_records_survive_the_round_trip_with_infinities(tmp_path: Path) -> None:
     sent = record(worst_residual=math.inf, separation=1e90, mutants={"m": {"residual": math.inf, "killed": True}})
-    Recorder(tmp_path).append(sent)
+    EvidenceWriter(tmp_path).append(sent)
     (got,), rejected = read(tmp_path)
     assert not rejected
     assert got == sent
 
 
 def test_runs_and_processes_are_merged_oldest_first(tmp_path: Path) -> None:
-    first, second = Recorder(tmp_path, "b"), Recorder(tmp_path, "a")
+    first, second = EvidenceWriter(tmp_path, "b"), EvidenceWriter(tmp_path, "a")
     first.append(record(check="one"))
     second.append(record(check="two"))
     first.append(record(check="three"))
@@ -36,7 +36,7 @@ def test_runs_and_processes_are_merged_oldest_first(tmp_path: Path) -> None:
 
 
 def test_a_torn_last_line_costs_only_itself(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = EvidenceWriter(tmp_path)
     recorder.append(record(check="one"))
     recorder.append(record(check="two"))
     text = recorder.path.read_text()
@@ -101,7 +101,7 @@ def test_what_was_found_stands_until_the_code_changes(
 
 
 def test_a_record_after_a_torn_line_is_whole(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = EvidenceWriter(tmp_path)
     recorder.append(record(check="one"))
     recorder.path.write_text(recorder.path.read_text() + '{"claim": "toy.a", "che')
     recorder.append(record(check="two"))
@@ -111,7 +111,7 @@ def test_a_record_after_a_torn_line_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_gives_one_clear_line(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = EvidenceWriter(tmp_path)
     recorder.path.symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"evidence: expected a folder that can be written to; got '.*' \(.+\)$"):
         recorder.append(record())
@@ -120,13 +120,13 @@ def test_a_full_disk_gives_one_clear_line(tmp_path: Path) -> None:
 def test_a_folder_that_is_a_file_gives_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text("")
     with pytest.raises(InputError, match=r"a folder that can be written to; got '.*' \(.*\)"):
-        Recorder(tmp_path / "evidence").append(record())
+        EvidenceWriter(tmp_path / "evidence").append(record())
     with pytest.raises(InputError, match=r"a folder that can be read; got '.*' \(Not a directory\)"):
         read(tmp_path / "evidence")
 
 
 def test_what_is_no_file_is_rejected_and_never_waited_for(tmp_path: Path) -> None:
-    Recorder(tmp_path).append(record())
+    EvidenceWriter(tmp_path).append(record())
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "lost.jsonl").symlink_to(tmp_path / "nowhere")

@@ -16,7 +16,7 @@ from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
 from verify.cli import main
 from verify.evidence.runner import judge, run_check
-from verify.evidence.store import Recorder
+from verify.evidence.store import EvidenceWriter
 from verify.evidence.verdicts import judge_alone
 from verify.matrix import exp, expm, eye, frobenius_norm, inverse, normalize_rows, rational, relu, softmax, total
 from verify.oracles import jacobian
@@ -271,7 +271,7 @@ def test_a_claim_without_sizes_can_be_marked() -> None:
 
 def test_the_page_says_at_which_sizes_and_what_the_rest_is_worth(tmp_path: Path) -> None:
     claim = load()["dynamics.eq-97"]
-    recorder = Recorder(tmp_path / "evidence")
+    recorder = EvidenceWriter(tmp_path / "evidence")
     for name in ("enclosed", "proved at sizes"):
         recorder.append(check_of(claim, name))
     report = build(Registry([claim]), recorder.folder)

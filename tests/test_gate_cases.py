@@ -15,6 +15,7 @@ from tests.wrong_layers.in_use import masked
 from verify.gate import comparison, probes
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, LONG, REPEATED, SATISFIED, SIZES
+from verify.gate.prepared import points_of
 from verify.gate.probes import cases_of_kernels
 from verify.gate.profiles import profile_of
 
@@ -26,8 +27,10 @@ def test_only_cases_of_kernels_show_it(layer: Layer, monkeypatch: pytest.MonkeyP
     made = gate(layer.subject, layer.make(), dtypes=["float64"])
     assert made.run(SIZES, "float64", shrinking=False).status == BROKEN
     monkeypatch.setattr(probes, "cases_of_kernels", lambda profile, effort: [])
+    points_of.cache_clear()  # which layers that follow each other share
     made = gate(layer.subject, layer.make(), dtypes=["float64"])
     assert made.run(SIZES, "float64").status == SATISFIED
+    points_of.cache_clear()
 
 
 def test_cases_have_every_width_and_ratio_and_keep_to_what_is_chosen() -> None:

@@ -35,7 +35,7 @@ from verify.checks.settings import EFFORTS, Settings, settings_for
 from verify.evidence import store
 from verify.evidence.fingerprints import code_of, fingerprint
 from verify.evidence.runner import CONFIRMING, judge, problems_of_declaration, run_check
-from verify.evidence.store import Recorder, in_force, rank_of, read
+from verify.evidence.store import EvidenceWriter, in_force, rank_of, read
 from verify.evidence.verdicts import GRADES, Verdict, disagreements, grade_of, judge_all, judge_alone
 from verify.matrix import total
 from verify.vocabulary import (
@@ -626,13 +626,13 @@ def test_tensors_satisfy_strict_and_weak_inequalities_seed_by_seed() -> None:
 
 def test_lists_in_details_survive_with_what_is_not_finite(tmp_path: Path) -> None:
     sent = evidence(CLAIM, details={"rises": [[1, 0.5], (2, math.inf)], "at": {3: [math.nan]}})
-    Recorder(tmp_path / "a" / "b").append(sent)
+    EvidenceWriter(tmp_path / "a" / "b").append(sent)
     (got,), rejected = read(tmp_path / "a" / "b")
     assert got.details == {"rises": [[1, 0.5], [2, "inf"]], "at": {"3": ["nan"]}} and not rejected
 
 
 def test_a_run_is_named_after_its_time(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = EvidenceWriter(tmp_path)
     day, time_of_day = recorder.run.split("-")[0].split("T")
     assert len(day) == 8 and len(time_of_day) == 6 and (day + time_of_day).isdigit() and len(recorder.run) == 24
     assert recorder.path == tmp_path / f"{recorder.run}-{os.getpid()}.jsonl"
@@ -642,7 +642,7 @@ def test_errors_name_the_folder(tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text("")
     for failing in (
         lambda: read(tmp_path / "evidence"),
-        lambda: Recorder(tmp_path / "evidence").append(evidence(CLAIM)),
+        lambda: EvidenceWriter(tmp_path / "evidence").append(evidence(CLAIM)),
     ):
         with pytest.raises(InputError, match=str(tmp_path / "evidence")):
             failing()
@@ -740,7 +740,7 @@ def test_one_bad_line_or_file_costs_no_other(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_short_torn_line_is_closed_too(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = EvidenceWriter(tmp_path)
     recorder.path.write_text("{")
     recorder.append(evidence(CLAIM))
     records, (rejected,) = read(tmp_path)

@@ -17,7 +17,7 @@ from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
 from verify.cli import main
 from verify.evidence.runner import judge, run_check
-from verify.evidence.store import Recorder
+from verify.evidence.store import EvidenceWriter
 from verify.evidence.verdicts import judge_alone
 from verify.matrix import determinant, diag, eye, softmax, trace
 from verify.oracles import jacobian
@@ -415,7 +415,7 @@ def test_the_command_prints_the_proof(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_page_of_a_claim_shows_its_proof(tmp_path: Path) -> None:
     claims = load()
     claim = claims["dynamics.lemma-a.1"]
-    recorder = Recorder(tmp_path / "evidence")
+    recorder = EvidenceWriter(tmp_path / "evidence")
     recorder.append(check_of(claim))
     report = build(Registry([claim]), recorder.folder)
     write(report, tmp_path)

@@ -17,7 +17,7 @@ from verify import at_inputs, replay
 from verify.checks import checks_of
 from verify.checks.settings import settings_for
 from verify.evidence.runner import run_check
-from verify.evidence.store import Recorder
+from verify.evidence.store import EvidenceWriter
 from verify.evidence.verdicts import Verdict, judge_all
 from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdown, as_summary, build, restricted, write
 from verify.report.baseline import Change, changes, read_baseline
@@ -35,7 +35,7 @@ SETTINGS = settings_for("quick")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder: Path = tmp_path_factory.mktemp("evidence")
     registry = Registry(load()[claim_id] for claim_id in CHOSEN)
-    recorder = Recorder(folder)
+    recorder = EvidenceWriter(folder)
     for claim in registry.values():
         for check in checks_of(claim, SETTINGS):
             recorder.append(run_check(claim, check, SETTINGS))

@@ -260,13 +260,18 @@ def test_what_is_not_offered_keeps_its_record(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(check.shutil, "which", lambda _: "coqc")
     monkeypatch.setattr(check, "compiled_theory", lambda: tmp_path)
     monkeypatch.setattr(check, "check_all", lambda _, items, *__: ({"b.two": "false"}, ""))
-    monkeypatch.setattr(check, "add_to", lambda *_: None)
+    met = {"inputs": 3, "not met": {}}
+    monkeypatch.setattr(check, "add_to", lambda claims, _: [item.update(met=met) for item in claims.values()])
     monkeypatch.setattr(check, "problems", lambda _: [])
     monkeypatch.setattr(check, "add_formulas", lambda *_: ({}, ""))
     assert check.main([str(tmp_path / "certificates.jsonl"), "--only", "b.*"]) == 1
     after = json.loads(result.read_text(encoding="utf-8"))
     assert after["claims"]["a.one"] == {"certificate": "old"} and set(after["claims"]) == {"a.one", "b.one"}
     assert after["not checked"] == {"a.two": "no rule", "b.two": "false"} and after["axioms"] == ["choice"]
+    met["inputs"] = 0  # a theorem whose conditions hold nowhere says nothing
+    check.main([str(tmp_path / "certificates.jsonl"), "--only", "b.*"])
+    after = json.loads(result.read_text(encoding="utf-8"))
+    assert "b.one" not in after["claims"] and "held at no input" in after["not checked"]["b.one"]
 
 
 # -- statements that read as formulas ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 from tests.made_up_evidence import made_up, with_links
 from verify.checks.bound_proofs import proved_bound
 from verify.checks.settings import Settings
-from verify.evidence.store import Recorder
+from verify.evidence.store import EvidenceWriter
 from verify.report import Report, build, restricted
 from verify.report.baseline import Change
 from verify.report.citations import link, section_link
@@ -184,7 +184,7 @@ def test_evidence_of_another_shape_costs_the_picture_and_not_the_page_and_is_sai
 
 def test_a_derivation_and_its_facts_link_to_each_other_and_attempts_at_refuted_bounds_are_shown(tmp_path: Path) -> None:
     names = ("dynamics.eq-94-logits", "norms.softmax-lipschitz", "osa.eq-56")
-    claims, recorder = with_links(load(), names), Recorder(tmp_path / "evidence")
+    claims, recorder = with_links(load(), names), EvidenceWriter(tmp_path / "evidence")
     for record in made_up(claims):
         if record.check == "proved" and record.claim == names[0]:
             record.details = proved_bound(claims[record.claim], Settings()).details

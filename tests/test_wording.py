@@ -13,7 +13,7 @@ import pytest
 from tests import claims_that_fail as toy
 from verify.checks.record import CERTIFIED, UPHELD, VIOLATED, Record
 from verify.evidence.fingerprints import fingerprint
-from verify.evidence.store import Recorder, Rejected
+from verify.evidence.store import EvidenceWriter, Rejected
 from verify.evidence.verdicts import Verdict, judge_all
 from verify.report.errata import (
     CertifiedCounterexample,
@@ -726,7 +726,7 @@ def test_what_evidence_does_not_cover_is_said(tmp_path: Path) -> None:
 
 
 def test_a_report_is_built_from_the_evidence_about_the_present_code(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = EvidenceWriter(tmp_path)
     old = evidence(TRUE, outcome=VIOLATED)
     new = replace(evidence(HOLDS), fingerprint=fingerprint(HOLDS))
     for record in (old, new, evidence(STEP)):  # and one of a claim that is not asked for

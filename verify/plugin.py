@@ -31,14 +31,14 @@ from verify.evidence.cluster import BETWEEN_LOOKS, Task
 from verify.evidence.failure import describe_failure
 from verify.evidence.parallel import kept_evidence
 from verify.evidence.runner import judge, run_check
-from verify.evidence.store import Recorder, in_force, read
+from verify.evidence.store import EvidenceWriter, in_force, read
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.registry import Registry, claims_in, load
 
 _SETTINGS = pytest.StashKey[Settings]()
-_RECORDER = pytest.StashKey[Recorder]()
+_RECORDER = pytest.StashKey[EvidenceWriter]()
 _PLANNED = pytest.StashKey[set[Task]]()
 _KEPT = pytest.StashKey[dict[Task, Record]]()
 #: Checks that passed by the evidence that was kept of them, where reports come together.
@@ -90,7 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"verify_packages: expected {expected}; got {package!r}")
     worker = getattr(config, "workerinput", {})
     config.stash[_SETTINGS] = settings
-    config.stash[_RECORDER] = Recorder(config.rootpath / config.option.evidence, worker.get("verify_run"))
+    config.stash[_RECORDER] = EvidenceWriter(config.rootpath / config.option.evidence, worker.get("verify_run"))
     config.stash[_PLANNED] = set()
     config.stash[_KEPT] = {}
     config.stash[_REUSED] = set()

@@ -329,6 +329,12 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda X, G: jacobian(lambda X: X @ iterated(X.shape[1], lambda M: M @ M, G), "X")(X),
         lambda X: jacobian(lambda X: iterated(2, lambda M: M @ M.T @ M, X), "X")(X),
     ),
+    "an iterate B of M has symmetric B^T M and B M^T, by induction": (
+        lambda G, H: iterated(G.shape[0], lambda M: M @ M.T @ M / 8, G).T @ H,  # another start
+        lambda G: iterated(G.shape[0], lambda M: M @ M.T @ M / 8, G) @ G,  # not the transpose
+        lambda G: iterated(G.shape[0], lambda M: M @ M / 8, G).T @ G,  # a step that does not keep it
+        lambda G, H: iterated(G.shape[0], lambda M: M @ M.T @ M / 8, G + H).T @ (G + H),  # a start that is no input
+    ),
     "iterates commute with what each step commutes with, by induction": (
         lambda X, G: iterated(X.shape[0], lambda M: M @ M.T @ M / 8, X @ G),  # G is not orthogonal
         lambda X, G: iterated(X.shape[0], lambda M: M @ M.T @ M / 8, X @ G.T),

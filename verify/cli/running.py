@@ -57,7 +57,7 @@ def add_commands(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from verify.checks.settings import settings_for
     from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
-    from verify.evidence.store import Recorder, read
+    from verify.evidence.store import EvidenceWriter, read
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, summary_json
     from verify.report.wording import counted
@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> int:
                 f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
             )
         tasks = [task for task in tasks if task not in found]
-    recorder = Recorder(options.evidence)
+    recorder = EvidenceWriter(options.evidence)
     failures = run_tasks(
         options.package, every, tasks, settings, recorder, options.jobs, sys.stderr, options.scheduler, seconds
     )
@@ -125,7 +125,7 @@ def _audit(options: argparse.Namespace) -> int:
     from verify.checks.settings import settings_for
     from verify.evidence.audit import differences
     from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
-    from verify.evidence.store import Recorder, read
+    from verify.evidence.store import EvidenceWriter, read
 
     chosen = load(options.package).matching(*options.claims)
     _require_jobs(options.jobs)
@@ -134,7 +134,7 @@ def _audit(options: argparse.Namespace) -> int:
     kept = kept_evidence(chosen, records, settings)
     seconds = {task: record.duration for task, record in kept.items()}
     tasks = [task for task in tasks_of(chosen, settings, seconds) if task in kept]
-    recorder = Recorder(options.evidence)
+    recorder = EvidenceWriter(options.evidence)
     run_tasks(options.package, chosen, tasks, settings, recorder, options.jobs, sys.stderr, seconds=seconds)
     again = {(record.claim, record.check): record for record in read(options.evidence)[0] if record.run == recorder.run}
     found = {task: list(differences(kept[task], again[task])) for task in tasks}
@@ -152,7 +152,7 @@ def _soak(options: argparse.Namespace) -> int:
     from verify.evidence.fingerprints import fingerprint
     from verify.evidence.parallel import already_found, run_tasks, tasks_of
     from verify.evidence.runner import judge
-    from verify.evidence.store import Recorder, current, in_force, read
+    from verify.evidence.store import EvidenceWriter, current, in_force, read
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
@@ -169,7 +169,7 @@ def _soak(options: argparse.Namespace) -> int:
         tasks = tasks_of(chosen, settings, {(record.claim, record.check): record.duration for record in records})
         tasks = [task for task in tasks if task not in already_found(chosen, own, settings)]
         print(f"seed {seed}: {len(tasks)} checks", file=sys.stderr)
-        run_tasks(options.package, chosen, tasks, settings, Recorder(options.evidence), options.jobs, sys.stderr)
+        run_tasks(options.package, chosen, tasks, settings, EvidenceWriter(options.evidence), options.jobs, sys.stderr)
         records = [record for record in current(read(options.evidence)[0], fingerprints) if record.seed == seed]
         for record in in_force(records):
             judgement = judge(registry[record.claim], record)

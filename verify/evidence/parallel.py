@@ -22,7 +22,7 @@ from verify.evidence.failure import describe_failure
 from verify.evidence.fingerprints import fingerprint
 from verify.evidence.progress import Progress
 from verify.evidence.runner import Judgement, judge
-from verify.evidence.store import Recorder, current, in_force, rank_of
+from verify.evidence.store import EvidenceWriter, current, in_force, rank_of
 from verify.vocabulary.claims import Claim
 
 #: The checks that may take long, longest first.
@@ -31,10 +31,10 @@ LONGEST = ("law", "proved", "attacked float64", "at scale", "rate", "sampled flo
 HEARTBEAT = 0.5
 
 
-def _work(package: str, task: Task, settings: Settings, recorder: Recorder) -> tuple[Task, Record, Judgement]:
+def _work(package: str, task: Task, settings: Settings, recorder: EvidenceWriter) -> tuple[Task, Record, Judgement]:
     """One check in a worker: run it, judge it, record it."""
     task, record, judgement = attempt(package, task, settings)
-    Recorder(recorder.folder, recorder.run).append(record)
+    EvidenceWriter(recorder.folder, recorder.run).append(record)
     return task, record, judgement
 
 
@@ -81,7 +81,7 @@ def run_tasks(
     claims: Sequence[Claim],
     tasks: Sequence[Task],
     settings: Settings,
-    recorder: Recorder,
+    recorder: EvidenceWriter,
     jobs: int,
     stream: TextIO,
     scheduler: str | None = None,
@@ -103,7 +103,7 @@ def _run(
     by_id: Mapping[str, Claim],
     tasks: Sequence[Task],
     settings: Settings,
-    recorder: Recorder,
+    recorder: EvidenceWriter,
     jobs: int,
     scheduler: str | None,
     progress: Progress,
@@ -151,7 +151,7 @@ def _pooled(
     package: str,
     tasks: Sequence[Task],
     settings: Settings,
-    recorder: Recorder,
+    recorder: EvidenceWriter,
     jobs: int,
     finish: Finish,
     begin: Callable[[Task], None],

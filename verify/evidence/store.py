@@ -32,7 +32,7 @@ def as_json(value: Any) -> Any:
     return value
 
 
-class Recorder:
+class EvidenceWriter:
     """Appends records to ``folder/<run>-<process>.jsonl``."""
 
     def __init__(self, folder: Path, run: str | None = None) -> None:

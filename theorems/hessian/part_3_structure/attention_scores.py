@@ -470,7 +470,7 @@ NEARLY_ONE_HOT = Claim(HESSIAN, "hessian.nearly-one-hot", label="Section 3.2, ro
         INDEX_OF_A_TOKEN,
     ],
     name="second moment of nearly one-hot attention rows", relation=AtMost(left="tr M_{2,i} for every row i"),
-    sizes={"L": (2, 4), "d_V": (1, 3), "p": (0, 2)}, of_project=True,
+    sizes={"L": (1, 4), "d_V": (1, 3), "p": (0, 2)}, of_project=True,
     note="""The variance is at most the mean squared distance from any point, here from $x_p$. As a row becomes one-hot
         the query-key part of $H_o$ that belongs to its token falls with the square of this bound.""")  # fmt: skip
 
