@@ -8,11 +8,17 @@ from typing import Any
 import pytest
 import torch
 
-from verify.checks.evaluation import in_batch
+from verify.checks.evaluation import in_batch, raw_tensors
+from verify.checks.settings import settings_for
 from verify.gate import measure
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED
+from verify.gate.measure import ComparedSides
 from verify.gate.reach import claims_by_subject, reached_subjects
+from verify.gate.standing import Standing
+from verify.inputs.generators import systematic
+from verify.vocabulary.registry import load
+from verify.vocabulary.subjects import replaced
 
 KEY = "hessian.jacobian-key"  # Lemma B.1, dF/dW_K: one side has the derivative of the layer, the other calls no layer
 
@@ -102,3 +108,17 @@ def test_a_formula_that_overflows_is_not_held_against_an_implementation() -> Non
 def test_an_implementation_without_finite_values_is_still_broken() -> None:
     made = gate("dynamics.attention_head", of_no_numbers, claims=MINIMA)
     assert {made.run(DEFINITION, dtype).status for dtype in ("float64", "float32")} == {BROKEN}
+
+
+def test_a_side_is_not_kept_from_a_time_when_the_definition_stood_in_its_place() -> None:
+    claim, settings = load("theorems")[KEY], settings_for("quick")
+    standing = Standing("hessian.attention", keys_cut)
+    sides = ComparedSides.of(claim, standing)
+    assert sides is not None
+    arrays = systematic(claim, 1, settings.seed)[0].arrays(claim, 1)
+    raw = raw_tensors(claim, arrays, settings, "float64")
+    calling = next(each for each in sides.functions if "hessian.attention" in reached_subjects([each]))
+    right = measure._side(claim, sides, calling, raw, arrays, settings)  # nothing is replaced yet
+    with replaced(standing.name, standing):
+        wrong = measure._side(claim, sides, calling, raw, arrays, settings)
+    assert standing.calls > 0 and not bool((wrong == right).all())

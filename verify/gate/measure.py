@@ -41,6 +41,7 @@ from verify.gate.findings import (
 from verify.gate.known import found_once
 from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
+from verify.gate.reach import Calls, reached_subjects
 from verify.gate.standing import Standing
 from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.inputs.generators import Draw, applicable_domains, systematic
@@ -82,6 +83,10 @@ LAW_SAMPLES, LAW_INSTANCES = 2_000, 3
 def allowed(dtype: str) -> float:
     """How many rounding units an implementation may be off."""
     return ALLOWED_IN_HALF if dtype in HALVES else ALLOWED
+
+
+#: Which function calls which, as far as it was looked up.
+_CALLED: Calls = {}
 
 
 @dataclass
@@ -300,12 +305,15 @@ def _side(
     arrays: dict[str, Any],
     settings: Settings,
 ) -> Any:
-    """One side at a batch of one seed; one that does not call the implementation is the same for all, and found once."""
+    """One side at a batch of one seed; one that cannot call the implementation is the same for all, and found once.
+
+    That it was not called this time is not enough: the implementation may not have stood in the place of the definition.
+    """
 
     def find() -> Any:
         return in_batch(claim, function, raw)[0]
 
-    if sides.standing is None:
+    if sides.standing is None or sides.standing.name in reached_subjects([function], _CALLED):
         return find()
     # the name: what stands for another subject is called by other sides
     dtypes = tuple(x.dtype for x in raw.values() if is_tensor(x))

@@ -237,15 +237,16 @@ class Reference:
         return unit + UNDERFLOW[eps] + (0.0 if half else self._unseen(name, eps))
 
     def _unseen(self, name: str, eps: float) -> float:
-        """As large a derivative as moves the value by a rounding when its argument moves by as much as it is; 0 of what is none.
+        """What a derivative may be if its argument has to move by its size, and by 1 at least, to move the value by a rounding.
 
         Equal formulas differ by this: where a weight w is nearly 1, a derivative has 1 - w in one, the sum of the other weights
-        in another, and 1 - w is known to a rounding of 1.
+        in another, and 1 - w is known to a rounding of 1.  A small argument excuses no more than one of size 1.
         """
         argument = self.arguments.get(name.removeprefix(DERIVATIVE)) if name.startswith(DERIVATIVE) else None
-        size = _largest(argument) if argument is not None else 0.0
+        if argument is None:
+            return 0.0
         value = max((_largest(x) for each, x in self.results.items() if each.startswith(VALUE)), default=0.0)
-        return SPREADS * eps * value / size if size > 0.0 else 0.0
+        return SPREADS * eps * value / max(1.0, _largest(argument))
 
     @property
     def _of_weights(self) -> float:
