@@ -75,6 +75,15 @@ class Values:
         if kind in ("sum over", "max over"):
             terms = [self.number(data[1], {**at, data[0]: k}) for k in self._range(data[0])]
             return sum(terms) if kind == "sum over" else max(terms)
+        if kind == "smallest singular value":
+            return float(np.linalg.svd(self.array(next(iter(data[0])), at), compute_uv=False)[-1])
+        if kind == "smallest eigenvalue":
+            return float(np.linalg.eigvalsh(self.array(data[0], at))[0])
+        if kind == "largest value":
+            return float(self.array(next(iter(data[0])), at).max())
+        if kind == "weight off the diagonal":
+            weights = FUNCTIONS["softmax"](self.array(data[0], at))
+            return float((weights - np.diag(np.diag(weights))).max())
         if kind == "spectral radius":
             return float(np.abs(np.linalg.eigvals(self.array(data[0], at))).max())
         raise KeyError(kind)
@@ -106,6 +115,8 @@ class Values:
         if kind == "embedding":
             start = at[data[0]] if isinstance(data[0], Index) else self.size(data[0])
             return np.eye(shape[0])[:, start : start + shape[1]]
+        if kind == "other columns":
+            return np.delete(np.eye(shape[0]), at[data[0]], axis=1)
         if kind == "ones":
             return np.ones(shape)
         if kind == "permutation":

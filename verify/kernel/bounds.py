@@ -27,10 +27,10 @@ class Assumed(NamedTuple):
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 
-def without_denominators(gap: Scalar) -> Scalar:
-    """A scalar times powers of the sums that are its denominators, none of which may be negative."""
+def without_denominators(gap: Scalar, known: Any = ()) -> Scalar:
+    """A scalar times powers of the sums that are its denominators, none of which may be negative; of those in `known` none is."""
     for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
-        if not q.is_nonnegative(g[1]):
+        if not (q.is_nonnegative(g[1]) or g[1] in known):
             raise Refused("a denominator that may be negative")
         lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
         gap = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1)
@@ -47,7 +47,15 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         holds = q.is_nonnegative(a) and q.is_nonnegative(b)
         compare(a**2, b**2, rest[0], assumed, table)
     elif name == "denominators":
-        compare(number(0), without_denominators(b - a), rest[0], assumed, table)
+        known = rest[1] if len(rest) > 1 else []
+        for place, why in known:
+            compare(number(0), table[place], why, assumed, table)
+        gap = without_denominators(b - a, [table[place] for place, _ in known])
+        compare(number(0), gap, rest[0], assumed, table)
+    elif name == "steps":
+        for step in rest[0]:
+            a = stepped(a, step, assumed, table)
+        compare(a, b, rest[1], assumed, table)
     elif name == "facts":
         gap = b - a
         for which, multiplier in rest[0]:
@@ -112,6 +120,8 @@ KEYS = {
     "orthonormal",
     "parts",
 }
+#: A certificate for sizes from 2 on may have others for smaller ones.
+ALLOWED = {*KEYS, "cases"}
 #: Between which places a shape follows a head.
 SHAPED = {
     "zeros": (0, 2),
@@ -127,13 +137,13 @@ ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, Arithmeti
 class Reader:
     """The expressions of a certificate, in normal form; each names earlier ones by their places in the table."""
 
-    def __init__(self, sizes: list[str], scalars: dict[str, str], inputs: dict[str, list[str]]) -> None:
-        self.sizes, self.scalars, self.inputs = set(sizes), scalars, inputs
+    def __init__(self, sizes: list[Any], scalars: dict[str, str], inputs: dict[str, list[str]]) -> None:
+        self.sizes, self.scalars, self.inputs = dict(map(declared_size, sizes)), scalars, inputs
         self.table: list[Any] = []
         self.asked: list[frozenset[Any]] = []  # for each place, what has to be so where it is defined
         self.nonzero: set[Scalar] = set()  # what the claim divides by
         self.shapes: dict[str, Any] = {}
-        if len({*sizes, *scalars, *inputs}) < len(sizes) + len(scalars) + len(inputs):
+        if len({*self.sizes, *scalars, *inputs}) < len(sizes) + len(scalars) + len(inputs):
             raise Refused("a name is declared twice")
         if not set(scalars.values()) <= {"real", "nonnegative", "positive"}:
             raise Refused("a scalar is real, nonnegative or positive")
@@ -175,7 +185,7 @@ class Reader:
         if head == "q":
             return number(Fraction(*data))
         if head == "size" and data[0] in self.sizes:
-            return q.generator("size", *data)
+            return number(self.sizes[data[0]] - 1) + q.generator("size", *data)  # the generator is at least 1
         if head == "scalar" and data[0] in self.scalars:
             return q.generator("scalar", data[0], self.scalars[data[0]])
         if head == "^":
@@ -206,6 +216,14 @@ class Reader:
         return self.table[item] if self._is_place(item) else item
 
 
+def declared_size(item: Any) -> tuple[str, int]:
+    """The name of a size, and what it is at least: 1 if nothing else is said."""
+    name, least = (item, 1) if isinstance(item, str) else item
+    if not isinstance(name, str) or type(least) is not int or least < 1:
+        raise Refused("a size has a name, and is at least a whole number from 1 on")
+    return name, least
+
+
 def _place(item: Any) -> Any:
     if not isinstance(item, (Index, Scalar)):
         raise Refused("an input is one of a stack by an index or a number")
@@ -229,12 +247,29 @@ def check(certificate: dict[str, Any]) -> Accepted:
             seen = {k: value for k, value in enumerate(reader.table) if reader.asked[k] <= stated}
             _check_part(part, assumed, Stated(seen))
         sides = [reader.table[part[side]] for side in ("left", "right") for part in certificate["parts"]]
-        rules = sorted({step["rule"] for part in certificate["parts"] for step in part["steps"]})
+        rules = {step["rule"] for part in certificate["parts"] for step in part["steps"]}
+        rules |= _check_cases(certificate) if "cases" in certificate else set()
     except ERRORS as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
     count = [len(side.terms) for side in sides]
     half = len(count) // 2
-    return Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(rules), ())
+    return Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(sorted(rules)), ())
+
+
+def _check_cases(certificate: dict[str, Any]) -> set[str]:
+    """The rules of the certificates for sizes below those that a certificate is for: one for each, and so for all sizes."""
+    small = {(name, k) for name, least in map(declared_size, certificate["sizes"]) for k in range(1, least)}
+    rules: set[str] = set()
+    for case in certificate["cases"]:
+        name, inner = case["size"], case["certificate"]
+        small.remove((name, case["value"]))
+        own = dict(map(declared_size, inner["sizes"]))
+        if name in own or inner["claim"] != certificate["claim"] or ("cases" not in inner and {*own.values()} - {1}):
+            raise Refused(f"no certificate for all sizes where {name} is {case['value']}")
+        rules |= set(check(inner).rules)
+    if small:
+        raise Refused("sizes that no case is for")
+    return rules
 
 
 def statement(certificate: dict[str, Any]) -> Any:
@@ -249,11 +284,12 @@ def statement(certificate: dict[str, Any]) -> Any:
         assumed,
         asked,
         [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
+        [(case["size"], case["value"], statement(case["certificate"])) for case in certificate.get("cases", [])],
     )
 
 
 def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
-    if certificate.keys() != KEYS or (certificate["format"], certificate["kind"]) != (FORMAT, "bound"):
+    if not KEYS <= certificate.keys() <= ALLOWED or (certificate["format"], certificate["kind"]) != (FORMAT, "bound"):
         raise Refused(f"the keys of a certificate of a bound are {sorted(KEYS)}")
     reader = Reader(certificate["sizes"], certificate["scalars"], certificate["inputs"])
     for place, entry in enumerate(certificate["table"]):
@@ -291,15 +327,54 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
     if step["rule"] == "comparison":
         compare(value, arguments[0], step["reasons"], assumed, table)
         return arguments[0]
+    if step["rule"] == "from below":
+        whole, b, inverse = arguments
+        return lowered(value, whole, b, inverse, step["reasons"], assumed, table)
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
-    c, quantity = q.only_generator(left)
+    below = all(c < 0 for c in left.terms.values())  # -q <= -b, where the whole may not grow with q
+    sign = number(-1 if below else 1)
+    c, quantity = q.only_generator(left * sign)
     if not any(stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
         raise Refused("the quantity does not stand in the whole")
-    if not rises(value, quantity, kept):
+    if below and not all(e == 1 for e in exponents_of(quantity, value)):  # b may be negative
+        raise Refused("a smaller quantity under a power")
+    if not rises(value, quantity, kept, -1 if below else 1):
         raise Refused("the whole may fall as the quantity grows")
     if not right.free <= q.free_in(quantity):
         raise Refused("a free index would be bound")
-    return replaced(value, quantity, right * c**-1, kept)
+    return replaced(value, quantity, right * sign * c**-1, kept)
+
+
+def exponents_of(quantity: Any, value: Scalar) -> list[Fraction]:
+    """The exponents with which a generator is a factor of terms of a scalar; it may stand nowhere else in it."""
+    factors = [(g, e) for monomial in value.terms for g, e in monomial if stands_in(g, quantity)]
+    if any(g != quantity for g, _ in factors):
+        raise Refused("a smaller quantity within another")
+    return [e for _, e in factors]
+
+
+def lowered(
+    value: Scalar, whole: Scalar, b: Scalar, inverse: Scalar, reasons: Any, assumed: Assumed, table: Any
+) -> Scalar:
+    """The value with b in the place of a quantity q >= b, or of a sum, where it does not grow with that.
+
+    b is positive: it is not negative for a reason, and its inverse stands in the table, so that the statement divides by it.
+    """
+    if inverse != b**-1 or not b.free <= whole.free:
+        raise Refused("no inverse of what takes the place of a quantity, or a free index in it")
+    at_least, not_negative = reasons
+    compare(whole * number(-1), b * number(-1), at_least, assumed, table)
+    compare(number(0), b, not_negative, assumed, table)
+    quantity = ("sum", whole)
+    if len(whole.terms) == 1:
+        c, quantity = q.only_generator(whole)
+        if c != number(1):
+            raise Refused("a multiple of a quantity")
+    if not exponents_of(quantity, value):
+        raise Refused("the quantity does not stand in the whole")
+    if not rises(value, quantity, (), -1):
+        raise Refused("the whole may grow with the quantity")
+    return replaced(value, quantity, b)
 
 
 def instance(

@@ -14,7 +14,9 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-NONNEGATIVE = ("size", "norm", "exp", "abs", "spectral radius", "power")
+NONNEGATIVE = (
+    "size", "norm", "exp", "abs", "spectral radius", "power", "smallest singular value", "weight off the diagonal",
+)  # fmt: skip
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 

@@ -7,30 +7,43 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import sympy
+
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
-from verify.arithmetics.norms.instances import Instances, Steps
+from verify.arithmetics.norms.instances import Instances, Steps, matrix_of_rows
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
-from verify.kernel import places, quantities
+from verify.kernel import places as places_in
+from verify.kernel import quantities
 from verify.kernel.bound_rules import multiplied
 from verify.kernel.refusal import Refused
 
+#: Whether a claim is about sizes from a number on alone.
+IsAtLeast = Callable[[sympy.Symbol, int], bool]
 
-def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict[str, Any]:
+
+def certificate_of(
+    claim_id: str, proof: BoundProof, steps: bool = True, is_at_least: IsAtLeast = lambda size, least: False
+) -> dict[str, Any]:
     """The certificate of a proved bound; raises `NotCertified` where a part of it cannot be written yet.
 
-    Without `steps` it has the statement alone, and the checker would not accept it.
+    Without `steps` it has the statement alone, and the checker would not accept it.  `is_at_least` says of which sizes the
+    claim is only from 2 on: where a derivation needs that, the certificate says it, or has a case for what is smaller.
     """
     assert proof.world is not None
-    if proof.cases:
-        raise NotCertified("sizes with a derivation of their own")
+    least = {name: value + 1 for name, value in proof.cases}
+    least |= {size.name: 2 for size in _shortened(proof) if is_at_least(size, 2)}
+    cases = [
+        {"size": name, "value": value, "certificate": certificate_of(claim_id, case, steps)}
+        for (name, value), case in proof.cases.items()
+    ]
     with resumed(proof.world):
-        writer = Writer(proof.world)
+        writer = Writer(proof.world, least)
         facts = list(_assumptions(writer, proof.world.facts))
         facts += [
             writer.add("+", writer.scalar(bound), writer.scalar(-symbol))
@@ -46,11 +59,20 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
         replays = [_Replay(writer, entry, facts) for entry in proof.entries]
         parts = [replay.part() if steps else replay.stated() for replay in replays]
     return {
-        "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes),
+        "format": kernel.FORMAT, "kind": "bound", "claim": claim_id,
+        "sizes": [[name, k] if k > 1 else name for name, k in sorted(writer.sizes.items())],
         "scalars": writer.scalars, "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero),
         "assumptions": facts, "orthonormal": frames,
         "parts": parts,
-    }  # fmt: skip
+    } | ({"cases": cases} if cases else {})  # fmt: skip
+
+
+def _shortened(proof: BoundProof) -> set[Any]:
+    """The sizes n of which a derivation takes n - 1 as the size of a matrix, or that it needs to be at least 2."""
+    assert proof.world is not None
+    sizes = {sympy.expand(size + 1) for node in proof.world.nodes.values() for size in node.shape}
+    sizes |= {sympy.expand(item.expression + 2) for item in proof.conditions if item.least == 0}
+    return {size for size in sizes if size.is_Symbol and size.is_integer}
 
 
 def _assumptions(writer: Writer, facts: Iterable[Any]) -> Iterator[int]:
@@ -103,11 +125,17 @@ class _Replay(Instances):
         return {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
 
     def _offer(self, step: Any) -> None:
-        value = self.w.value(self.w.scalar(step.quantity))
-        if value == self.w.value(self.w.scalar(step.bound)):
+        value = self._said(step.quantity)
+        if value is None or value == self._said(step.bound):
             return  # the checker sees no difference
         for g in {g for monomial in value.terms for g, _ in monomial if g[0] not in ("size", "scalar", "sum", "abs")}:
             self.offers.setdefault(g, []).append(step)
+
+    def _said(self, scalar: Any) -> Any:
+        """A scalar as the checker has it; None if it has no expression, and a rule of the checker passes over it."""
+        with contextlib.suppress(NotCertified, Refused):
+            return self.w.value(self.w.scalar(scalar))
+        return None
 
     def _finished(self) -> list[Any]:
         for _ in range(150):
@@ -126,6 +154,8 @@ class _Replay(Instances):
         return [step.rule for step in self.offers.get(g, ())] if g not in self.kept else []
 
     def _step(self) -> bool:
+        if self._leads_on(self._from_below([quantities.number(1)])):  # before what is beside it has no certain sign
+            return True
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
         if not any(g[0] == "sum over" for g in self.kept) and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
@@ -134,10 +164,35 @@ class _Replay(Instances):
         for exactly in (True, False):
             for g in reached:
                 for step in self.offers.get(g, ()):
-                    wanted = self.w.value(self.w.scalar(step.quantity)), self.w.value(self.w.scalar(step.bound))
+                    wanted = self._said(step.quantity), self._said(step.bound)
+                    if exactly and None in wanted:
+                        continue
                     if self._leads_on(self._instances(g, step), (g, *wanted) if exactly else None):
                         return True
-        return any(self._leads_on(self._own(g)) for g in reached)
+        return any(self._leads_on(self._own(g)) for g in reached) or self._leads_on(
+            self._from_below(_divisors(self.w.value(self.right)))
+        )
+
+    def _from_below(self, smaller: list[Any]) -> Iterator[Steps]:
+        """Some numbers, as what the right side divides by, in the place of something larger that the value divides by."""
+        there = _divisors(self.w.value(self.right))
+        lower = {g for g, steps in self.offers.items() if any(-step.quantity in self.w.known.atoms for step in steps)}
+        for whole, b in itertools.product(_divisors(self.value), smaller):
+            if whole in there or not lower & set(generators(whole)):
+                continue
+            why = _Lowering(self, whole, b).reason()
+            positive = comparison_of(quantities.number(0), b, self.w, self.facts)
+            if why is None or positive is None:
+                continue
+            places = [self.w.of_scalar(side) for side in (whole, b)]
+            step = ("from below", [*places, self.w.power(places[1], sympy.Integer(-1))], [why, positive])
+            (g,) = {g for m in (b**-1).terms for g, _ in m} or {None}
+            if g is not None:  # the right side with what is to be replaced, if the value is at most that
+                aim = places_in.replaced(self.w.value(self.right), g, whole)
+                reason = comparison_of(self.value, aim, self.w, self.facts)
+                if reason is not None:
+                    yield [("comparison", [self.w.of_scalar(aim)], reason), step]
+            yield [step]
 
     def _leads_on(self, choices: Iterator[Steps], wanted: Any = None) -> bool:
         """Take the first of several choices that leads on."""
@@ -154,7 +209,7 @@ class _Replay(Instances):
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()
             factor = quantities.Scalar({monomial - {(g, Fraction(1))}: c})
-            after = places.replaced(before[0], g, bound.over(factor), self.outside)
+            after = places_in.replaced(before[0], g, bound.over(factor), self.outside)
         try:
             for step in steps:
                 made: dict[str, Any] = {"rule": step[0], "arguments": step[1]}
@@ -175,6 +230,31 @@ class _Replay(Instances):
         self.value = before[0]
         del self.steps[before[1] :]
         return False
+
+
+class _Lowering(_Replay):
+    """-whole <= -b, by the steps of a derivation."""
+
+    def __init__(self, outer: _Replay, whole: Any, b: Any) -> None:
+        self.w, self.facts, self.offers = outer.w, outer.facts, outer.offers
+        minus = quantities.number(-1)
+        self.value, self.right = whole * minus, outer.w.of_scalar(b * minus)
+        self.steps, self.outside, self.kept = [], [], set(generators(b))
+
+    def reason(self) -> list[Any] | None:
+        with contextlib.suppress(NotCertified):
+            last = self._finished()
+            return ["steps", self.steps, last] if self.steps else last
+        return None
+
+    def _from_below(self, smaller: list[Any]) -> Iterator[Steps]:
+        return iter(())
+
+
+def _divisors(value: Any) -> list[Any]:
+    """What a scalar is divided by: quantities, and sums in the form in which they are replaced."""
+    found = {g for m in value.terms for g, e in m if e < 0 and g[0] not in ("size", "scalar", "exp", "power")}
+    return [g[1] if g[0] == "sum" else quantities.generator_of(g) for g in sorted(found, key=text_of)]
 
 
 # -- comparisons -------------------------------------------------------------------------------------------------------
@@ -201,10 +281,10 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if depth == 0:
         return
     for g in generators(a):
-        if g[0] == "max" and places.rises(a, g):
+        if g[0] == "max" and places_in.rises(a, g):
             members = [(w.of_scalar(member), member) for member in sorted(g[1], key=text_of)]
             cases = [
-                [place, comparison_of(places.replaced(a, g, member), b, w, facts, depth - 1)]
+                [place, comparison_of(places_in.replaced(a, g, member), b, w, facts, depth - 1)]
                 for place, member in members
             ]
             if all(reason for _, reason in cases):
@@ -220,6 +300,9 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
+    yield from _with_known_denominators(a, b, w, facts, depth)
+    yield from _smallest_at_most_largest(a, b, w)
+    yield from _ranges(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
@@ -231,6 +314,50 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         for gap, reason in gaps:
             if (used := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
                 yield reason(["facts", used, ["terms"]])
+
+
+def _with_known_denominators(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterator[list[Any]]:
+    """Both sides times denominators that are not negative by assumptions."""
+    known = []
+    for d in {g[1] for m in (b - a).terms for g, e in m if g[0] == "sum" and e < 0}:
+        if not quantities.is_nonnegative(d):
+            why = comparison_of(quantities.number(0), d, w, facts, 0) or _by_facts(d, w, facts)
+            if why is None:
+                return
+            known.append([w.of_scalar(d), why])
+    if known:
+        yield ["denominators", ["terms"], known]
+
+
+def _by_facts(d: Any, w: Writer, facts: list[int]) -> list[Any] | None:
+    """A reason why a scalar is not negative, by one assumption after another."""
+    used = _subtracted(d, w, [([k], w.value(fact)) for k, fact in enumerate(facts)], DEPTH, [ATTEMPTS])
+    return None if used is None else ["facts", used, ["terms"]]
+
+
+def _smallest_at_most_largest(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
+    """A multiple of sigma_min(A) <= ||A||_2, for quotients of sums with both."""
+    for g in generators(a):
+        if g[0] == "smallest singular value":
+            A = any_of(g[1])
+            with contextlib.suppress(Refused):
+                gap = kernel.without_denominators(b - a)
+                for monomial, c in gap.terms.items():
+                    if c < 0 and (g, Fraction(1)) in monomial:
+                        multiplier = quantities.Scalar({monomial - {(g, Fraction(1))}: -c})
+                        arguments = [[w.matrix(A)], [], w.of_scalar(multiplier), ["terms"]]
+                        yield ["denominators", ["instance", "smallest at most largest singular value", *arguments]]
+
+
+def _ranges(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
+    """A multiple of the largest range of the rows of a matrix, which is not negative."""
+    for g in (g for g in generators(b) if g[0] == "max over" and not quantities.is_nonnegative_generator(g)):
+        values = [h for m in g[2].terms for h, _ in m if h[0] == "largest value"]
+        rows = [T for h in values for X in sorted(h[1], key=text_of) if (T := matrix_of_rows(X, g[1])) is not None]
+        for T in rows:
+            whole = {m: c for m, c in (b - a).terms.items() if (g, Fraction(1)) in m}
+            multiplier = quantities.Scalar({m - {(g, Fraction(1))}: c for m, c in whole.items()})
+            yield ["instance", "range", [w.place_of(g[1]), w.matrix(T)], [], w.of_scalar(multiplier), ["terms"]]
 
 
 def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
