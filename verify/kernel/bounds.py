@@ -333,7 +333,7 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
     below = all(c < 0 for c in left.terms.values())  # -q <= -b, where the whole may not grow with q
     sign = number(-1 if below else 1)
-    c, quantity = q.only_generator(left * sign)
+    c, quantity = q.only_generator(left * sign if below else left)
     if not any(stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
         raise Refused("the quantity does not stand in the whole")
     if below and not all(e == 1 for e in exponents_of(quantity, value)):  # b may be negative

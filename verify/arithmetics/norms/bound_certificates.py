@@ -68,10 +68,12 @@ def certificate_of(
 
 
 def _shortened(proof: BoundProof) -> set[Any]:
-    """The sizes n of which a derivation takes n - 1 as the size of a matrix, or that it needs to be at least 2."""
+    """The sizes n of which n - 1 is the size of a matrix without a column, or is divided by."""
     assert proof.world is not None
-    sizes = {sympy.expand(size + 1) for node in proof.world.nodes.values() for size in node.shape}
-    sizes |= {sympy.expand(item.expression + 2) for item in proof.conditions if item.least == 0}
+    every = proof.world.nodes.values()
+    sizes = {sympy.expand(node.shape[1] + 1) for node in every if node.kind == "without column"}
+    if "distance from rank one" in proof.rules:
+        sizes |= {sympy.expand(item.expression + 2) for item in proof.conditions if item.least == 0}
     return {size for size in sizes if size.is_Symbol and size.is_integer}
 
 
