@@ -142,6 +142,10 @@ class Reader:
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
         value = self._read(entry)
+        if not _is_expression(
+            value
+        ):  # a name at a place would be read as one where `asked` looks for it by its letters
+            raise Refused(f"{entry[0]!r} of what is no expression")
         of_derivative = entry[:2] == ["opaque", "derivative"]
         operands = entry[1:] if entry[0] not in ("q", "^") else entry[1:2] if entry[0] == "^" else []  # not numbers
         operands = [*entry[1:4], *entry[5:]] if of_derivative else operands
@@ -203,6 +207,12 @@ class Reader:
 
     def value(self, item: Any) -> Any:
         return self.table[item] if self._is_place(item) else item
+
+
+def _is_expression(value: Any) -> bool:
+    """Whether a value is a scalar, a matrix, an index, or the beginning of the part of rows that an index numbers."""
+    is_part = type(value) is tuple and len(value) == 2 and value[0] == "part" and isinstance(value[1], Index)
+    return is_part or isinstance(value, (Scalar, Matrix, Index))
 
 
 def _place(item: Any) -> Any:
