@@ -142,6 +142,11 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "assumption": (
         Unproved(lambda A: F(A), lambda A: 2 + 0 * F(A), nonnegative=[lambda A: 2 - N(A)]),
         Unproved(lambda C: N(C), lambda C: 2 + 0 * F(C), nonnegative=[lambda A: 2 - N(A)]),
+        Unproved(lambda C: F(C), lambda A: F(A), nonnegative=[lambda A, C: F(A) ** 2 - F(A) * F(C)]),  # A may be 0
+        Unproved(lambda C: F(C), lambda A: F(A), nonnegative=[lambda A, C, w: w**2 * (F(A) - F(C))]),
+        Unproved(  # at n = 1 nothing is assumed
+            lambda G, H: N(G @ H), lambda G: 1 + 0 * N(G), zero=[lambda G, H, n: (n - 1) * (G @ H) - (n - 1) * eye(n)]
+        ),
     ),
     "contraction": (Silent(FROBENIUS, lambda small: small), Silent(SPECTRAL, lambda A: A)),
     "number among the factors": (Silent(FROBENIUS, lambda A, B: A @ B), Silent(LARGEST, lambda e, v: e @ v)),
@@ -243,6 +248,9 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     ),
     "product": (
         Silent(LARGEST, lambda A, B: A @ B),
+        Unproved(  # which is negative at n = 3 alone
+            lambda A, B, n: ((n - 3) ** 2 - 2) * F(A @ B), lambda A, B, n: ((n - 3) ** 2 - 2) * F(A) * N(B)
+        ),
         Unproved(lambda A, B: absolute(F(A @ B) - F(A) * N(B)), lambda A, B: F(A) * N(B) / 2),
     ),
     "difference of products": (
