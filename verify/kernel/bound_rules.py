@@ -5,13 +5,13 @@ A rule takes matrices and gives both sides, and conditions that have to hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
 from verify.kernel import varying
+from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
 
@@ -80,13 +80,6 @@ def scalar(x: Scalar) -> Scalar:
     return x
 
 
-def exponential(x: Scalar) -> Scalar:
-    """e^x, which is the inverse of e^-x where all terms of x are negative."""
-    if x.terms and all(c < 0 for c in x.terms.values()):
-        return q.generator("exp", x * number(-1)) ** -1
-    return q.generator("exp", x) if x.terms else number(1)
-
-
 def multiplied(first: Any, *rest: Any) -> Any:
     for other in rest:
         first = first @ other if isinstance(first, Matrix) else first * other
@@ -103,7 +96,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     # scalars
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
-    "exp": lambda x: exponential(scalar(x)),
+    "exp": lambda x: q.exponential(scalar(x)),
     "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,
@@ -438,39 +431,8 @@ def beside(side: Any, dB: Matrix, M: Matrix) -> Matrix:
     return dB @ M.T if side == "rows" else dB.T @ M
 
 
-def is_concave(g: list[Fraction]) -> bool:
-    """Whether a polynomial that is 0 at 0 rises and is concave on [0, 1], and at most 1 at 1."""
-    signs = all(c >= 0 for c in bernstein(slope(g))) and all(c <= 0 for c in bernstein(slope(slope(g))))
-    return signs and sum(g) <= 1
-
-
 def total(A: Matrix) -> Scalar:
     return norm("1", A)
-
-
-def bernstein(coefficients: list[Fraction]) -> list[Fraction]:
-    """The coefficients of a polynomial in the Bernstein basis of its degree: it is nowhere on [0, 1] below the least."""
-    n = len(coefficients) - 1
-    return [
-        sum((Fraction(math.comb(k, j), math.comb(n, j)) * coefficients[j] for j in range(k + 1)), Fraction(0))
-        for k in range(n + 1)
-    ]
-
-
-def odd(p: Sequence[Scalar]) -> list[Fraction]:
-    """The coefficients of s p(s^2) by the powers of s."""
-    return [Fraction(0) if k % 2 == 0 else rational(p[k // 2]) for k in range(2 * len(p))]
-
-
-def slope(p: list[Fraction]) -> list[Fraction]:
-    return [k * c for k, c in enumerate(p)][1:]
-
-
-def rational(c: Scalar) -> Fraction:
-    value = c.number()
-    if value is None:
-        raise Refused("no rational number")
-    return value
 
 
 def power(base: Scalar, exponent: Scalar) -> Scalar:
@@ -480,20 +442,6 @@ def power(base: Scalar, exponent: Scalar) -> Scalar:
         q.generator("power", number(n), exponent) if n > 1 else number(1) for n in (value.numerator, value.denominator)
     ]
     return parts[0] * parts[1] ** -1
-
-
-def stays_within(p: list[Fraction], c: Any) -> bool:
-    """Whether a polynomial is at most c in size on [0, 1]."""
-    return all(abs(value) <= c for value in bernstein(p))
-
-
-def stays_below(p: Sequence[Scalar], c: Fraction, k: Fraction, r: Fraction) -> bool:
-    """Whether |x p(x)| <= c - k (x - r)^2 on [0, 1] for k >= 0."""
-    limit, own = [c - k * r * r, 2 * k * r, -k], [Fraction(0), *map(rational, p)]
-    padded = [[*side, *[Fraction(0)] * (max(3, len(own)) - len(side))] for side in (limit, own)]
-    return k >= 0 and all(
-        value >= 0 for sign in (1, -1) for value in bernstein([a - sign * b for a, b in zip(*padded, strict=True)])
-    )
 
 
 def direction(J: Matrix) -> Matrix:

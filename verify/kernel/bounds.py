@@ -12,6 +12,7 @@ from verify.kernel import quantities as q
 from verify.kernel import varying
 from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
 from verify.kernel.identities import Accepted
+from verify.kernel.places import replaced, rises, stands_in
 from verify.kernel.quantities import Index, Matrix, Scalar, number
 from verify.kernel.refusal import Refused
 
@@ -69,14 +70,14 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         _, largest = q.only_generator(table[rest[0]])
         if q.free_in(largest):
             raise Refused("cases that differ with an index")
-        holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and q.rises(a, largest)
+        holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and rises(a, largest)
         for member, why in rest[1]:
-            compare(q.replaced(a, largest, table[member]), b, why, assumed, table)
+            compare(replaced(a, largest, table[member]), b, why, assumed, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
         instead = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative")
         holds = power[0] == "exp"
-        compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], assumed, table)
+        compare(replaced(a, power, instead), replaced(b, power, instead), rest[1], assumed, table)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
         for one, other, why in parts:
@@ -302,13 +303,13 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
         return arguments[0]
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
     c, quantity = q.only_generator(left)
-    if not any(q.stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
+    if not any(stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
         raise Refused("the quantity does not stand in the whole")
-    if not q.rises(value, quantity, kept):
+    if not rises(value, quantity, kept):
         raise Refused("the whole may fall as the quantity grows")
     if not right.free <= q.free_in(quantity):
         raise Refused("a free index would be bound")
-    return q.replaced(value, quantity, right * c**-1, kept)
+    return replaced(value, quantity, right * c**-1, kept)
 
 
 def instance(

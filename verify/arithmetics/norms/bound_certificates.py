@@ -16,7 +16,7 @@ from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
-from verify.kernel import quantities
+from verify.kernel import places, quantities
 from verify.kernel.bound_rules import multiplied
 from verify.kernel.refusal import Refused
 
@@ -154,7 +154,7 @@ class _Replay(Instances):
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()
             factor = quantities.Scalar({monomial - {(g, Fraction(1))}: c})
-            after = quantities.replaced(before[0], g, bound.over(factor), self.outside)
+            after = places.replaced(before[0], g, bound.over(factor), self.outside)
         try:
             for step in steps:
                 made: dict[str, Any] = {"rule": step[0], "arguments": step[1]}
@@ -201,10 +201,10 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if depth == 0:
         return
     for g in generators(a):
-        if g[0] == "max" and quantities.rises(a, g):
+        if g[0] == "max" and places.rises(a, g):
             members = [(w.of_scalar(member), member) for member in sorted(g[1], key=text_of)]
             cases = [
-                [place, comparison_of(quantities.replaced(a, g, member), b, w, facts, depth - 1)]
+                [place, comparison_of(places.replaced(a, g, member), b, w, facts, depth - 1)]
                 for place, member in members
             ]
             if all(reason for _, reason in cases):

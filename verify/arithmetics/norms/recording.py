@@ -11,7 +11,7 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
-from verify.kernel import bound_rules, quantities
+from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
 
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
@@ -332,7 +332,7 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
         for monomial in sorted(part.terms, key=text_of):
             for g, _ in sorted(monomial, key=text_of):
                 if g not in found:
-                    for inner in sorted(quantities.parts(g, kept), key=text_of):
+                    for inner in sorted(places.parts(g, kept), key=text_of):
                         visit(inner)
                     if g not in found:
                         found.append(g)
@@ -343,5 +343,5 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
 
 def size_of(value: Any) -> int:
     """The number of terms of a scalar, those within roots, sums and largest values among them."""
-    inner = (part for monomial in value.terms for g, _ in monomial for part in quantities.parts(g))
+    inner = (part for monomial in value.terms for g, _ in monomial for part in places.parts(g))
     return len(value.terms) + sum(map(size_of, inner))
