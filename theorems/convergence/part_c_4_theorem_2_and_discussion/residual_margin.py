@@ -12,7 +12,7 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from theorems.convergence.settings import Square, SquareQuery
 from verify.matrix import (
-    frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed, total,
+    each, frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed, total,
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Setting
 
@@ -24,7 +24,7 @@ def residual_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any,
         betas = attention_rows(X[n], W_Q, W_K, tau_0)
         return summed(X.shape[1], lambda i: relu(betas[i].T @ X[n] @ W_V.T + X[n][i : i + 1] * residual)) * tau_1
 
-    return stack_rows([row(n) for n in range(X.shape[0])])
+    return stack_rows(each(X.shape[0], row))
 
 
 RESIDUAL = Setting(
