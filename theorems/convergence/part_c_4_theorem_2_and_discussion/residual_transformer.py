@@ -187,7 +187,7 @@ EQ_62.counterexample(
 WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
     statement=r"""\tau_1>0:\ \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as
         in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
-    name="effect of the residual connection, corrected", relation=AtMost(), corrects="convergence.eq-62",
+    name="effect of the residual connection, corrected", relation=AtMost(), all_sizes=True, corrects="convergence.eq-62",
     of_project=True,
     note=r"""$\sum_i \|X^{(i,:)}\|_2 \le \sqrt{d_s} \|X\|_F \le d_s C_x$. Attained by equal tokens with nonnegative
         entries.""")  # fmt: skip
