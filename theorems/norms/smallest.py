@@ -90,7 +90,7 @@ FRAMES = Claim(RULES, "norms.smallest-of-orthonormal", label="Orthonormal column
         Assumption("W has orthonormal columns", zero=lambda W: W.T @ W - eye(W.shape[1])),
         Assumption("at most as many columns as rows", sizes=lambda sizes: sizes["n"] <= sizes["m"]),
     ],
-    note=r"$\|Wx\| = \|x\|$ for every $x$. Some rows or columns of the identity are a case of it, or of its transpose.")  # fmt: skip
+    note=r"$\|Wx\| = \|x\|$ for every $x$. Rows or columns of the identity are a case of it, or of its transpose.")  # fmt: skip
 
 
 @FRAMES.inputs

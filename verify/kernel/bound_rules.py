@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
-from verify.kernel import varying
+from verify.kernel import smallest_values, varying
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
+from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, is_tall, smallest, smallest_eigenvalue
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -110,6 +111,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
     "max": lambda *values: q.largest(map(scalar, values)),
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
+    SMALLEST: smallest,
+    EIGENVALUE: smallest_eigenvalue,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
     "sum over": lambda index, value: q.over("sum over", index, scalar(value)),
     # matrices
@@ -355,6 +358,13 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
     "integral of orthogonal matrices": (
         "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
+    ),
+    **smallest_values.RULES,
+    "smallest singular value of blocks": (
+        "sigma_min(A)^2 + sigma_min(B)^2 <= sigma_min([A; B])^2 where neither has more columns than rows",
+        lambda A, B: (
+            (smallest(A) ** 2 + smallest(B) ** 2) ** HALF, smallest(concatenated(A, B)), is_tall(A), is_tall(B),
+        ),
     ),
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (

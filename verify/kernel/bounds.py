@@ -149,6 +149,8 @@ class Reader:
         if entry[0] in ("index", "rows", *SHAPED):
             sizes = [size for size in map(self.value, operands) if isinstance(size, Scalar)]
             asked |= {(size, "whole") for size in sizes if q.is_quotient(size)}
+        if entry[0] in ("rows", "embedding"):
+            asked |= _asked_of_rows(entry[0], [self.value(item) for item in entry[1:]])
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
         if of_derivative:  # what is asked of the variable is asked at the point alone: the name may be an input's too
@@ -183,6 +185,8 @@ class Reader:
                 raise Refused("a division by what may vanish")
             return base**exponent
         values = [self.value(item) for item in data]
+        if (rows := _rows_of(head, values)) is not None:
+            return rows
         if head == "index":
             name, size = values
             if not q.is_whole(size, 1):
@@ -203,6 +207,26 @@ class Reader:
 
     def value(self, item: Any) -> Any:
         return self.table[item] if self._is_place(item) else item
+
+
+def _asked_of_rows(head: str, values: list[Any]) -> frozenset[Any]:
+    """That rows from a number on lie within a matrix, where that is not certain: it is asked of sizes."""
+    total, count, start = (values[0].rows, values[2], values[1]) if head == "rows" else values
+    gap = total - start - count if isinstance(start, Scalar) else number(0)
+    if q.is_nonnegative(number(-1) - gap):
+        raise Refused("rows that lie outside of a matrix")
+    return frozenset() if q.is_nonnegative(gap) else frozenset({(gap, "not negative")})
+
+
+def _rows_of(head: str, values: list[Any]) -> Matrix | None:
+    """Rows, or an embedding, that are within a matrix for sizes of which it is asked."""
+    if head not in ("rows", "embedding") or not _asked_of_rows(head, values):
+        return None
+    total, count, start = (values[0].rows, values[2], values[1]) if head == "rows" else values
+    if not (q.is_whole(total, 1) and q.is_whole(start) and q.is_whole(count, 1)):
+        raise Refused("rows that may lie outside of a matrix")
+    made = q.atom("embedding", total, count, start)
+    return made.T @ values[0] if head == "rows" else made
 
 
 def _place(item: Any) -> Any:
@@ -267,9 +291,14 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:
-    if part.keys() != {"index", "left", "right", "steps", "comparison"}:
-        raise Refused("a part has an index, a left and a right side, steps and a comparison")
+    if (
+        part.keys() - {"turned"} != {"index", "left", "right", "steps", "comparison"}
+        or part.get("turned", True) is not True
+    ):
+        raise Refused("a part has an index, a left and a right side, steps and a comparison, and is perhaps turned")
     value, right = table[part["left"]], table[part["right"]]
+    if "turned" in part:  # -right <= -left says the same
+        value, right = right * number(-1), value * number(-1)
     index = set() if part["index"] is None else {table[part["index"]]}
     if not (value.free | right.free) <= index:
         raise Refused("an index is free in the statement")

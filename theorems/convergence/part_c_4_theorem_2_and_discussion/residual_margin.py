@@ -12,7 +12,8 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from theorems.convergence.settings import Square, SquareQuery
 from verify.matrix import (
-    each, frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed, total,
+    each, frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed,
+    total,
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Setting
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import nodes, rules
+from verify.arithmetics.norms import lower_instances, nodes, rules
 from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
@@ -30,6 +30,7 @@ class Instances:
     facts: list[int]
     kept: set[Any]
     outside: list[Any]
+    value: Any
 
     def _reason(self, a: Any, b: Any) -> list[Any] | None:
         """A reason for a <= b."""
@@ -43,6 +44,8 @@ class Instances:
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
+        elif rule in lower_instances.RULES:
+            yield from lower_instances.lower_steps(self.w, self.value, g, step)
         elif rule == "assumption":
             quantity = self.w.scalar(step.quantity)
             for fact in self.facts:
