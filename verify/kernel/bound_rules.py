@@ -14,7 +14,7 @@ from verify.kernel import quantities as q
 from verify.kernel import smallest_values, varying
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
-from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, is_tall, smallest, smallest_eigenvalue
+from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -360,12 +360,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
     **smallest_values.RULES,
-    "smallest singular value of blocks": (
-        "sigma_min(A)^2 + sigma_min(B)^2 <= sigma_min([A; B])^2 where neither has more columns than rows",
-        lambda A, B: (
-            (smallest(A) ** 2 + smallest(B) ** 2) ** HALF, smallest(concatenated(A, B)), is_tall(A), is_tall(B),
-        ),
-    ),
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",

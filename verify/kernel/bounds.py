@@ -5,6 +5,7 @@ Nothing is searched for: which rule, of which matrices, and why the final compar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -26,10 +27,10 @@ class Assumed(NamedTuple):
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 
-def without_denominators(gap: Scalar) -> Scalar:
-    """A scalar times powers of the sums that are its denominators, none of which may be negative."""
+def without_denominators(gap: Scalar, facts: Sequence[Scalar] = ()) -> Scalar:
+    """A scalar times powers of the sums that are its denominators, none of which may be negative, or is so by an assumption."""
     for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
-        if not q.is_nonnegative(g[1]):
+        if not (q.is_nonnegative(g[1]) or g[1] in facts):
             raise Refused("a denominator that may be negative")
         lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
         gap = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1)
@@ -46,7 +47,7 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         holds = q.is_nonnegative(a) and q.is_nonnegative(b)
         compare(a**2, b**2, rest[0], assumed, table)
     elif name == "denominators":
-        compare(number(0), without_denominators(b - a), rest[0], assumed, table)
+        compare(number(0), without_denominators(b - a, assumed.facts), rest[0], assumed, table)
     elif name == "facts":
         gap = b - a
         for which, multiplier in rest[0]:

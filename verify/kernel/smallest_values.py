@@ -7,16 +7,12 @@ norm may it be one, since sigma_min(A + B) <= sigma_min(A) + sigma_min(B) is fal
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
 from verify.kernel.quantities import Matrix, Scalar, norm, number
 
-HALF = Fraction(1, 2)
 SMALLEST, EIGENVALUE = "smallest singular value", "smallest eigenvalue"
-#: What is declared of inputs all of whose singular values are 1.
-FRAMES = ("has orthonormal columns", "has orthonormal rows")
 
 
 def smallest(A: Matrix) -> Scalar:
@@ -59,10 +55,6 @@ RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
     ),
     "smallest at most largest singular value": (
         "sigma_min(A) <= ||A||_2", lambda A: (smallest(A), norm("2", A)),
-    ),
-    "orthonormal, from below": (
-        "1 <= sigma_min(W) for W with orthonormal columns or rows",
-        lambda W: (number(1), smallest(W), any(q.is_input(q.single_atom(W, "input"), known) for known in FRAMES)),
     ),
     "smallest eigenvalue of a Gram matrix": (
         "lambda_min(A A^T) <= ||A||_F^2 / m for the m rows of A",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from verify.arithmetics.norms import lower_instances
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
@@ -223,11 +224,12 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
+    yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
-        gaps.append((kernel.without_denominators(b - a), lambda why: ["denominators", why]))
+        gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
     for most in (1, 2) if facts else ():  # assumptions in one product
         products = [list(chosen) for chosen in itertools.combinations_with_replacement(range(len(facts)), most)]
         values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]

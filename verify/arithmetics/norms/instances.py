@@ -60,6 +60,10 @@ class Instances:
             pass
         elif rule == "spectral radius" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
+        elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
+            yield [(rule, [self.w.node(nodes.gram_factor(atom.payload[0]))])]
+        elif rule == "smallest at most largest singular value" and atom is not None:
+            yield [(rule, [self.w.node(atom.payload[0])])]
         elif atom is not None and atom.kind in NORMS:
             yield from self._of_norm(KINDS[atom.kind], atom.payload[0], rule, bound)
 
@@ -103,6 +107,11 @@ class Instances:
         }  # fmt: skip
         for one in plain.get(rule, ()):
             yield [one]
+        if rule == "reverse triangle inequality":
+            for other in (w.known.atoms[symbol] for symbol in bound.free_symbols & w.known.atoms.keys()):
+                if other.kind in NORMS and other.payload[0].shape == node.shape:
+                    rest = w.node(nodes.minus(node, other.payload[0]))
+                    yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]
         if rule == "product":
             yield from self._product(kind, node, w.value(w.scalar(bound)))
         elif rule == "sum over an index" and node.kind == "product":

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.quantities import SMALLEST
-from verify.arithmetics.norms.recording import Writer
+from verify.arithmetics.norms.recording import Writer, any_of, generators
 from verify.arithmetics.norms.world import Node
 from verify.kernel import bounds as kernel
 from verify.kernel import quantities
 from verify.kernel.refusal import Refused
 
-#: The rules of the prover, and the checker's name of each.
-RULES = {
-    "smallest singular value of a sum": "smallest singular value of a sum",
-    "smallest singular value of a product": "smallest singular value of a product",
-    "smallest singular value of blocks side by side": "smallest singular value of blocks",
-}
+#: The rules from below of which the checker has one of the same name.
+RULES = ("smallest singular value of a sum", "smallest singular value of a product")
 
 
 def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple[Any, ...]]]:
@@ -28,7 +26,7 @@ def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple
     if atom is None or atom.kind != SMALLEST:
         return
     for arguments in _arguments(w, atom.payload[0], step):
-        name = RULES[step.rule]
+        name = step.rule
         values = [w.value(place) for place in arguments]
         shown = [_order(w, M.columns, M.rows) for M in values] if name != "smallest singular value of a sum" else []
         if None in shown:
@@ -44,6 +42,33 @@ def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple
         after = value + multiplier * (more - less)
         why = ["instance", name, arguments, shown, w.of_scalar(multiplier), ["terms"]]
         yield [("comparison", [w.of_scalar(after)], why)]
+
+
+def reasons(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
+    """a <= b by a multiple of what a rule says of two smallest singular values, or of one and the largest."""
+    found = {g: any_of(g[1]) for side in (a, b) for g in generators(side) if g[0] == SMALLEST}
+    gaps: list[tuple[Any, Callable[[Any], Any]]] = [(b - a, lambda why: why)] if found else []
+    with contextlib.suppress(Refused):
+        gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
+    for g, A in found.items():
+        instances = [("smallest at most largest singular value", [w.matrix(A)])]
+        for h, B in found.items():
+            if h != g and (A.rows, A.columns) == (B.rows, B.columns):
+                instances += [
+                    ("smallest singular value of a sum", [w.matrix(A), w.matrix(other - A)])
+                    for other in (B, B.times(quantities.number(-1)))
+                ]
+        for name, arguments in instances:
+            less, more = kernel.instance(name, list(map(w.value, arguments)), [], w.assumed, w.reader.table)
+            for (gap, wrap), h in itertools.product(gaps, found):
+                own = _split(more - less, h)[0].number()
+                multiplier = _split(gap, h)[0] * quantities.number(1 / own if own else 0)
+                if (
+                    multiplier.terms
+                    and quantities.is_nonnegative(multiplier)
+                    and quantities.is_nonnegative(gap - multiplier * (more - less))
+                ):
+                    yield wrap(["instance", name, arguments, [], w.of_scalar(multiplier), ["terms"]])
 
 
 def _order(w: Writer, small: Any, large: Any) -> list[Any] | None:
@@ -82,5 +107,3 @@ def _arguments(w: Writer, node: Node, step: Any) -> Iterator[list[int]]:
             A, B = (w.node(nodes.product(side)) for side in (node.parts[:k], node.parts[k:]))
             yield [A, B]
             yield [w.transposed(B), w.transposed(A)]
-    if step.rule == "smallest singular value of blocks side by side" and len(node.parts) == 2:
-        yield [w.node(part) for part in node.parts]
