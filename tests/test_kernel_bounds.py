@@ -231,6 +231,10 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "sum": lambda t: [q.norm("F", A(t)) + number(1), q.norm("F", A(t)) + q.norm("F", C(t)) + number(1)],
         "integral of orthogonal matrices": lambda t: [S(t), R(t)],
         "spectral radius": lambda t: [Y(t)],
+        "smallest singular value of a sum": lambda t: [A(t), C(t).times(number(Fraction(1, 8)))],
+        "smallest singular value of a product": lambda t: [Y(t), B(t)],
+        "smallest at most largest singular value": lambda t: [A(t)],
+        "smallest eigenvalue of a Gram matrix": lambda t: [A(t)],
         "normalised rows": lambda t: [A(t)],
         "unit row and its skew image": lambda t: [of("u", "1", "n")(t), t.value("scalar", "x"), S(t)],
         "differential of an iteration beside its start (rows)": lambda t: ["rows", of("K")(t), C(t), number(3), *half],
@@ -445,6 +449,13 @@ WRONG: dict[str, Wrong] = {
         contraction(t),
     ),
     "an assumption that is not declared": lambda t: ("assumption", [t.add("scalar", "z"), t.norm("F", t.matrix("A", "m", "n"))]),
+    "a product of a wide matrix and a tall one": lambda t: (
+        "smallest singular value of a product", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")],
+        [["terms"], ["terms"]],
+    ),
+    "a product of which no order of sizes is shown": lambda t: (
+        "smallest singular value of a product", [t.matrix("Y", "n", "n"), t.matrix("B", "n", "k")],
+    ),
     "shapes that do not fit": lambda t: ("product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "a rule that nobody knows": lambda t: ("sorcery", [t.matrix("A", "m", "n")]),
 }  # fmt: skip

@@ -140,6 +140,20 @@ FALSE_USES: dict[str, FalseUse] = {
     "spectral radius": lambda t: (
         t.norm("2", Y := t.matrix("Y", "n", "n")), t.add("spectral radius", Y), [Y],
     ),
+    "smallest singular value of a sum": lambda t: (
+        t.add("smallest singular value", A(t)),
+        t.add(
+            "+", t.add("smallest singular value", t.add("sum", t.one(), A(t), t.one(), C(t))),
+            t.add("smallest singular value", C(t)),
+        ),
+        [A(t), C(t)],
+    ),
+    "smallest at most largest singular value": lambda t: (
+        t.norm("2", A(t)), t.add("smallest singular value", A(t)), [A(t)],
+    ),
+    "smallest eigenvalue of a Gram matrix": lambda t: (
+        t.add("smallest eigenvalue", A(t)), t.add("^", t.add("smallest singular value", A(t)), 4, 1), [A(t)],
+    ),
     "normalised rows": lambda t: (  # as many as the rows of a transpose
         t.norm("F", t.add("function", "normalised rows", B(t))), root(t, "k"), [t.add("transpose", B(t))],
     ),

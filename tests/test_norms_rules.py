@@ -82,6 +82,7 @@ ELSEWHERE = {
     "common factor",
     "assumption",
     "Weyl",
+    "singular values of orthonormal columns",
 }
 SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)

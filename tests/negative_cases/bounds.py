@@ -168,6 +168,12 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda G, H: least(G) + least(H), lambda G, H: least(concatenate([G, H], axis=1))),
         Unproved(lambda G, H: N(G), lambda G, H: least(concatenate([G, H], axis=1))),
     ),
+    "singular values of orthonormal columns": (
+        Unproved(lambda A: 1 + 0 * N(A), lambda A: least(A)),
+        Unproved(lambda A, n: 1 + 0 * N(A), lambda A, n: least(eye(n)[:2] @ A.T)),
+        Unproved(lambda A, n: 2 + 0 * N(A), lambda n: least(eye(n + 3)[:n])),
+        Unproved(lambda small: 1 + 0 * N(small), lambda small: least(small)),
+    ),
     "softmax at the vector of ones": (
         Unproved(lambda A: 1 / N(softmax(A)), lambda A: 1 + 0 * N(A)),  # for a wide A it is too much
         Unproved(lambda A: 1 / N(A), lambda A: 1 + 0 * N(A)),
@@ -208,7 +214,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A: symmetric_eigenvalues(A @ A.T)[0], lambda A, m: N(A) * N(A) / m),
     ),
     "shifted Gram matrix": (
-        Unproved(lambda G, n: least(G + eye(n)), lambda G, n: least(G) + 1),
+        Unproved(lambda G: least(G) + 1, lambda G, n: least(G + eye(n))),
         Unproved(lambda G: least(G @ G.T) - 1, lambda G, n: least(G @ G.T - 2 * eye(n)) - 2),
         Unproved(lambda G, n: least(eye(n) - G @ G.T), lambda G: 1 - least(G @ G.T)),
         Unproved(lambda G, n: least(G @ G + eye(n)), lambda G: least(G @ G) + 1),

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
-from verify.kernel import varying
+from verify.kernel import smallest_values, varying
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
+from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -103,6 +104,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
     "max": lambda *values: q.largest(map(scalar, values)),
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
+    SMALLEST: smallest,
+    EIGENVALUE: smallest_eigenvalue,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
     "sum over": lambda index, value: q.over("sum over", index, scalar(value)),
     # matrices
@@ -349,6 +352,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
+    **smallest_values.RULES,
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",

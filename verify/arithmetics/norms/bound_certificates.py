@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from verify.arithmetics.norms import lower_instances
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
@@ -72,14 +73,16 @@ class _Replay(Instances):
     def __init__(self, writer: Writer, entry: EntryBound, facts: list[int]) -> None:
         self.w, self.entry, self.facts = writer, entry, facts
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
-        self.value = writer.value(self.left)
+        self.value, self.aim = writer.value(self.left), writer.value(self.right)
+        if entry.turned:
+            self.value, self.aim = (side * quantities.number(-1) for side in (self.aim, self.value))
         self.steps: list[dict[str, Any]] = []
         self.outside = [
             g
-            for g in generators(writer.value(self.right))
+            for g in generators(self.aim)
             if g[0] in ("max", "max over", "sum over") or (g[0] == "sum" and g[1].number() is None)
         ]
-        self.kept: set[Any] = set(generators(writer.value(self.right), self.outside))
+        self.kept: set[Any] = set(generators(self.aim, self.outside))
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
@@ -100,7 +103,8 @@ class _Replay(Instances):
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""
         index = None if self.entry.index is None else self.w.index(self.entry.index)
-        return {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        found = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        return found | ({"turned": True} if self.entry.turned else {})
 
     def _offer(self, step: Any) -> None:
         value = self.w.value(self.w.scalar(step.quantity))
@@ -113,7 +117,7 @@ class _Replay(Instances):
         for _ in range(150):
             if not self._step():
                 break
-        reason = comparison_of(self.value, self.w.value(self.right), self.w, self.facts)
+        reason = comparison_of(self.value, self.aim, self.w, self.facts)
         if reason is None:
             left = {rule.split("; ")[0] for g in generators(self.value) for rule in self._rules_for(g)}
             raise NotCertified(f"not written yet: {', '.join(sorted(left)) or 'the final comparison'}")
@@ -220,11 +224,12 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
+    yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
-        gaps.append((kernel.without_denominators(b - a), lambda why: ["denominators", why]))
+        gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
     for most in (1, 2) if facts else ():  # assumptions in one product
         products = [list(chosen) for chosen in itertools.combinations_with_replacement(range(len(facts)), most)]
         values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]

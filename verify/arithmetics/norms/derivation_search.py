@@ -248,7 +248,7 @@ class DerivationSearch:
         terms: list[tuple[Any, tuple[Step, ...]]] = [(value, ())]
         known = world().atoms
         for factor in factors:
-            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind == "product":
+            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind in ("product", "sum"):
                 terms += [(value / factor * c, (Step(name, factor, c),)) for name, c in candidates(factor)]
         for term, steps in terms:
             for factor in sympy.Mul.make_args(term):

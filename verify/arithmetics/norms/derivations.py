@@ -18,7 +18,7 @@ from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
-from verify.arithmetics.norms.from_below import derived_from_below, speaks_from_below
+from verify.arithmetics.norms.from_below import derived_from_below, has_smallest, speaks_from_below
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
@@ -42,6 +42,8 @@ class EntryBound:
     bound: Any
     steps: tuple[Step, ...]
     proved: bool
+    #: Whether the steps lead from the right-hand side down to the bound: they are those of -right <= -left.
+    turned: bool = False
 
 
 @dataclass
@@ -121,6 +123,9 @@ def _proof(
         _refuse_other_shapes(*sides)
         pairs = _paired(*map(entries_of, sides))
         entries = [derived(left, right, index) for left, right, index in pairs]
+        if known.orders and not all(entry.proved for entry in entries):  # only then are orders of sizes assumed
+            known.facts += known.orders
+            entries = [entry if entry.proved else derived(entry.left, entry.right, entry.index) for entry in entries]
         open_ones = [entry for entry in entries if not entry.proved]
         proof = BoundProof(not open_ones, None, entries, world=known)
         if open_ones:
@@ -184,7 +189,20 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
     found = plain if plain.proved or start == left else _derived(start, left, right, index)
-    return found if found.proved else _by_cases(left, right, index) or _from_below(left, right, index) or found
+    if found.proved:
+        return found
+    return _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
+
+
+def _to_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:
+    """The derivation from the right-hand side downwards, where it has a smallest singular value: that of -right <= -left."""
+    if not has_smallest(right):
+        return None
+    between = derived_from_below(-right, -left, ())
+    if between is None:
+        return None
+    value, steps = between
+    return EntryBound(left, right, index, -value, steps, True, turned=True)
 
 
 def _from_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import nodes, rules
+from verify.arithmetics.norms import lower_instances, nodes, rules
 from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
@@ -30,6 +30,7 @@ class Instances:
     facts: list[int]
     kept: set[Any]
     outside: list[Any]
+    value: Any
 
     def _reason(self, a: Any, b: Any) -> list[Any] | None:
         """A reason for a <= b."""
@@ -43,6 +44,8 @@ class Instances:
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
+        elif rule in lower_instances.RULES:
+            yield from lower_instances.lower_steps(self.w, self.value, g, step)
         elif rule == "assumption":
             quantity = self.w.scalar(step.quantity)
             for fact in self.facts:
@@ -56,6 +59,10 @@ class Instances:
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
         elif rule == "spectral radius" and atom is not None:
+            yield [(rule, [self.w.node(atom.payload[0])])]
+        elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
+            yield [(rule, [self.w.node(nodes.gram_factor(atom.payload[0]))])]
+        elif rule == "smallest at most largest singular value" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif atom is not None and atom.kind in NORMS:
             yield from self._of_norm(KINDS[atom.kind], atom.payload[0], rule, bound)
@@ -100,6 +107,11 @@ class Instances:
         }  # fmt: skip
         for one in plain.get(rule, ()):
             yield [one]
+        if rule == "reverse triangle inequality":
+            for other in (w.known.atoms[symbol] for symbol in bound.free_symbols & w.known.atoms.keys()):
+                if other.kind in NORMS and other.payload[0].shape == node.shape:
+                    rest = w.node(nodes.minus(node, other.payload[0]))
+                    yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]
         if rule == "product":
             yield from self._product(kind, node, w.value(w.scalar(bound)))
         elif rule == "sum over an index" and node.kind == "product":

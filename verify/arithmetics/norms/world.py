@@ -79,6 +79,8 @@ class World:
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
     #: Scalars that are not negative, as an assumption of the claim says.
     facts: list[Any] = field(default_factory=list)
+    #: Differences of sizes that are not negative, as an assumption of the claim says: facts only where none is derived without.
+    orders: list[Any] = field(default_factory=list)
     #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
     contractions: set[int] = field(default_factory=set)
     #: Pairs of factors, as numbers of nodes, of which an assumption says that their product is a multiple of the identity.
