@@ -215,6 +215,20 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             kind in ("2", "F"),
         ),
     ),
+    "stack": (
+        "||[A_1; ...; A_n]||^2 <= ||A_1||^2 + ... + ||A_n||^2",
+        lambda kind, i, A: (
+            norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
+        ),
+    ),
+    "squares of blocks": (
+        "||A||_F^2 + ||B||_F^2 + ... = ||[A; B; ...]||_F^2",
+        lambda *parts: (sum((fro(A) ** 2 for A in parts), number(0)), fro(concatenated(*parts)) ** 2),
+    ),
+    "squares of a stack": (
+        "||A_1||_F^2 + ... + ||A_n||_F^2 = ||[A_1; ...; A_n]||_F^2",
+        lambda i, A: (q.over("sum over", i, fro(A) ** 2), fro(HEADS["stack"](i, A)) ** 2),
+    ),
     "stack of one length": (
         "||[A_1; ...; A_n]|| <= sqrt(n) max_i ||A_i||",
         lambda kind, i, A: (
@@ -322,6 +336,14 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda i, A: (
             q.over("sum over", i, fro(q.selected(A, i, number(1)))), total(A),
             i.size == A.rows and i not in A.free and A.columns == number(1),
+        ),
+    ),
+    "sum of all absolute values": ("||A||_F <= sum_ij |A_ij|", lambda A: (fro(A), total(A))),
+    "lengths of rows and columns": (
+        "max|A B^T| <= max_i ||a_i|| max_j ||b_j|| for the rows a_i of A and b_j of B",
+        lambda i, A, j, B: (
+            big(A @ B.T), longest_row(i, A) * longest_row(j, B),
+            i.size == A.rows and i not in A.free and j.size == B.rows and j not in B.free,
         ),
     ),
     "Cauchy-Schwarz for all entries": (
@@ -442,6 +464,11 @@ def is_concave(g: list[Fraction]) -> bool:
     """Whether a polynomial that is 0 at 0 rises and is concave on [0, 1], and at most 1 at 1."""
     signs = all(c >= 0 for c in bernstein(slope(g))) and all(c <= 0 for c in bernstein(slope(slope(g))))
     return signs and sum(g) <= 1
+
+
+def longest_row(i: Index, A: Matrix) -> Scalar:
+    """max_i ||a_i|| for the rows a_i of A."""
+    return q.over("max over", i, fro(q.selected(A, i, number(1))))
 
 
 def total(A: Matrix) -> Scalar:
