@@ -160,6 +160,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         ("Kronecker product", lambda t, kind: [kind, A(t), B(t)]),
         ("block", lambda t, kind: [kind, A(t), number(0), number(1)]),
         ("blocks", lambda t, kind: [kind, A(t), C(t)]),
+        ("stack", lambda t, kind: [kind, index(t, "k"), sample(t)]),
         ("stack of one length", lambda t, kind: [kind, index(t, "k"), sample(t)]),
         ("exponentials of skew matrices", lambda t, kind: [kind, S(t), R(t)]),
         ("rotation by its mean", lambda t, kind: [kind, A(t), S(t), Y(t)]),
@@ -202,6 +203,10 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "Cauchy-Schwarz": lambda t: [index(t, "m"), A(t)],
         "sum of absolute values": lambda t: [index(t, "n"), of("v", "n", "1")(t)],
         "Cauchy-Schwarz for all entries": lambda t: [A(t)],
+        "sum of all absolute values": lambda t: [A(t)],
+        "lengths of rows and columns": lambda t: [index(t, "m"), A(t), index(t, "k"), B(t).T],
+        "squares of blocks": lambda t: [A(t), C(t)],
+        "squares of a stack": lambda t: [index(t, "k"), sample(t)],
         "iterate": lambda t: [of("K")(t), number(3), *half],
         "largest of open gates": lambda t: [A(t)],
         "similar matrices": lambda t: [Y(t), q.applied("inverse", Y(t)), S(t)],
@@ -319,6 +324,27 @@ WRONG: dict[str, Wrong] = {
     "the spectral norm of a relu": lambda t: ("relu", ["2", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "the spectral norm behind a gate": lambda t: ("gate", ["2", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "largest entries of blocks": lambda t: ("blocks", ["max", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
+    "largest entries of a stack": lambda t: (
+        "stack", ["max", i := t.add("index", "i", t.add("size", "k")), t.matrix("X", "m", "n", i)],
+    ),
+    "lengths of fewer rows than there are": lambda t: (
+        "lengths of rows and columns",
+        [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n"),
+         t.add("index", "j", t.add("size", "m")), t.matrix("C", "m", "n")],
+    ),
+    "lengths of columns in the place of those of rows": lambda t: (
+        "lengths of rows and columns",
+        [t.add("index", "i", t.add("size", "m")), t.matrix("A", "m", "n"),
+         t.add("index", "j", t.add("size", "n")), t.matrix("B", "n", "k")],
+    ),
+    "lengths of rows that the index moves": lambda t: (
+        "lengths of rows and columns",
+        [
+            i := t.add("index", "i", t.add("size", "m")), t.matrix("A", "m", "n"),
+            i, t.add("product", t.add("rows", t.matrix("v", "n", "1"), t.add("q", 0, 1), t.one()),
+                     t.add("rows", t.matrix("C", "m", "n"), i, t.one())),
+        ],
+    ),
     "more rows than an index has": lambda t: ("Cauchy-Schwarz", [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n")]),
     "rows of a matrix that the index moves": lambda t: (
         "Cauchy-Schwarz",

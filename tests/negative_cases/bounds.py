@@ -260,6 +260,9 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A, B: absolute(F(A @ B) - F(A) * N(B)), lambda A, B: F(A) * N(B) / 2),
     ),
     "difference of products": (
+        Unproved(lambda A, B, C: maximum(absolute(A @ B - C @ B)), lambda A, B, C: maximum(absolute((A + C) @ B))),
+        Unproved(lambda A, B, C: maximum(absolute(A @ B - 2 * C @ B)), lambda A, B, C: maximum(absolute((A - C) @ B))),
+        Unproved(lambda A, B, S: maximum(absolute(A @ B - A @ S @ B)), lambda A, B: maximum(absolute(A @ B))),
         Unproved(lambda A, B, C, D: F(A @ B - C @ D), lambda A, B, C, D: F(A - C) * N(B)),
         Unproved(lambda A, B, C, D: F(A @ B - 2 * C @ D), lambda A, B, C, D: F(A - C) * N(B) + N(C) * F(B - D)),
         Unproved(
@@ -279,6 +282,12 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A: F(concatenate([A[:2], A[1:]], axis=0)), lambda A: F(A)),
         Unproved(lambda A, C: N(concatenate([A, C], axis=0)), lambda A, C: maximum([N(A), N(C)])),
         Silent(LARGEST, lambda A, C: concatenate([A, C], axis=0)),
+        Unproved(lambda A, C: sqrt(N(A) ** 2 + N(C) ** 2), lambda A, C: N(concatenate([A, C], axis=0))),
+        Unproved(lambda A, C: sqrt(F(A) ** 2 + 2 * F(C) ** 2), lambda A, C: F(concatenate([A, C], axis=0))),
+        Unproved(
+            lambda X, L: L * maximum(each(L, lambda i: F(X[i]))),
+            lambda X, L: F(concatenate(each(L, lambda i: X[i]), axis=0)),
+        ),
     ),
     "block diagonal": (
         Unproved(lambda X, L: F(block_diag(each(L, lambda i: X[i]))), lambda X, L: maximum(each(L, lambda i: F(X[i])))),
@@ -337,6 +346,10 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "softmax in the 1-norm": (
         Silent("", lambda A, C: total(absolute(softmax(A) - 2 * softmax(C)))),
         Silent("", lambda A, C: total(absolute(softmax(A) - relu(C)))),
+        Silent("", lambda A, C: total(absolute(softmax(A).T - 2 * softmax(C).T))),
+        Unproved(
+            lambda A, C: total(absolute(softmax(A).T - softmax(C).T)), lambda A, C, n: n * maximum(absolute(A - C))
+        ),
     ),
     "covariance of a softmax row": (
         Silent(SPECTRAL, lambda v, u: less_a_weight(softmax(v), softmax(u))),
@@ -394,7 +407,17 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: softmax(Y), "Y", ROW)(A)),
         Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: B @ softmax(Y) @ B, "Y", COLUMN)(A)),
     ),
+    "sum of all absolute values": (
+        Unproved(lambda A, C: F(A - C), lambda A, C: total(absolute(A + C))),
+        Unproved(lambda A: 2 * F(A), lambda A: total(absolute(A))),
+        Unproved(lambda A, m: sqrt(m) * F(A), lambda A: total(absolute(A))),
+    ),
     # -- largest entries of products
+    "lengths of rows and columns": (
+        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(row_norms(A)) * maximum(row_norms(B))),
+        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A: maximum(row_norms(A))),
+        Unproved(lambda A, B: N(A @ B), lambda A, B: maximum(row_norms(A)) * maximum(row_norms(B.T))),
+    ),
     "largest entry of a product": (
         Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(B)) * largest_column_sum(A)),
         Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(A)) * maximum(absolute(B))),

@@ -211,6 +211,20 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             kind in ("2", "F"),
         ),
     ),
+    "stack": (
+        "||[A_1; ...; A_n]||^2 <= ||A_1||^2 + ... + ||A_n||^2",
+        lambda kind, i, A: (
+            norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
+        ),
+    ),
+    "squares of blocks": (
+        "||A||_F^2 + ||B||_F^2 + ... = ||[A; B; ...]||_F^2",
+        lambda *parts: (sum((fro(A) ** 2 for A in parts), number(0)), fro(concatenated(*parts)) ** 2),
+    ),
+    "squares of a stack": (
+        "||A_1||_F^2 + ... + ||A_n||_F^2 = ||[A_1; ...; A_n]||_F^2",
+        lambda i, A: (q.over("sum over", i, fro(A) ** 2), fro(HEADS["stack"](i, A)) ** 2),
+    ),
     "stack of one length": (
         "||[A_1; ...; A_n]|| <= sqrt(n) max_i ||A_i||",
         lambda kind, i, A: (
@@ -318,6 +332,14 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         lambda i, A: (
             q.over("sum over", i, fro(q.selected(A, i, number(1)))), total(A),
             i.size == A.rows and i not in A.free and A.columns == number(1),
+        ),
+    ),
+    "sum of all absolute values": ("||A||_F <= sum_ij |A_ij|", lambda A: (fro(A), total(A))),
+    "lengths of rows and columns": (
+        "max|A B^T| <= max_i ||a_i|| max_j ||b_j|| for the rows a_i of A and b_j of B",
+        lambda i, A, j, B: (
+            big(A @ B.T), longest_row(i, A) * longest_row(j, B),
+            i.size == A.rows and i not in A.free and j.size == B.rows and j not in B.free,
         ),
     ),
     "Cauchy-Schwarz for all entries": (
@@ -433,6 +455,11 @@ def corner(P: Matrix, C: Matrix, R: Matrix) -> Matrix:
 
 def beside(side: Any, dB: Matrix, M: Matrix) -> Matrix:
     return dB @ M.T if side == "rows" else dB.T @ M
+
+
+def longest_row(i: Index, A: Matrix) -> Scalar:
+    """max_i ||a_i|| for the rows a_i of A."""
+    return q.over("max over", i, fro(q.selected(A, i, number(1))))
 
 
 def total(A: Matrix) -> Scalar:

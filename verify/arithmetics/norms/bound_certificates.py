@@ -83,6 +83,7 @@ class _Replay(Instances):
             if g[0] in ("max", "max over", "sum over") or (g[0] == "sum" and g[1].number() is None)
         ]
         self.kept: set[Any] = set(generators(self.aim, self.outside))
+        self.aims_at_sums = any(g[0] == "sum over" for g in generators(self.aim))
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
@@ -114,6 +115,8 @@ class _Replay(Instances):
             self.offers.setdefault(g, []).append(step)
 
     def _finished(self) -> list[Any]:
+        if (reason := self._by_blocks()) is not None:
+            return reason
         for _ in range(150):
             if not self._step():
                 break
@@ -121,6 +124,26 @@ class _Replay(Instances):
         if reason is None:
             left = {rule.split("; ")[0] for g in generators(self.value) for rule in self._rules_for(g)}
             raise NotCertified(f"not written yet: {', '.join(sorted(left)) or 'the final comparison'}")
+        return reason
+
+    def _by_blocks(self) -> list[Any] | None:
+        """The reason by the squares of the blocks that a norm on the right is made of."""
+        w, reason = self.w, list[Any](["terms"])
+        for step in self.entry.steps:
+            if step.rule == "blocks" and step.quantity not in w.known.atoms:  # of the right side, where they are equal
+                node = w.known.atoms[step.bound].payload[0]
+                node = node.parts[0] if node.kind == "transpose" else node
+                parts = list(map(w.node, node.parts))
+                family = [w.index(node.data[0])] if node.kind == "stack" else []
+                rule = "squares of a stack" if family else "squares of blocks"
+                reason = ["instance", rule, [*family, *parts], [], w.scalar(1), reason]
+        if len(reason) == 1:
+            return None
+        reason = ["squares", reason]
+        try:
+            kernel.compare(self.value, w.value(self.right), reason, w.assumed, w.reader.table)
+        except (Refused, *kernel.ERRORS):
+            return None
         return reason
 
     def _reason(self, a: Any, b: Any) -> list[Any] | None:
@@ -131,7 +154,7 @@ class _Replay(Instances):
 
     def _step(self) -> bool:
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
-        if not any(g[0] == "sum over" for g in self.kept) and any(
+        if not self.aims_at_sums and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
         ):
             return True

@@ -21,7 +21,7 @@ from verify.arithmetics.norms.derivation_search import Alternative, Step, replac
 from verify.arithmetics.norms.from_below import derived_from_below, has_smallest, speaks_from_below
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
@@ -243,15 +243,18 @@ def _with_smaller_denominators(value: Any) -> Any:
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBound:
     last: Alternative | None = None
     tried: set[Any] = set()
+    aims: list[tuple[Any, bool, tuple[Step, ...]]]
     before = () if start == left else (Step("smaller denominator", left, start),)
-    for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
+    aims = [(target, through, ()) for through in (False, True) for target in (right, _with_roots(right))]
+    by_blocks, of_blocks = _by_blocks(right)
+    for target, through, after in aims if by_blocks == right else [*aims, (by_blocks, False, of_blocks)]:
         known = world().atoms
         targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
         search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
         found, reverse = search.of_expression(start), reverse_triangles(target)
         for fact, step in reverse.items():
             if is_certain(difference(target, start + fact)):
-                return EntryBound(left, right, index, start, (*before, step), True)
+                return EntryBound(left, right, index, start, (*before, step, *after), True)
         for item in found:
             if (item.bound, target) in tried:
                 continue
@@ -259,10 +262,10 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
             used = follows(item.bound, target, world().facts)
             if used is not None:
                 world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
-                return EntryBound(left, right, index, item.bound, (*before, *item.steps), True)
+                return EntryBound(left, right, index, item.bound, (*before, *item.steps, *after), True)
             for fact, step in reverse.items():
                 if is_certain(difference(target, item.bound + fact)):
-                    return EntryBound(left, right, index, item.bound, (*before, *item.steps, step), True)
+                    return EntryBound(left, right, index, item.bound, (*before, *item.steps, step, *after), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
     return EntryBound(left, right, index, bound, (*before, *steps), False)
@@ -282,6 +285,25 @@ def reverse_triangles(value: Any) -> dict[Any, Step]:
             for one, other in (sizes, sizes[::-1]):
                 found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
     return found
+
+
+def _by_blocks(value: Any) -> tuple[Any, tuple[Step, ...]]:
+    """A scalar with the Frobenius norms of blocks in the place of that of the whole, and the steps that say that they are equal."""
+    known, steps = world().atoms, []
+    for symbol in sorted(value.free_symbols & known.keys(), key=sympy.default_sort_key):
+        atom = known[symbol]
+        node = atom.payload[0]
+        turned = node.parts[0] if atom.kind == FROBENIUS and node.kind == "transpose" else node
+        if atom.kind == FROBENIUS and turned.kind in ("concatenate", "stack"):
+            squares = (
+                sum_over(turned.data[0], norm(FROBENIUS, turned.parts[0]) ** 2)
+                if turned.kind == "stack"
+                else sympy.Add(*(norm(FROBENIUS, part) ** 2 for part in turned.parts))
+            )
+            inner, before = _by_blocks(squares)
+            steps += [*before, Step("blocks", sympy.sqrt(squares), symbol)]
+            value = value.xreplace({symbol: sympy.sqrt(inner)})
+    return value, tuple(steps)
 
 
 def _size(c: Any) -> Any:

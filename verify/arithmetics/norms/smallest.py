@@ -16,18 +16,11 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.gaps import relative_logits
 from verify.arithmetics.norms.quantities import FROBENIUS, SMALLEST, SPECTRAL, largest_over, norm, smallest  # fmt: skip
-from verify.arithmetics.norms.rules import (
-    HALF,
-    QUANTITIES,
-    RULES,
-    Candidate,
-    one_after_another,
-    unused_index,
-)  # fmt: skip
+from verify.arithmetics.norms.rules import HALF, QUANTITIES, RULES, Candidate, one_after_another  # fmt: skip
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Node, unused_index, world
 
 #: Of a softmax A of square logits, the largest A_ij with i != j.
 OFF_DIAGONAL = "largest weight off the diagonal"

@@ -160,6 +160,14 @@ class World:
             self.active.pop()
 
 
+def unused_index(size: Any, node: Node) -> Index:
+    """An index that a node does not depend on."""
+    level = 0
+    while Index(size, level) in node.indices:
+        level += 1
+    return Index(size, level)
+
+
 #: Kinds of node whose first datum is an index that they bind.
 BINDING = frozenset({"stack", "block diagonal", "sum over"})
 
