@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
 
+from verify.arithmetics.formal import derived
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Size = Any
@@ -161,12 +161,10 @@ class World:
 #: Kinds of node whose first datum is an index that they bind.
 BINDING = frozenset({"stack", "block diagonal", "sum over"})
 
-_current: contextvars.ContextVar[World | None] = contextvars.ContextVar("norms", default=None)
-
 
 def world() -> World:
     """The world of the derivation in progress."""
-    found = _current.get()
+    found: World | None = derived.get()
     if found is None:
         raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
     return found
@@ -175,22 +173,15 @@ def world() -> World:
 @contextlib.contextmanager
 def resumed(known: World) -> Iterator[World]:
     """A world again as the current one, where nodes are made after its derivation."""
-    token = _current.set(known)
+    token = derived.set(known)
     try:
         yield known
     finally:
-        _current.reset(token)
+        derived.reset(token)
 
 
 @contextlib.contextmanager
 def derivation() -> Iterator[World]:
     """A fresh world in which the primitives work on norms."""
-    from verify.arithmetics.formal import forms_of
-
-    found = World()
-    token = _current.set(found)
-    try:
-        with forms_of("norms"):
-            yield found
-    finally:
-        _current.reset(token)
+    with resumed(World()) as found:
+        yield found
