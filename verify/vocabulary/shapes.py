@@ -107,6 +107,11 @@ def is_tensor(value: Any) -> bool:
     return torch_module is not None and isinstance(value, torch_module.Tensor)
 
 
+def is_real(value: Any) -> bool:
+    """Whether `value` is a tensor of real numbers, and no mask or number of heads."""
+    return is_tensor(value) and bool(value.is_floating_point())
+
+
 def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether values of these shapes can be equal: of one shape, or both a single number."""
     return tuple(one) == tuple(other) or all(size == 1 for size in (*one, *other))
