@@ -252,11 +252,7 @@ PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-fl
     note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $B$ is at most 0.988, for any
         tokens; equality (as $\epsilon$ tends to 0) needs the singular values of $M$ to be equal.""",
 )  # fmt: skip
-
-
-@PRENORMALISED_FLOOR.inputs
-def matrix_to_normalise(M: Factor, epsilon: Epsilon, K: Steps) -> Any:
-    return {"M": M, "epsilon": epsilon, "K": K}
+PRENORMALISED_FLOOR.inputs(M=Factor, epsilon=Epsilon, K=Steps)
 
 
 @PRENORMALISED_FLOOR.formula

@@ -442,11 +442,7 @@ QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
     note="""$h = 1$ ($d_v = d$), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the
         way out.""",
 )  # fmt: skip
-
-
-@QR_DEFICIENT.inputs
-def layer_sizes(N: Length, d: Width, d_v: HeadSize) -> dict[str, int]:
-    return {"N": N, "d": d, "d_v": d_v}
+QR_DEFICIENT.inputs(N=Length, d=Width, d_v=HeadSize)
 
 
 @QR_DEFICIENT.formula

@@ -31,11 +31,7 @@ C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text", name="head size 
     note=r"""For $h = 1$, $d_v = d$ and the scheme of Appendix C.2 does not exist: no $2d$ columns of $\mathbb{R}^d$ are
         orthonormal.""",
 )  # fmt: skip
-
-
-@C2_DIMS.inputs
-def query_and_key_weights(W_Q: Query, W_K: Key) -> Any:
-    return {"W_Q": W_Q, "W_K": W_K}
+C2_DIMS.inputs(W_Q=Query, W_K=Key)
 
 
 @C2_DIMS.formula

@@ -126,11 +126,7 @@ LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
 )  # fmt: skip
-
-
-@LEMMA_F1.inputs
-def weights_and_steps(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "epsilon": epsilon, "K": K}
+LEMMA_F1.inputs(X=Tokens, W_Q=Query, W_K=Key, epsilon=Epsilon, K=Steps)
 
 
 @LEMMA_F1.formula

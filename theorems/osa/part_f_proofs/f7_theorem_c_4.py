@@ -87,11 +87,7 @@ J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with 
     corrects="osa.f7-j2-form", exact=True, of_project=True,
     note="$N d$ power sums determine $N d$ numbers.",
 )  # fmt: skip
-
-
-@J2_FORM_CORRECTED.inputs
-def frozen_head(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
-    return {"A": A, "X": X, "W_V": W_V, "W_O": W_O}
+J2_FORM_CORRECTED.inputs(A=AttentionMatrix, X=Tokens, W_V=Value, W_O=Output)
 
 
 def _power_sums(G: Any, count: int) -> list[Any]:
