@@ -119,13 +119,8 @@ def _is_feasible(claim: Claim, proof: BoundProof, sizes: Mapping[str, int]) -> b
             return False  # a size that only the preparation knows
         count = int(sympy.prod(times))
         matrices += count
-        work += (
-            count
-            * int(m)
-            * int(n)
-            * max(1, int(min(m, n)))
-            * (DIFFERENTIATED if node.kind.endswith(("derivative", "differential")) else 1)
-        )
+        each = int(m) * int(n) * max(1, int(min(m, n)))
+        work += count * each * (DIFFERENTIATED if node.kind.endswith(("derivative", "differential")) else 1)
         if work > MOST_WORK or matrices > MOST_MATRICES:
             return False
     return True
