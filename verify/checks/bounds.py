@@ -387,9 +387,8 @@ class BoundAttack(Attack[AtMost]):
 
 
 def _proved(claim: Claim, settings: Settings) -> Record:
-    from verify.checks.bound_proofs import (
-        proved_bound,
-    )  # sympy and the forms of the primitives are loaded when asked for
+    # sympy and the forms of the primitives are loaded when asked for
+    from verify.checks.bound_proofs import proved_bound
 
     return proved_bound(claim, settings)
 

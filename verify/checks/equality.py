@@ -407,9 +407,8 @@ class StructureAttack(EqualityAttack):
 
 
 def _proved(claim: Claim, settings: Settings) -> Record:
-    from verify.checks.proofs import (
-        proved,  # sympy and the forms of the primitives are loaded when a proof is asked for
-    )
+    # sympy and the forms of the primitives are loaded when a proof is asked for
+    from verify.checks.proofs import proved
 
     return proved(claim, settings)
 
@@ -473,9 +472,7 @@ def _described(draw: Draw | Given, seed: dict[str, Any], left: Any, right: Any, 
         "domain": draw.domain,
         "sizes": dict(draw.sizes),
         "inputs": {name: np.asarray(value).tolist() for name, value in seed.items()},
-        "formula": np.asarray(left).reshape(-1)[:64].tolist()
-        if not hasattr(left, "tolist")
-        else left.reshape(-1)[:64].tolist(),
+        "formula": (left if hasattr(left, "tolist") else np.asarray(left)).reshape(-1)[:64].tolist(),
         "oracle": right.reshape(-1)[:64].tolist(),
         "residual": residual,
     }

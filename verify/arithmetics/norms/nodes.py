@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.world import BINDING, Index, Next, Node, world
+from verify.arithmetics.norms.world import BINDING, Index, Kind, Next, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 ONE, ZERO = sympy.Integer(1), sympy.Integer(0)
@@ -30,7 +30,7 @@ def ones(m: Any, n: Any) -> Node:
     return world().node("ones", (), (), (m, n))
 
 
-def of(kind: str, *parts: Node, data: tuple[Any, ...] = (), shape: tuple[Any, Any] | None = None) -> Node:
+def of(kind: Kind, *parts: Node, data: tuple[Any, ...] = (), shape: tuple[Any, Any] | None = None) -> Node:
     """A node without a canonical form of its own."""
     return world().node(kind, parts, data, shape or parts[0].shape)
 
