@@ -140,7 +140,9 @@ class Instances:
                 flipped = gate.parts[0] if gate.kind == "transpose" else gate
                 if flipped.kind == "step":
                     argument = w.node(flipped.parts[0])
-                    yield [("gate", [kind, w.node(factor), w.transposed(argument) if flipped is not gate else argument])]
+                    yield [
+                        ("gate", [kind, w.node(factor), w.transposed(argument) if flipped is not gate else argument])
+                    ]
         elif rule == "gate" and node.kind == "step":
             yield [("largest of open gates", inner)]
         elif rule == "relu" and node.kind == "relu":
