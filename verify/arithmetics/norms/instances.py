@@ -61,7 +61,9 @@ class Instances:
         elif rule == "spectral radius" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
-            yield [(rule, [self.w.node(nodes.gram_factor(atom.payload[0]))])]
+            factor = nodes.gram_factor(atom.payload[0])
+            assert factor is not None  # or it would be no such quantity
+            yield [(rule, [self.w.node(factor)])]
         elif rule == "smallest at most largest singular value" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif atom is not None and atom.kind in NORMS:
@@ -108,10 +110,11 @@ class Instances:
         for one in plain.get(rule, ()):
             yield [one]
         if rule == "reverse triangle inequality":
-            for other in (w.known.atoms[symbol] for symbol in bound.free_symbols & w.known.atoms.keys()):
-                if other.kind in NORMS and other.payload[0].shape == node.shape:
-                    rest = w.node(nodes.minus(node, other.payload[0]))
-                    yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]
+            symbols = sorted(bound.free_symbols & w.known.atoms.keys(), key=sympy.default_sort_key)
+            for one in (w.known.atoms[symbol] for symbol in symbols):
+                if one.kind in NORMS and one.payload[0].shape == node.shape:
+                    rest = w.node(nodes.minus(node, one.payload[0]))
+                    yield [("triangle inequality", [kind, w.node(one.payload[0]), rest])]
         if rule == "product":
             yield from self._product(kind, node, w.value(w.scalar(bound)))
         elif rule == "sum over an index" and node.kind == "product":
