@@ -184,7 +184,7 @@ class BoundAttack(Attack[AtMost]):
                 for index in [*_largest(wrong.nan_to_num(-math.inf, -math.inf, -math.inf), found.usable), *beyond]:
                     mutants[mutant.name] = max(mutants[mutant.name], at(index).excess(mutant.function))
             found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
-            if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
+            if math.isfinite(best) and hypothesis.currently_in_test_context():  # only what Hypothesis drew
                 hypothesis.target(best, label="closeness to violation")
 
         for start in kept.starts:

@@ -65,6 +65,15 @@ class Large:
     where: Callable[[Mapping[str, int]], bool] = lambda sizes: True
 
 
+@dataclass(frozen=True)
+class Long:
+    """A further point of many tokens: an edit of generic arrays, as of a domain, and sizes that follow from the length."""
+
+    title: str
+    edit: Callable[[dict[str, Any]], None]
+    sizes: Callable[[int], Mapping[str, int]]
+
+
 class Profile:
     """How a subject is drawn, what its arguments mean, and which mistakes are known by name.
 
@@ -91,6 +100,7 @@ class Profile:
         self.few_rows: Callable[..., Any] | None = None
         self.tokens: tuple[str, ...] = ()
         self.row_axis = 0
+        self.longs: list[Long] = []
         self.law: LawTests | None = None
         self._read: Callable[..., Any] | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
@@ -120,6 +130,18 @@ class Profile:
             return function
 
         return declare
+
+    def long(
+        self,
+        title: str,
+        edit: Callable[[dict[str, Any]], None] = lambda arrays: None,
+        sizes: Callable[[int], Mapping[str, int]] = lambda length: {},
+    ) -> None:
+        """Add a point of many tokens, beside generic ones, for a subject whose generic rows there add up few weights.
+
+        ``edit(arrays)`` changes drawn arrays in place, and ``sizes(length)`` gives sizes that are others there.
+        """
+        self.longs.append(Long(title, edit, sizes))
 
     def reads(self, function: F) -> F:
         """Declare which part of a value is compared: ``function(value, *arguments)`` gives it with zeros elsewhere."""

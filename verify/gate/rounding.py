@@ -42,6 +42,8 @@ FEW, RUNS_AT_A_JUMP = 8.0, 12
 FEW_IN_HALF = 2.0
 #: Exponents beyond which a logarithm of a sum of exponentials has lost digits.
 STEEP = 2.0**10
+#: Whole numbers up to this one are exact in float32.
+WHOLE = 2.0**24
 #: Where a unit is more than this part of the largest entry nothing can be decided.
 BLURRED = 2.0**-6
 #: In half precision a unit is the largest of so many spreads, and may be so large a part of the largest entry.
@@ -105,6 +107,8 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func is _aten.linalg_matrix_exp.default:
             columns = _finite(args[0]).abs().sum(-2)
             self.of_matrices = max(self.of_matrices, _largest(columns))
+        if _is_whole(result) and all(_is_whole(x) for x in args if isinstance(x, torch.Tensor)):
+            return result  # masks, positions, numbers of sequences: exact, and no layer computes them in half precision
         if self.wide_sums and (func in _PRODUCTS or func in _SUMS or func is _aten.addmm.default):
             return result + self.error(result)
         if func in _PRODUCTS:
@@ -315,6 +319,15 @@ def _largest_finite(value: torch.Tensor) -> float:
     """The largest finite entry, by size."""
     largest = _largest(value)
     return largest if math.isfinite(largest) else _largest(_finite(value))
+
+
+def _is_whole(x: torch.Tensor) -> bool:
+    """Whether all entries are whole numbers that every sum in float32 has exactly."""
+    if not x.is_floating_point() or x.numel() == 0:
+        return True
+    if not float(x[(0,) * x.ndim]).is_integer():  # of most tensors the first entry is none
+        return False
+    return bool((x == x.round()).all()) and _largest(x) <= WHOLE
 
 
 @functools.cache

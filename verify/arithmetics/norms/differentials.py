@@ -21,11 +21,10 @@ from verify.arithmetics.norms.rules import (
     no_candidates,
     one_after_another,
     starts_in_unit_ball,
-    unused_index,
 )  # fmt: skip
 from verify.arithmetics.norms.signs import is_positive
 from verify.arithmetics.norms.statements import rule
-from verify.arithmetics.norms.world import Kind, Node, world
+from verify.arithmetics.norms.world import Kind, Node, unused_index, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 # -- differentials -----------------------------------------------------------------------------------------------------

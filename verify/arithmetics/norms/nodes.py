@@ -156,6 +156,17 @@ def grouped(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[list[Node],
     return ([one[0], *rest[0]], [other[0], *rest[1]]) if rest is not None else None
 
 
+def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, int]:
+    """How many factors two products share at their beginning, and how many at their end."""
+    left = 0
+    while left < min(len(one), len(other)) and one[left] is other[left]:
+        left += 1
+    right = 0
+    while right < min(len(one), len(other)) - left and one[-1 - right] is other[-1 - right]:
+        right += 1
+    return left, right
+
+
 def transposed(node: Node) -> Node:
     """The transpose, pushed to the inputs and functions."""
     m, n = node.shape

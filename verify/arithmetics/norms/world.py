@@ -88,6 +88,8 @@ class World:
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
     #: Scalars that are not negative, as an assumption of the claim says.
     facts: list[Any] = field(default_factory=list)
+    #: Differences of sizes that are not negative, as an assumption of the claim says: facts only where none is derived without.
+    orders: list[Any] = field(default_factory=list)
     #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
     contractions: set[int] = field(default_factory=set)
     #: Pairs of factors, as numbers of nodes, of which an assumption says that their product is a multiple of the identity.
@@ -165,6 +167,14 @@ class World:
             yield
         finally:
             self.active.pop()
+
+
+def unused_index(size: Any, node: Node) -> Index:
+    """An index that a node does not depend on."""
+    level = 0
+    while Index(size, level) in node.indices:
+        level += 1
+    return Index(size, level)
 
 
 #: Kinds of node whose first datum is an index that they bind.
