@@ -78,7 +78,8 @@ class Values:
         if kind == "smallest singular value":
             return float(np.linalg.svd(self.array(next(iter(data[0])), at), compute_uv=False)[-1])
         if kind == "smallest eigenvalue":
-            return float(np.linalg.eigvalsh(self.array(data[0], at))[0])
+            A = self.array(data[0], at)
+            return float(np.linalg.eigvalsh(A @ A.T)[0])
         if kind == "largest value":
             return float(self.array(next(iter(data[0])), at).max())
         if kind == "weight off the diagonal":

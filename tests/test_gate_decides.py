@@ -110,7 +110,10 @@ def test_what_is_marked_as_differentiable_once_breaks_no_theorem_on_second_deriv
 
 # -- every kind of point decides ---------------------------------------------------------------------------------------
 
-SUBJECTS = ["hessian.softmax", "hessian.attention", "transformer.masked_attention", "transformer.layer_norm"]
+SUBJECTS = [
+    "hessian.softmax", "hessian.attention", "transformer.masked_attention", "transformer.layer_norm",
+    "transformer.packed_attention", "transformer.packed_both_ways",
+]  # fmt: skip
 
 
 def never_decided(made: Any, check: str) -> list[str]:

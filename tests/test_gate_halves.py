@@ -10,6 +10,8 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import verify
+from tests.wrong_layers.encodings import between
+from tests.wrong_layers.kernels import band, positions, same_sequence, slopes
 from verify.checks.units import unit_at
 from verify.gate.bias import biases
 from verify.gate.checking import gate
@@ -78,10 +80,10 @@ def test_sums_in_bfloat16_are_found_where_they_are_long() -> None:
 def in_turn(logits: Any) -> Any:
     """Weights of which the sums are accumulated key by key in the precision of the logits."""
     weights = (logits - logits.amax(-1, keepdim=True)).exp()
-    total = torch.zeros_like(weights[..., :1])
-    for key in range(weights.shape[-1]):
-        total = total + weights[..., key : key + 1]
-    return weights / total
+    total = torch.zeros_like(weights[..., 0])
+    for column in weights.unbind(-1):
+        total = total + column
+    return weights / total.unsqueeze(-1)
 
 
 def masked_in_turn(Q: Any, K: Any, V: Any, M: Any) -> Any:
@@ -104,6 +106,68 @@ def test_sums_in_bfloat16_are_found_under_masks_and_in_batches(subject: str, lay
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
         assert finding.status == status
         assert finding.residual is not None and (finding.residual > 8 if status == BROKEN else finding.residual < 0.5)
+
+
+def positioned(weights: Any) -> dict[str, Any]:
+    """Layers whose generic rows add up few weights, with weights that are found from logits in this way, by subject."""
+
+    def under(mask: Any) -> Any:
+        def attention(Q: Any, K: Any, V: Any, *rest: Any) -> Any:
+            return weights((Q * Q.shape[1] ** -0.5 @ K.mT).masked_fill(~mask(len(Q), *rest), -torch.inf)) @ V
+
+        return attention
+
+    def alibi(Q: Any, K: Any, V: Any) -> Any:
+        H, n = Q.shape[1:3]
+        bias = (slopes(H)[:, None, None] * (torch.arange(n)[None, :] - torch.arange(n)[:, None])).to(Q.dtype)
+        T = Q * Q.shape[-1] ** -0.5 @ K.mT + bias
+        return weights(T.masked_fill(~positions(n, n), -torch.inf)) @ V
+
+    return {
+        "alibi_attention": alibi,
+        "window_attention": under(lambda n, w: band(n, n, w)),
+        "window_both_ways": under(lambda n, a, b: between(n, n, a, b)),
+        "packed_attention": under(lambda n, E: same_sequence(E) & positions(n, n)),
+        "packed_both_ways": under(lambda n, E: same_sequence(E)),
+    }
+
+
+@pytest.mark.parametrize("subject", positioned(None))
+def test_sums_in_bfloat16_are_found_where_only_declared_points_have_many_weights(subject: str) -> None:
+    for weights, status in ((in_turn, BROKEN), (lambda T: torch.softmax(T, -1), SATISFIED)):
+        made = gate(f"transformer.{subject}", positioned(weights)[subject], dtypes=["bfloat16"])
+        (declared,) = made.profile.longs
+        finding = made.run("long-sequences", "bfloat16", shrinking=False)
+        assert finding.status == status, finding.describe()
+        assert finding.residual is not None and (finding.residual > 4 if status == BROKEN else finding.residual < 0.6)
+        assert status == SATISFIED or finding.at.startswith(declared.title)
+
+
+def sink_by_logarithms(precision: torch.dtype | None) -> Any:
+    """Attention with sinks as attention without, times a sigmoid of its logarithm, which is found in a precision."""
+
+    def attention(Q: Any, K: Any, V: Any, M: Any, z: Any) -> Any:
+        K, V = (x.repeat_interleave(Q.shape[1] // x.shape[1], 1) for x in (K, V))
+        empty = ~M.any(-1, keepdim=True)
+        T = (Q * Q.shape[-1] ** -0.5 @ K.mT).masked_fill(~M, -torch.inf).masked_fill(empty, 0.0)
+        kept = precision or Q.dtype
+        logarithm = torch.logsumexp(T.to(kept), -1, keepdim=True)
+        F = (torch.softmax(T, -1) @ V).to(kept) * torch.sigmoid(logarithm - z[None, :, None, None].to(kept))
+        return F.to(Q.dtype).masked_fill(empty, 0.0)
+
+    return attention
+
+
+def test_the_gradient_of_sinks_is_lost_where_their_part_is_found_in_half_precision() -> None:
+    for precision, status in ((None, BROKEN), (torch.float32, SATISFIED)):
+        made = gate("transformer.sink_attention", sink_by_logarithms(precision), dtypes=["bfloat16"])
+        finding = made.run("long-sequences", "bfloat16", shrinking=False)
+        assert finding.status == status and (status == SATISFIED or finding.why.startswith("d/dz is wrong"))
+        point = next(iter(made.comparison.points.prepared("long-sequences")))  # type: ignore[union-attr]
+        found = point.point.evaluate(made.standing, point.point.in_dtype(torch.bfloat16, "cpu"))["d/dz"].double()
+        right = point.truth.results["d/dz"]
+        part = float((found - right).abs().max() / right.abs().max())
+        assert part > 0.2 if status == BROKEN else part < 0.02
 
 
 def test_logits_that_overflow_before_they_are_scaled_and_masks_of_1e4_are_found_in_float16() -> None:

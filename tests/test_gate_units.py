@@ -41,9 +41,12 @@ from verify.gate.profiles import profile_of
 from verify.gate.rounding import (
     BLURRED,
     DERIVATIVE,
+    GRAIN,
     SPREADS,
     UNDERFLOW,
     VALUE,
+    WHOLE,
+    RandomRounding,
     Reference,
     Rounded,
     reference,
@@ -826,3 +829,17 @@ def test_a_draw_that_prepares_no_finite_inputs_is_no_example() -> None:
     }
     assert not measure._has_inputs(claim, raw)
     assert measure._has_inputs(claim, {**raw, "directions": torch.ones(1, 1, 1)})
+
+
+@pytest.mark.parametrize("wide_sums", [False, True])
+def test_masks_and_numbers_of_sequences_are_exact_under_random_rounding_and_nothing_else_is(wide_sums: bool) -> None:
+    starts = torch.tensor([[1.0], [0.0], [1.0], [0.0]], dtype=torch.float64)
+    below, halves = torch.ones(4, 4, dtype=torch.float64).tril(), torch.full((4, 1), 0.5, dtype=torch.float64)
+    with RandomRounding(GRAIN, 0, wide_sums) as rounding:
+        number = below @ starts
+        same = (number - number.T) * (number - number.T)
+        assert number.flatten().tolist() == [1, 1, 2, 2] and set(same.flatten().tolist()) == {0.0, 1.0}
+        assert not (halves + halves == 1).any()  # whole, but not of whole numbers
+        assert not (starts + halves == starts.round() + 0.5).any()
+        assert not (below @ (WHOLE * below) == WHOLE * 4).any()
+    assert rounding.largest == 4 * WHOLE

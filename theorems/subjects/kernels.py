@@ -157,6 +157,7 @@ def window_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, w: int) -> Any:
 
 
 extreme_domains(WINDOW)
+WINDOW.long("a wide window", sizes=lambda length: {"w": 3 * length // 4})
 
 
 def _of_window(change: Callable[[int], int]) -> Callable[..., Any]:
@@ -172,6 +173,20 @@ WINDOW.variant("the window reaches as far ahead as back")(
     )
 )
 wrong_scales(WINDOW, kernels.window_attention)
+
+
+def two_sequences(arrays: dict[str, Any]) -> None:
+    """A short sequence, and a long one after it: their rows add up as many weights as there are tokens."""
+    S = arrays["S"]
+    S[...] = -np.abs(S) - 1
+    S[..., S.shape[-1] // 8] = 1
+
+
+def rows_of_one_sequence(rows: Sequence[int], E: Any, like: Any) -> Any:
+    """Some rows of the mask of sequences that begin where the tensor E says so, 1 for keys of the same one, as `like`."""
+    number = E.long().cumsum(0)
+    return (number[list(rows), None] == number[None, :]).to(like)
+
 
 PACKED = Profile(
     "transformer.packed_attention", sizes={"n": (1, 6), "d_K": (1, 4), "d_V": (1, 3)},
@@ -192,11 +207,15 @@ def sequences(
 
 @PACKED.rows()
 def packed_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, E: Any) -> Any:
-    return layers.masked_attention(Q[list(rows)], K, V, kernels.mask_of_packed(E, Q[:, :1])[list(rows)])
+    n = Q.shape[0]
+    return layers.masked_attention(
+        Q[list(rows)], K, V, rows_of_one_sequence(rows, E, Q) * kernels.mask_from_the_first(n, n)[list(rows)]
+    )
 
 
 extreme_domains(PACKED)
 PACKED.domain("one sequence", lambda arrays, sizes, rng: arrays.update(S=-np.abs(arrays["S"]) - 1))
+PACKED.long("two sequences", two_sequences)
 PACKED.domain("sequences of one token", lambda arrays, sizes, rng: arrays.update(S=np.abs(arrays["S"]) + 1))
 PACKED.variant("sequences see those before them")(lambda Q, K, V, E: layers.causal_attention(Q, K, V))
 PACKED.variant("tokens see later ones of their sequence")(
@@ -299,6 +318,22 @@ def _alibi(slopes: Callable[[int, Any], list[Any]], after: bool = True) -> Calla
         return P @ V
 
     return attention
+
+
+def bias_undone(arrays: dict[str, Any]) -> None:
+    """In the head of the least slope, keys of which the first feature takes the bias back: its weights are nearly equal.
+
+    Rows of the other heads add up weights of few keys, those that are near.
+    """
+    Q, K = arrays["Q"], arrays["K"]
+    H, n, d_K = K.shape[-3:]
+    slopes = [float(m) for m in _slopes(H, 2.0)]
+    head = int(np.argmin(slopes))
+    Q[..., head, :, 0] = 1
+    K[..., head, :, 0] = -slopes[head] * d_K**0.5 * np.arange(n)
+
+
+ALIBI.long("a bias that keys take back", bias_undone)
 
 
 @ALIBI.rows("n", axis=2)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from theorems.subjects.kernels import rows_of_one_sequence, two_sequences
 from theorems.subjects.layers import extreme_domains, wrong_scales
 from theorems.transformer import encodings, kernels
 from theorems.transformer import definitions as layers
@@ -32,6 +33,7 @@ def window_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, a: int, b: int) -> 
 
 
 extreme_domains(WINDOW)
+WINDOW.long("a wide window", sizes=lambda length: {"a": length // 2, "b": length // 4})
 
 
 def _of_window(change: Callable[[int, int], tuple[int, int]]) -> Callable[..., Any]:
@@ -67,11 +69,12 @@ def sequences(
 
 @PACKED.rows()
 def packed_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, E: Any) -> Any:
-    return layers.masked_attention(Q[list(rows)], K, V, kernels.of_one_sequence(E, Q[:, :1])[list(rows)])
+    return layers.masked_attention(Q[list(rows)], K, V, rows_of_one_sequence(rows, E, Q))
 
 
 extreme_domains(PACKED)
 PACKED.domain("one sequence", lambda arrays, sizes, rng: arrays.update(S=-np.abs(arrays["S"]) - 1))
+PACKED.long("two sequences", two_sequences)
 PACKED.domain("sequences of one token", lambda arrays, sizes, rng: arrays.update(S=np.abs(arrays["S"]) + 1))
 PACKED.variant("sequences see each other")(
     lambda Q, K, V, E: layers.masked_attention(Q, K, V, Q.new_ones(len(Q), len(Q)))

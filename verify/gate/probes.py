@@ -312,11 +312,29 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
             continue
         seed = settings.seed * 1000 + length
         drawn = _drawn(claim, sizes, seed)
-        for title, change in (("ordinary", _as_drawn), ("steep", _steeper)):
-            point = _point(claim, sizes, (title, change, as_it_is), "", seed, drawn)
+        edits: list[tuple[Edit, Mapping[str, int]]] = [
+            ((title, change, as_it_is), sizes) for title, change in (("ordinary", _as_drawn), ("steep", _steeper))
+        ]
+        edits += [
+            ((each.title, _edited(each.edit), as_it_is), {**sizes, **each.sizes(length)}) for each in profile.longs
+        ]
+        for edit, chosen in edits:
+            if not all(low <= chosen[name] <= high for name, (low, high) in profile.choice.ranges.items()):
+                continue
+            point = _point(claim, chosen, edit, "", seed, drawn if chosen == sizes else None)
             point.of = functools.partial(_of_definition, profile, rows)
             point.rows, point.axis, point.remade = rows, profile.row_axis, None
             yield point
+
+
+def _edited(change: Callable[[Arrays], None]) -> Callable[[Arrays, str], None]:
+    """The edit of a declared long point; arrays of other points are not changed."""
+
+    def edit(arrays: Arrays, first: str) -> None:
+        arrays.update({name: x if isinstance(x, int) else x.copy() for name, x in arrays.items()})
+        change(arrays)
+
+    return edit
 
 
 def _of_definition(profile: Profile, rows: list[int], **arguments: Any) -> Any:

@@ -22,7 +22,7 @@ from verify.oracles.statistics import LawTest
 from verify.vocabulary.claims import Claim, Mutant, Paper
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
-from verify.vocabulary.shapes import Shape, Size, Spec, parameter_specs
+from verify.vocabulary.shapes import Shape, Size, Spec, as_drawn, parameter_specs
 from verify.vocabulary.subjects import definition_of, public_name_of
 from verify.vocabulary.variants import Variant
 
@@ -65,6 +65,15 @@ class Large:
     where: Callable[[Mapping[str, int]], bool] = lambda sizes: True
 
 
+@dataclass(frozen=True)
+class Long:
+    """A further point of many tokens: an edit of generic arrays, as of a domain, and sizes that follow from the length."""
+
+    title: str
+    edit: Callable[[dict[str, Any]], None]
+    sizes: Callable[[int], Mapping[str, int]]
+
+
 class Profile:
     """How a subject is drawn, what its arguments mean, and which mistakes are known by name.
 
@@ -91,6 +100,7 @@ class Profile:
         self.few_rows: Callable[..., Any] | None = None
         self.tokens: tuple[str, ...] = ()
         self.row_axis = 0
+        self.longs: list[Long] = []
         self.law: LawTests | None = None
         self._read: Callable[..., Any] | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
@@ -103,10 +113,10 @@ class Profile:
                 raise RegistryError(f"two profiles of subject {name!r}")
             _profiles[name] = self
 
-    def inputs(self, function: F) -> F:
-        """Declare how drawn parameters become the arguments of the definition; returns a mapping by name."""
-        self._inputs = function
-        return function
+    def inputs(self, function: Callable[..., Any] | None = None, /, **drawn: Any) -> Any:
+        """Declare how drawn parameters become the arguments of the definition, as for a claim (`Claim.inputs`)."""
+        self._inputs = as_drawn(drawn) if function is None else function
+        return self._inputs
 
     def rows(self, *tokens: str, axis: int = 0) -> Callable[[F], F]:
         """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``.
@@ -120,6 +130,18 @@ class Profile:
             return function
 
         return declare
+
+    def long(
+        self,
+        title: str,
+        edit: Callable[[dict[str, Any]], None] = lambda arrays: None,
+        sizes: Callable[[int], Mapping[str, int]] = lambda length: {},
+    ) -> None:
+        """Add a point of many tokens, beside generic ones, for a subject whose generic rows there add up few weights.
+
+        ``edit(arrays)`` changes drawn arrays in place, and ``sizes(length)`` gives sizes that are others there.
+        """
+        self.longs.append(Long(title, edit, sizes))
 
     def reads(self, function: F) -> F:
         """Declare which part of a value is compared: ``function(value, *arguments)`` gives it with zeros elsewhere."""

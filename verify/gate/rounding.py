@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from verify.arithmetics import is_real
 from verify.gate.subject_errors import NotDifferentiable
 
 #: How the names of results begin: of values, and of first derivatives by an argument.
@@ -41,6 +42,8 @@ FEW, RUNS_AT_A_JUMP = 8.0, 12
 FEW_IN_HALF = 2.0
 #: Exponents beyond which a logarithm of a sum of exponentials has lost digits.
 STEEP = 2.0**10
+#: Whole numbers up to this one are exact in float32.
+WHOLE = 2.0**24
 #: Where a unit is more than this part of the largest entry nothing can be decided.
 BLURRED = 2.0**-6
 #: In half precision a unit is the largest of so many spreads, and may be so large a part of the largest entry.
@@ -104,6 +107,8 @@ class RandomRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func is _aten.linalg_matrix_exp.default:
             columns = _finite(args[0]).abs().sum(-2)
             self.of_matrices = max(self.of_matrices, _largest(columns))
+        if _is_whole(result) and all(_is_whole(x) for x in args if isinstance(x, torch.Tensor)):
+            return result  # masks, positions, numbers of sequences: exact, and no layer computes them in half precision
         if self.wide_sums and (func in _PRODUCTS or func in _SUMS or func is _aten.addmm.default):
             return result + self.error(result)
         if func in _PRODUCTS:
@@ -298,11 +303,6 @@ def _rounded(arguments: Mapping[str, Any], grain: float, generator: torch.Genera
     return {name: x * (1 + grain * _noise(x, generator)) if is_real(x) else x for name, x in arguments.items()}
 
 
-def is_real(x: Any) -> bool:
-    """Whether an argument is a tensor of real numbers, and no mask or number of heads."""
-    return isinstance(x, torch.Tensor) and x.is_floating_point()
-
-
 def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.rand(x.shape, generator=generator, dtype=x.dtype) * 2 - 1
 
@@ -319,6 +319,15 @@ def _largest_finite(value: torch.Tensor) -> float:
     """The largest finite entry, by size."""
     largest = _largest(value)
     return largest if math.isfinite(largest) else _largest(_finite(value))
+
+
+def _is_whole(x: torch.Tensor) -> bool:
+    """Whether all entries are whole numbers that every sum in float32 has exactly."""
+    if not x.is_floating_point() or x.numel() == 0:
+        return True
+    if not float(x[(0,) * x.ndim]).is_integer():  # of most tensors the first entry is none
+        return False
+    return bool((x == x.round()).all()) and _largest(x) <= WHOLE
 
 
 @functools.cache

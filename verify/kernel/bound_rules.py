@@ -10,19 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
-from verify.kernel import varying
+from verify.kernel import smallest_values, varying
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
-from verify.kernel.softmax_rules import (
-    SOFTMAX_RULES,
-    covariance,
-    largest_value,
-    others,
-    smallest,
-    smallest_eigenvalue,
-    weight_beside,
-)
+from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
+from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -112,8 +105,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
     "max": lambda *values: q.largest(map(scalar, values)),
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
-    "smallest singular value": smallest,
-    "smallest eigenvalue": smallest_eigenvalue,
+    SMALLEST: smallest,
+    EIGENVALUE: smallest_eigenvalue,
     "largest value": largest_value,
     "weight off the diagonal": weight_beside,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
@@ -215,6 +208,20 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
             sum((norm(kind, A) ** 2 for A in parts), number(0)) ** HALF,
             kind in ("2", "F"),
         ),
+    ),
+    "stack": (
+        "||[A_1; ...; A_n]||^2 <= ||A_1||^2 + ... + ||A_n||^2",
+        lambda kind, i, A: (
+            norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
+        ),
+    ),
+    "squares of blocks": (
+        "||A||_F^2 + ||B||_F^2 + ... = ||[A; B; ...]||_F^2",
+        lambda *parts: (sum((fro(A) ** 2 for A in parts), number(0)), fro(concatenated(*parts)) ** 2),
+    ),
+    "squares of a stack": (
+        "||A_1||_F^2 + ... + ||A_n||_F^2 = ||[A_1; ...; A_n]||_F^2",
+        lambda i, A: (q.over("sum over", i, fro(A) ** 2), fro(HEADS["stack"](i, A)) ** 2),
     ),
     "stack of one length": (
         "||[A_1; ...; A_n]|| <= sqrt(n) max_i ||A_i||",
@@ -325,6 +332,14 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
             i.size == A.rows and i not in A.free and A.columns == number(1),
         ),
     ),
+    "sum of all absolute values": ("||A||_F <= sum_ij |A_ij|", lambda A: (fro(A), total(A))),
+    "lengths of rows and columns": (
+        "max|A B^T| <= max_i ||a_i|| max_j ||b_j|| for the rows a_i of A and b_j of B",
+        lambda i, A, j, B: (
+            big(A @ B.T), longest_row(i, A) * longest_row(j, B),
+            i.size == A.rows and i not in A.free and j.size == B.rows and j not in B.free,
+        ),
+    ),
     "Cauchy-Schwarz for all entries": (
         "sum_ij |A_ij| <= sqrt(m n) ||A||_F", lambda A: (total(A), (A.rows * A.columns) ** HALF * fro(A)),
     ),
@@ -357,6 +372,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
+    **smallest_values.RULES,
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",
@@ -437,6 +453,11 @@ def corner(P: Matrix, C: Matrix, R: Matrix) -> Matrix:
 
 def beside(side: Any, dB: Matrix, M: Matrix) -> Matrix:
     return dB @ M.T if side == "rows" else dB.T @ M
+
+
+def longest_row(i: Index, A: Matrix) -> Scalar:
+    """max_i ||a_i|| for the rows a_i of A."""
+    return q.over("max over", i, fro(q.selected(A, i, number(1))))
 
 
 def total(A: Matrix) -> Scalar:

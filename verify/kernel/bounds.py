@@ -5,6 +5,7 @@ Nothing is searched for: which rule, of which matrices, and why the final compar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -27,10 +28,10 @@ class Assumed(NamedTuple):
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 
-def without_denominators(gap: Scalar, known: Any = ()) -> Scalar:
-    """A scalar times powers of the sums that are its denominators, none of which may be negative; of those in `known` none is."""
+def without_denominators(gap: Scalar, facts: Sequence[Scalar] = ()) -> Scalar:
+    """A scalar times powers of the sums that are its denominators, none of which may be negative, or is so by an assumption."""
     for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
-        if not (q.is_nonnegative(g[1]) or g[1] in known):
+        if not (q.is_nonnegative(g[1]) or g[1] in facts):
             raise Refused("a denominator that may be negative")
         lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
         gap = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1)
@@ -47,11 +48,7 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         holds = q.is_nonnegative(a) and q.is_nonnegative(b)
         compare(a**2, b**2, rest[0], assumed, table)
     elif name == "denominators":
-        known = rest[1] if len(rest) > 1 else []
-        for place, why in known:
-            compare(number(0), table[place], why, assumed, table)
-        gap = without_denominators(b - a, [table[place] for place, _ in known])
-        compare(number(0), gap, rest[0], assumed, table)
+        compare(number(0), without_denominators(b - a, assumed.facts), rest[0], assumed, table)
     elif name == "steps":
         for step in rest[0]:
             a = stepped(a, step, assumed, table)
@@ -153,6 +150,9 @@ class Reader:
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
         value = self._read(entry)
+        # a name at a place would be read as one where `asked` looks for it by its letters
+        if not _is_expression(value):
+            raise Refused(f"{entry[0]!r} of what is no expression")
         of_derivative = entry[:2] == ["opaque", "derivative"]
         operands = entry[1:] if entry[0] not in ("q", "^") else entry[1:2] if entry[0] == "^" else []  # not numbers
         operands = [*entry[1:4], *entry[5:]] if of_derivative else operands
@@ -160,6 +160,8 @@ class Reader:
         if entry[0] in ("index", "rows", *SHAPED):
             sizes = [size for size in map(self.value, operands) if isinstance(size, Scalar)]
             asked |= {(size, "whole") for size in sizes if q.is_quotient(size)}
+        if entry[0] in ("rows", "embedding"):
+            asked |= _asked_of_rows(entry[0], [self.value(item) for item in entry[1:]])
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
         if of_derivative:  # what is asked of the variable is asked at the point alone: the name may be an input's too
@@ -194,6 +196,8 @@ class Reader:
                 raise Refused("a division by what may vanish")
             return base**exponent
         values = [self.value(item) for item in data]
+        if (rows := _rows_of(head, values)) is not None:
+            return rows
         if head == "index":
             name, size = values
             if not q.is_whole(size, 1):
@@ -222,6 +226,32 @@ def declared_size(item: Any) -> tuple[str, int]:
     if not isinstance(name, str) or type(least) is not int or least < 1:
         raise Refused("a size has a name, and is at least a whole number from 1 on")
     return name, least
+
+
+def _is_expression(value: Any) -> bool:
+    """Whether a value is a scalar, a matrix, an index, or the beginning of the part of rows that an index numbers."""
+    is_part = type(value) is tuple and len(value) == 2 and value[0] == "part" and isinstance(value[1], Index)
+    return is_part or isinstance(value, (Scalar, Matrix, Index))
+
+
+def _asked_of_rows(head: str, values: list[Any]) -> frozenset[Any]:
+    """That rows from a number on lie within a matrix, where that is not certain: it is asked of sizes."""
+    total, count, start = (values[0].rows, values[2], values[1]) if head == "rows" else values
+    gap = total - start - count if isinstance(start, Scalar) else number(0)
+    if q.is_nonnegative(number(-1) - gap):
+        raise Refused("rows that lie outside of a matrix")
+    return frozenset() if q.is_nonnegative(gap) else frozenset({(gap, "not negative")})
+
+
+def _rows_of(head: str, values: list[Any]) -> Matrix | None:
+    """Rows, or an embedding, that are within a matrix for sizes of which it is asked."""
+    if head not in ("rows", "embedding") or not _asked_of_rows(head, values):
+        return None
+    total, count, start = (values[0].rows, values[2], values[1]) if head == "rows" else values
+    if not (q.is_whole(total, 1) and q.is_whole(start) and q.is_whole(count, 1)):
+        raise Refused("rows that may lie outside of a matrix")
+    made = q.atom("embedding", total, count, start)
+    return made.T @ values[0] if head == "rows" else made
 
 
 def _place(item: Any) -> Any:
@@ -304,9 +334,14 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:
-    if part.keys() != {"index", "left", "right", "steps", "comparison"}:
-        raise Refused("a part has an index, a left and a right side, steps and a comparison")
+    if (
+        part.keys() - {"turned"} != {"index", "left", "right", "steps", "comparison"}
+        or part.get("turned", True) is not True
+    ):
+        raise Refused("a part has an index, a left and a right side, steps and a comparison, and is perhaps turned")
     value, right = table[part["left"]], table[part["right"]]
+    if "turned" in part:  # -right <= -left says the same
+        value, right = right * number(-1), value * number(-1)
     index = set() if part["index"] is None else {table[part["index"]]}
     if not (value.free | right.free) <= index:
         raise Refused("an index is free in the statement")
@@ -331,26 +366,14 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
         whole, b, inverse = arguments
         return lowered(value, whole, b, inverse, step["reasons"], assumed, table)
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
-    below = all(c < 0 for c in left.terms.values())  # -q <= -b, where the whole may not grow with q
-    sign = number(-1 if below else 1)
-    c, quantity = q.only_generator(left * sign if below else left)
+    c, quantity = q.only_generator(left)
     if not any(stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
         raise Refused("the quantity does not stand in the whole")
-    if below and not all(e == 1 for e in exponents_of(quantity, value)):  # b may be negative
-        raise Refused("a smaller quantity under a power")
-    if not rises(value, quantity, kept, -1 if below else 1):
+    if not rises(value, quantity, kept):
         raise Refused("the whole may fall as the quantity grows")
     if not right.free <= q.free_in(quantity):
         raise Refused("a free index would be bound")
-    return replaced(value, quantity, right * sign * c**-1, kept)
-
-
-def exponents_of(quantity: Any, value: Scalar) -> list[Fraction]:
-    """The exponents with which a generator is a factor of terms of a scalar; it may stand nowhere else in it."""
-    factors = [(g, e) for monomial in value.terms for g, e in monomial if stands_in(g, quantity)]
-    if any(g != quantity for g, _ in factors):
-        raise Refused("a smaller quantity within another")
-    return [e for _, e in factors]
+    return replaced(value, quantity, right * c**-1, kept)
 
 
 def lowered(
@@ -370,8 +393,9 @@ def lowered(
         c, quantity = q.only_generator(whole)
         if c != number(1):
             raise Refused("a multiple of a quantity")
-    if not exponents_of(quantity, value):
-        raise Refused("the quantity does not stand in the whole")
+    places = {g for monomial in value.terms for g, _ in monomial if stands_in(g, quantity)}
+    if places != {quantity}:  # within a root, or another quantity, something smaller might have no value
+        raise Refused("the quantity does not stand in the whole, or within another")
     if not rises(value, quantity, (), -1):
         raise Refused("the whole may grow with the quantity")
     return replaced(value, quantity, b)

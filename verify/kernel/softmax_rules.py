@@ -1,6 +1,4 @@
-"""Rules about softmax matrices beside the identity and equal weights, by gaps and ranges of their logits, and about smallest
-singular values and eigenvalues.
-"""
+"""Rules about softmax matrices beside the identity and equal weights, by gaps and ranges of their logits."""
 
 from __future__ import annotations
 
@@ -11,19 +9,9 @@ from typing import Any
 from verify.kernel import quantities as q
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
+from verify.kernel.smallest_values import smallest
 
 HALF = Fraction(1, 2)
-
-
-def smallest(A: Matrix) -> Scalar:
-    """The last of the min(m, n) singular values of a matrix of shape (m, n)."""
-    if not A.terms or number(1) in (A.rows, A.columns):
-        return norm("F", A)
-    core, size = A.divided(q.content_of(A)), q.absolute(q.content_of(A))
-    if core == q.identity(A.rows):
-        return size
-    variants = frozenset(X.times(number(s)) for X in (core, core.T) for s in (1, -1))
-    return size * q.generator("smallest singular value", variants)
 
 
 def largest_value(A: Matrix) -> Scalar:
@@ -33,12 +21,6 @@ def largest_value(A: Matrix) -> Scalar:
         content = number(1)
     core = A.divided(content)
     return content * q.generator("largest value", frozenset({core, core.T})) if A.terms else number(0)
-
-
-def smallest_eigenvalue(A: Matrix) -> Scalar:
-    if A != A.T:
-        raise Refused("an eigenvalue of a matrix that is not symmetric")
-    return q.generator("smallest eigenvalue", A)
 
 
 def weight_beside(T: Matrix) -> Scalar:
@@ -110,11 +92,6 @@ def covariance(t: Matrix) -> Matrix:
 
 
 SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
-    "smallest at most largest singular value": ("sigma_min(A) <= ||A||_2", lambda A: (smallest(A), norm("2", A))),
-    "smallest singular value of a sum": (
-        "-sigma_min(A + B) <= ||B||_2 - sigma_min(A)",
-        lambda A, B: (smallest(A + B) * number(-1), norm("2", B) - smallest(A)),
-    ),
     "distance from equal entries": (
         "sigma_min(A) <= ||A - c 1 1^T||_F / sqrt(n - 1) for A of shape (n, n), as c 1 1^T has rank one (Eckart and Young)",
         lambda A, c: (
@@ -123,13 +100,9 @@ SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
             A.rows == A.columns and q.is_whole(A.rows - number(1), 1),
         ),
     ),
-    "smallest eigenvalue of a Gram matrix": (
-        "lambda_min(A A^T) <= ||A||_F^2 / m for m rows",
-        lambda A: (smallest_eigenvalue(A @ A.T), norm("F", A) ** 2 * A.rows**-1),
-    ),
     "softmax at the vector of ones": (
-        "-||softmax(T)||_2 <= -sqrt(m / n), as the rows add up to one",
-        lambda T: (norm("2", q.applied("softmax", T)) * number(-1), root_of_ratio(T) * number(-1)),
+        "sqrt(m / n) <= ||softmax(T)||_2, as the rows add up to one",
+        lambda T: (root_of_ratio(T), norm("2", q.applied("softmax", T))),
     ),
     "range": ("0 <= max_i (max_j T_ij - min_j T_ij)", lambda i, T: (number(0), spread(T, i))),
     "softmax near equal weights": (

@@ -13,13 +13,13 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.norms import lower_instances
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps, matrix_of_rows
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
-from verify.kernel import places as places_in
-from verify.kernel import quantities
+from verify.kernel import places, quantities
 from verify.kernel.bound_rules import multiplied
 from verify.kernel.refusal import Refused
 
@@ -96,14 +96,17 @@ class _Replay(Instances):
     def __init__(self, writer: Writer, entry: EntryBound, facts: list[int]) -> None:
         self.w, self.entry, self.facts = writer, entry, facts
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
-        self.value = writer.value(self.left)
+        self.value, self.aim = writer.value(self.left), writer.value(self.right)
+        if entry.turned:
+            self.value, self.aim = (side * quantities.number(-1) for side in (self.aim, self.value))
         self.steps: list[dict[str, Any]] = []
         self.outside = [
             g
-            for g in generators(writer.value(self.right))
+            for g in generators(self.aim)
             if g[0] in ("max", "max over", "sum over") or (g[0] == "sum" and g[1].number() is None)
         ]
-        self.kept: set[Any] = set(generators(writer.value(self.right), self.outside))
+        self.kept: set[Any] = set(generators(self.aim, self.outside))
+        self.aims_at_sums = any(g[0] == "sum over" for g in generators(self.aim))
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
@@ -124,7 +127,8 @@ class _Replay(Instances):
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""
         index = None if self.entry.index is None else self.w.index(self.entry.index)
-        return {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        found: dict[str, Any] = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        return found | ({"turned": True} if self.entry.turned else {})
 
     def _offer(self, step: Any) -> None:
         value = self._said(step.quantity)
@@ -140,13 +144,35 @@ class _Replay(Instances):
         return None
 
     def _finished(self) -> list[Any]:
+        if (reason := self._by_blocks()) is not None:
+            return reason
         for _ in range(150):
             if not self._step():
                 break
-        reason = comparison_of(self.value, self.w.value(self.right), self.w, self.facts)
+        reason = comparison_of(self.value, self.aim, self.w, self.facts)
         if reason is None:
             left = {rule.split("; ")[0] for g in generators(self.value) for rule in self._rules_for(g)}
             raise NotCertified(f"not written yet: {', '.join(sorted(left)) or 'the final comparison'}")
+        return reason
+
+    def _by_blocks(self) -> list[Any] | None:
+        """The reason by the squares of the blocks that a norm on the right is made of."""
+        w, reason = self.w, list[Any](["terms"])
+        for step in self.entry.steps:
+            if step.rule == "blocks" and step.quantity not in w.known.atoms:  # of the right side, where they are equal
+                node = w.known.atoms[step.bound].payload[0]
+                node = node.parts[0] if node.kind == "transpose" else node
+                parts = list(map(w.node, node.parts))
+                family = [w.index(node.data[0])] if node.kind == "stack" else []
+                rule = "squares of a stack" if family else "squares of blocks"
+                reason = ["instance", rule, [*family, *parts], [], w.scalar(1), reason]
+        if len(reason) == 1:
+            return None
+        reason = ["squares", reason]
+        try:
+            kernel.compare(self.value, w.value(self.right), reason, w.assumed, w.reader.table)
+        except (Refused, *kernel.ERRORS):
+            return None
         return reason
 
     def _reason(self, a: Any, b: Any) -> list[Any] | None:
@@ -159,7 +185,7 @@ class _Replay(Instances):
         if self._leads_on(self._from_below([quantities.number(1)])):  # before what is beside it has no certain sign
             return True
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
-        if not any(g[0] == "sum over" for g in self.kept) and any(
+        if not self.aims_at_sums and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
         ):
             return True
@@ -172,12 +198,12 @@ class _Replay(Instances):
                     if self._leads_on(self._instances(g, step), (g, *wanted) if exactly else None):
                         return True
         return any(self._leads_on(self._own(g)) for g in reached) or self._leads_on(
-            self._from_below(_divisors(self.w.value(self.right)))
+            self._from_below(_divisors(self.aim))
         )
 
     def _from_below(self, smaller: list[Any]) -> Iterator[Steps]:
         """Some numbers, as what the right side divides by, in the place of something larger that the value divides by."""
-        there = _divisors(self.w.value(self.right))
+        there = _divisors(self.aim)
         lower = {g for g, steps in self.offers.items() if any(-step.quantity in self.w.known.atoms for step in steps)}
         for whole, b in itertools.product(_divisors(self.value), smaller):
             if whole in there or not lower & set(generators(whole)):
@@ -186,11 +212,11 @@ class _Replay(Instances):
             positive = comparison_of(quantities.number(0), b, self.w, self.facts)
             if why is None or positive is None:
                 continue
-            places = [self.w.of_scalar(side) for side in (whole, b)]
-            step = ("from below", [*places, self.w.power(places[1], sympy.Integer(-1))], [why, positive])
+            sides = [self.w.of_scalar(side) for side in (whole, b)]
+            step = ("from below", [*sides, self.w.power(sides[1], sympy.Integer(-1))], [why, positive])
             (g,) = {g for m in (b**-1).terms for g, _ in m} or {None}
             if g is not None:  # the right side with what is to be replaced, if the value is at most that
-                aim = places_in.replaced(self.w.value(self.right), g, whole)
+                aim = places.replaced(self.aim, g, whole)
                 reason = comparison_of(self.value, aim, self.w, self.facts)
                 if reason is not None:
                     yield [("comparison", [self.w.of_scalar(aim)], reason), step]
@@ -211,7 +237,7 @@ class _Replay(Instances):
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()
             factor = quantities.Scalar({monomial - {(g, Fraction(1))}: c})
-            after = places_in.replaced(before[0], g, bound.over(factor), self.outside)
+            after = places.replaced(before[0], g, bound.over(factor), self.outside)
         try:
             for step in steps:
                 made: dict[str, Any] = {"rule": step[0], "arguments": step[1]}
@@ -240,8 +266,11 @@ class _Lowering(_Replay):
     def __init__(self, outer: _Replay, whole: Any, b: Any) -> None:
         self.w, self.facts, self.offers = outer.w, outer.facts, outer.offers
         minus = quantities.number(-1)
-        self.value, self.right = whole * minus, outer.w.of_scalar(b * minus)
-        self.steps, self.outside, self.kept = [], [], set(generators(b))
+        self.value, self.aim = whole * minus, b * minus
+        self.steps, self.outside, self.kept, self.aims_at_sums = [], [], set(generators(b)), False
+
+    def _by_blocks(self) -> list[Any] | None:
+        return None
 
     def reason(self) -> list[Any] | None:
         with contextlib.suppress(NotCertified):
@@ -283,10 +312,10 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if depth == 0:
         return
     for g in generators(a):
-        if g[0] == "max" and places_in.rises(a, g):
+        if g[0] == "max" and places.rises(a, g):
             members = [(w.of_scalar(member), member) for member in sorted(g[1], key=text_of)]
             cases = [
-                [place, comparison_of(places_in.replaced(a, g, member), b, w, facts, depth - 1)]
+                [place, comparison_of(places.replaced(a, g, member), b, w, facts, depth - 1)]
                 for place, member in members
             ]
             if all(reason for _, reason in cases):
@@ -302,53 +331,20 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
-    yield from _with_known_denominators(a, b, w, facts, depth)
-    yield from _smallest_at_most_largest(a, b, w)
     yield from _ranges(a, b, w)
+    yield from _at_ones(a, w)
+    yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
-        gaps.append((kernel.without_denominators(b - a), lambda why: ["denominators", why]))
+        gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
     for most in (1, 2) if facts else ():  # assumptions in one product
         products = [list(chosen) for chosen in itertools.combinations_with_replacement(range(len(facts)), most)]
         values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]
         for gap, reason in gaps:
             if (used := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
                 yield reason(["facts", used, ["terms"]])
-
-
-def _with_known_denominators(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterator[list[Any]]:
-    """Both sides times denominators that are not negative by assumptions."""
-    known = []
-    for d in {g[1] for m in (b - a).terms for g, e in m if g[0] == "sum" and e < 0}:
-        if not quantities.is_nonnegative(d):
-            why = comparison_of(quantities.number(0), d, w, facts, 0) or _by_facts(d, w, facts)
-            if why is None:
-                return
-            known.append([w.of_scalar(d), why])
-    if known:
-        yield ["denominators", ["terms"], known]
-
-
-def _by_facts(d: Any, w: Writer, facts: list[int]) -> list[Any] | None:
-    """A reason why a scalar is not negative, by one assumption after another."""
-    used = _subtracted(d, w, [([k], w.value(fact)) for k, fact in enumerate(facts)], DEPTH, [ATTEMPTS])
-    return None if used is None else ["facts", used, ["terms"]]
-
-
-def _smallest_at_most_largest(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
-    """A multiple of sigma_min(A) <= ||A||_2, for quotients of sums with both."""
-    for g in generators(a):
-        if g[0] == "smallest singular value":
-            A = any_of(g[1])
-            with contextlib.suppress(Refused):
-                gap = kernel.without_denominators(b - a)
-                for monomial, c in gap.terms.items():
-                    if c < 0 and (g, Fraction(1)) in monomial:
-                        multiplier = quantities.Scalar({monomial - {(g, Fraction(1))}: -c})
-                        arguments = [[w.matrix(A)], [], w.of_scalar(multiplier), ["terms"]]
-                        yield ["denominators", ["instance", "smallest at most largest singular value", *arguments]]
 
 
 def _ranges(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
@@ -360,6 +356,14 @@ def _ranges(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
             whole = {m: c for m, c in (b - a).terms.items() if (g, Fraction(1)) in m}
             multiplier = quantities.Scalar({m - {(g, Fraction(1))}: c for m, c in whole.items()})
             yield ["instance", "range", [w.place_of(g[1]), w.matrix(T)], [], w.of_scalar(multiplier), ["terms"]]
+
+
+def _at_ones(a: Any, w: Writer) -> Iterator[list[Any]]:
+    """-||softmax(T)||_2 <= -sqrt(m / n)."""
+    for g in (g for g in generators(a) if g[:2] == ("norm", "2") and a.terms.get(frozenset({(g, Fraction(1))})) == -1):
+        item = next(filter(None, (quantities.single_atom(A, "softmax") for A in sorted(g[2], key=text_of))), None)
+        if item is not None:
+            yield ["instance", "softmax at the vector of ones", [w.matrix(item[4])], [], w.scalar(1), ["terms"]]
 
 
 def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:

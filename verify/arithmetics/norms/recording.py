@@ -10,10 +10,11 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
+from verify.kernel.smallest_values import EIGENVALUE
 
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
@@ -135,8 +136,10 @@ class Writer:
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
-        if atom.kind in ("spectral radius", "smallest singular value", "smallest eigenvalue", "largest value"):
+        if atom.kind in ("spectral radius", SMALLEST, "largest value"):
             return self.add(atom.kind, self.node(first))
+        if atom.kind == EIGENVALUE and (factor := nodes.gram_factor(first)) is not None:
+            return self.add(atom.kind, self.node(factor))
         if atom.kind == "largest weight off the diagonal":
             return self.add("weight off the diagonal", self.node(first.parts[0]))
         raise NotCertified(f"no expression for a {atom.kind}")
@@ -262,7 +265,7 @@ class Writer:
             return self.add(kind, data[0])
         if kind == "norm":
             return self.add(kind, data[0], self.matrix(any_of(data[1])))
-        if kind in ("smallest singular value", "largest value"):
+        if kind in (SMALLEST, "largest value"):
             return self.add(kind, self.matrix(any_of(data[0])))
         if kind == "max":
             return self.add(kind, *sorted(map(self.of_scalar, data[0])))

@@ -1,20 +1,16 @@
-"""Which instances of the checker's rules about softmax matrices and smallest singular values stand for a step of a derivation."""
+"""Which instances of the checker's rules about softmax matrices stand for a step of a derivation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import sympy
-
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.gaps import own_place
-from verify.arithmetics.norms.quantities import SMALLEST
 from verify.arithmetics.norms.recording import Writer
-from verify.arithmetics.norms.rules import unused_index
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.smallest import OFF_DIAGONAL
-from verify.arithmetics.norms.world import Node
+from verify.arithmetics.norms.world import Node, unused_index
 from verify.kernel import quantities, softmax_rules
 
 Steps = list[tuple[Any, ...]]
@@ -24,19 +20,11 @@ Reason = Callable[[Any, Any], list[Any] | None]
 def of_softmax(w: Writer, step: Any, reason: Reason) -> Iterator[Steps]:
     """Instances for a step of a derivation; none for a step that is about something else."""
     atom = w.known.atoms.get(step.quantity)
-    negated = w.known.atoms.get(-step.quantity)
-    if negated is not None:
-        yield from _from_below(w, step, negated.payload[0])
-        return
     node = atom.payload[0] if atom is not None else None
     if not isinstance(node, Node):
         return
-    if step.rule == "smallest at most largest singular value":
-        yield [(step.rule, [w.node(node)])]
-    elif step.rule == "distance from rank one":
+    if step.rule == "distance from rank one":
         yield [("distance from equal entries", [w.node(node), w.scalar(1 / node.shape[1])])]
-    elif step.rule == "smallest eigenvalue of a Gram matrix" and (A := nodes.gram_factor(node)) is not None:
-        yield [(step.rule, [w.node(A)])]
     elif step.rule == "weight by its gap" and atom is not None and atom.kind == OFF_DIAGONAL:
         T = node.parts[0]
         yield [(step.rule, [_index_of_rows(w, T), w.node(T)])]
@@ -72,20 +60,3 @@ def _index_of_rows(w: Writer, T: Node) -> int:
     c, core = nodes.single(T)
     core = core if is_nonnegative(c) else T
     return w.index(unused_index(core.shape[0], core))
-
-
-def _from_below(w: Writer, step: Any, node: Node) -> Iterator[Steps]:
-    """Of -q <= -b."""
-    if step.rule == "softmax at the vector of ones":
-        yield [(step.rule, [w.node(node.parts[0])])]
-    if step.rule == "smallest singular value of a sum":
-        terms = sympy.Add.make_args(sympy.expand(-step.bound))
-        for term in terms:
-            near = [s for s in term.free_symbols if s in w.known.atoms and w.known.atoms[s].kind == SMALLEST]
-            other = w.known.atoms[near[0]].payload[0] if near else nodes.identity(node.shape[0])
-            c = sympy.cancel(term / near[0]) if near else term
-            if not is_nonnegative(c) or c.free_symbols & w.known.atoms.keys() or other.shape != node.shape:
-                continue
-            for sign in (c, -c):
-                A = nodes.scaled(sign, other)
-                yield [(step.rule, [w.node(A), w.node(nodes.minus(node, A))])]
