@@ -144,9 +144,8 @@ class Reader:
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
         value = self._read(entry)
-        if not _is_expression(
-            value
-        ):  # a name at a place would be read as one where `asked` looks for it by its letters
+        # a name at a place would be read as one where `asked` looks for it by its letters
+        if not _is_expression(value):
             raise Refused(f"{entry[0]!r} of what is no expression")
         of_derivative = entry[:2] == ["opaque", "derivative"]
         operands = entry[1:] if entry[0] not in ("q", "^") else entry[1:2] if entry[0] == "^" else []  # not numbers

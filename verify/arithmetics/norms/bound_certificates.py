@@ -104,7 +104,7 @@ class _Replay(Instances):
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""
         index = None if self.entry.index is None else self.w.index(self.entry.index)
-        found = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        found: dict[str, Any] = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
         return found | ({"turned": True} if self.entry.turned else {})
 
     def _offer(self, step: Any) -> None:

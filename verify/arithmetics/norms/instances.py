@@ -63,7 +63,9 @@ class Instances:
         elif rule == "spectral radius" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
-            yield [(rule, [self.w.node(nodes.gram_factor(atom.payload[0]))])]
+            factor = nodes.gram_factor(atom.payload[0])
+            if factor is not None:
+                yield [(rule, [self.w.node(factor)])]
         elif rule == "smallest at most largest singular value" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif atom is not None and atom.kind in NORMS:
@@ -134,11 +136,13 @@ class Instances:
             yield [("rank", [A, w.add("identity", w.scalar(node.shape[1]))])]
             yield [("rank", [w.add("identity", w.scalar(node.shape[0])), A])]
         elif rule == "gate" and node.kind == "entrywise":
-            for gate, other in (node.parts, node.parts[::-1]):
+            for gate, factor in (node.parts, node.parts[::-1]):
                 flipped = gate.parts[0] if gate.kind == "transpose" else gate
                 if flipped.kind == "step":
                     argument = w.node(flipped.parts[0])
-                    yield [("gate", [kind, w.node(other), w.transposed(argument) if flipped is not gate else argument])]
+                    yield [
+                        ("gate", [kind, w.node(factor), w.transposed(argument) if flipped is not gate else argument])
+                    ]
         elif rule == "gate" and node.kind == "step":
             yield [("largest of open gates", inner)]
         elif rule == "relu" and node.kind == "relu":

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import sympy
+
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.recording import Writer, any_of, generators
@@ -95,7 +97,7 @@ def _arguments(w: Writer, node: Node, step: Any) -> Iterator[list[int]]:
     whole = w.node(node)
     if step.rule == "smallest singular value of a sum":
         parts = [w.add("sum", w.scalar(c), w.node(part)) for c, part in nodes.terms_of(node)]
-        known = [w.known.atoms.get(symbol) for symbol in sorted(step.bound.free_symbols, key=str)]
+        known = [w.known.atoms.get(symbol) for symbol in sorted(step.bound.free_symbols, key=sympy.default_sort_key)]
         parts += [w.node(other.payload[0]) for other in known if other is not None and other.kind == SMALLEST]
         if node.shape[0] == node.shape[1]:
             parts.append(w.add("identity", w.scalar(node.shape[0])))
