@@ -38,10 +38,10 @@ from tests.negative_cases.derivations import (
     weights,
 )
 from verify.arithmetics.norms import input_matrix, nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.bounded import total_of
 from verify.arithmetics.norms.derivations import derived
 from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.world import world
 from verify.arithmetics.tracing import value_of
 from verify.matrix import (
