@@ -217,7 +217,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda G: least(G) + 1, lambda G, n: least(G + eye(n))),
         Unproved(lambda G: least(G @ G.T) - 1, lambda G, n: least(G @ G.T - 2 * eye(n)) - 2),
         Unproved(lambda G, n: least(eye(n) - G @ G.T), lambda G: 1 - least(G @ G.T)),
-        Unproved(lambda G, n: least(G @ G + eye(n)), lambda G: least(G @ G) + 1),
+        Unproved(lambda G: least(G @ G) + 1, lambda G, n: least(G @ G + eye(n))),
         Unproved(lambda G, n, w: least(G @ G.T * w + eye(n)), lambda G, w: w * least(G @ G.T) + 1),
     ),
     "rows of a given length": (
