@@ -75,6 +75,11 @@ class Values:
         if kind in ("sum over", "max over"):
             terms = [self.number(data[1], {**at, data[0]: k}) for k in self._range(data[0])]
             return sum(terms) if kind == "sum over" else max(terms)
+        if kind == "smallest singular value":
+            return float(np.linalg.svd(self.array(next(iter(data[0])), at), compute_uv=False)[-1])
+        if kind == "smallest eigenvalue":
+            A = self.array(data[0], at)
+            return float(np.linalg.eigvalsh(A @ A.T)[0])
         if kind == "spectral radius":
             return float(np.abs(np.linalg.eigvals(self.array(data[0], at))).max())
         raise KeyError(kind)

@@ -134,6 +134,8 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "integral of one exponential": lambda G, H: corner(G, eye(G.shape[0]), G) @ H + corner(2 * G, 2 * G, 2 * G),
     "integral of a sum": lambda G, H: corner(G + H, G + H, G + H) - 2 * corner(G + H, eye(G.shape[0]), G + H),
     "integral pushed through": lambda X, G: X @ corner(G @ X.T @ X, G @ X.T, X @ X.T) @ X,
+    "exponential of similar matrices": lambda G, H: expm(G @ H @ inverse(G)) @ G + expm(inverse(G).T @ (H + G) @ G.T)
+    + expm(inverse(H) @ H.T @ H),
     "exponential beside an identity": lambda G, W: expm(kron(eye(W.shape[1]), G)) @ kron(W.T, G) + kron(W.T, expm(G)),
     "inverse of blocks": lambda X, T: inverse(concatenate(
         [concatenate([eye(X.shape[1]), X.T], axis=1), concatenate([T @ X, -(T @ T.T)], axis=1)], axis=0

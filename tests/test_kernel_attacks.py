@@ -333,6 +333,14 @@ def similar_by_nothing(table: Table) -> dict[str, Any]:
     return table.certificate(one, zero, [], ["instance", "similar matrices", arguments, [], one, ["terms"]])
 
 
+def similar_by_nothing_under_another_name(table: Table) -> dict[str, Any]:
+    """1 <= 0 in the same way, where the name of the inverse is the product of this name alone."""
+    n, one, zero = table.add("size", "n"), table.one(), table.add("q", 0, 1)
+    V, name = table.add("zeros", n, n), table.add("*", "inverse")
+    arguments = [V, table.add("function", name, V), table.matrix("R", "n", "n")]
+    return table.certificate(one, zero, [], ["instance", "similar matrices", arguments, [], one, ["terms"]])
+
+
 def similar_by_what_may_have_no_inverse(table: Table) -> dict[str, Any]:
     """||exp(Y M W)||_2 <= ||Y||_2 ||W||_2 ||exp(M)||_2, where W is the inverse of Y in a step alone."""
     Y, M, none = table.matrix("Y", "n", "n"), table.matrix("R", "n", "n"), table.add("q", 0, 1)
@@ -488,7 +496,7 @@ def rows_that_are_not_zero_elsewhere(table: Table, point: str = "G") -> dict[str
     return table.certificate(norm, norm, [("comparison", [norm], reason)])
 
 
-def a_division_by_the_variable_of_a_derivative(table: Table) -> dict[str, Any]:
+def a_division_by_the_variable_of_a_derivative(table: Table, name: Any = "derivative") -> dict[str, Any]:
     """||A|| <= ||Z|| + ||d Z / ||Z|| ||, taken at Y, from ||Z|| ||A|| <= ||Z||^2: Z may be 0 where Y is not."""
     Z, A = table.matrix("Z", "n", "n"), table.matrix("A", "m", "n")
     z, a = table.norm("F", Z), table.norm("F", A)
@@ -496,9 +504,21 @@ def a_division_by_the_variable_of_a_derivative(table: Table) -> dict[str, Any]:
     table.reader.nonzero.add(table.reader.table[z])
     inverse_of_z = table.add("^", z, -1, 1)
     f, size = table.add("sum", inverse_of_z, Z), table.add("^", table.add("size", "n"), 2, 1)
-    J = table.add("opaque", "derivative", size, size, f, table.matrix("Y", "n", "n"), "row-major", "Z")
+    J = table.add("opaque", name, size, size, f, table.matrix("Y", "n", "n"), "row-major", "Z")
     right = table.add("+", z, table.norm("F", J))
     return table.certificate(a, right, [], ["facts", [[0, inverse_of_z]], ["terms"]], assumptions=[fact], nonzero=[z])
+
+
+def a_derivative_under_another_name(table: Table) -> dict[str, Any]:
+    """The same, where the name of the derivative is the product of this name alone."""
+    return a_division_by_the_variable_of_a_derivative(table, table.add("product", "derivative"))
+
+
+def two_indices_added(table: Table) -> dict[str, Any]:
+    """x <= x, beside the entries of two indices in one list."""
+    x, index = table.add("scalar", "x"), table.add("index", "i", table.add("size", "n"))
+    table.add("+", index, index)
+    return table.certificate(x, x, [])
 
 
 def a_broken_number_of_rows(table: Table) -> dict[str, Any]:
@@ -520,6 +540,7 @@ FALSE = [
     rows_that_are_not_zero_elsewhere, a_division_by_the_variable_of_a_derivative, a_broken_number_of_rows,
     the_largest_of_a_number_and_a_matrix,
     a_number_that_is_a_place, a_thousandth_of_a_size, a_thousandth_of_the_rows, rows_that_may_be_zero_within_a_function,
+    similar_by_nothing_under_another_name, a_derivative_under_another_name, two_indices_added,
     similar_by_nothing, similar_by_what_may_have_no_inverse, the_largest_is_each, an_instance_taken_the_other_way,
     a_product_of_assumptions_with_a_sign, a_power_of_e_that_is_below_one, an_inverse_power_of_e, beside_a_difference,
     one_direction_for_two_derivatives, a_direction_of_any_length, rows_that_may_be_zero, a_derivative_that_binds_a_free_name,

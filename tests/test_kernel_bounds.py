@@ -160,6 +160,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         ("Kronecker product", lambda t, kind: [kind, A(t), B(t)]),
         ("block", lambda t, kind: [kind, A(t), number(0), number(1)]),
         ("blocks", lambda t, kind: [kind, A(t), C(t)]),
+        ("stack", lambda t, kind: [kind, index(t, "k"), sample(t)]),
         ("stack of one length", lambda t, kind: [kind, index(t, "k"), sample(t)]),
         ("exponentials of skew matrices", lambda t, kind: [kind, S(t), R(t)]),
         ("rotation by its mean", lambda t, kind: [kind, A(t), S(t), Y(t)]),
@@ -202,6 +203,10 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "Cauchy-Schwarz": lambda t: [index(t, "m"), A(t)],
         "sum of absolute values": lambda t: [index(t, "n"), of("v", "n", "1")(t)],
         "Cauchy-Schwarz for all entries": lambda t: [A(t)],
+        "sum of all absolute values": lambda t: [A(t)],
+        "lengths of rows and columns": lambda t: [index(t, "m"), A(t), index(t, "k"), B(t).T],
+        "squares of blocks": lambda t: [A(t), C(t)],
+        "squares of a stack": lambda t: [index(t, "k"), sample(t)],
         "iterate": lambda t: [of("K")(t), number(3), *half],
         "largest of open gates": lambda t: [A(t)],
         "similar matrices": lambda t: [Y(t), q.applied("inverse", Y(t)), S(t)],
@@ -231,6 +236,10 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "sum": lambda t: [q.norm("F", A(t)) + number(1), q.norm("F", A(t)) + q.norm("F", C(t)) + number(1)],
         "integral of orthogonal matrices": lambda t: [S(t), R(t)],
         "spectral radius": lambda t: [Y(t)],
+        "smallest singular value of a sum": lambda t: [A(t), C(t).times(number(Fraction(1, 8)))],
+        "smallest singular value of a product": lambda t: [Y(t), B(t)],
+        "smallest at most largest singular value": lambda t: [A(t)],
+        "smallest eigenvalue of a Gram matrix": lambda t: [A(t)],
         "normalised rows": lambda t: [A(t)],
         "unit row and its skew image": lambda t: [of("u", "1", "n")(t), t.value("scalar", "x"), S(t)],
         "differential of an iteration beside its start (rows)": lambda t: ["rows", of("K")(t), C(t), number(3), *half],
@@ -315,6 +324,27 @@ WRONG: dict[str, Wrong] = {
     "the spectral norm of a relu": lambda t: ("relu", ["2", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "the spectral norm behind a gate": lambda t: ("gate", ["2", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "largest entries of blocks": lambda t: ("blocks", ["max", t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
+    "largest entries of a stack": lambda t: (
+        "stack", ["max", i := t.add("index", "i", t.add("size", "k")), t.matrix("X", "m", "n", i)],
+    ),
+    "lengths of fewer rows than there are": lambda t: (
+        "lengths of rows and columns",
+        [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n"),
+         t.add("index", "j", t.add("size", "m")), t.matrix("C", "m", "n")],
+    ),
+    "lengths of columns in the place of those of rows": lambda t: (
+        "lengths of rows and columns",
+        [t.add("index", "i", t.add("size", "m")), t.matrix("A", "m", "n"),
+         t.add("index", "j", t.add("size", "n")), t.matrix("B", "n", "k")],
+    ),
+    "lengths of rows that the index moves": lambda t: (
+        "lengths of rows and columns",
+        [
+            i := t.add("index", "i", t.add("size", "m")), t.matrix("A", "m", "n"),
+            i, t.add("product", t.add("rows", t.matrix("v", "n", "1"), t.add("q", 0, 1), t.one()),
+                     t.add("rows", t.matrix("C", "m", "n"), i, t.one())),
+        ],
+    ),
     "more rows than an index has": lambda t: ("Cauchy-Schwarz", [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n")]),
     "rows of a matrix that the index moves": lambda t: (
         "Cauchy-Schwarz",
@@ -445,6 +475,13 @@ WRONG: dict[str, Wrong] = {
         contraction(t),
     ),
     "an assumption that is not declared": lambda t: ("assumption", [t.add("scalar", "z"), t.norm("F", t.matrix("A", "m", "n"))]),
+    "a product of a wide matrix and a tall one": lambda t: (
+        "smallest singular value of a product", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")],
+        [["terms"], ["terms"]],
+    ),
+    "a product of which no order of sizes is shown": lambda t: (
+        "smallest singular value of a product", [t.matrix("Y", "n", "n"), t.matrix("B", "n", "k")],
+    ),
     "shapes that do not fit": lambda t: ("product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "a rule that nobody knows": lambda t: ("sorcery", [t.matrix("A", "m", "n")]),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,15 @@ FALSE_USES: dict[str, FalseUse] = {
     ),
     "largest entry": lambda t: (t.norm("F", A(t)), t.norm("max", A(t)), [A(t)]),
     "largest of all entries": lambda t: (t.norm("F", A(t)), t.norm("max", A(t)), [A(t)]),
+    "squares of blocks": lambda t: (
+        t.add("+", *(t.add("^", t.norm("2", M), 2, 1) for M in (A(t), C(t)))),
+        t.add("^", t.norm("2", t.add("concatenate", A(t), C(t))), 2, 1), [A(t), C(t)],
+    ),
+    "squares of a stack": lambda t: (
+        t.add("sum over", index(t, "k"), t.add("^", t.norm("2", sample(t)), 2, 1)),
+        t.add("^", t.norm("2", t.add("stack", index(t, "k"), sample(t))), 2, 1), [index(t, "k"), sample(t)],
+    ),
+    "sum of all absolute values": lambda t: (t.norm("1", A(t)), t.norm("F", A(t)), [A(t)]),
     "stack of one length": lambda t: (
         t.norm("F", t.add("stack", index(t, "k"), sample(t))), largest_norm(t, "F"), ["F", index(t, "k"), sample(t)],
     ),
@@ -140,6 +150,20 @@ FALSE_USES: dict[str, FalseUse] = {
     "spectral radius": lambda t: (
         t.norm("2", Y := t.matrix("Y", "n", "n")), t.add("spectral radius", Y), [Y],
     ),
+    "smallest singular value of a sum": lambda t: (
+        t.add("smallest singular value", A(t)),
+        t.add(
+            "+", t.add("smallest singular value", t.add("sum", t.one(), A(t), t.one(), C(t))),
+            t.add("smallest singular value", C(t)),
+        ),
+        [A(t), C(t)],
+    ),
+    "smallest at most largest singular value": lambda t: (
+        t.norm("2", A(t)), t.add("smallest singular value", A(t)), [A(t)],
+    ),
+    "smallest eigenvalue of a Gram matrix": lambda t: (
+        t.add("smallest eigenvalue", A(t)), t.add("^", t.add("smallest singular value", A(t)), 4, 1), [A(t)],
+    ),
     "normalised rows": lambda t: (  # as many as the rows of a transpose
         t.norm("F", t.add("function", "normalised rows", B(t))), root(t, "k"), [t.add("transpose", B(t))],
     ),
@@ -168,6 +192,33 @@ def test_a_false_statement_is_refused(rule: str) -> None:
     refused(table.certificate(left, right, [(rule, arguments)]))
     refused(table.certificate(left, right, []))
     check(table.certificate(right, right, []))  # only the statement is at fault
+
+
+def test_squares_of_blocks_are_those_of_one_norm_and_each_once() -> None:
+    """As a reason for the final comparison: of Frobenius norms it holds, of others it is refused, and so is twice a block."""
+
+    def certificate(kind: str, count: int) -> dict[str, Any]:
+        t = Table()
+        squares = t.add("^", t.norm(kind, A(t)), 2, 1), *[t.add("^", t.norm(kind, C(t)), 2, 1)] * count
+        left, right = t.add("^", t.add("+", *squares), 1, 2), t.norm(kind, t.add("concatenate", A(t), C(t)))
+        reason = ["squares", ["instance", "squares of blocks", [A(t), C(t)], [], t.one(), ["terms"]]]
+        return t.certificate(left, right, [], reason)
+
+    check(certificate("F", 1))
+    refused(certificate("2", 1))
+    refused(certificate("F", 2))
+
+    def of_a_stack(kind: str, factor: int) -> dict[str, Any]:
+        t = Table()
+        i = index(t, "k")
+        squares = t.add("sum over", i, t.add("^", t.norm(kind, sample(t)), 2, 1))
+        right = t.add("^", t.norm(kind, t.add("stack", i, sample(t))), 2, 1)
+        reason = ["instance", "squares of a stack", [i, sample(t)], [], t.one(), ["terms"]]
+        return t.certificate(times(t, t.add("q", factor, 1), squares), right, [], reason)
+
+    check(of_a_stack("F", 1))
+    refused(of_a_stack("2", 1))
+    refused(of_a_stack("F", 2))
 
 
 def test_the_spectral_radius_is_that_of_a_square_matrix() -> None:

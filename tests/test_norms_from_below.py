@@ -11,13 +11,14 @@ import sympy
 import verify.arithmetics.norms  # noqa: F401  (every module of rules has said what they are)
 from tests.declared_rules import stated_in
 from verify.arithmetics.norms import derivation, gram_matrices, input_matrix, nodes, smallest
+from verify.arithmetics.norms.derivations import prove_bound
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.quantities import FROBENIUS, SMALLEST, SPECTRAL, norm
 from verify.arithmetics.norms.quantities import smallest as smallest_value
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.smallest import largest_gap, largest_range, lower_candidates
 from verify.arithmetics.norms.world import world
-from verify.matrix import concatenate, eye, ones, singular_values, softmax, symmetric_eigenvalues
+from verify.matrix import concatenate, eye, ones, singular_values, softmax, spectral_norm, symmetric_eigenvalues
 
 SIZES = {"m": 4, "n": 3}
 m, n = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
@@ -155,3 +156,75 @@ def test_singular_values_of_a_shifted_gram_matrix(case: str) -> None:
             assert values.number(first) == pytest.approx(exact[0]) and values.number(last) == pytest.approx(
                 exact[-1], abs=1e-12
             )
+
+
+def test_singular_values_of_orthonormal_columns() -> None:
+    """Of declared ones, and of rows and columns of the identity; of no other matrix, and no other rows."""
+    with derivation() as known:
+        known.properties |= {("has orthonormal columns", "Q"), ("has orthonormal rows", "R")}
+        Q, R, A, G = (input_matrix(*item) for item in (("Q", m, n), ("R", n, m), ("A", m, n), ("G", n, n)))
+        assert [smallest_value(X.node) for X in (Q, R, Q.T * -2, eye(m)[:n], eye(m)[:, 1:n])] == [1, 1, 2, 1, 1]
+        assert all(
+            smallest_value(X.node).free_symbols & known.atoms.keys() for X in (A, Q @ G, Q[:3], (2 * eye(n) + G)[:2])
+        )
+        assert "singular values of orthonormal columns" in known.simplified
+
+
+def of_sides(left: Any, right: Any, facts: Any = (), orders: Any = ()) -> Any:
+    with derivation() as known:
+        known.orders += orders
+        A, B, G, H = (input_matrix(name, *SHAPES[name]) for name in "ABGH")
+        return prove_bound(lambda _: left(A, B, G, H), lambda _: right(A, B, G, H), dict, {}, assumed_nonnegative=facts)
+
+
+def least(A: Any) -> Any:
+    return singular_values(A)[-1]
+
+
+def test_a_derivation_from_the_right_hand_side_downwards() -> None:
+    """sigma_min(G) - ||H||_2 <= sigma_min(G + H); the steps are those of the right side, and the bound is between both."""
+    proof = of_sides(lambda A, B, G, H: least(G + H), lambda A, B, G, H: least(G) - spectral_norm(H))
+    assert proof.proved and proof.entries[0].turned and proof.rules == ["smallest singular value of a sum"]
+    assert proof.entries[0].bound == proof.entries[0].left
+    proof = of_sides(
+        lambda A, B, G, H: least(G) - spectral_norm(G @ H), lambda A, B, G, H: least(G) - 1 - spectral_norm(G @ H)
+    )
+    assert proof.proved and not proof.entries[0].turned
+
+
+FALSE: dict[str, Any] = {
+    "a perturbation that is added": (lambda A, B, G, H: least(G + H), lambda A, B, G, H: least(G) + spectral_norm(H)),
+    "half a perturbation": (lambda A, B, G, H: least(G + H), lambda A, B, G, H: least(G) - spectral_norm(H) / 2),
+    "the largest for the smallest": (lambda A, B, G, H: least(G + H), lambda A, B, G, H: spectral_norm(G) - spectral_norm(H)),
+    "a square of what may be negative": (
+        lambda A, B, G, H: least(G + H) * least(G + H), lambda A, B, G, H: (least(G) - spectral_norm(H)) ** 2,
+    ),
+    "a quotient by what may be negative": (
+        lambda A, B, G, H: 1 / (least(G) - spectral_norm(H)), lambda A, B, G, H: 1 / least(G + H),
+    ),
+    "one that grows on the wrong side": (lambda A, B, G, H: 1 / least(G @ H), lambda A, B, G, H: 1 / (least(G) * least(H))),
+    "a wide matrix and a tall one": (lambda A, B, G, H: least(B @ A), lambda A, B, G, H: least(B) * least(A)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_no_false_statement_is_derived_from_the_right_hand_side(name: str) -> None:
+    assert not of_sides(*FALSE[name]).proved
+
+
+def test_an_order_of_sizes_is_a_fact_where_nothing_is_derived_without() -> None:
+    """sigma_min(A) sigma_min(G) <= sigma_min(A G) for A (m, n) with n <= m or m <= n, of which the claim has to say it."""
+    sides = (lambda A, B, G, H: least(A @ G), lambda A, B, G, H: least(A) * least(G))
+    assert not of_sides(*sides).proved and of_sides(*sides, orders=[n - m]).proved
+    other = (lambda A, B, G, H: least(A @ B), lambda A, B, G, H: least(A) * least(B))  # it may vanish
+    assert not of_sides(*other, orders=[m - n]).proved and not of_sides(*other, orders=[n - m]).proved
+    proof = of_sides(*sides, orders=[m - n])
+    assert proof.proved and proof.world.facts == [m - n] and proof.world.used == {"m - n >= 0"}
+    without = of_sides(lambda A, B, G, H: least(G @ H), lambda A, B, G, H: least(G) * least(H), orders=[m - n])
+    assert without.proved and not without.world.facts  # where it is not needed it is not assumed
+
+
+def test_a_quotient_of_sizes_is_compared_by_their_order() -> None:
+    sides = (lambda A, B, G, H: spectral_norm(G) / n, lambda A, B, G, H: spectral_norm(G) / m)
+    assert of_sides(*sides, orders=[m - n]).proved
+    assert not of_sides(*sides).proved and not of_sides(*sides, orders=[n - m]).proved

@@ -76,12 +76,15 @@ ELSEWHERE = {
     *stated_in(gram_matrices),
     *stated_in(row_lengths),
     "number among the factors",
+    "sum of all absolute values",
+    "lengths of rows and columns",
     *stated_in(singular_polynomials) - {"integral of orthogonal matrices"},
     "mean of exponentials",
     "unit direction",
     "common factor",
     "assumption",
     "Weyl",
+    "singular values of orthonormal columns",
 }
 SIZES = {"m": 3, "n": 4, "N": 2, "K": 3}
 m, n, N, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
@@ -353,6 +356,62 @@ def test_the_rank_of_a_product_is_at_most_any_of_its_inner_sizes(monkeypatch: py
     monkeypatch.setattr(rules.sympy, "sqrt", lambda size: sympy.Integer(1))
     with pytest.raises(AssertionError, match="rank"):
         checked_products()
+
+
+@pytest.mark.parametrize("planted", ["", "longest_row", "with_common_ends"])
+def test_lengths_and_sums_that_are_aimed_at_are_large_enough(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Largest entries by lengths of rows and columns, Frobenius norms by the sum of all entries, shared factors."""
+
+    def seen_names() -> set[str]:
+        seen = set()
+        for seed in range(8):
+            with derivation() as known:
+                A, B, C, S, P = (input_matrix(name, *SHAPES[name]) for name in "ABCSP")
+                aims = [entries.longest_row(X.node)[1] for X in (A, C.T)]
+                aims += [total(absolute(X)) for X in (A - 2 * B, A)]
+                world().targets = frozenset().union(*(aim.free_symbols for aim in aims))
+                values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
+                quantities = [norm(LARGEST, X.node) for X in (A @ C, A @ S @ C, A @ S @ C - A @ P @ C)]
+                quantities += [norm(FROBENIUS, X.node) for X in (A - 2 * B, A)]
+                for symbol in {symbol for quantity in quantities for symbol in quantity.free_symbols}:
+                    for name, bound in candidates(symbol):
+                        assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12, name
+                        seen.add(name)
+        return seen
+
+    names = {"sum of all absolute values", "lengths of rows and columns", "difference of products"}
+    if not planted:
+        assert names <= seen_names()
+        return
+    right = getattr(entries, planted)
+
+    def half(*of: Any) -> Any:
+        found = right(*of)
+        return (found[0], found[1] / 2) if planted == "longest_row" else [(name, bound / 2) for name, bound in found]
+
+    monkeypatch.setattr(entries, planted, half)
+    with pytest.raises(AssertionError):
+        seen_names()
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_norm_is_that_of_its_blocks(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if planted:
+        right = derivations.sum_over
+        monkeypatch.setattr(derivations, "sum_over", lambda index, value: 2 * right(index, value))
+    with derivation() as known:
+        A, B = (input_matrix(name, *SHAPES[name]) for name in "AB")
+        X, e = (input_matrix(name, *SHAPES[name]) for name in "Xe")
+        family = concatenate(each(N, lambda i: X[i] * e[i, 0]), axis=0)
+        wholes = [concatenate([A, 2 * B], axis=0), concatenate([family, A], axis=0).T, family]
+        values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(3)))
+        gaps = []
+        for whole in wholes:
+            one, (other, steps) = norm(FROBENIUS, whole.node), derivations._by_blocks(norm(FROBENIUS, whole.node))
+            assert other != one and steps
+            gaps.append(abs(values.number(one) / values.number(other) - 1))
+            assert derivations._by_blocks(norm(SPECTRAL, whole.node)) == (norm(SPECTRAL, whole.node), ())
+        assert (max(gaps) < 1e-12) is not planted
 
 
 def test_only_skew_blocks_make_a_mean_of_orthogonal_matrices() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any
 
 import pytest
 
-from verify.vocabulary import Assumption, Claim, Equal, Paper, RegistryError, Scale, Setting, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Paper, Real, RegistryError, Scale, Setting, Shape, Size
 
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Matrix = Annotated[Any, Shape("m", "n")]
@@ -71,6 +72,18 @@ def test_a_claims_own_domains_and_inputs_leave_the_setting_alone() -> None:
     first.inputs(lambda: {"X": 0})
     assert "zero" not in second.special_domains and "zero" not in SECTION.special_domains
     assert first.prepare({}) == {"X": 0} and second.prepare({"X": 1}) == {"X": 1}
+
+
+def test_inputs_that_are_handed_on_are_those_that_are_named_and_no_others() -> None:
+    found = claim(SECTION)
+    found.inputs(n=Annotated[int, Size("n")], x=Annotated[Any, Real(0.0, 1.0)])
+    assert found.parameters == {"n": Size("n"), "x": Real(0.0, 1.0)}
+    assert found.prepare({"n": 2, "x": 1}) == {"n": 2, "x": 1}
+    with pytest.raises(TypeError):
+        inspect.signature(found.named_functions()["inputs"]).bind(y=0)
+    found.inputs(n=int)
+    with pytest.raises(RegistryError, match="parameter n has no annotation that says how to draw it"):
+        _ = found.parameters
 
 
 def test_names_select_sizes_of_the_setting() -> None:

@@ -8,10 +8,14 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
+import sympy
 import torch
 
 from tests import claims_that_fail as toy
-from verify.arithmetics.symbols.points import _contracted
+from verify.arithmetics.symbols.heads import tensor
+from verify.arithmetics.symbols.points import NumericPoint, _contracted, in_floats
+from verify.arithmetics.symbols.scalars import ONE
+from verify.arithmetics.symbols.sums import single
 from verify.checks import checks_of, equality, foresight
 from verify.checks.ascent import _Stop, ascents
 from verify.checks.decisions import Place
@@ -22,7 +26,7 @@ from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.search import Violated, one_of_each_domain, search
 from verify.checks.settings import settings_for
 from verify.evidence.parallel import tasks_of
-from verify.inputs.generators import Draw, systematic
+from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.matrix import spectral
 from verify.vocabulary import Claim
 from verify.vocabulary.shapes import Real, Shape
@@ -82,10 +86,28 @@ def test_a_violation_ahead_stands_if_the_search_does_not_find_it_again(monkeypat
     assert (record.outcome, record.message, record.details["domain"]) == (VIOLATED, "residual 7 units", "generic")
 
 
-def test_foreseen_draws_are_those_of_the_search():
+@pytest.mark.parametrize(
+    "settings", [SETTINGS, settings_for("quick", seed=3)], ids=["a fixed seed", "a seed asked for"]
+)
+@pytest.mark.parametrize("claim", [toy.TRUE_IDENTITY, toy.FALSE_IDENTITY, toy.CORNER_BOUND], ids=lambda claim: claim.id)
+def test_foreseen_draws_are_those_of_the_search(claim, settings):
+    """The first two have as many sizes and domains as each other, so that Hypothesis draws for both once."""
     seen: list[Draw] = []
-    search(toy.TRUE_IDENTITY, SETTINGS, seen.append, SETTINGS.effort.examples)  # type: ignore[arg-type]
-    assert foresight.foreseen(toy.TRUE_IDENTITY, SETTINGS, SETTINGS.effort.examples) == tuple(seen)
+    search(claim, settings, seen.append, settings.effort.examples)  # type: ignore[arg-type]
+    assert foresight.foreseen(claim, settings, settings.effort.examples) == tuple(seen)
+    assert {draw.domain for draw in seen} >= set(applicable_domains(claim)) and len(seen) > settings.effort.examples
+
+
+def test_a_search_ends_with_the_first_domain_that_is_violated():
+    """Where two are, Hypothesis would raise a group of exceptions, which is no violation to whoever asks for one."""
+    seen: list[Draw] = []
+
+    def violated(draw: Any) -> None:
+        seen.append(draw)
+        raise Violated(draw.domain, {})
+
+    found = search(toy.TRUE_IDENTITY, SETTINGS, violated, SETTINGS.effort.examples)
+    assert found is not None and [str(found)] == [draw.domain for draw in seen]
 
 
 SPECS = {"A": Shape("m", "n"), "t": Real(-1.0, 0.3)}
@@ -173,6 +195,28 @@ def test_contractions_are_those_of_numpy(seed: int) -> None:
     factors += [(np.ones(sizes[i]), (i,)) for i in range(count) if i not in met]
     expected = np.einsum(*(item for pair in factors for item in pair), range(count))
     assert np.allclose(_contracted(factors, count), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_terms_that_two_sums_share_are_evaluated_for_the_slots_of_each():
+    m, n = sympy.symbols("m n", integer=True, positive=True)
+    A, found = tensor("A", (m, n)), []
+    for point in (NumericPoint({m: 2, n: 3}, {"A": np.arange(6.0).reshape(2, 3)}) for _ in range(2)):
+        sums = [single(A, (0, 1), (m, n)), single(A, (0, 1), (m, n, m)), single(A, (0, 1), (m, n)).times(ONE + ONE)]
+        found.append([point.values(each) for each in (sums if not found else sums[::-1])])
+    assert [value.shape for value in found[0]] == [(2, 3), (2, 3, 2), (2, 3)]
+    assert all(np.array_equal(one, other) for one, other in zip(found[0], found[1][::-1], strict=True))
+    assert np.array_equal(found[0][2], 2 * found[0][0]) and found[0][0][1, 2] == 5
+
+
+def test_coefficients_in_floats_are_what_sympy_finds():
+    d, c = sympy.Symbol("d", integer=True, positive=True), sympy.Symbol("c", real=True)
+    values = {d: 3, c: -0.7}
+    for each in (
+        d, c, sympy.Rational(2, 3), 1 / sympy.sqrt(d), 2 * d - c / d, (d + c) ** sympy.Rational(-3, 2), c**3, c**-2,
+        sympy.sqrt(2) * c * d, sympy.exp(c), sympy.log(d) / d, (c + 1) ** 2 * (c - 1), sympy.pi * d, sympy.Integer(0),
+        (d - 3) ** 2 + 1, sympy.Abs(c) ** sympy.Rational(1, 2),
+    ):  # fmt: skip
+        assert float(in_floats(each, values)) == pytest.approx(float(each.subs(values)), rel=1e-14)
 
 
 def test_rotations_diagonalise_what_floats_cannot_tell_apart():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import sympy
 
 from tests.claims_that_fail import toy
 from verify.checks.proofs import prove_claim
+from verify.checks.size_orders import size_orders
 from verify.checks.size_relations import size_relations
 from verify.vocabulary import Assumption, Claim, Equal, Shape
 from verify.vocabulary.registry import load
@@ -81,3 +83,52 @@ def test_other_assumptions_on_sizes_give_none(name: str) -> None:
 
 def test_proofs_that_rest_on_a_given_size_say_so() -> None:
     assert "d = H*e" in prove_claim(load()["transformer.gpt-sum-over-heads"]).hypotheses
+
+
+# -- orders of sizes ---------------------------------------------------------------------------------------------------
+
+n, d, H, e = map(_size, "ndHe")
+ORDERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "one": (lambda sizes: sizes["n"] <= sizes["d"], [d - n]),
+    "the other way round": (lambda sizes: sizes["n"] >= sizes["d"], [n - d]),
+    "less": (lambda sizes: sizes["n"] < sizes["d"], [d - n]),
+    "greater": (lambda sizes: sizes["n"] > sizes["d"], [n - d]),
+    "a chain": (lambda sizes: sizes["n"] <= sizes["d"] <= sizes["H"], [H - d, H - n, d - n]),
+    "the least of two": (lambda sizes: sizes["n"] <= min(sizes["d"], sizes["H"]), [H - n, d - n]),
+    "the largest of two": (lambda sizes: sizes["n"] <= max(sizes["d"], sizes["H"]), []),
+    "both": (lambda sizes: sizes["n"] <= sizes["d"] and sizes["e"] <= sizes["H"], [H - e, d - n]),
+    "all of them": (lambda sizes: all([sizes["n"] <= sizes["d"], sizes["e"] <= sizes["H"]]), [H - e, d - n]),
+    "one of two": (lambda sizes: sizes["n"] <= sizes["d"] or sizes["e"] <= sizes["H"], []),
+    "one of two, and a third": (
+        lambda sizes: (sizes["n"] <= sizes["d"] or sizes["e"] <= sizes["H"]) and sizes["n"] <= sizes["e"], [e - n],
+    ),
+    "one of two that agree": (lambda sizes: sizes["n"] <= sizes["d"] or sizes["n"] < sizes["d"], [d - n]),
+    "not so": (lambda sizes: not sizes["d"] <= sizes["n"], [d - n]),
+    "a choice": (lambda sizes: sizes["n"] <= sizes["d"] if sizes["e"] <= sizes["H"] else sizes["n"] <= sizes["e"], []),
+    "never": (lambda sizes: sizes["n"] < sizes["d"] and sizes["d"] <= sizes["n"], [d - n, n - d]),
+    "a product": (lambda sizes: sizes["n"] <= sizes["d"] * sizes["H"], []),
+    "a number": (lambda sizes: sizes["n"] <= 4, []),
+    "an equation": (lambda sizes: sizes["n"] == sizes["d"], []),
+    "an order of an equation": (lambda sizes: (sizes["n"] <= sizes["d"]) == (sizes["e"] <= sizes["H"]), []),
+    "whether it is one of some": (lambda sizes: sizes["n"] in (sizes["d"], sizes["H"]), []),
+    "a size that is none": (lambda sizes: sizes["q"] <= sizes["d"], []),
+    "the number of sizes": (lambda sizes: len(sizes) > 2 and sizes["n"] <= sizes["d"], [d - n]),
+    "a number in the end": (lambda sizes: sizes["n"] <= sizes["d"] and 1, []),
+    "nothing": (lambda sizes: True, []),
+    "too much": (lambda sizes: sum(sizes[a] <= sizes[b] for a in sizes for b in sizes) > 8, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(ORDERS))
+def test_what_an_assumption_says_of_the_order_of_sizes(name: str) -> None:
+    test, expected = ORDERS[name]
+    assert size_orders(claim(f"order-{name.replace(' ', '-')}", Assumption(name, sizes=test))) == expected
+
+
+@pytest.mark.parametrize("name", sorted(ORDERS))
+def test_every_order_holds_wherever_the_assumption_does(name: str) -> None:
+    test, expected = ORDERS[name]
+    for values in itertools.product(range(1, 4), repeat=4):
+        sizes = dict(zip("ndHe", values, strict=True))
+        if expected and test(sizes):
+            assert all(order.subs({_size(key): value for key, value in sizes.items()}) >= 0 for order in expected)

@@ -32,6 +32,7 @@ RULES = [
     "M D(M, N) = D(M, N) N + exp(M) - exp(N)",
     "int exp(s M) exp((1 - s) M) ds = exp(M)",
     "exp(M) M = M exp(M)",
+    "exp(V M V^-1) = V exp(M) V^-1",
     "softmax times its normaliser is the exponential",
 ]
 

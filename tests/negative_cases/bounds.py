@@ -142,6 +142,11 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "assumption": (
         Unproved(lambda A: F(A), lambda A: 2 + 0 * F(A), nonnegative=[lambda A: 2 - N(A)]),
         Unproved(lambda C: N(C), lambda C: 2 + 0 * F(C), nonnegative=[lambda A: 2 - N(A)]),
+        Unproved(lambda C: F(C), lambda A: F(A), nonnegative=[lambda A, C: F(A) ** 2 - F(A) * F(C)]),  # A may be 0
+        Unproved(lambda C: F(C), lambda A: F(A), nonnegative=[lambda A, C, w: w**2 * (F(A) - F(C))]),
+        Unproved(  # at n = 1 nothing is assumed
+            lambda G, H: N(G @ H), lambda G: 1 + 0 * N(G), zero=[lambda G, H, n: (n - 1) * (G @ H) - (n - 1) * eye(n)]
+        ),
     ),
     "contraction": (Silent(FROBENIUS, lambda small: small), Silent(SPECTRAL, lambda A: A)),
     "number among the factors": (Silent(FROBENIUS, lambda A, B: A @ B), Silent(LARGEST, lambda e, v: e @ v)),
@@ -162,6 +167,12 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A, C: least(A), lambda A, C: least(concatenate([A, C], axis=1))),
         Unproved(lambda G, H: least(G) + least(H), lambda G, H: least(concatenate([G, H], axis=1))),
         Unproved(lambda G, H: N(G), lambda G, H: least(concatenate([G, H], axis=1))),
+    ),
+    "singular values of orthonormal columns": (
+        Unproved(lambda A: 1 + 0 * N(A), lambda A: least(A)),
+        Unproved(lambda A, n: 1 + 0 * N(A), lambda A, n: least(eye(n)[:2] @ A.T)),
+        Unproved(lambda A, n: 2 + 0 * N(A), lambda n: least(eye(n + 3)[:n])),
+        Unproved(lambda small: 1 + 0 * N(small), lambda small: least(small)),
     ),
     "softmax at the vector of ones": (
         Unproved(lambda A: 1 / N(softmax(A)), lambda A: 1 + 0 * N(A)),  # for a wide A it is too much
@@ -203,7 +214,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A: symmetric_eigenvalues(A @ A.T)[0], lambda A, m: N(A) * N(A) / m),
     ),
     "shifted Gram matrix": (
-        Unproved(lambda G, n: least(G + eye(n)), lambda G, n: least(G) + 1),
+        Unproved(lambda G: least(G) + 1, lambda G, n: least(G + eye(n))),
         Unproved(lambda G: least(G @ G.T) - 1, lambda G, n: least(G @ G.T - 2 * eye(n)) - 2),
         Unproved(lambda G, n: least(eye(n) - G @ G.T), lambda G: 1 - least(G @ G.T)),
         Unproved(lambda G, n: least(G @ G + eye(n)), lambda G: least(G @ G) + 1),
@@ -243,9 +254,15 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     ),
     "product": (
         Silent(LARGEST, lambda A, B: A @ B),
+        Unproved(  # which is negative at n = 3 alone
+            lambda A, B, n: ((n - 3) ** 2 - 2) * F(A @ B), lambda A, B, n: ((n - 3) ** 2 - 2) * F(A) * N(B)
+        ),
         Unproved(lambda A, B: absolute(F(A @ B) - F(A) * N(B)), lambda A, B: F(A) * N(B) / 2),
     ),
     "difference of products": (
+        Unproved(lambda A, B, C: maximum(absolute(A @ B - C @ B)), lambda A, B, C: maximum(absolute((A + C) @ B))),
+        Unproved(lambda A, B, C: maximum(absolute(A @ B - 2 * C @ B)), lambda A, B, C: maximum(absolute((A - C) @ B))),
+        Unproved(lambda A, B, S: maximum(absolute(A @ B - A @ S @ B)), lambda A, B: maximum(absolute(A @ B))),
         Unproved(lambda A, B, C, D: F(A @ B - C @ D), lambda A, B, C, D: F(A - C) * N(B)),
         Unproved(lambda A, B, C, D: F(A @ B - 2 * C @ D), lambda A, B, C, D: F(A - C) * N(B) + N(C) * F(B - D)),
         Unproved(
@@ -265,6 +282,12 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A: F(concatenate([A[:2], A[1:]], axis=0)), lambda A: F(A)),
         Unproved(lambda A, C: N(concatenate([A, C], axis=0)), lambda A, C: maximum([N(A), N(C)])),
         Silent(LARGEST, lambda A, C: concatenate([A, C], axis=0)),
+        Unproved(lambda A, C: sqrt(N(A) ** 2 + N(C) ** 2), lambda A, C: N(concatenate([A, C], axis=0))),
+        Unproved(lambda A, C: sqrt(F(A) ** 2 + 2 * F(C) ** 2), lambda A, C: F(concatenate([A, C], axis=0))),
+        Unproved(
+            lambda X, L: L * maximum(each(L, lambda i: F(X[i]))),
+            lambda X, L: F(concatenate(each(L, lambda i: X[i]), axis=0)),
+        ),
     ),
     "block diagonal": (
         Unproved(lambda X, L: F(block_diag(each(L, lambda i: X[i]))), lambda X, L: maximum(each(L, lambda i: F(X[i])))),
@@ -323,6 +346,10 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "softmax in the 1-norm": (
         Silent("", lambda A, C: total(absolute(softmax(A) - 2 * softmax(C)))),
         Silent("", lambda A, C: total(absolute(softmax(A) - relu(C)))),
+        Silent("", lambda A, C: total(absolute(softmax(A).T - 2 * softmax(C).T))),
+        Unproved(
+            lambda A, C: total(absolute(softmax(A).T - softmax(C).T)), lambda A, C, n: n * maximum(absolute(A - C))
+        ),
     ),
     "covariance of a softmax row": (
         Silent(SPECTRAL, lambda v, u: less_a_weight(softmax(v), softmax(u))),
@@ -380,7 +407,17 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: softmax(Y), "Y", ROW)(A)),
         Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: B @ softmax(Y) @ B, "Y", COLUMN)(A)),
     ),
+    "sum of all absolute values": (
+        Unproved(lambda A, C: F(A - C), lambda A, C: total(absolute(A + C))),
+        Unproved(lambda A: 2 * F(A), lambda A: total(absolute(A))),
+        Unproved(lambda A, m: sqrt(m) * F(A), lambda A: total(absolute(A))),
+    ),
     # -- largest entries of products
+    "lengths of rows and columns": (
+        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(row_norms(A)) * maximum(row_norms(B))),
+        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A: maximum(row_norms(A))),
+        Unproved(lambda A, B: N(A @ B), lambda A, B: maximum(row_norms(A)) * maximum(row_norms(B.T))),
+    ),
     "largest entry of a product": (
         Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(B)) * largest_column_sum(A)),
         Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(A)) * maximum(absolute(B))),

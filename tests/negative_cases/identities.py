@@ -203,6 +203,15 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda W: expm(W @ W.T),  # of W nothing is known
         lambda X, G: expm(X @ G @ X.T),
     ),
+    "exp(V M V^-1) = V exp(M) V^-1": (
+        lambda G, H: expm(G @ H @ inverse(G).T),
+        lambda G, H: expm(G @ H @ inverse(H)),
+        lambda G, H: expm(G @ H @ inverse(G) + H),  # V is not at the end of every term
+        lambda G, H: expm(G @ H @ inverse(2 * G + H)),
+        lambda G, H: expm(diag(G[:1]) @ H @ inverse(G)),
+        lambda G, H: expm(H @ inverse(G)),
+        lambda G, H: expm(G * H * inverse(G)),
+    ),
     "exp(M) C = exp(M) + C - I where M C = M": (
         lambda G, W: expm(G) @ W @ W.T,
         lambda G, W: expm(G @ W @ W.T) @ W @ W.T,

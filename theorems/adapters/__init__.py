@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from verify.gate.adapters import call_module, stacked, unstacked
+from verify.gate.adapters import call_module, stacked, titled, unstacked
 from verify.vocabulary import InputError
 
 Function = Callable[..., Any]
@@ -139,7 +139,7 @@ def multihead_attention(module_class: Any) -> Function:
         operands = stacked(X, 1)
         return unstacked(call_module(module, weights, operands, operands, operands, need_weights=False)[0], 1)
 
-    return _titled(adapted, module_class)
+    return titled(adapted, module_class)
 
 
 def rms_norm(module_class: Any, eps: float = 0.0) -> Function:
@@ -153,7 +153,7 @@ def rms_norm(module_class: Any, eps: float = 0.0) -> Function:
         module = module_class(Y.shape[1], eps=eps, dtype=Y.dtype, device=Y.device)
         return call_module(module, {"weight": gamma}, Y) / math.sqrt(Y.shape[1])
 
-    return _titled(adapted, module_class)
+    return titled(adapted, module_class)
 
 
 def orthogonal_initialiser(initialise: Function) -> Function:
@@ -178,13 +178,7 @@ def orthogonal_initialiser(initialise: Function) -> Function:
             initialise(sample, **options)
         return result
 
-    return _titled(adapted, initialise)
-
-
-def _titled(adapted: Function, original: Any) -> Function:
-    adapted.__qualname__ = getattr(original, "__qualname__", type(original).__name__)
-    adapted.__module__ = getattr(original, "__module__", "") or ""
-    return adapted
+    return titled(adapted, initialise)
 
 
 # -- curvature libraries -----------------------------------------------------------------------------------------------
@@ -213,7 +207,7 @@ def curvature_operator(operator: Any) -> Function:
         rows, columns = (slice(offsets[name], offsets[name] + parameters[name].numel()) for name in wrt)
         return matrix[rows, columns].detach()
 
-    return _titled(adapted, operator)
+    return titled(adapted, operator)
 
 
 def _attention_module(W_Q: Any, W_K: Any, W_V: Any) -> Any:
@@ -258,4 +252,4 @@ def hugging_face_vit(module_class: Any, implementation: str = "eager") -> Functi
         result = call_module(module, weights, stacked(X, 1))
         return unstacked(result[0], 1)
 
-    return _titled(adapted, module_class)
+    return titled(adapted, module_class)

@@ -213,7 +213,8 @@ DISSIPATIVE.mutant("nine tenths", "number(1, M) -> number(rational(9, 10), M)")
 DISSIPATIVE.mutant("decay with the norm", "number(1, M) -> exp(-spectral_norm(M))")
 
 SIMILAR = Claim(SMALL, "norms.exponential-of-similar", label="Exponentials of similar matrices",
-    statement=r"e^{VAV^{-1}} = Ve^AV^{-1}", name="exponentials of similar matrices", relation=Equal(), sizes=("n",))  # fmt: skip
+    statement=r"e^{VAV^{-1}} = Ve^AV^{-1}", name="exponentials of similar matrices", relation=Equal(), sizes=("n",),
+    all_sizes=True)  # fmt: skip
 
 
 @SIMILAR.inputs

@@ -10,20 +10,10 @@ from typing import Any
 
 import flint
 
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa.shapes import Alpha, Key, Output, Query, SkewMatrix, Tokens, Value
 from verify.arithmetics import Kind, is_tensor, kind_of
-from verify.matrix import (
-    concatenate,
-    expm,
-    eye,
-    frobenius_norm,
-    inverse,
-    iterated,
-    rational,
-    singular_values,
-    sqrt,
-    total,
-)
+from verify.matrix import concatenate, expm, eye, frobenius_norm, iterated, rational, singular_values, sqrt, total
 from verify.vocabulary import ArithmeticUnsupported, subject
 
 
@@ -100,15 +90,9 @@ def newton_schulz_basis(M: Any, steps: int, epsilon: Any) -> Any:
 # -- matrices with known structure, from free parameters ---------------------------------------------------------------
 
 
-def cayley(G: Any) -> Any:
-    """The orthogonal matrix (I - H)(I + H)^-1 with H = G - G^T, shape (n, n): rational where G is, for every G."""
-    H, identity = G - G.T, eye(G.shape[0])
-    return (identity - H) @ inverse(identity + H)
-
-
 def orthonormal_columns(G: Any, r: int) -> Any:
     """The first r columns of the Cayley transform of G, shape (n, r) for G of shape (n, n)."""
-    return cayley(G)[:, :r]
+    return orthogonal_matrix(G)[:, :r]
 
 
 def within_unit_ball(F: Any) -> Any:

@@ -267,17 +267,13 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
 
 
 SHALLOW = Profile("convergence.self_attention", layout="tokens are the rows of X; weights act as X W^T")
-
-
-@SHALLOW.inputs
-def one_sample(
-    X: Annotated[Any, Shape("d_s", "d")],
-    W_Q: convergence.QueryWeights,
-    W_K: convergence.KeyWeights,
-    W_V: convergence.ValueWeights,
-    tau_0: Scale,
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "tau_0": tau_0}
+SHALLOW.inputs(
+    X=Annotated[Any, Shape("d_s", "d")],
+    W_Q=convergence.QueryWeights,
+    W_K=convergence.KeyWeights,
+    W_V=convergence.ValueWeights,
+    tau_0=Scale,
+)
 
 
 @SHALLOW.variant("the scale tau_0 is missing")
@@ -386,16 +382,12 @@ def _(X: Any, Y: Any) -> Any:
 # -- energies and kernels ----------------------------------------------------------------------------------------------
 
 ENERGY = Profile("dynamics.energy", layout=TOKENS_ARE_ROWS)
-
-
-@ENERGY.inputs
-def energy_inputs(
-    X: dynamics.Tokens,
-    W_Q: Annotated[Any, Shape("D", "D_H", role="query")],
-    W_K: Annotated[Any, Shape("D", "D_H")],
-    beta: Scale,
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "beta": beta}
+ENERGY.inputs(
+    X=dynamics.Tokens,
+    W_Q=Annotated[Any, Shape("D", "D_H", role="query")],
+    W_K=Annotated[Any, Shape("D", "D_H")],
+    beta=Scale,
+)
 
 
 TANGENT_KERNEL = Profile(

@@ -52,7 +52,7 @@ from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.arithmetics.numbers import Number
 from verify.arithmetics.tracing import form_of, primitive
-from verify.vocabulary.shapes import is_tensor
+from verify.vocabulary.shapes import is_real, is_tensor
 
 __all__ = [
     "DEFAULT_BITS",
@@ -71,6 +71,7 @@ __all__ = [
     "free_exponentials",
     "free_rational",
     "has_jets",
+    "is_real",
     "is_symbolic",
     "is_tensor",
     "kind_of",

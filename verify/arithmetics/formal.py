@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,29 +39,20 @@ class Formal:
     __hash__ = None  # type: ignore[assignment]
 
 
-_forms: dict[str, dict[str, Callable[..., Any]]] = {"symbols": {}}
-_active: contextvars.ContextVar[str] = contextvars.ContextVar("forms", default="symbols")
+_forms: dict[str, dict[str, Callable[..., Any]]] = {"symbols": {}, "norms": {}}
+#: What the derivation of norms in progress knows; within one, primitives have the forms of `norms`.
+derived: contextvars.ContextVar[Any] = contextvars.ContextVar("derived", default=None)
 
 
 def register_forms(forms: Mapping[str, Callable[..., Any]], arithmetic: str = "symbols") -> None:
     """Give primitives, by name, the form they have for `Formal` operands and for sizes that are sympy expressions."""
-    _forms.setdefault(arithmetic, {}).update(forms)
-
-
-@contextlib.contextmanager
-def forms_of(arithmetic: str) -> Iterator[None]:
-    """Within the block the primitives have the forms of this arithmetic; everywhere else those of `symbols`."""
-    token = _active.set(arithmetic)
-    try:
-        yield
-    finally:
-        _active.reset(token)
+    _forms[arithmetic].update(forms)
 
 
 def _is_formal(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_formal, value))
-    if isinstance(value, np.ndarray) and value.dtype == object and _active.get() != "symbols":
+    if isinstance(value, np.ndarray) and value.dtype == object and derived.get() is not None:
         return any(map(_is_formal, value.flat))
     return isinstance(value, Formal) or is_symbolic(value)
 
@@ -74,7 +64,7 @@ def is_guarded(value: Any) -> bool:
 
 def registered_form(name: str, *operands: Any) -> Callable[..., Any] | None:
     """The form that the primitive `name` has for its operands, None where they are numbers."""
-    forms = _forms[_active.get()]
+    forms = _forms["symbols" if derived.get() is None else "norms"]
     if not forms or not any(map(_is_formal, operands)):
         return None
     if name not in forms:

@@ -34,6 +34,7 @@ from verify.checks.proofs import exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
+from verify.checks.size_orders import size_orders
 from verify.inputs.generators import systematic
 from verify.inputs.witnesses import Given, witnesses_of
 from verify.vocabulary.assumptions import Assumption
@@ -91,6 +92,7 @@ def _derivation_of(claim: Claim, sizes: Mapping[Any, Any], mutants: Mapping[str,
     sizes = {least: other for name, (low, _) in claim.sizes.items() if low < 1
              for least, other in [symbols_of_size(name)]} | dict(sizes)  # fmt: skip
     with derivation() as known:
+        known.orders += [value for order in size_orders(claim) if (value := sympy.sympify(order).subs(sizes)) != 0]
         known.properties |= {(item.property, item.of) for item in claim.hypotheses if isinstance(item, Hypothesis)}
 
         def side(function: Any) -> Any:

@@ -184,7 +184,7 @@ class BoundAttack(Attack[AtMost]):
                 for index in [*_largest(wrong.nan_to_num(-math.inf, -math.inf, -math.inf), found.usable), *beyond]:
                     mutants[mutant.name] = max(mutants[mutant.name], at(index).excess(mutant.function))
             found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
-            if math.isfinite(best) and draw.seeds is None:  # only what Hypothesis drew
+            if math.isfinite(best) and hypothesis.currently_in_test_context():  # only what Hypothesis drew
                 hypothesis.target(best, label="closeness to violation")
 
         for start in kept.starts:
@@ -387,9 +387,8 @@ class BoundAttack(Attack[AtMost]):
 
 
 def _proved(claim: Claim, settings: Settings) -> Record:
-    from verify.checks.bound_proofs import (
-        proved_bound,
-    )  # sympy and the forms of the primitives are loaded when asked for
+    # sympy and the forms of the primitives are loaded when asked for
+    from verify.checks.bound_proofs import proved_bound
 
     return proved_bound(claim, settings)
 

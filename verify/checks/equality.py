@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import flint
@@ -24,7 +24,7 @@ from verify.checks.evaluation import (
     shapes_differ,
 )
 from verify.checks.fixed_sizes import proved_at_sizes
-from verify.checks.foresight import Ahead, evaluated, foreseen, in_float32
+from verify.checks.foresight import Ahead, Evaluated, evaluated, foreseen, in_float32
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.satisfied import float_tests, floats_meet, satisfies
 from verify.checks.search import Tally, Violated, enough, search
@@ -85,8 +85,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         try:
             draws = foreseen(claim, settings, examples)
             draws = in_float32(claim, settings, draws) if dtype == "float32" else draws
-            functions, kept = [*self._compared(claim), *float_tests(claim)], witnesses_of(claim, f"sampled {dtype}")
-            first = draws[: int(min(len(draws), enough(claim, settings, 0, kept.code)))]
+            functions = [*self.compared_in_shape(claim), *float_tests(claim)]
+            most = enough(claim, settings, 0, witnesses_of(claim, f"sampled {dtype}").code)
+            first = draws[: int(min(len(draws), most))]
             return self._sampled(claim, settings, dtype, Ahead(claim, functions, first, settings, dtype), draws)
         except Violated as found:  # a search draw by draw finds it again, and shrinks it
             record = self._sampled(claim, settings, dtype)
@@ -101,131 +102,19 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         self, claim: Claim, settings: Settings, dtype: str, ahead: Ahead | None = None, draws: Sequence[Draw] = ()
     ) -> Record:
         """As `sampled`: at these draws, which were evaluated ahead, where what is violated raises; or by a search."""
-        tally, worst = Tally(), 0.0
-        mutants = {mutant.name: 0.0 for mutant in claim.mutants}
-        kept, found_now = witnesses_of(claim, f"sampled {dtype}"), Witnesses()
-        sides = self._functions(claim)
-
-        def all_wrong(raw: dict[str, Any]) -> dict[str, Any]:
-            """The values of the mutants that are not clearly dead."""
-            alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < CLEARLY_DEAD]
-            values = all_in_batch(claim, [self.mutated(claim, mutant.function) for mutant in alive], raw)
-            return {mutant.name: value for mutant, value in zip(alive, values, strict=True)}
-
-        def score_mutants(values: dict[str, Any], right: Any, index: int, unit: Unit) -> None:
-            if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
-                return
-            for name, wrong in values.items():
-                if mutants[name] < CLEARLY_DEAD:
-                    gap = _mismatch(wrong[index], right[index])
-                    mutants[name] = max(mutants[name], _in_units(gap, unit.value))
-
-        def score_survivors(arrays: Arrays, values: dict[str, Any], right: Any, size: Any, usable: Any) -> None:
-            """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
-            for mutant in claim.mutants:
-                if mutants[mutant.name] >= SEPARATION:
-                    continue
-                wrong = values[mutant.name]
-                if wrong.shape != right.shape:
-                    mutants[mutant.name] = math.inf
-                    continue
-                if not right.shape[1]:
-                    continue
-                gaps = (wrong - right).abs().nan_to_num(0.0, 0.0, 0.0).amax(1)
-                index = int(_relative(gaps, size).masked_fill(~usable, -1.0).argmax())
-                unit = self._unit(claim, arrays, index, dtype)
-                if unit.usable and unit.value > 0.0:
-                    mutants[mutant.name] = max(mutants[mutant.name], _in_units(float(gaps[index]), unit.value))
-
-        def examine(draw: Draw | Given) -> None:
-            before, worst_before, seeds = dict(mutants), worst, draw.seeds or settings.effort.batch
-            try:
-                look(draw, seeds)
-            finally:
-                found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
-                if worst > max(worst_before, ROUNDING_LIMIT):  # of a claim that is refuted, where it breaks
-                    found_now.points[:] = [data_of(draw, seeds)]
-
-        def look(draw: Draw | Given, seeds: int) -> None:
-            nonlocal worst
-            if isinstance(draw, Draw) and ahead is not None and draw in ahead:
-                found = ahead.at(draw)
-            else:
-                functions = [*self._compared(claim), *float_tests(claim)]
-                found = evaluated(claim, functions, draw.arrays(claim, seeds), settings, dtype)
-            arrays, raw, values = found.arrays, found.raw, found.values
-            left, right = values[0], values[1] if len(sides) == 2 else values[0] * 0
-            finite = (left.isfinite() & right.isfinite()).all(1)
-            usable = floats_meet(claim, values[len(sides) :], finite)
-            undefined = int((~finite).sum())
-            one_sided = (left.isfinite() != right.isfinite()).any(1) if len(sides) == 2 else ~finite
-            if bool(one_sided.any()):  # at one of these seeds balls say whether the sides differ or floats overflow
-                seed = one_of(claim, arrays, int(one_sided.nonzero()[0, 0]))
-                if broken := self._differing(claim, seed, draw):
-                    worst = math.inf
-                    if claim.expects != "refuted":
-                        tally.count(draw, len(finite), int(usable.sum()), undefined)
-                        raise broken
-            if not bool(usable.any()):
-                tally.count(draw, len(finite), 0, undefined)
-                return
-            difference = (left - right).abs().amax(1) if left.shape[1] else left.sum(1)
-            # halves, of which no sum overflows
-            size = (left.abs() / 2 + right.abs() / 2).amax(1) if left.shape[1] else left.sum(1)
-            while True:
-                relative = _relative(difference, size).masked_fill(~usable, -1.0)
-                index = int(relative.argmax())
-                # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
-                rounding = 2.0 ** (1 - BITS[dtype]) * float(size[index])
-                if _in_units(float(difference[index]), rounding) <= worst and all(
-                    score >= CLEARLY_DEAD for score in mutants.values()
-                ):
-                    tally.count(draw, len(finite), int(usable.sum()), undefined)
-                    return
-                unit = self._unit(claim, arrays, index, dtype)
-                if not (unit.usable and bool(usable.any())):
-                    tally.count(draw, len(finite), 0, undefined)
-                    return
-                residual = _in_units(float(difference[index]), unit.value)
-                if residual <= ROUNDING_LIMIT or worst > ROUNDING_LIMIT or not _underflows(claim, sides, raw, index):
-                    break
-                usable[index] = False  # the next worst seed decides
-            tally.count(draw, len(finite), int(usable.sum()), undefined)
-            worst = max(worst, residual)
-            wrong = all_wrong(raw)
-            score_mutants(wrong, right, index, unit)
-            if min(mutants.values(), default=math.inf) < CLEARLY_DEAD:
-                # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
-                typical = int(usable.nonzero()[0, 0])
-                score_mutants(wrong, right, typical, self._unit(claim, arrays, typical, dtype))
-                score_survivors(arrays, wrong, right, size, usable)
-            if residual > ROUNDING_LIMIT and claim.expects != "refuted":
-                raise Violated(
-                    f"residual {residual:.3g} units",
-                    _described(draw, one_of(claim, arrays, index), left[index], right[index], residual),
-                )
-
-        def begin(draw: Draw | Given) -> None:
-            examine(draw)
-            if draw is last:
-                kept.require_dead(claim, mutants, SEPARATION)
-
-        starts = kept.starts
-        last = starts[-1] if starts else None
+        sampling = _Sampling(self, claim, settings, dtype, ahead)
         violated = None
         if ahead is None:
-            examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
-            violated = search(claim, settings, begin, examples, first=starts)
+            violated = sampling.search()
         else:
-            most = enough(claim, settings, len(starts), kept.code)
-            for draw in (*starts, *draws):
-                if tally.draws < most or not tally.has_decided(draw):
-                    begin(draw)
-        record = self._record(claim, f"sampled {dtype}", dtype, tally, worst, mutants, violated, settings)
-        record.details["witnesses"] = found_now.data()
+            sampling.through(draws)
+        record = self._record(
+            claim, f"sampled {dtype}", dtype, sampling.tally, sampling.worst, sampling.mutants, violated, settings
+        )
+        record.details["witnesses"] = sampling.found.data()
         return record
 
-    def _differing(self, claim: Claim, seed: dict[str, Any], draw: Draw | Given) -> Violated | None:
+    def differing(self, claim: Claim, seed: dict[str, Any], draw: Draw | Given) -> Violated | None:
         """What balls find at one seed: that both sides differ for certain, or None."""
         try:
             inputs = claim.prepare(as_balls(seed))
@@ -240,9 +129,6 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         described = _described(draw, seed, midpoints(left), midpoints(right), residual)
         return Violated("the two sides differ for certain (ball), where floats overflow", described)
 
-    def _unit(self, claim: Claim, arrays: dict[str, Any], index: int, dtype: str) -> Unit:
-        return unit_at(claim, self._functions(claim), one_of(claim, arrays, index), BITS[dtype])
-
     def _both(self, claim: Claim, inputs: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, str | None]:
         """Both sides at prepared inputs of one seed, in ball or exact arithmetic, and how their shapes differ."""
         value, oracle = claim.evaluate(self.left(claim), inputs), self.right(claim)
@@ -252,13 +138,13 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         other = claim.evaluate(oracle, inputs)
         return left, flat_objects(other), shapes_differ(value, other)
 
-    def _functions(self, claim: Claim) -> list[Callable[..., Any]]:
+    def sides(self, claim: Claim) -> list[Callable[..., Any]]:
         right = self.right(claim)
         return [self.left(claim)] + ([right] if right is not None else [])
 
-    def _compared(self, claim: Claim) -> list[Callable[..., Any]]:
-        """The same, each call of the oracle after one of the formula at the same inputs, with values of one shape."""
-        left, *right = self._functions(claim)
+    def compared_in_shape(self, claim: Claim) -> list[Callable[..., Any]]:
+        """Both sides, each call of the oracle after one of the formula at the same inputs, with values of one shape."""
+        left, *right = self.sides(claim)
         values: list[Any] = []
 
         @functools.wraps(left)
@@ -388,6 +274,155 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         return record
 
 
+class _Sampling:
+    """How far both sides are apart on floats, and how far each mutant is from the truth, at the draws examined so far."""
+
+    def __init__(
+        self, attack: EqualityAttack, claim: Claim, settings: Settings, dtype: str, ahead: Ahead | None
+    ) -> None:
+        self.attack, self.claim, self.settings, self.dtype, self.ahead = attack, claim, settings, dtype, ahead
+        self.sides = attack.sides(claim)
+        self.tally, self.worst = Tally(), 0.0
+        self.mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+        self.found = Witnesses()
+        self._kept = witnesses_of(claim, f"sampled {dtype}")
+        self._starts = self._kept.starts
+
+    def search(self) -> Violated | None:
+        """The kept draws first, then what is searched for."""
+        examples = self.settings.effort.tying(self.settings.effort.examples, self.claim.all_sizes)
+        return search(self.claim, self.settings, self.examine, examples, first=self._starts)
+
+    def through(self, draws: Sequence[Draw]) -> None:
+        """The kept draws and these; raises `Violated`."""
+        most = enough(self.claim, self.settings, len(self._starts), self._kept.code)
+        for draw in (*self._starts, *draws):
+            if self.tally.draws < most or not self.tally.has_decided(draw):
+                self.examine(draw)
+
+    def examine(self, draw: Draw | Given) -> None:
+        """Compare at one draw, and keep it where it shows more than those before; raises `Violated`."""
+        before, worst_before, seeds = dict(self.mutants), self.worst, draw.seeds or self.settings.effort.batch
+        try:
+            self._compare(draw, seeds)
+        finally:
+            self.found.note(before, self.mutants, data_of(draw, seeds), SEPARATION)
+            if self.worst > max(worst_before, ROUNDING_LIMIT):  # of a claim that is refuted, where it breaks
+                self.found.points[:] = [data_of(draw, seeds)]
+        if self._starts and draw is self._starts[-1]:
+            self._kept.require_dead(self.claim, self.mutants, SEPARATION)
+
+    def _compare(self, draw: Draw | Given, seeds: int) -> None:
+        at = self._evaluated(draw, seeds)
+        left, right = at.values[0], at.values[1] if len(self.sides) == 2 else at.values[0] * 0
+        finite = (left.isfinite() & right.isfinite()).all(1)
+        usable = floats_meet(self.claim, at.values[len(self.sides) :], finite)
+
+        def count(decided: int) -> None:
+            self.tally.count(draw, len(finite), decided, int((~finite).sum()))
+
+        one_sided = (left.isfinite() != right.isfinite()).any(1) if len(self.sides) == 2 else ~finite
+        if bool(one_sided.any()):  # at one of these seeds balls say whether the sides differ or floats overflow
+            seed = one_of(self.claim, at.arrays, int(one_sided.nonzero()[0, 0]))
+            if broken := self.attack.differing(self.claim, seed, draw):
+                self.worst = math.inf
+                if self.claim.expects != "refuted":
+                    count(int(usable.sum()))
+                    raise broken
+        if not bool(usable.any()):
+            return count(0)
+        difference = (left - right).abs().amax(1) if left.shape[1] else left.sum(1)
+        # halves, of which no sum overflows
+        size = (left.abs() / 2 + right.abs() / 2).amax(1) if left.shape[1] else left.sum(1)
+        found = self._worst_seed(at, difference, size, usable)
+        if found is None:
+            return count(int(usable.sum()))
+        index, unit = found
+        if not (unit.usable and bool(usable.any())):
+            return count(0)
+        count(int(usable.sum()))
+        residual = _in_units(float(difference[index]), unit.value)
+        self.worst = max(self.worst, residual)
+        self._score(at, right, size, usable, index, unit)
+        if residual > ROUNDING_LIMIT and self.claim.expects != "refuted":
+            raise Violated(
+                f"residual {residual:.3g} units",
+                _described(draw, one_of(self.claim, at.arrays, index), left[index], right[index], residual),
+            )
+        return None
+
+    def _evaluated(self, draw: Draw | Given, seeds: int) -> Evaluated:
+        if isinstance(draw, Draw) and self.ahead is not None and draw in self.ahead:
+            return self.ahead.at(draw)
+        functions = [*self.attack.compared_in_shape(self.claim), *float_tests(self.claim)]
+        return evaluated(self.claim, functions, draw.arrays(self.claim, seeds), self.settings, self.dtype)
+
+    def _worst_seed(self, at: Evaluated, difference: Any, size: Any, usable: Any) -> tuple[int, Unit] | None:
+        """The seed where the sides differ most, with its unit; None where it is no worse than what is known.
+
+        Seeds at which digits are lost by underflow are left out, and struck from `usable`.
+        """
+        while True:
+            index = int(_relative(difference, size).masked_fill(~usable, -1.0).argmax())
+            # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
+            rounding = 2.0 ** (1 - BITS[self.dtype]) * float(size[index])
+            if _in_units(float(difference[index]), rounding) <= self.worst and all(
+                score >= CLEARLY_DEAD for score in self.mutants.values()
+            ):
+                return None
+            unit = self._unit(at.arrays, index)
+            if not (unit.usable and bool(usable.any())):
+                return index, unit
+            residual = _in_units(float(difference[index]), unit.value)
+            if (
+                residual <= ROUNDING_LIMIT
+                or self.worst > ROUNDING_LIMIT
+                or not _underflows(self.claim, self.sides, at.raw, index)
+            ):
+                return index, unit
+            usable[index] = False  # the next worst seed decides
+
+    def _unit(self, arrays: Arrays, index: int) -> Unit:
+        return unit_at(self.claim, self.sides, one_of(self.claim, arrays, index), BITS[self.dtype])
+
+    # -- mutants -------------------------------------------------------------------------------------------------------
+
+    def _score(self, at: Evaluated, right: Any, size: Any, usable: Any, index: int, unit: Unit) -> None:
+        """Measure the mutants that are not clearly dead: at the worst seed, at a typical one, and each where it is farthest."""
+        alive = [mutant for mutant in self.claim.mutants if self.mutants[mutant.name] < CLEARLY_DEAD]
+        functions = [self.attack.mutated(self.claim, mutant.function) for mutant in alive]
+        values = all_in_batch(self.claim, functions, at.raw)
+        wrong = {mutant.name: value for mutant, value in zip(alive, values, strict=True)}
+        self._score_at(wrong, right, index, unit)
+        if min(self.mutants.values(), default=math.inf) < CLEARLY_DEAD:
+            # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
+            typical = int(usable.nonzero()[0, 0])
+            self._score_at(wrong, right, typical, self._unit(at.arrays, typical))
+            self._score_survivors(at.arrays, wrong, right, size, usable)
+
+    def _score_at(self, wrong: Mapping[str, Any], right: Any, index: int, unit: Unit) -> None:
+        if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
+            return
+        for name, value in wrong.items():
+            if self.mutants[name] < CLEARLY_DEAD:
+                gap = _mismatch(value[index], right[index])
+                self.mutants[name] = max(self.mutants[name], _in_units(gap, unit.value))
+
+    def _score_survivors(self, arrays: Arrays, wrong: Mapping[str, Any], right: Any, size: Any, usable: Any) -> None:
+        """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
+        for name in [name for name, score in self.mutants.items() if score < SEPARATION]:
+            if wrong[name].shape != right.shape:
+                self.mutants[name] = math.inf
+                continue
+            if not right.shape[1]:
+                continue
+            gaps = (wrong[name] - right).abs().nan_to_num(0.0, 0.0, 0.0).amax(1)
+            index = int(_relative(gaps, size).masked_fill(~usable, -1.0).argmax())
+            unit = self._unit(arrays, index)
+            if unit.usable and unit.value > 0.0:
+                self.mutants[name] = max(self.mutants[name], _in_units(float(gaps[index]), unit.value))
+
+
 def _further_draws(claim: Claim, count: int, seed: int, domain: str | None = None) -> Iterator[Draw]:
     """Draws other than those of `systematic` with the same seed, made when they are asked for."""
     yield from systematic(claim, count, seed + 1, domain)
@@ -407,9 +442,8 @@ class StructureAttack(EqualityAttack):
 
 
 def _proved(claim: Claim, settings: Settings) -> Record:
-    from verify.checks.proofs import (
-        proved,  # sympy and the forms of the primitives are loaded when a proof is asked for
-    )
+    # sympy and the forms of the primitives are loaded when a proof is asked for
+    from verify.checks.proofs import proved
 
     return proved(claim, settings)
 
@@ -473,9 +507,7 @@ def _described(draw: Draw | Given, seed: dict[str, Any], left: Any, right: Any, 
         "domain": draw.domain,
         "sizes": dict(draw.sizes),
         "inputs": {name: np.asarray(value).tolist() for name, value in seed.items()},
-        "formula": np.asarray(left).reshape(-1)[:64].tolist()
-        if not hasattr(left, "tolist")
-        else left.reshape(-1)[:64].tolist(),
+        "formula": (left if hasattr(left, "tolist") else np.asarray(left)).reshape(-1)[:64].tolist(),
         "oracle": right.reshape(-1)[:64].tolist(),
         "residual": residual,
     }

@@ -16,7 +16,7 @@ from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.checks.decisions import Place
 from verify.checks.evaluation import all_in_batch, one_of, raw_tensors
-from verify.checks.operands import size_symbol
+from verify.checks.operands import multiplied_sizes, size_symbol
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, telling_sizes
@@ -25,8 +25,6 @@ from verify.vocabulary.shapes import Shape
 
 #: Sizes are multiplied by the largest of these that is not too much work.
 MULTIPLES = (150, 60, 24, 8, 3)
-#: A size that reaches this is large; each that does not with all others is tried by itself.
-LARGE = 100
 #: So much may the products m n min(m, n) of all matrices of shape (m, n) come to, and so many of them may there be.
 MOST_WORK, MOST_MATRICES = 30_000_000, 1_000
 #: So many times as much work is a matrix of derivatives.
@@ -98,11 +96,7 @@ def symbols_of_size(name: str) -> tuple[sympy.Symbol, sympy.Symbol]:
 
 def far_sizes(claim: Claim, proof: BoundProof) -> list[dict[str, int]]:
     """Large sizes that the claim's condition admits: all that have a range multiplied, then each of them alone."""
-    free = [name for name, (low, high) in claim.sizes.items() if low < high]
-    base = _base(claim)
-    found = [_multiplied(claim, proof, base, free)] if free else []
-    found += [_multiplied(claim, proof, base, [name]) for name in free if (found[0] or base)[name] < LARGE]
-    return [sizes for k, sizes in enumerate(found) if sizes is not None and sizes not in found[:k]]
+    return multiplied_sizes(claim, _base(claim), MULTIPLES, lambda sizes: _is_feasible(claim, proof, sizes))
 
 
 def _base(claim: Claim) -> dict[str, int]:
@@ -110,15 +104,6 @@ def _base(claim: Claim) -> dict[str, int]:
     least = dict(telling_sizes(claim)[0])
     above = {name: max(value, min(1, claim.sizes[name][1])) for name, value in least.items()}
     return above if claim.where(above) else least
-
-
-def _multiplied(claim: Claim, proof: BoundProof, base: Mapping[str, int], names: list[str]) -> dict[str, int] | None:
-    """The sizes with some of them multiplied, which keeps their order and what divides what; None where none will do."""
-    for multiple in MULTIPLES:
-        sizes = {name: value * multiple if name in names else value for name, value in base.items()}
-        if claim.where(sizes) and _is_feasible(claim, proof, sizes):
-            return sizes
-    return None
 
 
 def _is_feasible(claim: Claim, proof: BoundProof, sizes: Mapping[str, int]) -> bool:
@@ -134,13 +119,8 @@ def _is_feasible(claim: Claim, proof: BoundProof, sizes: Mapping[str, int]) -> b
             return False  # a size that only the preparation knows
         count = int(sympy.prod(times))
         matrices += count
-        work += (
-            count
-            * int(m)
-            * int(n)
-            * max(1, int(min(m, n)))
-            * (DIFFERENTIATED if node.kind.endswith(("derivative", "differential")) else 1)
-        )
+        each = int(m) * int(n) * max(1, int(min(m, n)))
+        work += count * each * (DIFFERENTIATED if node.kind.endswith(("derivative", "differential")) else 1)
         if work > MOST_WORK or matrices > MOST_MATRICES:
             return False
     return True

@@ -21,6 +21,9 @@ from verify.vocabulary.errors import InputError
 from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Spec, parameter_names
 
+#: A size that reaches this is large.
+LARGE = 100
+
 # -- operands from annotations -----------------------------------------------------------------------------------------
 
 
@@ -166,3 +169,25 @@ def sizes_beyond(claim: Claim, more: Iterable[int] = ()) -> list[dict[str, int]]
         del longest[len(longest) // 2]
     every = (dict(zip(claim.sizes, chosen, strict=True)) for chosen in itertools.product(*values))
     return [sizes for sizes in every if claim.where(sizes)]
+
+
+def multiplied_sizes(
+    claim: Claim, base: Mapping[str, int], multiples: Iterable[int], is_feasible: Callable[[dict[str, int]], bool]
+) -> list[dict[str, int]]:
+    """Large sizes that the claim's condition admits: all that have a range multiplied, then each that is not large alone.
+
+    Each time by the first of `multiples` that is feasible, which keeps their order and what divides what.
+    """
+
+    def multiplied(names: Iterable[str]) -> dict[str, int] | None:
+        tried = (
+            {name: value * (multiple if name in names else 1) for name, value in base.items()} for multiple in multiples
+        )
+        return next((sizes for sizes in tried if claim.where(sizes) and is_feasible(sizes)), None)
+
+    free = [name for name, (low, high) in claim.sizes.items() if low < high]
+    if not free:
+        return []
+    found = [multiplied(free)]
+    found += [multiplied([name]) for name in free if (found[0] or base)[name] < LARGE]
+    return [sizes for k, sizes in enumerate(found) if sizes is not None and sizes not in found[:k]]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from verify.arithmetics import is_real
 from verify.checks.evaluation import flat_tensor, raw_tensors
 from verify.checks.free_inputs import masks_of
 from verify.checks.record import UNCERTIFIED, UPHELD, Record, blank
@@ -86,7 +87,7 @@ def coverage(claim: Claim, settings: Settings) -> Directions | None:
         best: Directions | None = None
         for raw, inputs in at_size:
             moving = tuple(
-                name for name, value in inputs.items() if _is_real(value) and name not in choices | masks_of(claim)
+                name for name, value in inputs.items() if is_real(value) and name not in choices | masks_of(claim)
             )
             counted = _counted(claim, _point(claim, raw, inputs, moving)) if moving else None
             if counted is not None and (best is None or counted.missing < best.missing):
@@ -122,17 +123,13 @@ def _taken(claim: Claim) -> set[str]:
     return {name for function in (*sides, *tests) for name in parameter_names(function)}
 
 
-def _is_real(value: Any) -> bool:
-    return hasattr(value, "is_floating_point") and bool(value.is_floating_point())
-
-
 def _changed(drawn: Sequence[Sequence[_Drawn]]) -> set[str]:
     """Inputs of real entries that are not handed on as they were drawn, once each."""
     found: set[str] = set()
     for raw, inputs in itertools.chain.from_iterable(drawn):
         seen: set[int] = set()
         for name, value in inputs.items():
-            if _is_real(value):
+            if is_real(value):
                 if id(value) in seen or not any(value is each for each in raw.values()):
                     found.add(name)
                 seen.add(id(value))
@@ -155,7 +152,7 @@ def _jumps(claim: Claim, drawn: Sequence[Sequence[_Drawn]], name: str) -> bool:
 def _point(claim: Claim, raw: Mapping[str, Any], inputs: Mapping[str, Any], moving: tuple[str, ...]) -> _Point:
     import torch
 
-    names = [name for name, value in raw.items() if _is_real(value)]
+    names = [name for name, value in raw.items() if is_real(value)]
     lengths = [raw[name].numel() for name in names]
 
     def make(parameters: Tensor) -> Tensor:

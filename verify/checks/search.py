@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, draws, size_features, systematic
 from verify.inputs.witnesses import Given
 from verify.vocabulary.claims import Claim
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 
 @dataclass
@@ -81,14 +84,28 @@ def search(
 
     Returns the violation that `examine` raised, or None.  Deterministic unless a seed was asked for.
     """
-    import hypothesis
-
     try:
-        for draw in first:
+        for draw in (*first, *everywhere(claim, settings)):
             examine(draw)
+        drawn(claim.id, draws(claim), settings, examine, examples)
     except Violated as found:
         return found
-    everywhere = one_of_each_domain(claim, settings)
+    return None
+
+
+def everywhere(claim: Claim, settings: Settings) -> list[Draw]:
+    """The draws of every domain in the order in which they are examined: the claim's own domains come first."""
+    return one_of_each_domain(claim, settings)[::-1]
+
+
+def drawn(
+    name: str, strategy: SearchStrategy[Draw], settings: Settings, examine: Callable[[Draw], None], examples: int
+) -> None:
+    """Examine what Hypothesis draws; where `examine` raises, it is examined smaller, and what it raised at last is raised.
+
+    Which draws they are depends on the code of `attempt` too.
+    """
+    import hypothesis
 
     configured = hypothesis.settings(
         max_examples=examples,
@@ -102,15 +119,8 @@ def search(
     def attempt(draw: Draw) -> None:
         examine(draw)
 
-    attempt.__qualname__ = claim.id
-    tested = hypothesis.given(draws(claim))(attempt)
-    for draw in everywhere:
-        tested = hypothesis.example(draw)(tested)
-    wrapped = configured(tested)
+    attempt.__qualname__ = name
+    wrapped = configured(hypothesis.given(strategy)(attempt))
     if settings.seeded:
         wrapped = hypothesis.seed(settings.seed)(wrapped)
-    try:
-        wrapped()
-    except Violated as found:
-        return found
-    return None
+    wrapped()

@@ -20,7 +20,7 @@ from verify.arithmetics.symbols.difference import Proof, float_values
 from verify.arithmetics.symbols.extents import work
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.checks.evaluation import UNDEFINED, as_balls, defect_of, flat_objects, one_of
-from verify.checks.operands import admitted_sizes, free_parameters, real_symbol, sides_of, size_symbol
+from verify.checks.operands import admitted_sizes, free_parameters, multiplied_sizes, real_symbol, sides_of, size_symbol
 from verify.inputs.generators import Draw
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import HasStructure
@@ -38,8 +38,6 @@ MOST_TELLING = 6
 TRIES = 20
 #: Far beyond the range of a claim its sizes are multiplied by the largest of these that is not too much work.
 MULTIPLES = (100, 24, 8)
-#: A size that reaches this is large; each that does not with all others is tried by itself.
-LARGE = 100
 #: No more entries than this in all matrices that both sides make, no more matrices than that: loops run over sizes.
 MOST_ENTRIES = 500_000
 MOST_MATRICES = 1_000
@@ -184,22 +182,9 @@ def far_sizes(claim: Claim, proof: Proof) -> list[dict[str, int]]:
     Each is as large as both sides can be evaluated at with so many entries; a size that cannot be large is left out.
     """
     admitted = admitted_sizes(claim)
-    free = [name for name, (low, high) in claim.sizes.items() if low < high]
-    if not admitted or not free:
+    if not admitted:
         return []
-    base = _telling(admitted)[0]
-    found = [_multiplied(claim, proof, base, free)]
-    found += [_multiplied(claim, proof, base, [name]) for name in free if (found[0] or base)[name] < LARGE]
-    return [sizes for k, sizes in enumerate(found) if sizes is not None and sizes not in found[:k]]
-
-
-def _multiplied(claim: Claim, proof: Proof, base: Mapping[str, int], names: list[str]) -> dict[str, int] | None:
-    """The assignment with some sizes multiplied, which keeps their order and what divides what; None where none will do."""
-    for multiple in MULTIPLES:
-        sizes = {name: value * multiple if name in names else value for name, value in base.items()}
-        if claim.where(sizes) and _is_feasible(claim, proof, sizes):
-            return sizes
-    return None
+    return multiplied_sizes(claim, _telling(admitted)[0], MULTIPLES, lambda sizes: _is_feasible(claim, proof, sizes))
 
 
 def _is_feasible(claim: Claim, proof: Proof, sizes: Mapping[str, int]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from verify.arithmetics import is_real
 from verify.checks.evaluation import all_in_batch
 from verify.vocabulary.claims import Claim
 
@@ -38,17 +39,13 @@ class UnderflowWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _lost(self, func: Any, result: torch.Tensor, args: Any) -> bool:
-        if func not in _PRODUCTS and not (func is _aten.mul.Tensor and all(map(_is_real, args))):
+        # a product with a mask or an integer does not underflow
+        if func not in _PRODUCTS and not (func is _aten.mul.Tensor and all(map(is_real, args))):
             return False
         tiny = torch.finfo(result.dtype).tiny
         sizes = [value.abs() * (value.abs() >= tiny) for value in args]  # what was lost before is not lost here
         present = func(*((size > 0).to(size.dtype) for size in sizes)) > 0
         return bool((present & (func(*sizes) < tiny)).any())
-
-
-def _is_real(value: Any) -> bool:
-    """Whether an operand is a tensor of floats; a product with a mask or an integer does not underflow."""
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def underflows(claim: Claim, functions: Sequence[Callable[..., Any]], raw: Mapping[str, Any], index: int) -> bool:

@@ -48,7 +48,7 @@ def from_numpy(function: Function) -> Function:
         result = function(*(_plain(value).cpu().numpy().copy() if is_tensor(value) else value for value in args))
         return torch.as_tensor(result).to(like.device)
 
-    return _titled(adapted, function)
+    return titled(adapted, function)
 
 
 def from_jax(function: Function | None = None, **options: Any) -> Function:
@@ -73,7 +73,7 @@ def from_jax(function: Function | None = None, **options: Any) -> Function:
         with as_wide_as(args):
             return from_array(called(*map(to_array, args)))
 
-    return _titled(adapted, function)
+    return titled(adapted, function)
 
 
 def batched(axes: int = 1) -> Callable[[Function], Function]:
@@ -89,7 +89,7 @@ def batched(axes: int = 1) -> Callable[[Function], Function]:
         def adapted(*args: Any) -> Any:
             return unstacked(function(*(stacked(value, axes) for value in args)), axes)
 
-        return _titled(adapted, function)
+        return titled(adapted, function)
 
     adapter.__qualname__ = f"batched({axes})"
     return adapter
@@ -113,7 +113,7 @@ def call_module(module: Any, parameters: Mapping[str, Any], *args: Any, **kwargs
     return torch.func.functional_call(module, dict(parameters), args, kwargs)
 
 
-def _titled(adapted: Function, function: Function) -> Function:
+def titled(adapted: Function, function: Any) -> Function:
     """Keep the name by which a report speaks of the function, not its signature."""
     adapted.__qualname__ = getattr(function, "__qualname__", type(function).__name__)
     adapted.__module__ = getattr(function, "__module__", "") or ""

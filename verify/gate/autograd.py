@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from verify.arithmetics import is_real
 from verify.gate.bridge import require_differentiable
-from verify.gate.rounding import DERIVATIVE, VALUE, Reference, Results, is_real, reference
+from verify.gate.rounding import DERIVATIVE, VALUE, Reference, Results, reference
 from verify.gate.standing import Standing, require_unchanged
 from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from verify.arithmetics import is_real
 from verify.gate.autograd import Point
-from verify.gate.rounding import is_real
 from verify.oracles.statistics import FALSE_ALARM, two_sided_p
 
 

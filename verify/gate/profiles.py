@@ -22,7 +22,7 @@ from verify.oracles.statistics import LawTest
 from verify.vocabulary.claims import Claim, Mutant, Paper
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
-from verify.vocabulary.shapes import Shape, Size, Spec, parameter_specs
+from verify.vocabulary.shapes import Shape, Size, Spec, as_drawn, parameter_specs
 from verify.vocabulary.subjects import definition_of, public_name_of
 from verify.vocabulary.variants import Variant
 
@@ -113,10 +113,10 @@ class Profile:
                 raise RegistryError(f"two profiles of subject {name!r}")
             _profiles[name] = self
 
-    def inputs(self, function: F) -> F:
-        """Declare how drawn parameters become the arguments of the definition; returns a mapping by name."""
-        self._inputs = function
-        return function
+    def inputs(self, function: Callable[..., Any] | None = None, /, **drawn: Any) -> Any:
+        """Declare how drawn parameters become the arguments of the definition, as for a claim (`Claim.inputs`)."""
+        self._inputs = as_drawn(drawn) if function is None else function
+        return self._inputs
 
     def rows(self, *tokens: str, axis: int = 0) -> Callable[[F], F]:
         """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``.

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from verify.arithmetics import is_real
 from verify.gate.subject_errors import NotDifferentiable
 
 #: How the names of results begin: of values, and of first derivatives by an argument.
@@ -300,11 +301,6 @@ def too_large(number: float, dtype: torch.dtype) -> bool:
 def _rounded(arguments: Mapping[str, Any], grain: float, generator: torch.Generator) -> dict[str, Any]:
     """The arguments with random errors of relative size `grain`."""
     return {name: x * (1 + grain * _noise(x, generator)) if is_real(x) else x for name, x in arguments.items()}
-
-
-def is_real(x: Any) -> bool:
-    """Whether an argument is a tensor of real numbers, and no mask or number of heads."""
-    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

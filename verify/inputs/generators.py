@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ GRID = 2.0**-8
 LARGEST = 32.0
 
 Arrays = dict[str, np.ndarray]
+#: An assignment of sizes, by name.
+Sizes = tuple[tuple[str, int], ...]
 
 
 def _quantised(x: np.ndarray) -> np.ndarray:
@@ -136,7 +138,7 @@ def applicable_domains(claim: Claim) -> list[str]:
 class Draw:
     """A reproducible recipe for a batch of inputs."""
 
-    sizes: tuple[tuple[str, int], ...]
+    sizes: Sizes
     domain: str
     seed: int
     explicit: tuple[tuple[int, int, int], ...] = ()
@@ -187,10 +189,20 @@ def _scalars(spec: Real, domain: str, batch: int, rng: np.random.Generator) -> n
 
 def draws(claim: Claim) -> SearchStrategy[Draw]:
     """The Hypothesis strategy for a claim: distinct sizes preferred, every applicable domain reachable."""
+    return draws_among(*choices_of(claim))
+
+
+def choices_of(claim: Claim) -> tuple[list[Sizes], list[str]]:
+    """The sizes and the domains among which Hypothesis chooses: all that the claim admits, distinct sizes three times."""
+    return _admissible_sizes(claim), applicable_domains(claim)
+
+
+def draws_among(among_sizes: Sequence[Sizes], among_domains: Sequence[str]) -> SearchStrategy[Draw]:
+    """Draws of these sizes and domains; which places are chosen depends on their numbers alone."""
     from hypothesis import strategies as st
 
     # built once: making and validating them at every draw took a tenth of a search
-    sizes, domains = st.sampled_from(_admissible_sizes(claim)), st.sampled_from(applicable_domains(claim))
+    sizes, domains = st.sampled_from(among_sizes), st.sampled_from(among_domains)
     seeds = st.integers(0, 2**32 - 1)
     entries = st.tuples(st.integers(0, 7), st.integers(0, 63), st.integers(-6, 6))
     explicit = st.lists(entries, max_size=3).map(tuple)
@@ -202,7 +214,7 @@ def draws(claim: Claim) -> SearchStrategy[Draw]:
     return one()
 
 
-def _admissible_sizes(claim: Claim) -> list[tuple[tuple[str, int], ...]]:
+def _admissible_sizes(claim: Claim) -> list[Sizes]:
     """All size assignments that the claim admits, smallest first, those with distinct values listed three times."""
     import itertools
 
@@ -244,7 +256,7 @@ def at_scales(claim: Claim, count: int, seed: int) -> list[Draw]:
     ]
 
 
-def telling_sizes(claim: Claim) -> list[tuple[tuple[str, int], ...]]:
+def telling_sizes(claim: Claim) -> list[Sizes]:
     """Up to four size assignments with as many different values as possible and no 1 where that can be helped."""
     every = list(dict.fromkeys(_admissible_sizes(claim)))
 

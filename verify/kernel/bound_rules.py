@@ -5,15 +5,16 @@ A rule takes matrices and gives both sides, and conditions that have to hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
-from verify.kernel import varying
+from verify.kernel import smallest_values, varying
+from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
+from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -80,13 +81,6 @@ def scalar(x: Scalar) -> Scalar:
     return x
 
 
-def exponential(x: Scalar) -> Scalar:
-    """e^x, which is the inverse of e^-x where all terms of x are negative."""
-    if x.terms and all(c < 0 for c in x.terms.values()):
-        return q.generator("exp", x * number(-1)) ** -1
-    return q.generator("exp", x) if x.terms else number(1)
-
-
 def multiplied(first: Any, *rest: Any) -> Any:
     for other in rest:
         first = first @ other if isinstance(first, Matrix) else first * other
@@ -103,13 +97,15 @@ HEADS: dict[str, Callable[..., Any]] = {
     # scalars
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
-    "exp": lambda x: exponential(scalar(x)),
+    "exp": lambda x: q.exponential(scalar(x)),
     "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,
     "entry": lambda A: q.generator("entry", shaped(A, number(1), number(1))),
     "max": lambda *values: q.largest(map(scalar, values)),
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
+    SMALLEST: smallest,
+    EIGENVALUE: smallest_eigenvalue,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
     "sum over": lambda index, value: q.over("sum over", index, scalar(value)),
     # matrices
@@ -214,6 +210,20 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             sum((norm(kind, A) ** 2 for A in parts), number(0)) ** HALF,
             kind in ("2", "F"),
         ),
+    ),
+    "stack": (
+        "||[A_1; ...; A_n]||^2 <= ||A_1||^2 + ... + ||A_n||^2",
+        lambda kind, i, A: (
+            norm(kind, HEADS["stack"](i, A)), q.over("sum over", i, norm(kind, A) ** 2) ** HALF, kind in ("2", "F"),
+        ),
+    ),
+    "squares of blocks": (
+        "||A||_F^2 + ||B||_F^2 + ... = ||[A; B; ...]||_F^2",
+        lambda *parts: (sum((fro(A) ** 2 for A in parts), number(0)), fro(concatenated(*parts)) ** 2),
+    ),
+    "squares of a stack": (
+        "||A_1||_F^2 + ... + ||A_n||_F^2 = ||[A_1; ...; A_n]||_F^2",
+        lambda i, A: (q.over("sum over", i, fro(A) ** 2), fro(HEADS["stack"](i, A)) ** 2),
     ),
     "stack of one length": (
         "||[A_1; ...; A_n]|| <= sqrt(n) max_i ||A_i||",
@@ -324,6 +334,14 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
             i.size == A.rows and i not in A.free and A.columns == number(1),
         ),
     ),
+    "sum of all absolute values": ("||A||_F <= sum_ij |A_ij|", lambda A: (fro(A), total(A))),
+    "lengths of rows and columns": (
+        "max|A B^T| <= max_i ||a_i|| max_j ||b_j|| for the rows a_i of A and b_j of B",
+        lambda i, A, j, B: (
+            big(A @ B.T), longest_row(i, A) * longest_row(j, B),
+            i.size == A.rows and i not in A.free and j.size == B.rows and j not in B.free,
+        ),
+    ),
     "Cauchy-Schwarz for all entries": (
         "sum_ij |A_ij| <= sqrt(m n) ||A||_F", lambda A: (total(A), (A.rows * A.columns) ** HALF * fro(A)),
     ),
@@ -356,6 +374,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
         "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
+    **smallest_values.RULES,
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",
@@ -438,39 +457,13 @@ def beside(side: Any, dB: Matrix, M: Matrix) -> Matrix:
     return dB @ M.T if side == "rows" else dB.T @ M
 
 
-def is_concave(g: list[Fraction]) -> bool:
-    """Whether a polynomial that is 0 at 0 rises and is concave on [0, 1], and at most 1 at 1."""
-    signs = all(c >= 0 for c in bernstein(slope(g))) and all(c <= 0 for c in bernstein(slope(slope(g))))
-    return signs and sum(g) <= 1
+def longest_row(i: Index, A: Matrix) -> Scalar:
+    """max_i ||a_i|| for the rows a_i of A."""
+    return q.over("max over", i, fro(q.selected(A, i, number(1))))
 
 
 def total(A: Matrix) -> Scalar:
     return norm("1", A)
-
-
-def bernstein(coefficients: list[Fraction]) -> list[Fraction]:
-    """The coefficients of a polynomial in the Bernstein basis of its degree: it is nowhere on [0, 1] below the least."""
-    n = len(coefficients) - 1
-    return [
-        sum((Fraction(math.comb(k, j), math.comb(n, j)) * coefficients[j] for j in range(k + 1)), Fraction(0))
-        for k in range(n + 1)
-    ]
-
-
-def odd(p: Sequence[Scalar]) -> list[Fraction]:
-    """The coefficients of s p(s^2) by the powers of s."""
-    return [Fraction(0) if k % 2 == 0 else rational(p[k // 2]) for k in range(2 * len(p))]
-
-
-def slope(p: list[Fraction]) -> list[Fraction]:
-    return [k * c for k, c in enumerate(p)][1:]
-
-
-def rational(c: Scalar) -> Fraction:
-    value = c.number()
-    if value is None:
-        raise Refused("no rational number")
-    return value
 
 
 def power(base: Scalar, exponent: Scalar) -> Scalar:
@@ -480,20 +473,6 @@ def power(base: Scalar, exponent: Scalar) -> Scalar:
         q.generator("power", number(n), exponent) if n > 1 else number(1) for n in (value.numerator, value.denominator)
     ]
     return parts[0] * parts[1] ** -1
-
-
-def stays_within(p: list[Fraction], c: Any) -> bool:
-    """Whether a polynomial is at most c in size on [0, 1]."""
-    return all(abs(value) <= c for value in bernstein(p))
-
-
-def stays_below(p: Sequence[Scalar], c: Fraction, k: Fraction, r: Fraction) -> bool:
-    """Whether |x p(x)| <= c - k (x - r)^2 on [0, 1] for k >= 0."""
-    limit, own = [c - k * r * r, 2 * k * r, -k], [Fraction(0), *map(rational, p)]
-    padded = [[*side, *[Fraction(0)] * (max(3, len(own)) - len(side))] for side in (limit, own)]
-    return k >= 0 and all(
-        value >= 0 for sign in (1, -1) for value in bernstein([a - sign * b for a, b in zip(*padded, strict=True)])
-    )
 
 
 def direction(J: Matrix) -> Matrix:

@@ -5,6 +5,7 @@ Nothing is searched for: which rule, of which matrices, and why the final compar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from verify.kernel import quantities as q
 from verify.kernel import varying
 from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
 from verify.kernel.identities import Accepted
+from verify.kernel.places import replaced, rises, stands_in
 from verify.kernel.quantities import Index, Matrix, Scalar, number
 from verify.kernel.refusal import Refused
 
@@ -26,10 +28,10 @@ class Assumed(NamedTuple):
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 
-def without_denominators(gap: Scalar) -> Scalar:
-    """A scalar times powers of the sums that are its denominators, none of which may be negative."""
+def without_denominators(gap: Scalar, facts: Sequence[Scalar] = ()) -> Scalar:
+    """A scalar times powers of the sums that are its denominators, none of which may be negative, or is so by an assumption."""
     for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
-        if not q.is_nonnegative(g[1]):
+        if not (q.is_nonnegative(g[1]) or g[1] in facts):
             raise Refused("a denominator that may be negative")
         lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
         gap = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1)
@@ -46,7 +48,7 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         holds = q.is_nonnegative(a) and q.is_nonnegative(b)
         compare(a**2, b**2, rest[0], assumed, table)
     elif name == "denominators":
-        compare(number(0), without_denominators(b - a), rest[0], assumed, table)
+        compare(number(0), without_denominators(b - a, assumed.facts), rest[0], assumed, table)
     elif name == "facts":
         gap = b - a
         for which, multiplier in rest[0]:
@@ -69,14 +71,14 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         _, largest = q.only_generator(table[rest[0]])
         if q.free_in(largest):
             raise Refused("cases that differ with an index")
-        holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and q.rises(a, largest)
+        holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and rises(a, largest)
         for member, why in rest[1]:
-            compare(q.replaced(a, largest, table[member]), b, why, assumed, table)
+            compare(replaced(a, largest, table[member]), b, why, assumed, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
         instead = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative")
         holds = power[0] == "exp"
-        compare(q.replaced(a, power, instead), q.replaced(b, power, instead), rest[1], assumed, table)
+        compare(replaced(a, power, instead), replaced(b, power, instead), rest[1], assumed, table)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
         for one, other, why in parts:
@@ -142,6 +144,9 @@ class Reader:
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
         value = self._read(entry)
+        # a name at a place would be read as one where `asked` looks for it by its letters
+        if not _is_expression(value):
+            raise Refused(f"{entry[0]!r} of what is no expression")
         of_derivative = entry[:2] == ["opaque", "derivative"]
         operands = entry[1:] if entry[0] not in ("q", "^") else entry[1:2] if entry[0] == "^" else []  # not numbers
         operands = [*entry[1:4], *entry[5:]] if of_derivative else operands
@@ -149,6 +154,8 @@ class Reader:
         if entry[0] in ("index", "rows", *SHAPED):
             sizes = [size for size in map(self.value, operands) if isinstance(size, Scalar)]
             asked |= {(size, "whole") for size in sizes if q.is_quotient(size)}
+        if entry[0] in ("rows", "embedding"):
+            asked |= _asked_of_rows(entry[0], [self.value(item) for item in entry[1:]])
         if entry[:2] == ["function", "inverse"]:
             asked |= {(frozenset({self.value(entry[2]), self.value(entry[2]).T}), "invertible")}
         if of_derivative:  # what is asked of the variable is asked at the point alone: the name may be an input's too
@@ -183,6 +190,8 @@ class Reader:
                 raise Refused("a division by what may vanish")
             return base**exponent
         values = [self.value(item) for item in data]
+        if (rows := _rows_of(head, values)) is not None:
+            return rows
         if head == "index":
             name, size = values
             if not q.is_whole(size, 1):
@@ -203,6 +212,32 @@ class Reader:
 
     def value(self, item: Any) -> Any:
         return self.table[item] if self._is_place(item) else item
+
+
+def _is_expression(value: Any) -> bool:
+    """Whether a value is a scalar, a matrix, an index, or the beginning of the part of rows that an index numbers."""
+    is_part = type(value) is tuple and len(value) == 2 and value[0] == "part" and isinstance(value[1], Index)
+    return is_part or isinstance(value, (Scalar, Matrix, Index))
+
+
+def _asked_of_rows(head: str, values: list[Any]) -> frozenset[Any]:
+    """That rows from a number on lie within a matrix, where that is not certain: it is asked of sizes."""
+    total, count, start = (values[0].rows, values[2], values[1]) if head == "rows" else values
+    gap = total - start - count if isinstance(start, Scalar) else number(0)
+    if q.is_nonnegative(number(-1) - gap):
+        raise Refused("rows that lie outside of a matrix")
+    return frozenset() if q.is_nonnegative(gap) else frozenset({(gap, "not negative")})
+
+
+def _rows_of(head: str, values: list[Any]) -> Matrix | None:
+    """Rows, or an embedding, that are within a matrix for sizes of which it is asked."""
+    if head not in ("rows", "embedding") or not _asked_of_rows(head, values):
+        return None
+    total, count, start = (values[0].rows, values[2], values[1]) if head == "rows" else values
+    if not (q.is_whole(total, 1) and q.is_whole(start) and q.is_whole(count, 1)):
+        raise Refused("rows that may lie outside of a matrix")
+    made = q.atom("embedding", total, count, start)
+    return made.T @ values[0] if head == "rows" else made
 
 
 def _place(item: Any) -> Any:
@@ -267,9 +302,14 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:
-    if part.keys() != {"index", "left", "right", "steps", "comparison"}:
-        raise Refused("a part has an index, a left and a right side, steps and a comparison")
+    if (
+        part.keys() - {"turned"} != {"index", "left", "right", "steps", "comparison"}
+        or part.get("turned", True) is not True
+    ):
+        raise Refused("a part has an index, a left and a right side, steps and a comparison, and is perhaps turned")
     value, right = table[part["left"]], table[part["right"]]
+    if "turned" in part:  # -right <= -left says the same
+        value, right = right * number(-1), value * number(-1)
     index = set() if part["index"] is None else {table[part["index"]]}
     if not (value.free | right.free) <= index:
         raise Refused("an index is free in the statement")
@@ -292,13 +332,13 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
         return arguments[0]
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
     c, quantity = q.only_generator(left)
-    if not any(q.stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
+    if not any(stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
         raise Refused("the quantity does not stand in the whole")
-    if not q.rises(value, quantity, kept):
+    if not rises(value, quantity, kept):
         raise Refused("the whole may fall as the quantity grows")
     if not right.free <= q.free_in(quantity):
         raise Refused("a free index would be bound")
-    return q.replaced(value, quantity, right * c**-1, kept)
+    return replaced(value, quantity, right * c**-1, kept)
 
 
 def instance(

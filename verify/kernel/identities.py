@@ -108,11 +108,8 @@ def use_of(language: Language, use: Any, scope: Scope) -> Form:
         if type(number) is not int or not 0 <= number < len(language.hypotheses):
             raise Refused(f"there is no hypothesis {number!r}")
         found = language.hypotheses[number]
-        kind, name, at = (
-            found.used_as,
-            found.name,
-            language.at(use["at"], inside, [index[1] for index in found.indices]),
-        )
+        kind, name = found.used_as, found.name
+        at = language.at(use["at"], inside, [index[1] for index in found.indices])
         difference = algebra.renamed(found.difference, dict(zip(found.indices, at, strict=True)))
     else:
         name = named(use["rule"], "the rule")

@@ -14,7 +14,8 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-NONNEGATIVE = ("size", "norm", "exp", "abs", "spectral radius", "power")
+SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "power", *SPECTRAL)
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 
@@ -258,70 +259,14 @@ def in_roots_of_sizes(value: Scalar, some: set[Any]) -> Scalar:
     return value
 
 
-# -- where a quantity stands -------------------------------------------------------------------------------------------
+# -- largest values and sums --------------------------------------------------------------------------------------------
 
 
-def rises(value: Scalar, q: Any, kept: Any = (), sign: int = 1) -> bool:
-    """Whether a scalar, times a sign, certainly does not fall as the generator q grows where it stands.
-
-    What is within norms, and within the generators in `kept`, is left alone and counts as a constant.
-    """
-    beside: dict[Monomial, Scalar] = {}  # what stands beside the same factors that move
-    for monomial, c in value.terms.items():
-        moving = frozenset((g, e) for g, e in monomial if stands_in(g, q, kept))
-        if moving:
-            beside[moving] = beside.get(moving, Scalar({})) + Scalar({monomial - moving: c})
-    for moving, fixed in beside.items():
-        up = is_nonnegative(fixed)
-        if not (up or is_nonnegative(fixed * number(-1))):
-            return False
-        if len(moving) > 1 and not all(nonnegative_power(g, e) for g, e in moving):
-            return False
-        for g, e in moving:
-            if e != 1 and not is_nonnegative_generator(g) and not (e > 0 and e.denominator != 1 and g[0] == "sum"):
-                return False
-            if not _rises_inside(g, q, kept, sign * (1 if up else -1) * (1 if e > 0 else -1)):
-                return False
-    return True
-
-
-def _rises_inside(g: Any, q: Any, kept: Any, sign: int) -> bool:
-    if g == q:
-        return sign > 0
-    if g[0] == "sum" and sign < 0 and not is_nonnegative(g[1]):
-        return False
-    return all(rises(part, q, kept, sign) for part in parts(g, kept))
-
-
-def parts(g: Any, kept: Any = ()) -> tuple[Scalar, ...]:
-    """The scalars that a generator grows with."""
-    if g in kept:
-        return ()
-    if g[0] == "max":
-        return tuple(g[1])
-    return (g[-1],) if g[0] in ("sum", "exp", "sum over", "max over") else ()
-
-
-def stands_in(g: Any, q: Any, kept: Any = ()) -> bool:
-    return g == q or any(stands_in(h, q, kept) for part in parts(g, kept) for m in part.terms for h, _ in m)
-
-
-def replaced(value: Scalar, q: Any, by: Scalar, kept: Any = ()) -> Scalar:
-    """The scalar with the generator q replaced where it stands, outside of norms and of what is in `kept`."""
-    found = Scalar({})
-    for monomial, c in value.terms.items():
-        term = number(c)
-        for g, e in monomial:
-            if g == q:
-                term = term * by**e
-            elif stands_in(g, q, kept):
-                inner = [replaced(part, q, by, kept) for part in parts(g)]
-                made = {"exp": lambda p: generator("exp", *p), "sum": lambda p: p[0], "max": largest}.get(g[0])
-                term = term * (made(inner) if made else over(g[0], g[1], inner[0])) ** e
-            else:
-                term = term * Scalar({frozenset({(g, e)}): Fraction(1)})
-        found = found + term
-    return found
+def exponential(x: Scalar) -> Scalar:
+    """e^x, which is the inverse of e^-x where all terms of x are negative."""
+    if x.terms and all(c < 0 for c in x.terms.values()):
+        return generator("exp", x * number(-1)) ** -1
+    return generator("exp", x) if x.terms else number(1)
 
 
 def largest(values: Any) -> Scalar:

@@ -37,6 +37,7 @@ from verify.site.lines import picture
 from verify.site.plots import Plot
 from verify.site.side_by_side import compared
 from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.shapes import as_drawn
 
 #: Violations shown on a claim's first screen; the others stand with their counterexamples.
 MOST_VIOLATIONS = 1
@@ -186,6 +187,8 @@ class Content:
         """The formula, then what it is compared with, each followed by the functions that it consists of."""
         rows, shown = [], set()
         for name, function in claim.named_functions().items():
+            if function.__module__ == as_drawn.__module__:  # nothing is made of what is drawn
+                continue
             title = {"formula": "The formula", "oracle": "What it is compared with", "inputs": "How inputs are made"}
             rows.append((title.get(name, name.capitalize()), function))
             for helper in code.helpers([function]):

@@ -33,7 +33,16 @@ from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
 from verify.vocabulary.realised import Realised, realised_by
 from verify.vocabulary.relations import Relation
-from verify.vocabulary.shapes import Spec, checked, parameter_names, parameter_specs, plain, sizes_in, trusted_arguments
+from verify.vocabulary.shapes import (
+    Spec,
+    as_drawn,
+    checked,
+    parameter_names,
+    parameter_specs,
+    plain,
+    sizes_in,
+    trusted_arguments,
+)
 from verify.vocabulary.variants import Variant
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -370,10 +379,13 @@ class Claim:
         self._oracle = function
         return function
 
-    def inputs(self, function: F) -> F:
-        """Declare how freely drawn parameters become inputs that satisfy the assumptions; returns a mapping by name."""
-        self._inputs = function
-        return function
+    def inputs(self, function: Callable[..., Any] | None = None, /, **drawn: Any) -> Any:
+        """Declare how freely drawn parameters become inputs that satisfy the assumptions: a function to a mapping by name.
+
+        ``inputs(X=Tokens, N=Length)`` hands on what is drawn; for inputs that the formula has no annotation of.
+        """
+        self._inputs = as_drawn(drawn) if function is None else function
+        return self._inputs
 
     def part(self, name: str, function: Callable[..., Any] | None = None) -> Any:
         """Declare a function that the relation asks for by name, such as "structure", "sequence" or "laws"."""

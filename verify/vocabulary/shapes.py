@@ -91,6 +91,24 @@ def parameter_specs(function: Callable[..., Any]) -> dict[str, Spec]:
     return specs
 
 
+def as_drawn(annotations: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
+    """The function of arguments with these annotations that returns them by name.
+
+    >>> from typing import Annotated
+    >>> parameter_specs(as_drawn({"x": Annotated[Any, Real(0.0, 1.0)]}))["x"].high
+    1.0
+    """
+
+    def inputs(**given: Any) -> dict[str, Any]:
+        return given
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(name, keyword, annotation=found) for name, found in annotations.items()]
+    inputs.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    inputs.__annotations__ = dict(annotations)
+    return inputs
+
+
 def sizes_in(spec: Spec) -> tuple[str, ...]:
     """The named sizes that a specification mentions."""
     if isinstance(spec, Shape):
@@ -105,6 +123,11 @@ def is_tensor(value: Any) -> bool:
     """Whether `value` is a torch tensor, without importing torch for those who never use it."""
     torch_module = sys.modules.get("torch")
     return torch_module is not None and isinstance(value, torch_module.Tensor)
+
+
+def is_real(value: Any) -> bool:
+    """Whether `value` is a tensor of real numbers, and no mask or number of heads."""
+    return is_tensor(value) and bool(value.is_floating_point())
 
 
 def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:

@@ -158,7 +158,7 @@ FITS = Assumption("d_s <= d, without which no X has full row rank", sizes=lambda
 POSITIONS = Claim(CONVERGENCE, "convergence.assumption-2-positions", label="Remark after Assumption 2, language tasks",
     statement=r"""\text{for language tasks, even though there might be some repeated token in }X\text{, each row in }X\text{ can
         be uncorrelated when added with positional embedding}""",
-    name="rank of repeated tokens with positions", relation=AtMost(signed=True),
+    name="rank of repeated tokens with positions", relation=AtMost(signed=True), all_sizes=True,
     assumptions=[
         FITS, Definition("added with positional embedding: X = 1 a^T + c [I 0] for the token a and a scale c", by=eye),
         Assumption("c > 0", positive=lambda c: c),
@@ -188,7 +188,7 @@ POSITIONS.mutant("positions of half the scale", "eye(a.shape[1])[:d_s] * c -> ey
 PATCHES = Claim(CONVERGENCE, "convergence.assumption-2-patches", label="Remark after Assumption 2, image tasks",
     statement=r"""\text{in image tasks \dots\ the raw image is grouped by patch and mapped via a linear layer to construct
         }X\text{, thus each row in }X\text{ can be uncorrelated}""",
-    name="rank of patches after a linear layer", relation=AtMost(left="sigma_min(P) sigma_min(W)"),
+    name="rank of patches after a linear layer", relation=AtMost(left="sigma_min(P) sigma_min(W)"), all_sizes=True,
     assumptions=[
         Assumption("d_s <= p <= d for patches of p entries", sizes=lambda sizes: sizes["d_s"] <= sizes["p"] <= sizes["d"]),
         Construction("the patches are the rows of P, the layer takes them to X = P W^T", shapes={"P": ("d_s", "p"),

@@ -14,8 +14,19 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_c_1_lemmas.extreme_inputs import close_pairs, dominating_token, from_zero
 from theorems.convergence.part_c_1_lemmas.jacobian_bounds import jacobian_by_differentiation
 from theorems.convergence.part_c_1_lemmas.lipschitz import lines_of_the_chain, two_tokens_at_equal_weights
-from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, network_gradients
-from verify.matrix import absolute, frobenius_norm, maximum, rational, row_norms, spectral_norm, sqrt, total
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, network_gradient
+from verify.matrix import (
+    absolute,
+    each,
+    frobenius_norm,
+    maximum,
+    rational,
+    row_norms,
+    spectral_norm,
+    sqrt,
+    summed,
+    total,
+)
 from verify.vocabulary import AtMost, Claim, Definition, Doubt, Setting
 
 BOUNDS = [ASSUMPTION_1, NORMS]
@@ -33,7 +44,8 @@ LEMMA_7 = Claim(MOVING, "convergence.lemma-7-chain", label="Proof of Lemma 7, al
         -W_Q^{t\top}W_K^t\|_2\|X^{(j,:)}\|_2)\le2\tau_0C_x^2d_s\|W_Q^{t'\top}W_K^{t'}-W_Q^{t\top}W_K^t\|_2
         \le2\tau_0C_x^2d_s(\|W_Q^{t'}\|_2\|W_K^{t'}-W_K^t\|_2+\|W_K^t\|_2\|W_Q^{t'}-W_Q^t\|_2)
         \le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)""",
-    name="lines of the Lipschitz bound of attention", relation=AtMost(ascent=False), assumptions=[*BOUNDS, TAU_0_POSITIVE],
+    name="lines of the Lipschitz bound of attention", relation=AtMost(ascent=False), all_sizes=True,
+    assumptions=[*BOUNDS, TAU_0_POSITIVE],
     uses=("convergence.lemma-7-edelman",),
     doubt=Doubt((
         r"\boldsymbol{W}_{K}^{t'}-\boldsymbol{W}_{Q}^{t\top} \boldsymbol{W}_{K}^{t}\right\|_{2} + \|\boldsymbol{W}_{K}^{t}\|_{2}",
@@ -48,12 +60,12 @@ LEMMA_7.domain("two tokens at equal weights")(two_tokens_at_equal_weights)
 
 
 def _members_of_lemma_7(X: Any, W_Q: Any, W_K: Any, W_Q_0: Any, W_K_0: Any, tau_0: Any, power: int = 2,
-                        keys: Any = 1) -> list[list[Any]]:  # fmt: skip
-    """For each token the members of the chain in turn."""
+                        keys: Any = 1) -> list[Any]:  # fmt: skip
+    """The members of the chain in turn, each for every token."""
     b = NormBounds(X.reshape(1, *X.shape), list(at_both_ends(W_Q, W_K, W_Q_0, W_K_0)), tau_0, 1)
     betas, betas_0 = attention_rows(X, W_Q, W_K, tau_0), attention_rows(X, W_Q_0, W_K_0, tau_0)
     change = W_Q.T @ W_K - W_Q_0.T @ W_K_0
-    lengths, moved_Q, moved_K = row_norms(X), spectral_norm(W_Q - W_Q_0), spectral_norm(W_K - W_K_0)
+    longest, moved_Q, moved_K = maximum(row_norms(X)), spectral_norm(W_Q - W_Q_0), spectral_norm(W_K - W_K_0)
     outer = tau_0 * b.C_x**power * (2 * b.d_s)
     shared = [
         outer * spectral_norm(change),
@@ -64,23 +76,24 @@ def _members_of_lemma_7(X: Any, W_Q: Any, W_K: Any, W_Q_0: Any, W_K_0: Any, tau_
     def of_token(i: int) -> list[Any]:
         shift = betas[i] - betas_0[i]
         logits = maximum(absolute(X[i : i + 1] @ change @ X.T)) * tau_0 * 2
-        largest = maximum(lengths) * maximum(lengths[i : i + 1]) * spectral_norm(change) * tau_0 * 2
+        largest = longest * frobenius_norm(X[i : i + 1]) * spectral_norm(change) * tau_0 * 2
         return [frobenius_norm(shift), total(absolute(shift)), logits, largest, *shared]
 
-    return [of_token(i) for i in range(X.shape[0])]
+    def member(k: int) -> Any:
+        return each(X.shape[0], lambda i: of_token(i)[k])
+
+    return [member(k) for k in range(7)]
 
 
 @LEMMA_7.formula
 def larger_lines_of_lemma_7(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_Q_0: QueryWeights, W_K_0: KeyWeights,
                             tau_0: PositiveScale) -> Any:  # fmt: skip
-    """The members from the second on, for every token, stacked (proof of Lemma 7)."""
-    return stacked([x for members in _members_of_lemma_7(X, W_Q, W_K, W_Q_0, W_K_0, tau_0) for x in members[1:]])
+    """The members from the second on, each for every token, stacked (proof of Lemma 7)."""
+    return stacked(_members_of_lemma_7(X, W_Q, W_K, W_Q_0, W_K_0, tau_0)[1:])
 
 
 LEMMA_7.oracle(
-    lambda X, W_Q, W_K, W_Q_0, W_K_0, tau_0: stacked(
-        [x for members in _members_of_lemma_7(X, W_Q, W_K, W_Q_0, W_K_0, tau_0) for x in members[:-1]]
-    )
+    lambda X, W_Q, W_K, W_Q_0, W_K_0, tau_0: stacked(_members_of_lemma_7(X, W_Q, W_K, W_Q_0, W_K_0, tau_0)[:-1])
 )
 LEMMA_7.mutant("C_x for its square", power=1)
 LEMMA_7.mutant("movement of W_Q dropped", keys=0)
@@ -95,7 +108,8 @@ EQ_6 = Claim(MOVING, "convergence.eq-6-lines", label="Eq. (6), from the third li
         \le\tau_1C_x\sqrt{d_s}\sum_{i=1}^{d_s}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V\|\beta_i^{t'}-\beta_i^t\|_2)
         \le\tau_1C_xd_s^{3/2}(\|W_V^{t'}-W_V^t\|_2+\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2
         +\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))""",
-    name="lines of the Lipschitz bound of the hidden layer", relation=AtMost(ascent=False), assumptions=[*BOUNDS, *SCALES_POSITIVE],
+    name="lines of the Lipschitz bound of the hidden layer", relation=AtMost(ascent=False), all_sizes=True,
+    assumptions=[*BOUNDS, *SCALES_POSITIVE],
     uses=("convergence.lemma-9-split", "convergence.lemma-8", "convergence.lemma-7"),
     doubt=Doubt(
         r"\left\| \boldsymbol{W}_{V}^{t} \boldsymbol{X} (\boldsymbol{\beta}_{i}^{t'}-\boldsymbol{\beta}_{i}^{t}) "
@@ -112,13 +126,15 @@ def _lines_of_eq_6(X: Any, ends: Any, tau_0: Any, tau_1: Any, root: Any = 1, att
     new, old = ends
     betas, betas_0 = (attention_rows(X, W["W_Q"], W["W_K"], tau_0) for W in ends)
     moved = {name: spectral_norm(new[name] - old[name]) for name in ("W_Q", "W_K", "W_V")}
-    shifts = [frobenius_norm(beta - beta_0) for beta, beta_0 in zip(betas, betas_0, strict=True)]
     norm, d_s = spectral_norm(X), X.shape[0]
-    fourth = sum(
-        moved["W_V"] * norm * frobenius_norm(beta) + spectral_norm(old["W_V"]) * norm * shift
-        for beta, shift in zip(betas, shifts, strict=True)
+
+    def shift(i: int) -> Any:
+        return frobenius_norm(betas[i] - betas_0[i])
+
+    fourth = summed(
+        d_s, lambda i: moved["W_V"] * norm * frobenius_norm(betas[i]) + spectral_norm(old["W_V"]) * norm * shift(i)
     )
-    fifth = sum(moved["W_V"] + b.V * shift for shift in shifts) * b.C_x * sqrt(d_s) * root
+    fifth = summed(d_s, lambda i: moved["W_V"] + b.V * shift(i)) * b.C_x * sqrt(d_s) * root
     last = (
         b.C_x * d_s * sqrt(d_s) * (moved["W_V"] + b.V * b.kappa * (b.Q * moved["W_K"] + b.K * moved["W_Q"]) * attention)
     )
@@ -185,7 +201,7 @@ EQ_12_15 = Claim(MOVING, "convergence.eq-12-15", label="Eqs. (12), (15)",
         -\nabla_{w_O}f(X_n;\theta^t)\|_2^2+\|\nabla_{W_V}f(X_n;\theta^{t'})-\nabla_{W_V}f(X_n;\theta^t)\|_F^2
         +\|\nabla_{W_Q}f(X_n;\theta^{t'})-\nabla_{W_Q}f(X_n;\theta^t)\|_F^2+\|\nabla_{W_K}f(X_n;\theta^{t'})
         -\nabla_{W_K}f(X_n;\theta^t)\|_F^2)""",
-    name="norm of the Jacobian and of its blocks", relation=AtMost(ascent=False),
+    name="norm of the Jacobian and of its blocks", relation=AtMost(ascent=False), all_sizes=True,
     assumptions=[
         Definition("f with the sum over tokens; the Jacobian has one row for each sample", by=jacobian_by_differentiation),
         KINK,
@@ -198,13 +214,14 @@ EQ_12_15 = Claim(MOVING, "convergence.eq-12-15", label="Eqs. (12), (15)",
 
 def _sum_of_squares(X: Any, ends: Any, tau_0: Any, tau_1: Any, without: str = "") -> Any:
     """The sum over samples and weights of squared gradients, or of their change between two ends."""
-    parts = tau_1 * 0
-    for n in range(X.shape[0]):
-        slopes = [network_gradients(X[n], W["W_Q"], W["W_K"], W["W_V"], W["w_O"], tau_0, tau_1) for W in ends]
-        for name in WEIGHTS:
-            G = slopes[0][name] - slopes[1][name] if len(slopes) > 1 else slopes[0][name]
-            parts = parts + (G * G).sum() * (name != without)
-    return parts
+
+    def square(n: int, name: str) -> Any:
+        slopes = [network_gradient(name, X[n], W["W_Q"], W["W_K"], W["W_V"], W["w_O"], tau_0, tau_1) for W in ends]
+        G = slopes[0] - slopes[1] if len(slopes) > 1 else slopes[0]
+        return (G * G).sum()
+
+    kept = [name for name in WEIGHTS if name != without]
+    return summed(X.shape[0], lambda n: sum(square(n, name) for name in kept)) + tau_1 * 0
 
 
 @EQ_12_15.formula

@@ -8,9 +8,9 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, PositiveScale, sample_bound, stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import smallest_eigenvalue
-from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
+from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_row
 from theorems.convergence.settings import Tokens
-from verify.matrix import determinant, frobenius_norm, maximum, rational, relu, sqrt, total
+from verify.matrix import determinant, each, frobenius_norm, maximum, rational, relu, sqrt, summed
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Shape
 
 OtherSamples = Annotated[Any, Shape("N", "d_s", "d")]
@@ -49,7 +49,7 @@ BOUNDED = Claim(CONVERGENCE, "convergence.c3-bounded-features", label="C.3, befo
     statement=r"""\text{Lastly, note that the activation function in the output layer }\sigma_r\text{ is 1-Lipschitz and is
         applied to
         }\sigma_r(W_VX^\top\beta_i)\text{, where }X^\top\beta_i\text{ is bounded due to the softmax's property in Lemma 8}""",
-    name="attended tokens and the ReLU", relation=AtMost(ascent=False), uses=("convergence.lemma-8",),
+    name="attended tokens and the ReLU", relation=AtMost(ascent=False), all_sizes=True, uses=("convergence.lemma-8",),
     assumptions=[ASSUMPTION_1],
     sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 2)},
     note=r"""$\|X^\top \beta_i\|_2 \le \sqrt{d_s} C_x$ for every token of every sample, and $\|\mathrm{relu}(a) -
@@ -58,24 +58,33 @@ BOUNDED = Claim(CONVERGENCE, "convergence.c3-bounded-features", label="C.3, befo
 )  # fmt: skip
 
 
-def _attended(X: Any, W_Q: Any, W_K: Any, tau_0: Any) -> list[Any]:
-    return [X[n].T @ beta for n in range(X.shape[0]) for beta in attention_rows(X[n], W_Q, W_K, tau_0)]
+def _attended(X: Any, W_Q: Any, W_K: Any, tau_0: Any) -> Any:
+    """X_n^T beta_i, shape (d, 1), for every token i of every sample n."""
+    return each(X.shape[0], lambda n: each(X.shape[1], lambda i: X[n].T @ attention_row(X[n], W_Q, W_K, tau_0, i)))
+
+
+def _distance(X: Any, Y: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, activation: Any = lambda M: M) -> Any:
+    """The distance of what an activation makes of the pre-activations of X and Y, all tokens of all samples together."""
+    ours, others = _attended(X, W_Q, W_K, tau_0), _attended(Y, W_Q, W_K, tau_0)
+
+    def square(n: int, i: int) -> Any:
+        return frobenius_norm(activation(W_V @ ours[n][i]) - activation(W_V @ others[n][i])) ** 2
+
+    return sqrt(summed(X.shape[0], lambda n: summed(X.shape[1], lambda i: square(n, i))))
 
 
 @BOUNDED.formula
 def bound_of_attended_tokens(X: Samples, Y: OtherSamples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
                              tau_0: PositiveScale) -> Any:  # fmt: skip
     """sqrt(d_s) C_x, and the distance of the pre-activations of X and Y, shape (2,) (Appendix C.3)."""
-    pairs = zip(_attended(X, W_Q, W_K, tau_0), _attended(Y, W_Q, W_K, tau_0), strict=True)
-    squares = sum(total((W_V @ (a - b)) * (W_V @ (a - b))) for a, b in pairs)
-    return stacked([sample_bound(X) * sqrt(X.shape[1]), sqrt(squares)])
+    return stacked([sample_bound(X) * sqrt(X.shape[1]), _distance(X, Y, W_Q, W_K, W_V, tau_0)])
 
 
 @BOUNDED.oracle
 def norm_of_attended_tokens(X: Any, Y: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
-    ours, others = _attended(X, W_Q, W_K, tau_0), _attended(Y, W_Q, W_K, tau_0)
-    changes = [relu(W_V @ a) - relu(W_V @ b) for a, b in zip(ours, others, strict=True)]
-    return stacked([maximum(stacked([frobenius_norm(a) for a in ours])), sqrt(sum(total(c * c) for c in changes))])
+    ours = _attended(X, W_Q, W_K, tau_0)
+    lengths = each(X.shape[0], lambda n: maximum(stacked([each(X.shape[1], lambda i: frobenius_norm(ours[n][i]))])))
+    return stacked([maximum(stacked([lengths])), _distance(X, Y, W_Q, W_K, W_V, tau_0, relu)])
 
 
 BOUNDED.mutant("half of both", lambda value: value * rational(1, 2))

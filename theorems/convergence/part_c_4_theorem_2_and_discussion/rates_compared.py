@@ -253,7 +253,7 @@ STEPS.mutant("exchanged", power=3)
 INITIALISATION = Claim(CONVERGENCE, "convergence.c5-faster-initialisation", label="Sections 1 and 4.4, initialisations; C.5",
     statement=r"""\text{Thus, the convergence speed of LeCun initialization and He initialization is faster than NTK
         initialization. As a result, faster step-size is required for NTK initialization.}""",
-    name="rates by initialisation at one step size", relation=AtMost(ascent=False), expects="gap",
+    name="rates by initialisation at one step size", relation=AtMost(ascent=False), all_sizes=True, expects="gap",
     presumes=("convergence.c5-alpha",),
     assumptions=[
         Assumption("d_m >= d, as in Theorem 1", sizes=lambda sizes: sizes["d_m"] >= sizes["d"]),

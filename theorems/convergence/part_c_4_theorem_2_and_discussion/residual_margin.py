@@ -12,7 +12,8 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
 from theorems.convergence.settings import Square, SquareQuery
 from verify.matrix import (
-    frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed, total,
+    each, frobenius_norm, maximum, rational, relu, row_norms, smallest_singular_value, spectral_norm, sqrt, stack_rows, summed,
+    total,
 )  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Setting
 
@@ -24,7 +25,7 @@ def residual_layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any,
         betas = attention_rows(X[n], W_Q, W_K, tau_0)
         return summed(X.shape[1], lambda i: relu(betas[i].T @ X[n] @ W_V.T + X[n][i : i + 1] * residual)) * tau_1
 
-    return stack_rows([row(n) for n in range(X.shape[0])])
+    return stack_rows(each(X.shape[0], row))
 
 
 RESIDUAL = Setting(
@@ -44,8 +45,8 @@ LEMMA_9 = Claim(RESIDUAL, "convergence.c7-lemma-9", label="C.7, Lemma 9 for the 
         because the term
         }X^{(i:)^\top}\text{ in two adjacent time steps cancels out}:\quad\|F_{pre}^{t'}-F_{pre}^t\|_F\le\rho(\|W_V^{t'}-W_V^t\|_2
         +\bar\lambda_V2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2))""",
-    name="Lipschitz bound of the residual hidden layer", relation=AtMost(ascent=False), assumptions=[ASSUMPTION_1,
-        *SCALES_POSITIVE],
+    name="Lipschitz bound of the residual hidden layer", relation=AtMost(ascent=False), all_sizes=True,
+    assumptions=[ASSUMPTION_1, *SCALES_POSITIVE],
     uses=("convergence.lemma-9",), sizes={"N": (1, 2), "d_s": (1, 3), "d": (1, 2)},
     note="relu is 1-Lipschitz, and the token is the same on both sides of the difference, inside the ReLU.",
 )  # fmt: skip
@@ -123,7 +124,7 @@ ROOT.mutant("sqrt(d_s) C_x for the sum", "C_x * X.shape[0] -> C_x * sqrt(X.shape
 WEYL = Claim(RESIDUAL, "convergence.c7-weyl", label="C.7, Weyl's inequality",
     statement=r"""\alpha_0=\sigma_{\min}(F_{pre})\ge\sigma_{\min}(F_{pre}^*)-\|F_{pre}-F_{pre}^*\|_2""",
     name="smallest singular value with a residual connection", general="It is Weyl's inequality, for all matrices.",
-    relation=AtMost(signed=True),
+    relation=AtMost(signed=True), all_sizes=True,
     note="For the smallest of the min(N, d_m) singular values.")  # fmt: skip
 
 
@@ -183,7 +184,8 @@ HANDLE.counterexample("samples e_1 and e_2 of one token, W_V = I / 2: 1/2 - 1", 
 MARGIN = Claim(RESIDUAL, "convergence.c7-residual-margin", label="C.7, where the lower bound is positive",
     statement=r"""\tau_1>0,\ \sqrt N\tau_1d_sC_x<\sigma_{\min}(F_{pre}^*),\ \|X_n\|_F\le\sqrt{d_s}C_x\ \Rightarrow\
         \sigma_{\min}(F_{pre})\ge\sigma_{\min}(F_{pre}^*)-\sqrt N\tau_1d_sC_x>0""",
-    name="smallest singular value of a residual network", relation=AtMost(signed=True), assumptions=[ASSUMPTION_1, TAU_1_POSITIVE],
+    name="smallest singular value of a residual network", relation=AtMost(signed=True), all_sizes=True,
+    assumptions=[ASSUMPTION_1, TAU_1_POSITIVE],
     uses=("convergence.c7-weyl", "convergence.eq-62-without-wv"), corrects="convergence.c7-can-handle", of_project=True,
     note="The premise asks for value weights that outweigh the tokens; the inequality holds without it, and then says nothing.",
 )  # fmt: skip

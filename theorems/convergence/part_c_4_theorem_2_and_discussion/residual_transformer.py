@@ -18,7 +18,9 @@ from theorems.convergence.part_c_1_lemmas.constants import (
 )
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens
-from verify.matrix import absolute, concatenate, frobenius_norm, maximum, ones, relu, spectral_norm, sqrt
+from verify.matrix import (
+    absolute, concatenate, each, frobenius_norm, mapped, maximum, ones, relu, spectral_norm, sqrt, stack_rows, summed,
+)  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Doubt, Setting, Shape
 
 SquareOutput = Annotated[Any, Shape("d", "1")]
@@ -121,12 +123,17 @@ C7_VECTOR.mutant("the token added after the ReLU", tokens=lambda h, x: relu(h) +
 
 def residual_changes(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any, tau_1: Any) -> list[Any]:
     """The change of the last hidden layer of each sample, shape (d, 1), for the sum over tokens."""
-    changes = []
-    for n in range(X.shape[0]):
-        attended = [W_V @ X[n].T @ beta for beta in attention_rows(X[n], W_Q, W_K, tau_0)]
-        with_residual = sum(relu(a + X[n][i : i + 1].T) for i, a in enumerate(attended))
-        changes.append((with_residual - sum(relu(a) for a in attended)) * tau_1)
-    return changes
+
+    def change(n: int) -> Any:
+        betas = attention_rows(X[n], W_Q, W_K, tau_0)
+
+        def of_token(i: int) -> Any:
+            attended = W_V @ X[n].T @ betas[i]
+            return relu(attended + X[n][i : i + 1].T) - relu(attended)
+
+        return summed(X.shape[1], of_token) * tau_1
+
+    return each(X.shape[0], change)
 
 
 RESIDUAL = Setting(
@@ -151,7 +158,7 @@ EQ_62 = Claim(RESIDUAL, "convergence.eq-62", label="Eq. (62)", name="effect of t
 
 def _middle(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: Any) -> tuple[Any, Any]:
     """||F_pre - F_pre^*||_F and its bound sqrt(N) max_n |w_O^T change|."""
-    outputs = stacked([(w_O.T @ change)[0, 0] for change in residual_changes(X, W_Q, W_K, W_V, tau_0, tau_1)])
+    outputs = stack_rows(mapped(lambda change: w_O.T @ change, residual_changes(X, W_Q, W_K, W_V, tau_0, tau_1)))
     return frobenius_norm(outputs), maximum(absolute(outputs)) * sqrt(X.shape[0])
 
 
@@ -180,7 +187,7 @@ EQ_62.counterexample(
 WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), with the norm of the tokens only",
     statement=r"""\tau_1>0:\ \|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_s\|w_O\|_2C_x\text{ with }w_O^\top\text{ in }F_{pre}\text{ as
         in C.7, }\quad\|F_{pre}-F_{pre}^*\|_F\le\sqrt N\tau_1d_sC_x\text{ for }F_{pre}\text{ of Table 2}""",
-    name="effect of the residual connection, corrected", relation=AtMost(), corrects="convergence.eq-62",
+    name="effect of the residual connection, corrected", relation=AtMost(), all_sizes=True, corrects="convergence.eq-62",
     of_project=True,
     note=r"""$\sum_i \|X^{(i,:)}\|_2 \le \sqrt{d_s} \|X\|_F \le d_s C_x$. Attained by equal tokens with nonnegative
         entries.""")  # fmt: skip
@@ -196,8 +203,7 @@ def residual_bounds(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O:
 @WITHOUT_W_V.oracle
 def residual_changes_of_both(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput,
                              tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
-    changes = residual_changes(X, W_Q, W_K, W_V, tau_0, tau_1)
-    hidden = sqrt(sum((change * change).sum() for change in changes))
+    hidden = frobenius_norm(stack_rows(residual_changes(X, W_Q, W_K, W_V, tau_0, tau_1)))
     return stacked([_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[0], hidden])
 
 

@@ -323,11 +323,7 @@ FIGURE_1 = Claim(DYNAMICS, "dynamics.fig-1", label="Figure 1 and Section 5.1 tex
         that without normalisation, in at least 99 of 100 networks (fewer than 10 of the 16 would reject it). The paper
         states neither the initialisation nor the number of heads for this figure. It depends on $R$: unit tokens do the
         opposite (dynamics.fig-1-orthonormal-tokens)""")  # fmt: skip
-
-
-@FIGURE_1.inputs
-def number_of_tokens(S: Length) -> dict[str, Any]:
-    return {"S": S}
+FIGURE_1.inputs(S=Length)
 
 
 @FIGURE_1.formula

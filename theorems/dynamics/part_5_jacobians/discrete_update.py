@@ -264,12 +264,7 @@ DIRECTION = Claim(DYNAMICS, "dynamics.sec-5.1-inverse-r-direction", label="The s
     name="spectral norm depends on the token direction", relation=Equal(), sizes={"D": (2, 5)}, of_project=True,
     note=r"For $\gamma = (1, 2)$ the product of $R$ and the norm is 2 along the first axis and 1 along the second.",
 )  # fmt: skip
-
-
-@DIRECTION.inputs
-def gain_and_radius(gamma: Gain, radius: Radius) -> dict[str, Any]:
-    """Gain and norm of the token as drawn."""
-    return {"gamma": gamma, "radius": radius}
+DIRECTION.inputs(gamma=Gain, radius=Radius)
 
 
 @DIRECTION.formula

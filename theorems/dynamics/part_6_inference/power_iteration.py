@@ -110,14 +110,8 @@ COSINE = Claim(DYNAMICS, "dynamics.sec-6.3-cosine", label="Section 6.3 / Figure 
         """,
     note="""Nothing forces it: the two can be opposite (dynamics.sec-6.3-cosine-sign). It is near 1 for small logits
         (dynamics.sec-6.3-cosine-small-logits).""")  # fmt: skip
-
-
-@COSINE.inputs
-def sizes_of_the_run(
-    S: Annotated[int, Size("S")], D: Annotated[int, Size("D")], N: Annotated[int, Size("N")]
-) -> dict[str, Any]:
-    """The sizes alone; everything else is drawn by the runs."""
-    return {"S": S, "D": D, "N": N}
+# the sizes alone: everything else is drawn by the runs
+COSINE.inputs(S=Annotated[int, Size("S")], D=Annotated[int, Size("D")], N=Annotated[int, Size("N")])
 
 
 @COSINE.formula

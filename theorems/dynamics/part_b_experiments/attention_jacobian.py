@@ -105,12 +105,7 @@ def _shape_of_sum(terms: list[Any]) -> Any:
     return list(sum(terms[1:], terms[0]).shape)
 
 
-@EQ_93.inputs
-def all_weights(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta, H: Heads
-) -> dict[str, Any]:
-    """Tokens and weights as drawn."""
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "beta": beta, "H": H}
+EQ_93.inputs(X=Tokens, W_Q=QueryWeights, W_K=SquareWeights, W_V=SquareWeights, W_O=SquareWeights, beta=Beta, H=Heads)
 
 
 @EQ_93.formula
@@ -190,14 +185,7 @@ EQ_95 = Claim(DYNAMICS, "dynamics.eq-95", label="Eq. (95)", name="pseudo-energy 
     correction="dynamics.eq-95-output", uses=("dynamics.eq-93",),
     note="""$W^O$ is missing, as in Eq. (93), and with it any relation between the two sides: $W^O = -I$ changes the
         sign of one of them. For $H > 1$ the quadratic form is not defined.""")  # fmt: skip
-
-
-@EQ_95.inputs
-def weights_of_one_head(
-    X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, beta: Beta
-) -> dict[str, Any]:
-    """Tokens and weights as drawn."""
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "beta": beta}
+EQ_95.inputs(X=Tokens, W_Q=QueryWeights, W_K=SquareWeights, W_V=SquareWeights, W_O=SquareWeights, beta=Beta)
 
 
 @EQ_95.formula

@@ -62,12 +62,8 @@ TABLE = Claim(DYNAMICS, "dynamics.table-s2", label="Table S.2 and text", name="n
         would be if one of the two numbers is a misprint; which is not evident. What the row should be cannot be told
         from the text; dynamics.table-s2-norms is what any entries have to satisfy. That all maxima are below 1 is as
         printed.""")  # fmt: skip
-
-
-@TABLE.inputs
-def table_row(row: Row, u: Rounding, v: Rounding) -> dict[str, Any]:
-    """The row of Table S.2 by number, from 1, and the shares of half a unit by which its entries were rounded."""
-    return {"row": row, "u": u, "v": v}
+# the row of Table S.2 by number, from 1, and the shares of half a unit by which its entries were rounded
+TABLE.inputs(row=Row, u=Rounding, v=Rounding)
 
 
 @TABLE.formula

@@ -59,11 +59,7 @@ LOGIT_VARIANCE = Claim(HESSIAN, "hessian.logit-variance", label="Section 3.2, va
     note="""$T_{ij}$ is bilinear in $W_Q$ and $W_K$, so its variance is $s^4$ times the sum of its squared coefficients.
         With $s^2 = 0.64/d_V$ (Appendix F) and $d_V$ fixed the logits do not shrink as $d_K$ grows, and the attention
         does not become uniform.""")  # fmt: skip
-
-
-@LOGIT_VARIANCE.inputs
-def weights_of_any_value(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, variance: Variance) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "variance": variance}
+LOGIT_VARIANCE.inputs(X=Tokens, W_Q=QueryWeights, W_K=KeyWeights, variance=Variance)
 
 
 @LOGIT_VARIANCE.formula
@@ -96,11 +92,7 @@ UNIFORM_AT_INIT = Claim(HESSIAN, "hessian.sec3.2-uniform-at-init", label="Sectio
         alone grows (hessian.logit-variance: the variance does not depend on it), nor for tokens with entries of fixed
         size, $\|x\|^2$ of order $d$. Which weights and tokens are meant is not said where the sentence stands.""",
 )  # fmt: skip
-
-
-@UNIFORM_AT_INIT.inputs
-def square_weights(X: TokensOfWidth, W_Q: SquareQuery, W_K: SquareQuery, d: Width) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "d": d}
+UNIFORM_AT_INIT.inputs(X=TokensOfWidth, W_Q=SquareQuery, W_K=SquareQuery, d=Width)
 
 
 @UNIFORM_AT_INIT.formula
@@ -247,13 +239,7 @@ DISPERSED = Claim(ATTENTION_LOSS, "hessian.sec3.2-dispersed", label="Section 3.2
         are their own labels. $W_Q = 0$, which makes $A$ uniform by itself, is not needed, and does not help: the first
         counterexample then has $1/256$ against $1/4$ and $1/32$. Squares are compared, which are rational.""",
 )  # fmt: skip
-
-
-@DISPERSED.inputs
-def labelled_under_uniform_attention(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y}
+DISPERSED.inputs(X=Tokens, W_Q=QueryWeights, W_K=KeyWeights, W_V=ValueWeights, Y=Labels)
 
 
 def _squared(M: Any) -> Any:

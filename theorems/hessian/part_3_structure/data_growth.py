@@ -114,11 +114,7 @@ LANDAU = Claim(HESSIAN, "hessian.sec3-landau", label="Section 3, Landau notation
         values $-m$ and $m$,
         where they are $m^2$ and $m^3$; mixed moments by Cauchy-Schwarz and Hoelder. All three are attained: the last
         for four tokens $(1,1,1)$, $(1,-1,-1)$, $(-1,1,-1)$, $(-1,-1,1)$ under uniform attention.""")  # fmt: skip
-
-
-@LANDAU.inputs
-def tokens_and_logits(X: Tokens, T: Logits) -> dict[str, Any]:
-    return {"X": X, "T": T}
+LANDAU.inputs(X=Tokens, T=Logits)
 
 
 @LANDAU.formula

@@ -84,11 +84,7 @@ SLOPES = Claim(HESSIAN, "hessian.eq-5-slopes", label="Eq. (5), slopes with the s
         0.01. From 0.001 to 0.008 they are within 0.1: the residual has a part of order $\sigma$. $(Q,K)$ of $H_f$ shows
         its lower degree, 3. For $L = 2$ the third moment of uniform attention is 0 and $H_f(Q,Q)$ falls faster""",
 )  # fmt: skip
-
-
-@SLOPES.inputs
-def layer_sizes(L: Tokens, d_V: Embedding, d_K: Keys) -> dict[str, Any]:
-    return {"L": L, "d_V": d_V, "d_K": d_K}
+SLOPES.inputs(L=Tokens, d_V=Embedding, d_K=Keys)
 
 
 @SLOPES.formula

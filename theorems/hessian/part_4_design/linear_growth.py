@@ -182,21 +182,9 @@ SOFTMAX_INDEFINITE = Claim(HESSIAN, "hessian.sec4.1-softmax-indefinite", label="
             2)^\top$, $d_V = d_K = 1$, $W_Q = 0$, $W_K = k$, $W_V = v$ and labels $r$ it is $8\sigma^5vk^2(2\sigma v -
             r)$, negative for $r > 2\sigma v$. The value block is positive semidefinite with softmax too"""),
 )  # fmt: skip
-
-
-@SOFTMAX_INDEFINITE.inputs
-def a_family_and_a_linear_layer(
-    X: Tokens,
-    W_Q: QueryWeights,
-    W_K: KeyWeights,
-    W_V: ValueWeights,
-    Y: Labels,
-    s: Weight,
-    k: Weight,
-    v: Weight,
-    r: Factor,
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Y": Y, "s": s, "k": k, "v": v, "r": r}
+SOFTMAX_INDEFINITE.inputs(
+    X=Tokens, W_Q=QueryWeights, W_K=KeyWeights, W_V=ValueWeights, Y=Labels, s=Weight, k=Weight, v=Weight, r=Factor
+)
 
 
 def _gram_blocks(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:

@@ -29,9 +29,7 @@ def _product(X: Any, A: Any, B: Any) -> Any:
     return A @ X @ B
 
 
-@EQUATION_15.inputs
-def with_a_point(A: MbyN, X: NbyR, B: RbyT) -> dict[str, Any]:
-    return {"A": A, "X": X, "B": B}
+EQUATION_15.inputs(A=MbyN, X=NbyR, B=RbyT)
 
 
 EQUATION_15.oracle(lambda A, X, B: jacobian(_product, "X")(X, A, B))

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from theorems.hessian.definitions import square_loss
-from theorems.hessian.part_3_structure.measured_growth import layer_sizes, slope, within
+from theorems.hessian.part_3_structure.measured_growth import Embedding, Keys, Tokens, slope, within
 from theorems.hessian.part_4_design.depth import DEEP_LAYERS, diagonal_blocks, layer_weights, weight_jacobians
 from verify.oracles import LawTest
 from verify.vocabulary import Claim, Definition, FollowsLaw
@@ -32,7 +32,7 @@ FIGURE_7 = Claim(DEEP_LAYERS, "hessian.fig-7", label="Figure 7 / Appendix G, tex
         $3^D$ within 0.01 for small $\sigma$. The paper uses number addition and states neither widths nor the
         initialisation for this figure; why these slopes: hessian.depth-diagonal""")  # fmt: skip
 
-FIGURE_7.inputs(layer_sizes)
+FIGURE_7.inputs(L=Tokens, d_V=Embedding, d_K=Keys)
 
 
 def _length(block: Any) -> float:

@@ -135,11 +135,7 @@ COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text", name="rank co
         $W^Q$ and $W^K$ with variance $1/d$, $W^VW^O$ orthogonal, 400 networks of 6 layers for each size: in more than
         90 of 100 the part of $X$ off its mean token falls below $10^{-6}$ of $X$. The paper states no weights. Large
         logits collapse later or, one-hot, not at all.""")  # fmt: skip
-
-
-@COLLAPSE.inputs
-def length_and_width(N: Length, d: Width) -> Any:
-    return {"N": N, "d": d}
+COLLAPSE.inputs(N=Length, d=Width)
 
 
 @COLLAPSE.formula

@@ -217,11 +217,7 @@ RANK = Claim(LAYER, "osa.rank-s", label="Section 2.1, text", name="rank of the s
     sizes={"N": (1, 6), "d": (1, 6), "d_v": (1, 2)}, exact=True,
     note="Checked as: all minors of $S$ of order $2 d_v + 1$ vanish. The bound is attained: osa.rank-s-attained.",
 )  # fmt: skip
-
-
-@RANK.inputs
-def tokens_and_head_size(X: Tokens, W_Q: Query, W_K: Key, alpha: NonzeroAlpha, d_v: HeadSize) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "d_v": d_v}
+RANK.inputs(X=Tokens, W_Q=Query, W_K=Key, alpha=NonzeroAlpha, d_v=HeadSize)
 
 
 @RANK.formula
@@ -277,13 +273,7 @@ SINGLE_HEAD_RANK_AT_MOST_D = Claim(OSA, "osa.sec-2.4-r-at-most-d",
     note=r"""$S$ is skew and of size $N$, so its rank is even and at most $N$; as a multiple of $X\tilde{W}X^\top$ it
         has at most the rank of $\tilde{W}$, which is skew and of size $d$. Checked as: all minors of $S$ of the next
         order vanish. The bound is attained: osa.rank-s-attained.""")  # fmt: skip
-
-
-@SINGLE_HEAD_RANK_AT_MOST_D.inputs
-def single_head(
-    X: Tokens, W_Q: SquareQuery, W_K: SquareWeights, alpha: NonzeroAlpha, N: Length, d: Width
-) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "N": N, "d": d}
+SINGLE_HEAD_RANK_AT_MOST_D.inputs(X=Tokens, W_Q=SquareQuery, W_K=SquareWeights, alpha=NonzeroAlpha, N=Length, d=Width)
 
 
 @SINGLE_HEAD_RANK_AT_MOST_D.formula

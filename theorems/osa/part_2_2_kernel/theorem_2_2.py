@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
-from theorems.osa.definitions import attention, attention_matrix, cayley
+from theorems.osa.definitions import attention, attention_matrix
 from theorems.osa.settings import UNTRAINED
 from theorems.osa.shapes import Alpha, Tokens
 from verify.matrix import concatenate, eye, hadamard, ones, rational, total, trace
@@ -84,8 +85,8 @@ ORTHOGONAL_WEIGHTS = Assumption("at initialisation W_l^V W_l^O in R^{d x d} is o
 
 def orthogonal_layers(X: Any, W_Q: Any, W_K: Any, left: Any, right: Any, alpha: Any) -> dict[str, Any]:
     """Layers whose W^V and W^O are multiples of orthogonal matrices, and their product orthogonal."""
-    W_V = [cayley(left[k]) * 2 for k in range(len(W_Q))]
-    W_O = [cayley(right[k]) * rational(1, 2) for k in range(len(W_Q))]
+    W_V = [orthogonal_matrix(left[k]) * 2 for k in range(len(W_Q))]
+    W_O = [orthogonal_matrix(right[k]) * rational(1, 2) for k in range(len(W_Q))]
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "alpha": alpha * MODERATE}
 
 

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
-from theorems.osa.definitions import cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
+from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import POSITIVE_EPSILON, UNTRAINED, gram_defect
 from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
 from verify.arithmetics import Constant, is_tensor
@@ -192,7 +193,7 @@ CONVERGENCE = Claim(OSA, "osa.ns-convergence", label="Section 2.3, Eq. (9)",
     }
 )
 def matrix_with_known_polar_factor(left: TokenFrame, right: Square, x: Values) -> Any:
-    P, R = cayley(left)[:, : x.shape[0]], cayley(right)[:, : x.shape[0]]
+    P, R = orthogonal_matrix(left)[:, : x.shape[0]], orthogonal_matrix(right)[:, : x.shape[0]]
     # in (0, 168/97] with 168/97 = sqrt(3) - 9e-5: close to sqrt(3) at x = 0, to 0 at large x
     s = rational(168, 97) / (1 + x * x)
     return {"P": P, "s": s, "R": R, "M": P @ diag(s) @ R.T}
@@ -251,11 +252,7 @@ PRENORMALISED_FLOOR = Claim(Setting(OSA, scales=[UNTRAINED]), "osa.ns-prenorm-fl
     note=r"""With $2 d_v = 32$ and $K = 6$ (Appendix E) the smallest singular value of $B$ is at most 0.988, for any
         tokens; equality (as $\epsilon$ tends to 0) needs the singular values of $M$ to be equal.""",
 )  # fmt: skip
-
-
-@PRENORMALISED_FLOOR.inputs
-def matrix_to_normalise(M: Factor, epsilon: Epsilon, K: Steps) -> Any:
-    return {"M": M, "epsilon": epsilon, "K": K}
+PRENORMALISED_FLOOR.inputs(M=Factor, epsilon=Epsilon, K=Steps)
 
 
 @PRENORMALISED_FLOOR.formula
@@ -375,7 +372,7 @@ NEAREST = Claim(OSA, "osa.polar-nearest", label="Section 2.3, text", name="neare
     ),
 )
 def matrix_with_polar_factor(left: TokenFrame, right: Square, x: Column, rotation: TokenFrame) -> Any:
-    P, R, turn = cayley(left)[:, : x.shape[0]], cayley(right), cayley(rotation)
+    P, R, turn = orthogonal_matrix(left)[:, : x.shape[0]], orthogonal_matrix(right), orthogonal_matrix(rotation)
     U = P @ R.T
     # Rotations alone would reach only half of the orthonormal matrices where N = m.
     mirrored = concatenate([-U[:, :1], U[:, 1:]], axis=1)
@@ -418,7 +415,7 @@ UNBIASED = Claim(OSA, "osa.ns-unbiased", label="Section 2.3, text", name="basis 
     }
 )
 def matrix_and_rotation(M: Factor, frame: Square, K: Steps) -> Any:
-    R = cayley(frame)
+    R = orthogonal_matrix(frame)
     # columns moved round and one reversed: determinants of either sign, as m is even or odd
     return {"M": M, "R": concatenate([R[:, 1:], -R[:, :1]], axis=1), "K": K}
 
@@ -455,7 +452,7 @@ STABLE = Claim(OSA, "osa.ns-stable", label="Section 2.3, text", name="stability 
 def matrix_within_the_unit_ball(left: TokenFrame, right: Square, y: Values, K: Steps) -> Any:
     k = y.shape[0]
     s = 2 * y / (1 + y * y)  # covers [-1, 1]; a sign moves into a singular vector
-    return {"M": cayley(left)[:, :k] @ diag(s) @ cayley(right)[:, :k].T, "K": K}
+    return {"M": orthogonal_matrix(left)[:, :k] @ diag(s) @ orthogonal_matrix(right)[:, :k].T, "K": K}
 
 
 @STABLE.formula

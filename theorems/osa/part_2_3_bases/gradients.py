@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    attention_matrix, cayley, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys,
+    attention_matrix, newton_schulz_basis, newton_schulz_iterate, orthonormal_columns, queries_and_keys,
     skew_matrix,
 )  # fmt: skip
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
@@ -96,14 +97,14 @@ def tokens_with_independent_queries_and_keys(
     left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha
 ) -> Any:
     s = (1 + x * x * rational(1, 1024)) / (1 + x * x)  # in (1/1024, 1]
-    M = cayley(left)[:, : x.shape[0]] @ diag(s) @ cayley(right).T
+    M = orthogonal_matrix(left)[:, : x.shape[0]] @ diag(s) @ orthogonal_matrix(right).T
     # alpha / 3 is rounded by balls too, so that exact cancellations in S, which floats miss, are none
     return {**_tokens_with_queries_and_keys(M, mixing, E), "alpha": alpha * rational(1, 3)}
 
 
 def _tokens_with_queries_and_keys(M: Any, mixing: Any, E: Any) -> dict[str, Any]:
     """Tokens X (N, d) and weights with [X W_Q, X W_K] = M (N, m), m <= d; what [Q, K] leaves open of X is taken from E."""
-    m, T = M.shape[1], cayley(mixing)
+    m, T = M.shape[1], orthogonal_matrix(mixing)
     return {"X": concatenate([M, E[:, m:]], axis=1) @ T.T, "W_Q": T[:, : m // 2], "W_K": T[:, m // 2 : m]}
 
 
@@ -326,8 +327,8 @@ def tokens_spanned_by_queries_and_keys(
     left: TokenFrame, right: Square, mixing: Frame, alpha: NonzeroAlpha, K: Steps
 ) -> Any:
     d, m = mixing.shape[0], right.shape[0]
-    T = cayley(mixing)
-    W = T.T @ cayley(right)[:d, :]  # X W has d singular values 1 and m - d zeros
+    T = orthogonal_matrix(mixing)
+    W = T.T @ orthogonal_matrix(right)[:d, :]  # X W has d singular values 1 and m - d zeros
     inputs = {"X": orthonormal_columns(left, d) @ T, "W_Q": W[:, : m // 2], "W_K": W[:, m // 2 :]}
     return {**inputs, "alpha": alpha * rational(1, 3), "K": K}
 
@@ -377,7 +378,7 @@ def tokens_with_known_singular_values(
     left: TokenFrame, right: Square, x: Column, mixing: Frame, E: Tokens, alpha: NonzeroAlpha, epsilon: Epsilon
 ) -> Any:
     s = (1 + x * x * rational(1, 4)) / (1 + x * x)  # in (1/4, 1]
-    M = cayley(left)[:, : x.shape[0]] @ diag(s) @ cayley(right).T
+    M = orthogonal_matrix(left)[:, : x.shape[0]] @ diag(s) @ orthogonal_matrix(right).T
     return {**_tokens_with_queries_and_keys(M, mixing, E), "alpha": alpha * rational(1, 3), "epsilon": epsilon}
 
 
@@ -441,11 +442,7 @@ QR_DEFICIENT = Claim(OSA, "osa.gradient-through-qr-rank-deficient",
     note="""$h = 1$ ($d_v = d$), the case of Section 2.4, is among these; osa.gradient-constant-basis-of-tokens is the
         way out.""",
 )  # fmt: skip
-
-
-@QR_DEFICIENT.inputs
-def layer_sizes(N: Length, d: Width, d_v: HeadSize) -> dict[str, int]:
-    return {"N": N, "d": d, "d_v": d_v}
+QR_DEFICIENT.inputs(N=Length, d=Width, d_v=HeadSize)
 
 
 @QR_DEFICIENT.formula

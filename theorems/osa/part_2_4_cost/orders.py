@@ -74,9 +74,7 @@ def reduced_exponential_cost(r: Rank) -> int:
     return r**3
 
 
-@REDUCED_EXPONENTIAL_COST.inputs
-def length_and_rank(N: Length, r: Rank) -> Any:
-    return {"N": N, "r": r}
+REDUCED_EXPONENTIAL_COST.inputs(N=Length, r=Rank)
 
 
 REDUCED_EXPONENTIAL_COST.part("cost", lambda r: count(expm, without_numbers(r, r)).operations)

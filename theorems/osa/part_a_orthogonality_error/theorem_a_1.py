@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
 from theorems.osa.definitions import (
-    cayley, exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix,
+    exponential_minus_identity, newton_schulz_basis, queries_and_keys, skew_matrix,
 )  # fmt: skip
 from theorems.osa.part_2_3_bases.bases import stacked
 from theorems.osa.settings import (
@@ -54,7 +55,7 @@ def growth_of_norm(S: Any) -> Any:
 
 def decomposition(left: Any, right: Any, s: Any, S: Any) -> dict[str, Any]:
     """U, Sigma, V and B = U Sigma V^T with s (k, 1) on the diagonal of Sigma; a sign of s moves into a singular vector."""
-    U, V = cayley(left), cayley(right)
+    U, V = orthogonal_matrix(left), orthogonal_matrix(right)
     Sigma = diagonal(s, U.shape[0], V.shape[0])
     return {"U": U, "Sigma": Sigma, "V": V, "B": U @ Sigma @ V.T, "S": S}
 
@@ -458,7 +459,10 @@ OFFSET = Claim(CONVERGED_FACTORS, "osa.a1-offset", label="Appendix A, text after
     }
 )
 def converged_factor(left: TokenFrame, right: Square, direction: TokenFrame, r: Rank) -> Any:
-    return {"B": cayley(left)[:, :r] @ cayley(right)[:, :r].T, "S": (direction - direction.T) * rational(1, 3)}
+    return {
+        "B": orthogonal_matrix(left)[:, :r] @ orthogonal_matrix(right)[:, :r].T,
+        "S": (direction - direction.T) * rational(1, 3),
+    }
 
 
 @OFFSET.formula

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
-from theorems.osa.definitions import attention, cayley, orthonormal_columns, query_key_generator, whole_heads
+from theorems.osa.definitions import attention, orthonormal_columns, query_key_generator, whole_heads
 from theorems.osa.settings import (
     HEADS, LAYER, ORTHONORMAL_QUERIES_AND_KEYS, UNTRAINED, gram_defect, layer, newton_schulz_jacobian,
     orthonormal_queries_and_keys, two_heads,
@@ -30,11 +31,7 @@ C2_DIMS = Claim(OSA, "osa.c2-dims", label="Appendix C.2, text", name="head size 
     note=r"""For $h = 1$, $d_v = d$ and the scheme of Appendix C.2 does not exist: no $2d$ columns of $\mathbb{R}^d$ are
         orthonormal.""",
 )  # fmt: skip
-
-
-@C2_DIMS.inputs
-def query_and_key_weights(W_Q: Query, W_K: Key) -> Any:
-    return {"W_Q": W_Q, "W_K": W_K}
+C2_DIMS.inputs(W_Q=Query, W_K=Key)
 
 
 @C2_DIMS.formula
@@ -219,7 +216,7 @@ def rotated_weights(
     W = orthonormal_columns(frame, 2 * d_v)
     # the Cayley transform of a skew matrix that commutes with [[0, I], [-I, 0]] does so too
     blocks = [concatenate([turn, mix], axis=1), concatenate([-mix, turn], axis=1)]
-    P = W @ cayley(concatenate(blocks, axis=0))
+    P = W @ orthogonal_matrix(concatenate(blocks, axis=0))
     weights = {"W_Q": W[:, :d_v], "W_K": W[:, d_v:], "P_Q": P[:, :d_v], "P_K": P[:, d_v:]}
     return {"X": X, **weights, "alpha": alpha * rational(1, 3), "epsilon": epsilon, "K": K}
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
-from theorems.osa.definitions import cayley, orthonormal_columns
+from theorems.osa.definitions import orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import INITIALISED
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import initialised_without_basis, jacobian_condition_number
 from theorems.osa.settings import POSITIVE_ALPHA, gram_defect
@@ -66,7 +67,7 @@ def blocks_of_full_row_rank(
     s_1: RowWeights, s_2: RowWeights,
 ) -> Any:  # fmt: skip
     def block(left: Any, s: Any, right: Any) -> Any:
-        return cayley(left) @ diag(s * s + rational(1, 4)) @ orthonormal_columns(right, s.shape[0]).T
+        return orthogonal_matrix(left) @ diag(s * s + rational(1, 4)) @ orthonormal_columns(right, s.shape[0]).T
 
     return {"J_1": block(first, s_1, third), "J_2": block(second, s_2, fourth)}
 

@@ -42,11 +42,7 @@ ALGORITHM_1 = Claim(Setting(OSA, scales=[UNTRAINED.at(n=64, m=32)]), "osa.alg-1"
         no wrong variant of Householder QR: it returns what the algorithm returns for $Z$ with the rows $i \le m$ and
         the columns multiplied by the signs, which leave the signs as they are and the law of $Z$ too.""",
 )  # fmt: skip
-
-
-@ALGORITHM_1.inputs
-def dimensions(n: Annotated[int, Size("n")], m: Annotated[int, Size("m")]) -> Any:
-    return {"n": n, "m": m}
+ALGORITHM_1.inputs(n=Annotated[int, Size("n")], m=Annotated[int, Size("m")])
 
 
 @ALGORITHM_1.formula
@@ -189,11 +185,7 @@ TRUNCATION = Claim(OSA, "osa.fn-5", label="Footnote 5", name="truncating square 
     relation=FollowsLaw(), sizes={"n": (1, 5), "m": (1, 4)},
     uses=("osa.alg-1",),
 )  # fmt: skip
-
-
-@TRUNCATION.inputs
-def dimensions_of_frame(n: Annotated[int, Size("n")], m: Annotated[int, Size("m")]) -> Any:
-    return {"n": n, "m": m}
+TRUNCATION.inputs(n=Annotated[int, Size("n")], m=Annotated[int, Size("m")])
 
 
 @TRUNCATION.formula

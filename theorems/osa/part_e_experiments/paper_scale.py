@@ -207,11 +207,7 @@ SEVERAL_HEADS = Claim(OSA, "osa.c4-several-heads", label="Theorem C.4 and the mu
         are 1500 to 2100 and 3000 to 3600. The paper does not say that heads are independent; the mutant with
         $[U_1, \dots, U_h]$ and $[V_1, \dots, V_h]$ orthogonal has condition number 1""",
 )  # fmt: skip
-
-
-@SEVERAL_HEADS.inputs
-def width_and_head_size(d: Width, d_v: HeadSize) -> dict[str, int]:
-    return {"d": d, "d_v": d_v}
+SEVERAL_HEADS.inputs(d=Width, d_v=HeadSize)
 
 
 @SEVERAL_HEADS.formula
@@ -252,11 +248,7 @@ BY_HEADS = Claim(OSA, "osa.fn-2-second-by-heads", label="Footnote 2, second half
         that pre-activations of tokens with entries of variance 1 have variance 1; the paper does not say how large the
         tokens are""",
 )  # fmt: skip
-
-
-@BY_HEADS.inputs
-def width_alone(d: Width) -> dict[str, int]:
-    return {"d": d}
+BY_HEADS.inputs(d=Width)
 
 
 @BY_HEADS.formula

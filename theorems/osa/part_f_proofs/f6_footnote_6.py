@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
-from theorems.osa.definitions import cayley, newton_schulz_iterate
+from theorems.osa.definitions import newton_schulz_iterate
 from theorems.osa.settings import gram_defect
 from theorems.osa.shapes import Entry, Square, Steps, TokenFrame, Values
 from verify.matrix import absolute, concatenate, diag, rational, sqrt, vec_r
@@ -99,7 +100,7 @@ def _gram_defects(P: Any, R: Any) -> Any:
 @realises({"P and R have orthonormal columns": reached.FRAMES})
 def singular_vectors_and_values(left: TokenFrame, right: Square, s: Values, K: Steps) -> dict[str, Any]:
     k = s.shape[0]
-    return {"P": cayley(left)[:, :k], "s": s, "R": cayley(right)[:, :k], "K": K}
+    return {"P": orthogonal_matrix(left)[:, :k], "s": s, "R": orthogonal_matrix(right)[:, :k], "K": K}
 
 
 def _iterated(s: Any, steps: int) -> Any:

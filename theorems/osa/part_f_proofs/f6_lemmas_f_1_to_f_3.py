@@ -126,11 +126,7 @@ LEMMA_F1 = Claim(LAYER, "osa.lemma-f.1", label="Lemma F.1, Eq. (54)", name="norm
     proof=("osa.ns-prenorm", "osa.fn-6"),
     note=r"With $C = 1$, whatever $X$, the weights, $\epsilon$ and $K$. Footnote 6 alone would give $\sqrt3$.",
 )  # fmt: skip
-
-
-@LEMMA_F1.inputs
-def weights_and_steps(X: Tokens, W_Q: Query, W_K: Key, epsilon: Epsilon, K: Steps) -> dict[str, Any]:
-    return {"X": X, "W_Q": W_Q, "W_K": W_K, "epsilon": epsilon, "K": K}
+LEMMA_F1.inputs(X=Tokens, W_Q=Query, W_K=Key, epsilon=Epsilon, K=Steps)
 
 
 @LEMMA_F1.formula
@@ -187,13 +183,18 @@ def _unit(X: Any, W_Q: Any, alpha: Any) -> Any:
     return squared_norm(X) * (alpha / sqrt(W_Q.shape[1]))
 
 
+def norm_of_scores(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
+    """||S||_2."""
+    return spectral_norm(skew_matrix(X, W_Q, W_K, alpha))
+
+
 @LEMMA_F2.formula
-def skew_matrix_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+def bound_by_scale(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 alpha / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, alpha)
 
 
-LEMMA_F2.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+LEMMA_F2.oracle(norm_of_scores)
 LEMMA_F2.mutant("halved", lambda value: value * rational(1, 2))
 LEMMA_F2.mutant("quadratic in alpha", lambda X, W_Q, alpha: _unit(X, W_Q, alpha * alpha))
 
@@ -220,7 +221,7 @@ LEMMA_F2_ABSOLUTE = LEMMA_F2.corrected("osa.lemma-f.2-absolute", setting=QUERIES
 
 
 @LEMMA_F2_ABSOLUTE.formula
-def skew_matrix_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
+def bound_by_size_of_scale(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
     """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
     return _unit(X, W_Q, absolute(alpha))
 
@@ -247,7 +248,7 @@ def skew_matrix_bound_as_printed(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha) 
     return spectral_norm(X) * _through_generator(W_Q, W_K, alpha)
 
 
-EQUATION_56.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_56.oracle(norm_of_scores)
 EQUATION_56.mutant("halved", lambda value: value * rational(1, 2))
 EQUATION_56.mutant("no ||X||_2 at all", lambda W_Q, W_K, alpha: _through_generator(W_Q, W_K, alpha))
 EQUATION_56.counterexample(
@@ -280,13 +281,8 @@ EQUATION_57 = Claim(WITH_SIGN, "osa.eq-57", label="Eq. (57), proof of Lemma F.2"
 )  # fmt: skip
 
 
-@EQUATION_57.formula
-def skew_matrix_bound_at_initialisation(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """alpha / sqrt(d_v) ||X||_2^2, a scalar (Eq. (57))."""
-    return _unit(X, W_Q, alpha)
-
-
-EQUATION_57.oracle(lambda X, W_Q, W_K, alpha: spectral_norm(skew_matrix(X, W_Q, W_K, alpha)))
+EQUATION_57.formula(bound_by_scale)
+EQUATION_57.oracle(norm_of_scores)
 EQUATION_57.mutant("linear in ||X||_2",
     lambda X, W_Q, alpha: spectral_norm(X) * (absolute(alpha) / sqrt(W_Q.shape[1])))  # fmt: skip
 EQUATION_57.mutant("halved", lambda value: value * rational(1, 2))
@@ -319,12 +315,7 @@ def _distance_from_identity(D: Any) -> Any:
     return spectral_norm(expm(D) - eye(D.shape[0]))
 
 
-@LEMMA_F3.formula
-def reduced_exponential_bound(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """||X||_2^2 alpha / sqrt(d_v), a scalar."""
-    return _unit(X, W_Q, alpha)
-
-
+LEMMA_F3.formula(bound_by_scale)
 LEMMA_F3.oracle(
     lambda X, W_Q, W_K, alpha, epsilon, K: _distance_from_identity(_reduced(X, W_Q, W_K, alpha, epsilon, K)[2])
 )
@@ -348,13 +339,7 @@ LEMMA_F3_ABSOLUTE = LEMMA_F3.corrected("osa.lemma-f.3-absolute", setting=WITH_BA
         \alpha\in\mathbb{R}""",
     uses=("osa.lemma-f.1", "osa.lemma-f.2-absolute"),
 )  # fmt: skip
-
-
-@LEMMA_F3_ABSOLUTE.formula
-def reduced_exponential_bound_by_size(X: Tokens, W_Q: Query, alpha: Alpha) -> Any:
-    """||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
-    return _unit(X, W_Q, absolute(alpha))
-
+LEMMA_F3_ABSOLUTE.formula(bound_by_size_of_scale)
 
 EQUATION_60 = Claim(OSA, "osa.eq-60", label="Eqs. (59)-(60), proof of Lemma F.3",
     statement=r"""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
-from theorems.osa.definitions import cayley, orthonormal_columns
+from theorems.osa.definitions import orthonormal_columns
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     AT_INITIALISATION, NEWTON_SCHULZ, ORTHONORMAL_WEIGHTS, THE_CONSTANT, first_jacobian_term, initialised_with_sign,
     largest_deviation_from_one, layer_jacobian, linear_bound, second_jacobian_term,
@@ -86,11 +87,7 @@ J2_FORM_CORRECTED = Claim(OSA, "osa.f7-j2-form-corrected", label="F.7, J_2 with 
     corrects="osa.f7-j2-form", exact=True, of_project=True,
     note="$N d$ power sums determine $N d$ numbers.",
 )  # fmt: skip
-
-
-@J2_FORM_CORRECTED.inputs
-def frozen_head(A: AttentionMatrix, X: Tokens, W_V: Value, W_O: Output) -> Any:
-    return {"A": A, "X": X, "W_V": W_V, "W_O": W_O}
+J2_FORM_CORRECTED.inputs(A=AttentionMatrix, X=Tokens, W_V=Value, W_O=Output)
 
 
 def _power_sums(G: Any, count: int) -> list[Any]:
@@ -149,7 +146,7 @@ def attention_near_orthogonal(
     delta: Deviation, left: Frame, right: Frame, d_v: HeadSize,
 ) -> Any:  # fmt: skip
     deviations = 2 * y / (1 + y * y) * delta  # covers [-delta, delta]
-    A = cayley(first) @ diag(1 + deviations) @ cayley(second)
+    A = orthogonal_matrix(first) @ diag(1 + deviations) @ orthogonal_matrix(second)
     return {"A": A, "delta": delta, "W_V": orthonormal_columns(left, d_v), "W_O": orthonormal_columns(right, d_v).T}
 
 

@@ -135,7 +135,7 @@ SMALL = Claim(OF_ATTENTION, "skipless.sec4.3-identity-small", label="Conditionin
     r"\mathbf{K}\|_2},\ \text{hence}\ \kappa(\mathbf{K}+\mathbf{I})\le\kappa(\mathbf{K})\ \text{if}\ \kappa("
     r"\mathbf{K})\ge\frac{1+\|\mathbf{K}\|_2}{1-\|\mathbf{K}\|_2}",
     assumptions=[INVERSE, Assumption("|K| < 1", positive=below_one)],
-    name="identity added to a small Jacobian", relation=AtMost(), of_project=True,
+    name="identity added to a small Jacobian", relation=AtMost(), all_sizes=True, of_project=True,
     uses=("skipless.sec4.3-identity-symmetric-part",),
     note=r"""$1 - \|K\| \le \|(K + I)x\| \le 1 + \|K\|$ for unit $x$. Attained for one token and $W^VW^O =
         \operatorname{diag}(s, -s)$.""")  # fmt: skip

@@ -115,10 +115,7 @@ def distance_stated(Z: Weights, alpha: Alpha, beta: Beta) -> Any:
     return 0 * beta + 0 * alpha + 0 * Z[0, 0]
 
 
-@PER_HEAD.inputs
-def with_heads(Z: Weights, alpha: Alpha, beta: Beta, d_h: HeadDimension) -> dict[str, Any]:
-    """The inputs as they are."""
-    return {"Z": Z, "alpha": alpha, "beta": beta, "d_h": d_h}
+PER_HEAD.inputs(Z=Weights, alpha=Alpha, beta=Beta, d_h=HeadDimension)
 
 
 @PER_HEAD.oracle

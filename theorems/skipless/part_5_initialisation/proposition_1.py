@@ -336,10 +336,7 @@ def bound_for_all_numbers(epsilon: Share) -> Any:
     return _quotient(epsilon)
 
 
-@FREE_OF_N.inputs
-def one_ratio(epsilon: Share, gamma: Gap, tau: Temperature, n: Number) -> dict[str, Any]:
-    """The inputs as they are."""
-    return {"epsilon": epsilon, "gamma": gamma, "tau": tau, "n": n}
+FREE_OF_N.inputs(epsilon=Share, gamma=Gap, tau=Temperature, n=Number)
 
 
 @FREE_OF_N.oracle

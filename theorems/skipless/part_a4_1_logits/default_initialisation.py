@@ -70,9 +70,7 @@ def squared_order(d: Dimension, C: Tolerance) -> Any:
     return order_over_dimension(C, d) * order_over_dimension(C, d)
 
 
-@DEFAULT_ALPHA.inputs
-def default_weights(d: Dimension, d_in: Inner, variance: Variance, t: Tolerance, C: Tolerance) -> dict[str, Any]:
-    return {"d": d, "d_in": d_in, "variance": variance, "t": t, "C": C}
+DEFAULT_ALPHA.inputs(d=Dimension, d_in=Inner, variance=Variance, t=Tolerance, C=Tolerance)
 
 
 DEFAULT_ALPHA.oracle(lambda d, d_in, variance, t: squared_alpha(d, d_in, variance, t))
@@ -176,9 +174,7 @@ def one(alpha: DefaultAlpha) -> Any:
     return unit_variance(alpha)
 
 
-@DEFAULT_VARIANCE.inputs
-def alpha_and_dimension(alpha: DefaultAlpha, d: Dimension) -> dict[str, Any]:
-    return {"alpha": alpha, "d": d}
+DEFAULT_VARIANCE.inputs(alpha=DefaultAlpha, d=Dimension)
 
 
 DEFAULT_VARIANCE.oracle(lambda alpha, d: variances_of_noise(alpha, d))

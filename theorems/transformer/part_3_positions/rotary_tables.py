@@ -59,8 +59,4 @@ DIFFERENCES.oracle(lambda Q, K, b, o, u, s: rotary_table(Q, b, o + s) @ rotary_t
 DIFFERENCES.mutant("queries from zero", "rotary_table(Q, b, o) -> rotary_table(Q, b, 0)")
 DIFFERENCES.mutant("keys not turned", "rotary_table(K, b, u) -> K")
 DIFFERENCES.mutant("another base", "rotary_table(K, b, u) -> rotary_table(K, b * 4, u)")
-
-
-@DIFFERENCES.inputs
-def rows_and_offsets(Q: TurnedRows, K: OtherRows, b: Base, o: Offset, u: OtherOffset, s: Moved) -> dict[str, Any]:
-    return {"Q": Q, "K": K, "b": b, "o": o, "u": u, "s": s}
+DIFFERENCES.inputs(Q=TurnedRows, K=OtherRows, b=Base, o=Offset, u=OtherOffset, s=Moved)

@@ -38,10 +38,11 @@ def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | No
         if any(is_certain(difference(*moved)) for moved in _substituted(left, right, fact)):
             return (fact,)
     polynomials = [(fact, expanded(fact)) for fact in facts]
-    used = _subtracted(_absorbed(difference(right, left)), polynomials, DEPTH, set())
+    divisors = _divisors([expanded(left), expanded(right), *(polynomial for _, polynomial in polynomials)])
+    used = _subtracted(_absorbed(difference(right, left)), polynomials, divisors, DEPTH, set())
     if used is None and is_certain(expanded(left)) and is_certain(expanded(right)):
         squares = (sympy.expand(side**2) for side in (right, left))
-        used = _subtracted(_absorbed(difference(*squares)), polynomials, DEPTH, set())
+        used = _subtracted(_absorbed(difference(*squares)), polynomials, divisors, DEPTH, set())
     return tuple(dict.fromkeys(used)) if used is not None else None
 
 
@@ -83,8 +84,20 @@ def _substituted(left: Any, right: Any, fact: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def _subtracted(gap: Polynomial, facts: list[tuple[Any, Polynomial]], depth: int, seen: set[Any]) -> list[Any] | None:
-    """Assumptions of which non-negative multiples add up to at most `gap`, which is then not negative."""
+def _divisors(polynomials: Sequence[Polynomial]) -> frozenset[Any]:
+    """What is divided by: it is not 0 wherever all polynomials are defined."""
+    return frozenset(
+        g for polynomial in polynomials for monomial in polynomial for g, exponent in monomial if exponent < 0
+    )
+
+
+def _subtracted(
+    gap: Polynomial, facts: list[tuple[Any, Polynomial]], divisors: frozenset[Any], depth: int, seen: set[Any]
+) -> list[Any] | None:
+    """Assumptions of which non-negative multiples add up to at most `gap`, which is then not negative.
+
+    A multiple divides by nothing but `divisors` and what is positive: of x y >= 0 nothing follows for y where x may be 0.
+    """
     if has_no_negative_term(gap):
         return []
     key = frozenset(gap.items())
@@ -101,11 +114,13 @@ def _subtracted(gap: Polynomial, facts: list[tuple[Any, Polynomial]], depth: int
             factor = _quotient(monomial, own) if d < 0 else None
             if factor is None or not is_nonnegative_monomial(factor):
                 continue
+            if any(exponent < 0 and not is_positive(g) and g not in divisors for g, exponent in factor):
+                continue
             rest = dict(gap)
             add_to(rest, {_product(factor, other): e for other, e in polynomial.items()}, -c / d)
             options.append((fact, _absorbed(rest)))
     for fact, rest in sorted(options, key=lambda option: sum(c < 0 for c in option[1].values())):
-        used = _subtracted(rest, facts, depth - 1, seen)
+        used = _subtracted(rest, facts, divisors, depth - 1, seen)
         if used is not None:
             return [fact, *used]
     return None

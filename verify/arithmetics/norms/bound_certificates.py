@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from verify.arithmetics.norms import lower_instances
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
-from verify.kernel import quantities
+from verify.kernel import places, quantities
 from verify.kernel.bound_rules import multiplied
 from verify.kernel.refusal import Refused
 
@@ -72,14 +73,17 @@ class _Replay(Instances):
     def __init__(self, writer: Writer, entry: EntryBound, facts: list[int]) -> None:
         self.w, self.entry, self.facts = writer, entry, facts
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
-        self.value = writer.value(self.left)
+        self.value, self.aim = writer.value(self.left), writer.value(self.right)
+        if entry.turned:
+            self.value, self.aim = (side * quantities.number(-1) for side in (self.aim, self.value))
         self.steps: list[dict[str, Any]] = []
         self.outside = [
             g
-            for g in generators(writer.value(self.right))
+            for g in generators(self.aim)
             if g[0] in ("max", "max over", "sum over") or (g[0] == "sum" and g[1].number() is None)
         ]
-        self.kept: set[Any] = set(generators(writer.value(self.right), self.outside))
+        self.kept: set[Any] = set(generators(self.aim, self.outside))
+        self.aims_at_sums = any(g[0] == "sum over" for g in generators(self.aim))
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
@@ -100,7 +104,8 @@ class _Replay(Instances):
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""
         index = None if self.entry.index is None else self.w.index(self.entry.index)
-        return {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        found: dict[str, Any] = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
+        return found | ({"turned": True} if self.entry.turned else {})
 
     def _offer(self, step: Any) -> None:
         value = self.w.value(self.w.scalar(step.quantity))
@@ -110,13 +115,35 @@ class _Replay(Instances):
             self.offers.setdefault(g, []).append(step)
 
     def _finished(self) -> list[Any]:
+        if (reason := self._by_blocks()) is not None:
+            return reason
         for _ in range(150):
             if not self._step():
                 break
-        reason = comparison_of(self.value, self.w.value(self.right), self.w, self.facts)
+        reason = comparison_of(self.value, self.aim, self.w, self.facts)
         if reason is None:
             left = {rule.split("; ")[0] for g in generators(self.value) for rule in self._rules_for(g)}
             raise NotCertified(f"not written yet: {', '.join(sorted(left)) or 'the final comparison'}")
+        return reason
+
+    def _by_blocks(self) -> list[Any] | None:
+        """The reason by the squares of the blocks that a norm on the right is made of."""
+        w, reason = self.w, list[Any](["terms"])
+        for step in self.entry.steps:
+            if step.rule == "blocks" and step.quantity not in w.known.atoms:  # of the right side, where they are equal
+                node = w.known.atoms[step.bound].payload[0]
+                node = node.parts[0] if node.kind == "transpose" else node
+                parts = list(map(w.node, node.parts))
+                family = [w.index(node.data[0])] if node.kind == "stack" else []
+                rule = "squares of a stack" if family else "squares of blocks"
+                reason = ["instance", rule, [*family, *parts], [], w.scalar(1), reason]
+        if len(reason) == 1:
+            return None
+        reason = ["squares", reason]
+        try:
+            kernel.compare(self.value, w.value(self.right), reason, w.assumed, w.reader.table)
+        except (Refused, *kernel.ERRORS):
+            return None
         return reason
 
     def _reason(self, a: Any, b: Any) -> list[Any] | None:
@@ -127,7 +154,7 @@ class _Replay(Instances):
 
     def _step(self) -> bool:
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
-        if not any(g[0] == "sum over" for g in self.kept) and any(
+        if not self.aims_at_sums and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
         ):
             return True
@@ -154,7 +181,7 @@ class _Replay(Instances):
             g, quantity, bound = wanted
             ((monomial, c),) = quantity.terms.items()
             factor = quantities.Scalar({monomial - {(g, Fraction(1))}: c})
-            after = quantities.replaced(before[0], g, bound.over(factor), self.outside)
+            after = places.replaced(before[0], g, bound.over(factor), self.outside)
         try:
             for step in steps:
                 made: dict[str, Any] = {"rule": step[0], "arguments": step[1]}
@@ -201,10 +228,10 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if depth == 0:
         return
     for g in generators(a):
-        if g[0] == "max" and quantities.rises(a, g):
+        if g[0] == "max" and places.rises(a, g):
             members = [(w.of_scalar(member), member) for member in sorted(g[1], key=text_of)]
             cases = [
-                [place, comparison_of(quantities.replaced(a, g, member), b, w, facts, depth - 1)]
+                [place, comparison_of(places.replaced(a, g, member), b, w, facts, depth - 1)]
                 for place, member in members
             ]
             if all(reason for _, reason in cases):
@@ -220,11 +247,12 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
+    yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
-        gaps.append((kernel.without_denominators(b - a), lambda why: ["denominators", why]))
+        gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
     for most in (1, 2) if facts else ():  # assumptions in one product
         products = [list(chosen) for chosen in itertools.combinations_with_replacement(range(len(facts)), most)]
         values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]

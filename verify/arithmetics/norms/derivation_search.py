@@ -74,10 +74,13 @@ class DerivationSearch:
 
     def __post_init__(self) -> None:
         world().targets = self.targets
-        for target in list(self.targets):
-            atom = world().atoms.get(target)
+        todo = list(self.targets)
+        while todo:  # sums within sums as well
+            atom = world().atoms.get(todo.pop())
             if atom is not None and atom.kind == "sum over":
-                self.inner |= {symbol for symbol in symbols_of(atom.payload[1]) if symbol in world().atoms}
+                found = {symbol for symbol in symbols_of(atom.payload[1]) if symbol in world().atoms}
+                todo += found - self.inner
+                self.inner |= found
         world().entrywise = world().entrywise or speaks_of_sums(self.targets)
         for target in self.targets | self.inner:
             atom = world().atoms.get(target)
@@ -248,7 +251,7 @@ class DerivationSearch:
         terms: list[tuple[Any, tuple[Step, ...]]] = [(value, ())]
         known = world().atoms
         for factor in factors:
-            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind == "product":
+            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind in ("product", "sum"):
                 terms += [(value / factor * c, (Step(name, factor, c),)) for name, c in candidates(factor)]
         for term, steps in terms:
             for factor in sympy.Mul.make_args(term):

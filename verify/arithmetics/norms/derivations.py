@@ -18,10 +18,10 @@ from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
 from verify.arithmetics.norms.derivation_search import Alternative, Step, replaceable, search_for
-from verify.arithmetics.norms.from_below import derived_from_below, speaks_from_below
+from verify.arithmetics.norms.from_below import derived_from_below, has_smallest, speaks_from_below
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
@@ -42,6 +42,8 @@ class EntryBound:
     bound: Any
     steps: tuple[Step, ...]
     proved: bool
+    #: Whether the steps lead from the right-hand side down to the bound: they are those of -right <= -left.
+    turned: bool = False
 
 
 @dataclass
@@ -121,6 +123,9 @@ def _proof(
         _refuse_other_shapes(*sides)
         pairs = _paired(*map(entries_of, sides))
         entries = [derived(left, right, index) for left, right, index in pairs]
+        if known.orders and not all(entry.proved for entry in entries):  # only then are orders of sizes assumed
+            known.facts += known.orders
+            entries = [entry if entry.proved else derived(entry.left, entry.right, entry.index) for entry in entries]
         open_ones = [entry for entry in entries if not entry.proved]
         proof = BoundProof(not open_ones, None, entries, world=known)
         if open_ones:
@@ -184,7 +189,20 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
     found = plain if plain.proved or start == left else _derived(start, left, right, index)
-    return found if found.proved else _by_cases(left, right, index) or _from_below(left, right, index) or found
+    if found.proved:
+        return found
+    return _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
+
+
+def _to_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:
+    """The derivation from the right-hand side downwards, where it has a smallest singular value: that of -right <= -left."""
+    if not has_smallest(right):
+        return None
+    between = derived_from_below(-right, -left, ())
+    if between is None:
+        return None
+    value, steps = between
+    return EntryBound(left, right, index, -value, steps, True, turned=True)
 
 
 def _from_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:
@@ -225,15 +243,18 @@ def _with_smaller_denominators(value: Any) -> Any:
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBound:
     last: Alternative | None = None
     tried: set[Any] = set()
+    aims: list[tuple[Any, bool, tuple[Step, ...]]]
     before = () if start == left else (Step("smaller denominator", left, start),)
-    for target, through in ((right, False), (_with_roots(right), False), (right, True), (_with_roots(right), True)):
+    aims = [(target, through, ()) for through in (False, True) for target in (right, _with_roots(right))]
+    by_blocks, of_blocks = _by_blocks(right)
+    for target, through, after in aims if by_blocks == right else [*aims, (by_blocks, False, of_blocks)]:
         known = world().atoms
         targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
         search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
         found, reverse = search.of_expression(start), reverse_triangles(target)
         for fact, step in reverse.items():
             if is_certain(difference(target, start + fact)):
-                return EntryBound(left, right, index, start, (*before, step), True)
+                return EntryBound(left, right, index, start, (*before, step, *after), True)
         for item in found:
             if (item.bound, target) in tried:
                 continue
@@ -241,10 +262,10 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
             used = follows(item.bound, target, world().facts)
             if used is not None:
                 world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
-                return EntryBound(left, right, index, item.bound, (*before, *item.steps), True)
+                return EntryBound(left, right, index, item.bound, (*before, *item.steps, *after), True)
             for fact, step in reverse.items():
                 if is_certain(difference(target, item.bound + fact)):
-                    return EntryBound(left, right, index, item.bound, (*before, *item.steps, step), True)
+                    return EntryBound(left, right, index, item.bound, (*before, *item.steps, step, *after), True)
         last = last or (found[0] if found else None)
     bound, steps = (last.bound, last.steps) if last is not None else (start, ())
     return EntryBound(left, right, index, bound, (*before, *steps), False)
@@ -264,6 +285,25 @@ def reverse_triangles(value: Any) -> dict[Any, Step]:
             for one, other in (sizes, sizes[::-1]):
                 found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
     return found
+
+
+def _by_blocks(value: Any) -> tuple[Any, tuple[Step, ...]]:
+    """A scalar with the Frobenius norms of blocks in the place of that of the whole, and the steps that say that they are equal."""
+    known, steps = world().atoms, []
+    for symbol in sorted(value.free_symbols & known.keys(), key=sympy.default_sort_key):
+        atom = known[symbol]
+        node = atom.payload[0]
+        turned = node.parts[0] if atom.kind == FROBENIUS and node.kind == "transpose" else node
+        if atom.kind == FROBENIUS and turned.kind in ("concatenate", "stack"):
+            squares = (
+                sum_over(turned.data[0], norm(FROBENIUS, turned.parts[0]) ** 2)
+                if turned.kind == "stack"
+                else sympy.Add(*(norm(FROBENIUS, part) ** 2 for part in turned.parts))
+            )
+            inner, before = _by_blocks(squares)
+            steps += [*before, Step("blocks", sympy.sqrt(squares), symbol)]
+            value = value.xreplace({symbol: sympy.sqrt(inner)})
+    return value, tuple(steps)
 
 
 def _size(c: Any) -> Any:

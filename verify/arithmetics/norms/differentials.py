@@ -21,11 +21,10 @@ from verify.arithmetics.norms.rules import (
     no_candidates,
     one_after_another,
     starts_in_unit_ball,
-    unused_index,
 )  # fmt: skip
 from verify.arithmetics.norms.signs import is_positive
 from verify.arithmetics.norms.statements import rule
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Kind, Node, unused_index, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 # -- differentials -----------------------------------------------------------------------------------------------------
@@ -68,7 +67,7 @@ class _Differential:
         if node.kind in LINEAR:
             return value, nodes.rebuilt(node, moves, node.data)
         if node.kind in FUNCTIONS:
-            return value, nodes.of(f"{node.kind} differential", here[0], moves[0], data=node.data, shape=node.shape)
+            return value, nodes.of(FUNCTIONS[node.kind], here[0], moves[0], data=node.data, shape=node.shape)
         raise ArithmeticUnsupported(f"the differential of a {node.kind}")
 
     def _of_term(self, coefficient: Any, part: Node) -> tuple[Node, Node]:
@@ -93,9 +92,21 @@ class _Differential:
 
 
 #: Kinds that are linear in each operand, in their operands together, and functions with a differential of their own kind.
-MULTILINEAR = ("product", "kronecker", "entrywise")
-LINEAR = ("transpose", "concatenate", "stack", "reshape", "rows", "diagonal", "sum over", "block diagonal")
-FUNCTIONS = ("exponential", "softmax", "iterate")
+MULTILINEAR: tuple[Kind, ...] = ("product", "kronecker", "entrywise")
+LINEAR: tuple[Kind, ...] = (
+    "transpose",
+    "concatenate",
+    "stack",
+    "reshape",
+    "rows",
+    "diagonal",
+    "sum over",
+    "block diagonal",
+)
+#: What functions become, of which nothing is known but that they have a differential.
+FUNCTIONS: dict[Kind, Kind] = {
+    "exponential": "exponential differential", "softmax": "softmax differential", "iterate": "iterate differential",
+}  # fmt: skip
 
 
 def depends(node: Node, variable: Node) -> bool:

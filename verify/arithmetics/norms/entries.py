@@ -1,6 +1,6 @@
-"""Rules for the largest entry of a product, by largest row and column sums of its outer factors.
+"""Rules for the largest entry of a product, by largest row and column sums of its outer factors or by lengths of rows.
 
-They are tried where the right-hand side speaks of such sums.
+They are tried where the right-hand side speaks of such sums or lengths; so is the sum of all entries, which no norm exceeds.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import LARGEST, norm
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, largest_over, norm
 from verify.arithmetics.norms.statements import rule
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Index, Node, unused_index, world
 
 COLUMN_SUM, ROW_SUM = "largest column sum", "largest row sum"
 Candidate = tuple[str, Any]
@@ -33,6 +33,56 @@ def speaks_of_sums(targets: Any) -> bool:
     """Whether largest row or column sums are among the quantities."""
     known = world().atoms
     return any(target in known and known[target].kind in (COLUMN_SUM, ROW_SUM) for target in targets)
+
+
+def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
+    """max|c A M B - c A N B| = |c| max|A (M - N) B| for two products that begin or end alike."""
+    if len(terms) != 2 or terms[0][0] != -terms[1][0]:
+        return
+    ours, theirs = (nodes.factors_of(part) for _, part in terms)
+    left, right = nodes.shared_ends(ours, theirs)
+    inner = [X[left : len(X) - right] for X in (ours, theirs)]
+    if left + right and all(inner):
+        ends = ours[:left], ours[len(ours) - right :]
+        whole = nodes.product([*ends[0], nodes.minus(*map(nodes.product, inner)), *ends[1]])
+        yield "difference of products", abs(terms[0][0]) * norm(LARGEST, whole)
+
+
+@rule("sum of all absolute values", says="||A||_F <= sum_ij |A_ij|, by the triangle inequality for single entries")
+def by_all_entries(kind: str, node: Node) -> Iterator[Candidate]:
+    """The sum of the absolute values of all entries, where it is aimed at."""
+    for target in sorted(world().targets, key=str) if kind == FROBENIUS else ():
+        atom = world().atoms.get(target)
+        if atom is not None and atom.kind == "total" and atom.payload[0].kind == "absolute":
+            A = atom.payload[0].parts[0]
+            if A.shape in (node.shape, node.shape[::-1]) and norm(FROBENIUS, A) == norm(FROBENIUS, node):
+                yield "sum of all absolute values", target
+
+
+@rule(
+    "lengths of rows and columns",
+    says="max|AB| <= max_i ||a_i|| max_j ||b_j|| for the rows a_i of A and the columns b_j of B, by Cauchy-Schwarz",
+    rests_on=("product", "block"),
+)
+def by_lengths(node: Node) -> Iterator[Candidate]:
+    """Bounds of the largest entry of a product by lengths of rows and columns, where one of these is aimed at."""
+    factors = nodes.factors_of(node)
+    for k in range(1, len(factors)):
+        lengths = [longest_row(A)[1] for A in split_at(factors, k)]
+        if any(length.free_symbols & world().targets for length in lengths):
+            yield "lengths of rows and columns", lengths[0] * lengths[1]
+
+
+def split_at(factors: tuple[Node, ...], k: int) -> tuple[Node, Node]:
+    """A and B of a product A B^T, of which A has the first k factors."""
+    return nodes.product(factors[:k]), nodes.transposed(nodes.product(factors[k:]))
+
+
+def longest_row(A: Node) -> tuple[Index, Any]:
+    """An index of the rows of A, and max_i ||a_i|| over it; of one row its norm."""
+    index = unused_index(A.shape[0], A)
+    row = A if A.shape[0] == 1 else nodes.rows(A, index, index + 1, 1)
+    return index, largest_over(index, norm(FROBENIUS, row))
 
 
 @rule(

@@ -27,13 +27,19 @@ Moved = tuple[Any, tuple[Step, ...]]
 
 def speaks_from_below(value: Any) -> bool:
     """Whether a scalar contains a smallest singular value, or an assumption the largest of values that may be negative."""
-    known = world().atoms
-    if any(symbol in known and known[symbol].kind == SMALLEST for symbol in symbols_of(value)):
+    if has_smallest(value):
         return True
+    known = world().atoms
     assumed = frozenset().union(*map(symbols_of, world().facts))
     return any(
         symbol in known and known[symbol].kind == "largest over" and not symbol.is_nonnegative for symbol in assumed
     )
+
+
+def has_smallest(value: Any) -> bool:
+    """Whether a scalar contains a smallest singular value."""
+    known = world().atoms
+    return any(symbol in known and known[symbol].kind == SMALLEST for symbol in symbols_of(value))
 
 
 def derived_from_below(left: Any, right: Any, reversed_steps: Iterable[Step]) -> tuple[Any, tuple[Step, ...]] | None:

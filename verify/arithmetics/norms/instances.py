@@ -9,12 +9,12 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import nodes, rules
+from verify.arithmetics.norms import entries, lower_instances, nodes, rules
 from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
-from verify.arithmetics.norms.world import Node
+from verify.arithmetics.norms.world import Node, unused_index
 from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
 from verify.kernel.refusal import Refused
@@ -24,12 +24,14 @@ ONE = quantities.number(1)
 
 
 class Instances:
-    """Instances for the inequality whose right side has the generators `kept`."""
+    """Instances for the inequality whose right side has the generators `kept`, and perhaps sums over an index."""
 
     w: Writer
     facts: list[int]
     kept: set[Any]
     outside: list[Any]
+    value: Any
+    aims_at_sums: bool
 
     def _reason(self, a: Any, b: Any) -> list[Any] | None:
         """A reason for a <= b."""
@@ -43,6 +45,8 @@ class Instances:
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
+        elif rule in lower_instances.RULES:
+            yield from lower_instances.lower_steps(self.w, self.value, g, step)
         elif rule == "assumption":
             quantity = self.w.scalar(step.quantity)
             for fact in self.facts:
@@ -52,10 +56,17 @@ class Instances:
             yield [("Cauchy-Schwarz for all entries", [self.w.node(inner)])]
         elif rule == "softmax in the 1-norm" and atom is not None:
             terms = [part for _, part in nodes.terms_of(atom.payload[0].parts[0])]
+            terms = [part.parts[0] if part.kind == "transpose" else part for part in terms]
             yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
         elif rule == "spectral radius" and atom is not None:
+            yield [(rule, [self.w.node(atom.payload[0])])]
+        elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
+            factor = nodes.gram_factor(atom.payload[0])
+            if factor is not None:
+                yield [(rule, [self.w.node(factor)])]
+        elif rule == "smallest at most largest singular value" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif atom is not None and atom.kind in NORMS:
             yield from self._of_norm(KINDS[atom.kind], atom.payload[0], rule, bound)
@@ -95,16 +106,24 @@ class Instances:
             "permutation": [("permutation", [A])],
             "projection": [("projection", inner)],
             "row norms": [("row norms", inner)],
+            "sum of all absolute values": [("sum of all absolute values", [core])],
             "softmax row": [("softmax row", inner)],
             "Kronecker product": [("Kronecker product", [kind, *inner])],
         }  # fmt: skip
         for one in plain.get(rule, ()):
             yield [one]
+        if rule == "reverse triangle inequality":
+            for other in (w.known.atoms[symbol] for symbol in bound.free_symbols & w.known.atoms.keys()):
+                if other.kind in NORMS and other.payload[0].shape == node.shape:
+                    rest = w.node(nodes.minus(node, other.payload[0]))
+                    yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]
         if rule == "product":
             yield from self._product(kind, node, w.value(w.scalar(bound)))
         elif rule == "sum over an index" and node.kind == "product":
-            i = rules.unused_index(node.parts[0].shape[1], node)
+            i = unused_index(node.parts[0].shape[1], node)
             yield [("sum of rows", [kind, w.index(i), w.node(nodes.product(node.parts[1:]))])]
+        elif rule == "lengths of rows and columns":
+            yield from self._by_lengths(node)
         elif rule == "block" and node.kind in ("rows", "part"):
             yield [("block", [kind, inner[0], w.start(node), w.scalar(node.shape[0])])]
         elif rule == "blocks" and node.kind == "concatenate":
@@ -117,11 +136,13 @@ class Instances:
             yield [("rank", [A, w.add("identity", w.scalar(node.shape[1]))])]
             yield [("rank", [w.add("identity", w.scalar(node.shape[0])), A])]
         elif rule == "gate" and node.kind == "entrywise":
-            for gate, other in (node.parts, node.parts[::-1]):
+            for gate, factor in (node.parts, node.parts[::-1]):
                 flipped = gate.parts[0] if gate.kind == "transpose" else gate
                 if flipped.kind == "step":
                     argument = w.node(flipped.parts[0])
-                    yield [("gate", [kind, w.node(other), w.transposed(argument) if flipped is not gate else argument])]
+                    yield [
+                        ("gate", [kind, w.node(factor), w.transposed(argument) if flipped is not gate else argument])
+                    ]
         elif rule == "gate" and node.kind == "step":
             yield [("largest of open gates", inner)]
         elif rule == "relu" and node.kind == "relu":
@@ -151,7 +172,7 @@ class Instances:
         elif rule == "differential of the exponential":
             yield [(rule, [kind, *inner])]
         elif rule == "differential of softmax":
-            yield [(rule, [w.index(rules.unused_index(node.shape[0], node)), *inner])]
+            yield [(rule, [w.index(unused_index(node.shape[0], node)), *inner])]
         elif rule == "differential of a normalisation":
             yield [(rule, [*inner, *map(w.scalar, node.data)])]
         elif rule == "differential of an iteration":
@@ -214,6 +235,18 @@ class Instances:
                 A, B = whole(node.parts[:start], 1), whole(node.parts[stop:], 1)
                 yield [("number among the factors", [kind, A, whole(node.parts[start:stop], 1), B])]
 
+    def _by_lengths(self, node: Node) -> Iterator[Steps]:
+        """The longest rows of two factors; what is one row is the whole."""
+        w, factors = self.w, nodes.factors_of(node)
+        for k in range(1, len(factors)):
+            both = entries.split_at(factors, k)
+            indices, sides = [w.index(unused_index(A.shape[0], A)) for A in both], list(map(w.node, both))
+            alone = [
+                ("block", ["F", side, index, w.scalar(1)])
+                for index, side, A in zip(indices, sides, both, strict=True) if A.shape[0] == 1
+            ]  # fmt: skip
+            yield [("lengths of rows and columns", [indices[0], sides[0], indices[1], sides[1]]), *alone]
+
     def _rotations_by_means(self, kind: str, node: Node) -> Iterator[Steps]:
         w = self.w
         places = [k for k, factor in enumerate(node.parts) if rotation_less_identity(factor) is not None]
@@ -268,7 +301,7 @@ class Instances:
         """A derivative of normalised rows, and then of the sum that they are of; or of a sum."""
         w, J, found = self.w, self.w.value(self.w.node(node)), []
         L, R = (w.add("identity", w.of_scalar(size)) for size in (J.rows, J.columns))
-        (V, *_), i = varying.derivative(J), w.index(rules.unused_index(node.parts[0].shape[0], node))
+        (V, *_), i = varying.derivative(J), w.index(unused_index(node.parts[0].shape[0], node))
         if len(V.terms) == 1 and next(iter(V.terms))[0][0] == "normalised rows":
             found.append(("chain rule of normalised rows", [kind, i, L, w.matrix(J), R]))
             (word,) = varying.chain_of_rows(J, w.value(i)).terms
@@ -463,6 +496,8 @@ class Instances:
                 yield from self._stacks(g[1], self.w.place_of(family[1]), self.w.matrix(family[2]))
 
     def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
+        if self.aims_at_sums:
+            yield [("stack", [kind, index, inner])]
         yield [("stack of one length", [kind, index, inner])]
 
     def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
@@ -492,7 +527,7 @@ def piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:
         for (p, s), (r, t) in itertools.product((A.parts, A.parts[::-1]), (B.parts, B.parts[::-1])):
             yield [nodes.hadamard(nodes.minus(p, r), s), nodes.hadamard(r, nodes.minus(s, t))]
         return
-    left, right = rules.shared_ends(A.parts, B.parts)
+    left, right = nodes.shared_ends(A.parts, B.parts)
     inner = slice(left, len(A.parts) - right), slice(left, len(B.parts) - right)
     found = [(A.parts[inner[0]], B.parts[inner[1]], A.parts[:left], A.parts[len(A.parts) - right :])]
     if (groups := nodes.grouped(A.parts, B.parts)) is not None:

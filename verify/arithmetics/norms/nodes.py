@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.world import BINDING, Index, Next, Node, world
+from verify.arithmetics.norms.world import BINDING, Index, Kind, Next, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 ONE, ZERO = sympy.Integer(1), sympy.Integer(0)
@@ -30,7 +30,7 @@ def ones(m: Any, n: Any) -> Node:
     return world().node("ones", (), (), (m, n))
 
 
-def of(kind: str, *parts: Node, data: tuple[Any, ...] = (), shape: tuple[Any, Any] | None = None) -> Node:
+def of(kind: Kind, *parts: Node, data: tuple[Any, ...] = (), shape: tuple[Any, Any] | None = None) -> Node:
     """A node without a canonical form of its own."""
     return world().node(kind, parts, data, shape or parts[0].shape)
 
@@ -154,6 +154,17 @@ def grouped(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[list[Node],
                 return [product(one[: len(P)]), *rest[0]], [product(other[: len(Q)]), *rest[1]]
     rest = grouped(one[1:], other[1:]) if one[0] is other[0] else None
     return ([one[0], *rest[0]], [other[0], *rest[1]]) if rest is not None else None
+
+
+def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, int]:
+    """How many factors two products share at their beginning, and how many at their end."""
+    left = 0
+    while left < min(len(one), len(other)) and one[left] is other[left]:
+        left += 1
+    right = 0
+    while right < min(len(one), len(other)) - left and one[-1 - right] is other[-1 - right]:
+        right += 1
+    return left, right
 
 
 def transposed(node: Node) -> Node:

@@ -20,12 +20,15 @@ from verify.arithmetics.norms.nodes import (
     transposed,
 )
 from verify.arithmetics.norms.signs import is_nonnegative
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Index, Node, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
 SHIFT = "largest shift of singular values"
 SMALLEST = "smallest singular value"
 MEAN_EXPONENTIAL = "mean of exponentials"
+#: What a hypothesis says of matrices all of whose singular values are 1.
+FRAMES = ("has orthonormal columns", "has orthonormal rows")
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
 
@@ -88,6 +91,18 @@ def norm(kind: str, node: Node) -> Any:
     return multiple * world().atom(kind, (core,))
 
 
+def is_frame(node: Node) -> bool:
+    """Whether a matrix is an input with orthonormal columns or rows, or some rows of the identity."""
+    if node.kind == "input":
+        return any((which, node.data[0]) in world().properties for which in FRAMES)
+    return node.kind in ("rows", "part") and node.parts[0].kind == "identity"
+
+
+@rule(
+    "singular values of orthonormal columns",
+    says="all singular values of W are 1 for W with orthonormal columns or rows, as some rows of the identity are",
+    rests_on=("orthonormal", "smallest-of-orthonormal"),
+)
 def smallest(node: Node) -> Any:
     """The last of the min(m, n) singular values of a node (m, n): a multiple of a quantity, or a number where it is known."""
     multiple, core = core_of(node)
@@ -97,6 +112,9 @@ def smallest(node: Node) -> Any:
         return norm(SPECTRAL, node)  # all singular values are equal
     if is_vector(core):
         return multiple * norm(FROBENIUS, core)
+    if is_frame(core):
+        world().simplified.add("singular values of orthonormal columns")
+        return multiple
     return multiple * world().atom(SMALLEST, (core,))
 
 

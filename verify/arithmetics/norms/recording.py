@@ -9,10 +9,11 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL
+from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
-from verify.kernel import bound_rules, quantities
+from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
+from verify.kernel.smallest_values import EIGENVALUE
 
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
@@ -134,8 +135,10 @@ class Writer:
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
-        if atom.kind == "spectral radius":
+        if atom.kind in ("spectral radius", SMALLEST):
             return self.add(atom.kind, self.node(first))
+        if atom.kind == EIGENVALUE and (factor := nodes.gram_factor(first)) is not None:
+            return self.add(atom.kind, self.node(factor))
         raise NotCertified(f"no expression for a {atom.kind}")
 
     def one_entry(self, node: Node, i: Any, j: Any) -> int:
@@ -254,6 +257,8 @@ class Writer:
             return self.add(kind, data[0])
         if kind == "norm":
             return self.add(kind, data[0], self.matrix(any_of(data[1])))
+        if kind == SMALLEST:
+            return self.add(kind, self.matrix(any_of(data[0])))
         if kind == "max":
             return self.add(kind, *sorted(map(self.of_scalar, data[0])))
         if kind == "sum":
@@ -332,7 +337,7 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
         for monomial in sorted(part.terms, key=text_of):
             for g, _ in sorted(monomial, key=text_of):
                 if g not in found:
-                    for inner in sorted(quantities.parts(g, kept), key=text_of):
+                    for inner in sorted(places.parts(g, kept), key=text_of):
                         visit(inner)
                     if g not in found:
                         found.append(g)
@@ -343,5 +348,5 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
 
 def size_of(value: Any) -> int:
     """The number of terms of a scalar, those within roots, sums and largest values among them."""
-    inner = (part for monomial in value.terms for g, _ in monomial for part in quantities.parts(g))
+    inner = (part for monomial in value.terms for g, _ in monomial for part in places.parts(g))
     return len(value.terms) + sum(map(size_of, inner))

@@ -28,7 +28,7 @@ from verify.arithmetics.norms.quantities import (
 )  # fmt: skip
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
-from verify.arithmetics.norms.world import Index, Node, world
+from verify.arithmetics.norms.world import Node, unused_index, world
 
 #: The property that a hypothesis states of M where x^T M x <= 0.
 DISSIPATIVE = "has a symmetric part without positive eigenvalues"
@@ -68,6 +68,7 @@ def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
         yield "orthonormal", sympy.Integer(1)
     yield from RULES.get(node.kind, no_candidates)(kind, node)
+    yield from entries.by_all_entries(kind, node)
     if node.kind != "sum" or node.shape == (1, 1) or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
 
@@ -119,6 +120,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == LARGEST:
         if world().entrywise:
             yield from entries.largest_of_product(node)
+        yield from entries.by_lengths(node)
         return
     if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
         index = unused_index(factors[0].shape[1], node)
@@ -150,14 +152,6 @@ def _number_among(kind: str, factors: tuple[Node, ...]) -> Iterator[Candidate]:
             size = norm(FROBENIUS, nodes.product(factors[start:stop]))
             if kind == LARGEST or size.free_symbols & world().targets:
                 yield "number among the factors", size * norm(kind, nodes.product(rest))
-
-
-def unused_index(size: Any, node: Node) -> Index:
-    """An index that a node does not depend on."""
-    level = 0
-    while Index(size, level) in node.indices:
-        level += 1
-    return Index(size, level)
 
 
 def _with_known_piece(factors: tuple[Node, ...]) -> Iterator[list[Node]]:
@@ -320,6 +314,7 @@ def _row_norms(kind: str, node: Node) -> Iterator[Candidate]:
 def _sum(kind: str, node: Node) -> Iterator[Candidate]:
     terms = nodes.terms_of(node)
     if kind == LARGEST:
+        yield from entries.with_common_ends(terms)
         return
     if len(terms) == 1:
         return
@@ -396,7 +391,7 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
 
 def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
     """Bounds of the spectral norm of c (A - A^T) for a product A."""
-    left, right = shared_ends(A.parts, B.parts)
+    left, right = nodes.shared_ends(A.parts, B.parts)
     if left or right:
         ends = A.parts[:left], A.parts[len(A.parts) - right :]
         inner = [nodes.product(X.parts[left : len(X.parts) - right]) for X in (A, B)]
@@ -429,18 +424,8 @@ def _no_difference(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
 
 def _common(one: tuple[Node, ...], other: tuple[Node, ...]) -> int:
     """How many factors two products share at their ends."""
-    left, right = shared_ends(one, other)
+    left, right = nodes.shared_ends(one, other)
     return left + right
-
-
-def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, int]:
-    left = 0
-    while left < min(len(one), len(other)) and one[left] is other[left]:
-        left += 1
-    right = 0
-    while right < min(len(one), len(other)) - left and one[-1 - right] is other[-1 - right]:
-        right += 1
-    return left, right
 
 
 def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
@@ -449,7 +434,7 @@ def _products(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
         yield from _telescoped(kind, *groups, ((), ()))
         if sum(one is not other for one, other in zip(*groups, strict=True)) > 1:
             return
-    left, right = shared_ends(A.parts, B.parts)
+    left, right = nodes.shared_ends(A.parts, B.parts)
     ends = A.parts[:left], A.parts[len(A.parts) - right :]
     ours, theirs = A.parts[left : len(A.parts) - right], B.parts[left : len(B.parts) - right]
     if len(ours) != len(theirs):

@@ -65,7 +65,10 @@ def is_positive(value: Any) -> bool:
     if value.is_Symbol:
         return bool(value.is_positive)
     if value.is_Add:
-        return sign_of(value) == 1 and any(map(is_positive, value.args))
+        if all(sign_of(term) == 1 for term in value.args):
+            return any(map(is_positive, value.args))
+        above_one = _above_one(value) if sign_of(value) == 1 else None
+        return above_one is not None and is_positive(above_one.coeff_monomial(1))  # n - 1 may be 0
     if value.is_Mul:
         return all(map(is_positive, value.args))
     if value.is_Pow:
@@ -82,14 +85,18 @@ def _sign_of_sum(value: Any) -> int | None:
     for sign in (1, -1):
         if all(sign_of(term) == sign or term == 0 for term in value.args):
             return sign
-    # a polynomial in sizes that grows with each of them is least where all are 1
-    sizes = symbols_of(value)
-    if all(symbol.is_integer and symbol.is_positive for symbol in sizes):
+    if (above_one := _above_one(value)) is not None:
         for sign in (1, -1):
-            moving = [sign * term for term in value.args if symbols_of(term)]
-            grow = all(term.is_polynomial(*sizes) and sign_of(term) == 1 for term in moving)
-            if grow and _sign_of_number((sign * value).xreplace({size: sympy.Integer(1) for size in sizes})) == 1:
+            if all(_sign_of_number(sign * c) == 1 for c in above_one.coeffs()):
                 return sign
+    return None
+
+
+def _above_one(value: Any) -> Any:
+    """A polynomial in sizes as one in what each of them is above 1: a square of sizes may fall before it grows."""
+    sizes = sorted(symbols_of(value), key=str)
+    if all(size.is_integer and size.is_positive for size in sizes) and value.is_polynomial(*sizes):
+        return sympy.Poly(value.xreplace({size: size + 1 for size in sizes}), *sizes)
     return None
 
 

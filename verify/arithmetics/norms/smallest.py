@@ -16,17 +16,11 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.gaps import relative_logits
 from verify.arithmetics.norms.quantities import FROBENIUS, SMALLEST, SPECTRAL, largest_over, norm, smallest  # fmt: skip
-from verify.arithmetics.norms.rules import (
-    HALF,
-    QUANTITIES,
-    RULES,
-    Candidate,
-    one_after_another,
-    unused_index,
-)  # fmt: skip
+from verify.arithmetics.norms.rules import HALF, QUANTITIES, RULES, Candidate, one_after_another  # fmt: skip
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.statements import rule
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.text import scalar_text
+from verify.arithmetics.norms.world import Node, unused_index, world
 
 #: Of a softmax A of square logits, the largest A_ij with i != j.
 OFF_DIAGONAL = "largest weight off the diagonal"
@@ -91,15 +85,18 @@ def _of_near_ones(node: Node) -> Iterator[Candidate]:
         yield "smallest singular value of a sum", 1 - norm(SPECTRAL, nodes.minus(node, identity))
     for target in sorted(world().targets, key=sympy.default_sort_key):
         atom = world().atoms.get(target)
-        if atom is not None and atom.kind == SMALLEST and atom.payload[0].kind == "sum":
+        if atom is not None and atom.kind == SMALLEST:
             other = atom.payload[0]
             if other.shape == node.shape and other is not node:
                 yield "smallest singular value of a sum", target - norm(SPECTRAL, nodes.minus(other, node))
 
 
 def _not_wide(node: Node) -> bool:
-    """Whether a matrix has certainly no more columns than rows, at all sizes."""
-    return is_nonnegative(sympy.expand(node.shape[0] - node.shape[1]))
+    """Whether a matrix has certainly no more columns than rows, at all sizes that are assumed."""
+    facts = [fact for fact in world().facts if fact in world().orders]
+    used = follows(sympy.Integer(0), sympy.expand(node.shape[0] - node.shape[1]), facts)
+    world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used or ()}
+    return used is not None
 
 
 @rule(

@@ -14,11 +14,12 @@ from verify.arithmetics.norms.world import Node
 
 def in_the_1_norm(node: Node) -> list[tuple[str, Any]]:
     """Bounds of the sum of all absolute values of c (softmax(T) - softmax(T'))."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in [terms] if len(terms) == 2 else []:
-        if A.kind == B.kind == "softmax" and d == -c:
-            change = norm(LARGEST, nodes.minus(A.parts[0], B.parts[0]))
-            return [("softmax in the 1-norm", abs(c) * node.shape[0] * change)]
+    for whole in (node, nodes.transposed(node)):
+        terms = nodes.terms_of(whole)
+        for (c, A), (d, B) in [terms] if len(terms) == 2 else []:
+            if A.kind == B.kind == "softmax" and d == -c:
+                change = norm(LARGEST, nodes.minus(A.parts[0], B.parts[0]))
+                return [("softmax in the 1-norm", abs(c) * whole.shape[0] * change)]
     return []
 
 

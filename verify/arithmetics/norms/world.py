@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import sympy
 
+from verify.arithmetics.formal import derived
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Size = Any
+#: What a node is: the operations on matrices that norms are asked of.
+Kind = Literal[
+    "input", "zeros", "ones", "identity", "numbers", "unit", "permutation", "projection",
+    "sum", "product", "transpose", "entrywise", "kronecker", "diagonal", "block diagonal", "sum over", "inverse", "exponential",
+    "reshape", "rows", "part", "without column", "concatenate", "stack", "rows as diagonals", "rows as outer products",
+    "softmax", "relu", "step", "absolute", "reciprocal", "normalised rows", "row norms", "variances", "iterate",
+    "derivative", "exponential differential", "softmax differential", "iterate differential", "normalised differential",
+    "mean of rotations",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ class Node:
     __slots__ = ("data", "indices", "kind", "number", "parts", "shape")
 
     def __init__(
-        self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Size, Size], number: int
+        self, kind: Kind, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Size, Size], number: int
     ) -> None:
         self.kind, self.parts, self.data, self.shape, self.number = kind, parts, data, shape, number
         self.indices: frozenset[Index] = frozenset()
@@ -79,6 +88,8 @@ class World:
     same_signs: list[tuple[Node, Node]] = field(default_factory=list)
     #: Scalars that are not negative, as an assumption of the claim says.
     facts: list[Any] = field(default_factory=list)
+    #: Differences of sizes that are not negative, as an assumption of the claim says: facts only where none is derived without.
+    orders: list[Any] = field(default_factory=list)
     #: Nodes with orthonormal columns, or blocks of such, as an assumption of the claim says.
     contractions: set[int] = field(default_factory=set)
     #: Pairs of factors, as numbers of nodes, of which an assumption says that their product is a multiple of the identity.
@@ -104,7 +115,7 @@ class World:
     #: Claims that closed forms of derivatives were taken from.
     closed: set[str] = field(default_factory=set)
 
-    def node(self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> Node:
+    def node(self, kind: Kind, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> Node:
         """The node of these operands; the same object each time."""
         shape = (sympy.sympify(shape[0]), sympy.sympify(shape[1]))
         key = (kind, tuple(part.number for part in parts), data, shape)
@@ -118,7 +129,7 @@ class World:
             self.nodes[key] = made
         return self.nodes[key]
 
-    def has_node(self, kind: str, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> bool:
+    def has_node(self, kind: Kind, parts: tuple[Node, ...], data: tuple[Any, ...], shape: tuple[Any, Any]) -> bool:
         """Whether a node of these operands was met before."""
         return (kind, tuple(part.number for part in parts), data, tuple(map(sympy.sympify, shape))) in self.nodes
 
@@ -158,15 +169,21 @@ class World:
             self.active.pop()
 
 
-#: Kinds of node whose first datum is an index that they bind.
-BINDING = frozenset({"stack", "block diagonal", "sum over"})
+def unused_index(size: Any, node: Node) -> Index:
+    """An index that a node does not depend on."""
+    level = 0
+    while Index(size, level) in node.indices:
+        level += 1
+    return Index(size, level)
 
-_current: contextvars.ContextVar[World | None] = contextvars.ContextVar("norms", default=None)
+
+#: Kinds of node whose first datum is an index that they bind.
+BINDING: frozenset[Kind] = frozenset({"stack", "block diagonal", "sum over"})
 
 
 def world() -> World:
     """The world of the derivation in progress."""
-    found = _current.get()
+    found: World | None = derived.get()
     if found is None:
         raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
     return found
@@ -175,22 +192,15 @@ def world() -> World:
 @contextlib.contextmanager
 def resumed(known: World) -> Iterator[World]:
     """A world again as the current one, where nodes are made after its derivation."""
-    token = _current.set(known)
+    token = derived.set(known)
     try:
         yield known
     finally:
-        _current.reset(token)
+        derived.reset(token)
 
 
 @contextlib.contextmanager
 def derivation() -> Iterator[World]:
     """A fresh world in which the primitives work on norms."""
-    from verify.arithmetics.formal import forms_of
-
-    found = World()
-    token = _current.set(found)
-    try:
-        with forms_of("norms"):
-            yield found
-    finally:
-        _current.reset(token)
+    with resumed(World()) as found:
+        yield found

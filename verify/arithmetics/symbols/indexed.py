@@ -542,11 +542,8 @@ def named(name: str, *dims: Any, symmetries: Sequence[Any] = ()) -> Indexed:
     made = tensor(name, slots, symmetries)
     value = single(made, range(len(slots)), slots)
     if not any(found.name == name for key in value.terms for found, _ in key):
-        value.origin = (
-            "single",
-            made,
-            range(len(slots)),
-        )  # a certificate names it, though a hypothesis says what it is
+        # a certificate names it, though a hypothesis says what it is
+        value.origin = ("single", made, range(len(slots)))
     return Indexed(value, [int(size != 1) for size in sizes])
 
 

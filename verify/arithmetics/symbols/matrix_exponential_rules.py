@@ -328,6 +328,45 @@ def conjugated(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
+@rule("exp(V M V^-1) = V exp(M) V^-1", "expm")
+def similar(product: Product, slots: int) -> list[Product] | None:
+    """A matrix and its inverse at the two ends of an exponent are taken out of the exponential."""
+    coefficient, factors, summed = product
+    for position, (made, indices) in enumerate(factors):
+        if made.kind != "expm":
+            continue
+        matrix = legs_of(made)[0].matrix
+        ends = [_at_end(matrix, slot) for slot in (0, 1)]
+        if ends[0] is None or ends[1] is None or "inverse" not in (ends[0][0].kind, ends[1][0].kind):
+            continue
+        (left, i), (right, j) = ends[0], ends[1]
+        rest = without_left(matrix, left, i)
+        inside = None if rest is None else without_left(rest.permuted([1, 0]), right, j)
+        V, other = single(left, (i, 1 - i), left.sizes), single(right, (1 - j, j), right.sizes)
+        size = left.sizes[i]
+        identity = single(delta(size), (0, 1), (size, size)).key
+        # V V^-1 = I makes the square V regular, so that V^-1 V = I as well
+        if inside is None or {*left.sizes, *right.sizes} != {size}:
+            continue
+        if contract([(V, [0, 5]), (other, [5, 1])], [0, 1]).key != identity:
+            continue
+        a, b = fresh(), fresh()
+        around = [(left, (indices[0], a) if i == 0 else (a, indices[0]))]
+        around.append((right, (b, indices[1]) if j == 1 else (indices[1], b)))
+        others = factors[:position] + factors[position + 1 :]
+        moved = exponential_of_matrix(inside.permuted([1, 0]))
+        return list(instance(moved, (a, b), coefficient, [*others, *around], {**summed, a: size, b: size}))
+    return None
+
+
+def _at_end(matrix: Sum, slot: int) -> tuple[Head, int] | None:
+    """The matrix that a first term has at one end, and the place of its index there."""
+    for made, indices in next(iter(matrix.terms), ()):
+        if slot in indices and made.kind in ("tensor", "inverse") and len(indices) == 2:
+            return made, indices.index(slot)
+    return None
+
+
 @rule("exp(M) C = exp(M) + C - I where M C = M", *LEGGED)
 def projected(product: Product, slots: int) -> list[Product] | None:
     """exp(s M) C for C = T T^T: M (C - I) vanishes, so that every power of M but the zeroth does so on C - I."""
@@ -376,4 +415,4 @@ def _twice(
                 yield one, other, places[place]
 
 
-__all__ = ["commuted", "joined_legs", "opposite_exponentials", "projected", "push_through"]
+__all__ = ["commuted", "joined_legs", "opposite_exponentials", "projected", "push_through", "similar"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from verify.arithmetics.symbols.canonical import Key
 from verify.arithmetics.symbols.heads import Head, Size
 from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, ITERATE_SLOPE, slope_in_floats
 from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
@@ -23,16 +24,40 @@ def _contracted(factors: Sequence[tuple[np.ndarray, tuple[int, ...]]], count: in
     """
     left = list(factors)
     sizes = {name: size for array, own in left for name, size in zip(own, array.shape, strict=True)}
-    while summed := {name for _, own in left for name in own if name >= count}:
-        if len(left) == 1:
+    while True:
+        shared: dict[int, set[int]] = {}
+        for _, own in left:
+            for name in own:
+                if name >= count:
+                    shared.setdefault(name, set()).update(own)
+        if not shared or len(left) == 1:
             break
-        shared = {name: frozenset().union(*(own for _, own in left if name in own)) for name in summed}
-        first = min(summed, key=lambda name: (math.prod(sizes[other] for other in shared[name]), name))
+        first = min(shared, key=lambda name: (math.prod(sizes[other] for other in shared[name]), name))
         inside, left = [item for item in left if first in item[1]], [item for item in left if first not in item[1]]
         outside = {name for _, own in left for name in own}
         kept = sorted(name for name in shared[first] if name < count or name in outside)
         left.append((np.einsum(*(item for pair in inside for item in pair), kept), tuple(kept)))
     return np.einsum(*(item for pair in left for item in pair), range(count))
+
+
+def in_floats(expression: Any, values: Mapping[Any, float]) -> Any:
+    """The value of a sympy expression at those of its symbols, in Python's numbers where they are what sympy finds.
+
+    Sums, products and powers of positive numbers are; sympy substitutes in everything else, at many times the cost.
+    """
+    if expression.is_Rational:
+        return expression.p / expression.q
+    if expression.is_Symbol and expression in values:
+        return values[expression]
+    if expression.is_Add:
+        return sum(in_floats(each, values) for each in expression.args)
+    if expression.is_Mul:
+        return math.prod(in_floats(each, values) for each in expression.args)
+    if expression.is_Pow:
+        base, exponent = (in_floats(each, values) for each in expression.args)
+        if base > 0:
+            return base**exponent
+    return expression.subs(values)
 
 
 class NumericPoint:
@@ -43,6 +68,7 @@ class NumericPoint:
         self._known: dict[Head, np.ndarray] = {}
         self._sizes: dict[Size, int] = {}
         self._numbers: dict[Any, float] = {}
+        self._terms: dict[Any, np.ndarray] = {}
 
     def size(self, size: Size) -> int:
         """A size as an integer."""
@@ -59,21 +85,26 @@ class NumericPoint:
     def number(self, expression: Any) -> float:
         """A coefficient as a float."""
         if expression not in self._numbers:
-            self._numbers[expression] = float(sympy.sympify(expression).subs(self.scalars))
+            self._numbers[expression] = float(in_floats(sympy.sympify(expression), self.scalars))
         return self._numbers[expression]
 
     def values(self, value: Sum) -> np.ndarray:
         """The array of a sum, one axis per slot."""
         shape = tuple(self.size(size) for size in value.slots)
         found = np.zeros(shape)
-        count = len(value.slots)
         for key, coefficient in value.terms.items():
-            factors = [(self.head(made), tuple(indices)) for made, indices in key]
-            met = {index for _, indices in factors for index in indices}
-            factors += [(np.ones(shape[slot]), (slot,)) for slot in range(count) if slot not in met]
-            term = _contracted(factors, count) if factors else np.ones(())
-            found = found + self.number(coefficient.expression) * term
+            if (key, shape) not in self._terms:  # most terms of a wrong variant are those of the right one
+                self._terms[key, shape] = self._term(key, shape)
+            found = found + self.number(coefficient.expression) * self._terms[key, shape]
         return found
+
+    def _term(self, key: Key, shape: tuple[int, ...]) -> np.ndarray:
+        """The product of a term's factors, without its coefficient, summed over what is no slot."""
+        count = len(shape)
+        factors = [(self.head(made), tuple(indices)) for made, indices in key]
+        met = {index for _, indices in factors for index in indices}
+        factors += [(np.ones(shape[slot]), (slot,)) for slot in range(count) if slot not in met]
+        return _contracted(factors, count) if factors else np.ones(())
 
     def head(self, made: Head) -> np.ndarray:
         """The array of a tensor or function, one axis per slot."""
