@@ -12,7 +12,7 @@ A remark is no assumption: it belongs into the claim's note.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,3 +105,9 @@ def _require_objects(item: Definition | Convention, by: Any) -> None:
     kind = type(item).__name__.lower()
     if by is None or by == () or isinstance(by, str):
         raise RegistryError(f"{item.text!r}: a {kind} names what realises it, a function or a constant; got {by!r}")
+
+
+def together(where: SizeCondition | None, stated: Sequence[SizeCondition]) -> SizeCondition:
+    """Sizes that meet `where` and all stated conditions."""
+    conditions = [condition for condition in (where, *stated) if condition is not None]
+    return conditions[0] if len(conditions) == 1 else lambda sizes: all(condition(sizes) for condition in conditions)

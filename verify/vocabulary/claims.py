@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from verify.vocabulary.assumptions import Assumption, SizeCondition, Stated, text_of
+from verify.vocabulary.assumptions import Assumption, Stated, text_of, together
 from verify.vocabulary.errors import RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading, unwrapped
@@ -56,12 +56,6 @@ def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
         return found
 
     return decorator if function is None else decorator(function)
-
-
-def _together(where: SizeCondition | None, stated: Sequence[SizeCondition]) -> SizeCondition:
-    """Sizes that meet `where` and all stated conditions."""
-    conditions = [condition for condition in (where, *stated) if condition is not None]
-    return conditions[0] if len(conditions) == 1 else lambda sizes: all(condition(sizes) for condition in conditions)
 
 
 #: Verdicts, from best to worst known.
@@ -346,7 +340,7 @@ class Claim:
         self.hypotheses = (*setting.hypotheses, *self.hypotheses)
         self.without_domains = {**setting.without_domains, **self.without_domains}
         self.exact = setting.exact if self.exact is None else self.exact
-        self.where = _together(
+        self.where = together(
             self.where or setting.where,
             [item.sizes for item in self.assumptions if isinstance(item, Assumption) and item.sizes],
         )
