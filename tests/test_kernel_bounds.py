@@ -135,6 +135,14 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
     def first(t: Table) -> Any:
         return t.reader.table[t.matrix("X", "m", "n", t.add("q", 0, 1))]
 
+    def framed(t: Table, side: str) -> list[Any]:
+        P, R = A(t), of("C")(t)
+        i = t.add("index", "i", t.add("size", "k"))
+        dN = t.reader.table[t.matrix("X", "m", "n", i)]
+        A_ = q.identity(P.rows) if side == "rows" else HEADS["concatenate"](P.T, R.T).T
+        both = HEADS["concatenate"](dN.T, R.T).T
+        return [side, A_, P, R, of("A")(t), both, t.value("scalar", "e"), number(3), *half]
+
     def logits(t: Table) -> list[Any]:
         return [t.value("index", "i", t.add("size", "s")), of("Q", "s", "s")(t)]
 
@@ -263,6 +271,8 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "softmax row less an entry": row_of_logits,
         "covariance by the weights beside one": row_of_logits,
         "unit row and its skew image": lambda t: [of("u", "1", "n")(t), t.value("scalar", "x"), S(t)],
+        "differential of an iteration in the frame of its start (rows)": lambda t: framed(t, "rows"),
+        "differential of an iteration in the frame of its start (columns)": lambda t: framed(t, "columns"),
         "differential of an iteration beside its start (rows)": lambda t: ["rows", of("K")(t), C(t), number(3), *half],
         "differential of an iteration beside its start (columns)": lambda t: [
             "columns",
@@ -322,6 +332,17 @@ Wrong = Callable[[Table], tuple[Any, ...]]
 def contraction(t: Table, name: str = "K") -> list[Any]:
     """The reason why the norm of K is at most 1."""
     return [["instance", "orthonormal", [t.matrix(name, "m", "n")], [], t.one(), ["terms"]]]
+
+
+def frame_of(t: Table, side: str, offset: str, p: list[Any]) -> tuple[Any, ...]:
+    """The rule about a skew matrix in the frame of an iteration's start, for square blocks of it."""
+    P, R = (t.matrix(name, "n", "n") for name in "YZ")
+    A = t.add("identity", t.add("size", "n")) if side == "rows" else t.add("concatenate", P, R)
+    A = A if side == "rows" else t.add("transpose", A)
+    dN = t.add("transpose", t.add("concatenate", R, P))
+    numbers = [t.add("q", Fraction(c).numerator, Fraction(c).denominator) for c in p]
+    name = "differential of an iteration in the frame of its start"
+    return name, [side, A, P, R, P, dN, t.add("scalar", offset), t.one(), *numbers]
 
 
 WRONG: dict[str, Wrong] = {
@@ -530,6 +551,8 @@ WRONG: dict[str, Wrong] = {
     "a smallest singular value of another shape": lambda t: (
         "smallest singular value of a sum", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")],
     ),
+    "a frame of an iteration that is not concave": lambda t: frame_of(t, "rows", "e", [0, 1]),
+    "a frame of a start that may be larger than 1": lambda t: frame_of(t, "columns", "x", [Fraction(3, 2), -Fraction(1, 2)]),
     "an assumption that is not declared": lambda t: ("assumption", [t.add("scalar", "z"), t.norm("F", t.matrix("A", "m", "n"))]),
     "a product of a wide matrix and a tall one": lambda t: (
         "smallest singular value of a product", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")],

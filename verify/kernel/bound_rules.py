@@ -424,6 +424,12 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
             number(2) ** HALF * fro(shaped(dM, M.rows, M.columns)), is_concave(odd(p)), (two(M), number(1)),
         ),
     ),
+    "differential of an iteration in the frame of its start": (
+        "||A dB^T S C||_F <= sqrt(2) ||A||_2 ||C||_2 ||N||_2 ||dN||_F, and ||A dB B^T S C||_F ||B||_2 times that at most, for "
+        "S = P R^T - R P^T = N J N^T with N = [P R] and ||J||_2 = 1, and the iterate B of N / (||N||_F + e), e > 0, as beside its "
+        "start; dN / (||N||_F + e) is no smaller than the change of the start, and B^T N = N^T B",
+        lambda side, A, P, R, C, dN, e, count, *p: (*in_frame(side, A, P, R, C, dN, e, count, *p), is_concave(odd(p))),
+    ),
     "differential of an iteration": (
         "||d iterate||_F <= c^K ||dM||_F after K steps M -> M p(M^T M) from ||M||_2 <= 1, where g = s p(s^2) has |g| <= 1 and "
         "|g'| <= c on [0, 1]",
@@ -458,6 +464,21 @@ def beside(side: Any, dB: Matrix, M: Matrix) -> Matrix:
 def longest_row(i: Index, A: Matrix) -> Scalar:
     """max_i ||a_i|| for the rows a_i of A."""
     return q.over("max over", i, fro(q.selected(A, i, number(1))))
+
+
+def in_frame(
+    side: str, A: Matrix, P: Matrix, R: Matrix, C: Matrix, dN: Matrix, e: Scalar, *data: Any
+) -> tuple[Scalar, Scalar]:
+    """A dB B^T S C ("rows"), or A dB^T S C, in the Frobenius norm, and its bound."""
+    if not q.is_positive(e):
+        raise Refused("a start that may be larger than 1")
+    N = concatenated(P.T, R.T).T
+    M = N.times((fro(N) + e) ** -1)
+    dM = opaque("normalised differential", N.rows, N.columns, N, shaped(dN, N.rows, N.columns), e)
+    dB, B = opaque("iterate differential", N.rows, N.columns, M, dM, *data), iterate(M, *data)
+    S, moved = P @ R.T - R @ P.T, dB @ B.T if side == "rows" else dB.T
+    bound = number(2) ** HALF * two(A) * two(C) * two(N) * fro(dN)
+    return fro(A @ moved @ S @ C), bound * two(B) if side == "rows" else bound
 
 
 def total(A: Matrix) -> Scalar:

@@ -15,8 +15,17 @@ import sympy
 
 from verify.arithmetics.norms import lower_instances
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
-from verify.arithmetics.norms.instances import Instances, Steps, matrix_of_rows
-from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
+from verify.arithmetics.norms.instances import Instances, Steps
+from verify.arithmetics.norms.recording import (
+    LARGEST_SIZE,
+    NotCertified,
+    Writer,
+    any_of,
+    generators,
+    matrix_of_rows,
+    size_of,
+    text_of,
+)
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
 from verify.kernel import places, quantities
@@ -197,9 +206,11 @@ class _Replay(Instances):
                         continue
                     if self._leads_on(self._instances(g, step), (g, *wanted) if exactly else None):
                         return True
-        return any(self._leads_on(self._own(g)) for g in reached) or self._leads_on(
-            self._from_below(_divisors(self.aim))
-        )
+        if any(self._leads_on(self._by_assumption(g)) for g in reached):
+            return True
+        if self._leads_on(self._from_below(_divisors(self.aim))):
+            return True
+        return any(self._leads_on(self._own(g)) for g in reached)
 
     def _from_below(self, smaller: list[Any]) -> Iterator[Steps]:
         """Some numbers, as what the right side divides by, in the place of something larger that the value divides by."""

@@ -267,15 +267,7 @@ def _change_before_normalisation(multiple: Any, M: Node, change: Node) -> Any:
 
 def _skew_in_frame(node: Node, M: Node) -> Any:
     """|c| where a node is c (P R^T - R P^T) with [P, R] = M, a matrix [P, R] [[0, c I], [-c I, 0]] [P, R]^T."""
-    terms = nodes.terms_of(node)
-    if len(terms) != 2 or terms[0][0] != -terms[1][0] or terms[1][1] is not nodes.transposed(terms[0][1]):
-        return None
-    factors = nodes.factors_of(terms[0][1])
-    for split in range(1, len(factors)):
-        P, R = nodes.product(factors[:split]), nodes.transposed(nodes.product(factors[split:]))
-        if M in (nodes.concatenated([P, R], 1), nodes.concatenated([R, P], 1)):
-            return abs(terms[0][0])
-    return None
+    return None if nodes.skew_factors(node, M) is None else abs(nodes.terms_of(node)[0][0])
 
 
 @functools.cache

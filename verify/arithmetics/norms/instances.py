@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sympy
@@ -12,7 +12,7 @@ import sympy
 from verify.arithmetics.norms import entries, lower_instances, nodes, rules
 from verify.arithmetics.norms.atoms import NORMS
 from verify.arithmetics.norms.differentials import depends, largest_slope
-from verify.arithmetics.norms.recording import KINDS, Writer, any_of, generators, text_of
+from verify.arithmetics.norms.recording import KINDS, Writer, any_of, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.softmax_instances import of_softmax
 from verify.arithmetics.norms.world import Node, unused_index
@@ -292,12 +292,30 @@ class Instances:
     def _beside_the_start(self, node: Node) -> Iterator[Steps]:
         """||A dB M^T C||_F, or with dB^T M, by the norms of A and C."""
         for factors in (node.parts, nodes.factors_of(nodes.single(nodes.transposed(node))[1])):
-            for factor in factors[:-1]:
+            for place, factor in enumerate(factors[:-1]):
                 flipped = factor.kind == "transpose"
                 D = factor.parts[0] if flipped else factor
                 if D.kind == "iterate differential":
+                    yield from self._in_the_frame(factors, place, flipped, D)
                     inner, data = list(map(self.w.node, D.parts)), list(map(self.w.scalar, D.data))
                     yield from self._starting(inner, functools.partial(_beside, "columns" if flipped else "rows", data))
+
+    def _in_the_frame(self, factors: Sequence[Node], place: int, flipped: bool, D: Node) -> Iterator[Steps]:
+        """||A dB^T S C||_F and ||A dB B^T S C||_F for skew S = c (P R^T - R P^T) of the columns [P R] that start the iteration."""
+        inner, at = nodes.single(D.parts[1])[1], place + 1 if flipped else place + 2
+        sides = nodes.skew_factors(factors[at], inner.parts[0]) if inner.parts and at < len(factors) else None
+        if sides is None or inner.kind != "normalised differential":
+            return
+        A, C = factors[:place], factors[at + 1 :]
+        ends = [
+            self.w.node(nodes.product(part)) if part else self.w.add("identity", self.w.scalar(size))
+            for part, size in ((A, factors[place].shape[0]), (C, factors[at].shape[1]))
+        ]
+        data = [self.w.scalar(item) for item in (inner.data[0], *D.data)]
+        middle = list(map(self.w.node, sides))
+        arguments = ["columns" if flipped else "rows", ends[0], *middle, ends[1], self.w.node(inner.parts[1]), *data]
+        apart = [step for part in (A, C) for step in self._split(list(part), None)]
+        yield [("differential of an iteration in the frame of its start", arguments), *apart]
 
     def _chain(self, kind: str, node: Node) -> Iterator[Steps]:
         """A derivative of normalised rows, and then of the sum that they are of; or of a sum."""
@@ -465,6 +483,12 @@ class Instances:
 
     # -- what no step of a derivation says -----------------------------------------------------------------------------
 
+    def _by_assumption(self, g: Any) -> Iterator[Steps]:
+        """What an assumption says that a largest value is at most."""
+        for fact in self.facts if g[0] == "max over" else ():
+            if g not in generators(self.w.value(fact) + quantities.generator_of(g)):
+                yield [("assumption", [fact, self.w.of_generator(g)])]
+
     def _own(self, g: Any) -> Iterator[Steps]:
         if g[0] == "sum":
             for h in self.outside:
@@ -472,11 +496,6 @@ class Instances:
                     yield [("sum", [self.w.of_scalar(g[1]), self.w.of_scalar(h[1])], [reason])]
         if g[0] == "sum over":
             yield from self._of_sum_over(g[1], g[2])
-        if g[0] == "max over":
-            one = quantities.generator_of(g)
-            for fact in self.facts:
-                if g not in generators(self.w.value(fact) + one):  # which says what the largest is at most
-                    yield [("assumption", [fact, self.w.of_generator(g)])]
         if g[0] == "norm":
             for A in sorted(g[2], key=text_of):
                 if (family := family_of(A)) is not None:
@@ -548,39 +567,3 @@ def piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:
                 nodes.product([*before, *first[:k], nodes.minus(ours[k], theirs[k]), *second[k + 1 :], *after])
                 for k in places
             ]
-
-
-def row_source(g: Any, index: Any) -> Any:
-    """A where a generator is the Euclidean norm of row i of A, which has as many rows as the index values."""
-    if g[:2] != ("norm", "F"):
-        return None
-    found = (matrix_of_rows(X, index) for X in sorted(g[2], key=text_of))
-    return next((A for A in found if A is not None), None)
-
-
-def matrix_of_rows(X: Any, index: Any) -> Any:
-    """A where a matrix is row i of A, which has as many rows as the index values."""
-    if X.rows != ONE or not all(w and (w[0][0], w[0][1], *w[0][4:]) == ("embedding", True, index) for w in X.terms):
-        return None
-    if any(index in c.free for c in X.terms.values()):
-        return None
-    total = next(iter(X.terms))[0][3]
-    A = quantities.zeros(total, X.columns)
-    for word, c in X.terms.items():
-        A = A + (quantities.identity(total) @ quantities.Matrix(total, X.columns, {word[1:]: c}))
-    return A if index not in A.free and index.size == total else None
-
-
-def family_of(A: Any) -> Any:
-    """The kind, the index and B where a matrix is a sum, or a stack, of the B over an index."""
-    items = [word[0] for word in A.terms if len(word) == 1]
-    if len(items) < len(A.terms) or len({(item[0], item[1], *item[4:5]) for item in items}) != 1:
-        return None
-    kind, turned = items[0][:2]
-    if kind not in ("sum over", "stack") or turned:
-        return None
-    index, first = items[0][4:]
-    inner = quantities.zeros(first.rows, first.columns)
-    for (item,), c in A.terms.items():
-        inner = inner + item[5].times(c)
-    return kind, index, inner

@@ -108,6 +108,20 @@ def product(factors: Sequence[Node]) -> Node:
     return scaled(coefficient, made) if coefficient != 1 else made
 
 
+def skew_factors(node: Node, M: Node) -> tuple[Node, Node] | None:
+    """P and R where a node is a multiple of P R^T - R P^T with [P, R] = M; None for any other."""
+    terms = terms_of(node)
+    if len(terms) != 2 or terms[0][0] != -terms[1][0] or terms[1][1] is not transposed(terms[0][1]):
+        return None
+    factors = factors_of(terms[0][1])
+    for split in range(1, len(factors)):
+        P, R = product(factors[:split]), transposed(product(factors[split:]))
+        for pair in ((P, R), (R, P)):
+            if M is concatenated(pair, 1):
+                return pair
+    return None
+
+
 def are_inverse(A: Node, B: Node) -> bool:
     """Whether one of two nodes is the inverse of the other."""
     return (A.kind == "inverse" and A.parts[0] is B) or (B.kind == "inverse" and B.parts[0] is A)

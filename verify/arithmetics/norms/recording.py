@@ -360,3 +360,41 @@ def size_of(value: Any) -> int:
     """The number of terms of a scalar, those within roots, sums and largest values among them."""
     inner = (part for monomial in value.terms for g, _ in monomial for part in places.parts(g))
     return len(value.terms) + sum(map(size_of, inner))
+
+
+def row_source(g: Any, index: Any) -> Any:
+    """A where a generator is the Euclidean norm of row i of A, which has as many rows as the index values."""
+    if g[:2] != ("norm", "F"):
+        return None
+    found = (matrix_of_rows(X, index) for X in sorted(g[2], key=text_of))
+    return next((A for A in found if A is not None), None)
+
+
+def matrix_of_rows(X: Any, index: Any) -> Any:
+    """A where a matrix is row i of A, which has as many rows as the index values."""
+    if X.rows != quantities.number(1) or not all(
+        w and (w[0][0], w[0][1], *w[0][4:]) == ("embedding", True, index) for w in X.terms
+    ):
+        return None
+    if any(index in c.free for c in X.terms.values()):
+        return None
+    total = next(iter(X.terms))[0][3]
+    A = quantities.zeros(total, X.columns)
+    for word, c in X.terms.items():
+        A = A + (quantities.identity(total) @ quantities.Matrix(total, X.columns, {word[1:]: c}))
+    return A if index not in A.free and index.size == total else None
+
+
+def family_of(A: Any) -> Any:
+    """The kind, the index and B where a matrix is a sum, or a stack, of the B over an index."""
+    items = [word[0] for word in A.terms if len(word) == 1]
+    if len(items) < len(A.terms) or len({(item[0], item[1], *item[4:5]) for item in items}) != 1:
+        return None
+    kind, turned = items[0][:2]
+    if kind not in ("sum over", "stack") or turned:
+        return None
+    index, first = items[0][4:]
+    inner = quantities.zeros(first.rows, first.columns)
+    for (item,), c in A.terms.items():
+        inner = inner + item[5].times(c)
+    return kind, index, inner
