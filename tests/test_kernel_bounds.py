@@ -132,6 +132,9 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
     def sample(t: Table) -> Any:
         return t.reader.table[t.matrix("X", "m", "n", t.add("index", "i", t.add("size", "k")))]
 
+    def other(t: Table) -> Any:
+        return t.reader.table[t.matrix("X", "m", "n", t.add("index", "j", t.add("size", "k")))]
+
     def first(t: Table) -> Any:
         return t.reader.table[t.matrix("X", "m", "n", t.add("q", 0, 1))]
 
@@ -219,6 +222,12 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "Cauchy-Schwarz": lambda t: [index(t, "m"), A(t)],
         "sum of absolute values": lambda t: [index(t, "n"), of("v", "n", "1")(t)],
         "Cauchy-Schwarz for all entries": lambda t: [A(t)],
+        "one of a stack (another index)": lambda t: [
+            "2",
+            t.value("index", "j", t.add("size", "k")),
+            other(t),
+            sample(t),
+        ],
         "sum of all absolute values": lambda t: [A(t)],
         "lengths of rows and columns": lambda t: [index(t, "m"), A(t), index(t, "k"), B(t).T],
         "squares of blocks": lambda t: [A(t), C(t)],
@@ -478,6 +487,11 @@ WRONG: dict[str, Wrong] = {
     "a place that a stack may not have": lambda t: (
         "one of a stack",
         ["2", i := t.add("index", "i", t.add("size", "k")), t.matrix("X", "m", "n", i), t.matrix("X", "m", "n", t.one())],
+    ),
+    "an index that runs further than the stack is long": lambda t: (
+        "one of a stack",
+        ["2", i := t.add("index", "i", t.add("size", "k")), t.matrix("X", "m", "n", i),
+         t.matrix("X", "m", "n", t.add("index", "j", t.add("size", "m")))],
     ),
     "a place of another stack": lambda t: (
         "one of a stack",

@@ -121,6 +121,9 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda A, w: maximum(w * absolute(A)), lambda A, w: w * maximum(absolute(A))),
     ),
     "definition of the largest": (
+        Unproved(lambda A: F(A) / maximum(row_norms(A)), lambda m: 1 + 0 * m),
+        Unproved(lambda A: maximum(row_norms(A)) / F(A[:1]), lambda m: 1 + 0 * m),
+        Unproved(lambda A, C: F(A[:1]) / maximum(row_norms(C)), lambda m: 1 + 0 * m),
         Unproved(lambda X, L: F(X[0]), lambda X, L: maximum(each(L, lambda i: F(X[i]))) / 2),
         Unproved(
             lambda X, L: maximum(each(L, lambda i: F(X[i]))), lambda X, L: maximum(each(L - 1, lambda i: F(X[i])))

@@ -353,7 +353,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
     ),
     "largest over an index": ("a_i <= max_i a_i", lambda i, value: (value, q.over("max over", i, value))),
     "one of a stack": (
-        "||X_k|| <= max_i ||X_i|| for inputs X_i and a number k",
+        "||X_k|| <= max_i ||X_i|| for inputs X_i and a number or an index k",
         lambda kind, i, A, B: (norm(kind, B), q.over("max over", i, norm(kind, A)), is_one_of(B, A, i)),
     ),
     "covariances of softmax rows": (
@@ -443,11 +443,13 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
 
 
 def is_one_of(B: Matrix, A: Matrix, i: Index) -> bool:
-    """Whether A is an input X_i of a stack, and B the X_k of a number k."""
+    """Whether A is an input X_i of a stack, and B the X_k of a number k, or of an index that runs as far as i does."""
     one, other = q.single_atom(A, "input"), q.single_atom(B, "input")
     if one is None or other is None or one[5] != (i,) or (*one[:5], *one[6:]) != (*other[:5], *other[6:]):
         return False
     (k,) = other[5]
+    if isinstance(k, Index):
+        return k.size == i.size
     return isinstance(k, Scalar) and q.is_whole(k) and q.is_nonnegative(i.size - k - number(1))
 
 

@@ -8,12 +8,12 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
     KeyWeights, Labels, OutputWeights, QueryWeights, Samples, ValueWeights, outputs, self_attention,
 )  # fmt: skip
-from theorems.convergence.part_c_1_lemmas.constants import KINK, sample_bound
+from theorems.convergence.part_c_1_lemmas.constants import KINK, sample_bound, stacked
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Positive, Tokens
 from verify.matrix import (
-    column, concatenate, eye, frobenius_norm, hadamard, normalize_rows, ones, rational, relu, row_norms, smallest_singular_value,
-    sqrt, step, summed, total,
+    concatenate, each, eye, frobenius_norm, hadamard, normalize_rows, ones, rational, relu, row_norms,
+    smallest_singular_value, sqrt, step, summed, total,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Equal, Shape, Size
@@ -93,7 +93,7 @@ JOINT.mutant("first order only, without gamma^2", lambda value, gamma: value / g
 
 SCALING = Claim(CONVERGENCE, "convergence.assumption-1-scaling", label="Remark after Assumption 1, first sentence",
     statement=r"\text{This assumption is standard as we can always scale the input.}",
-    name="scaled samples meet Assumption 1", relation=AtMost(ascent=False),
+    name="scaled samples meet Assumption 1", relation=AtMost(ascent=False), all_sizes=True,
     assumptions=[
         Assumption("some sample differs from 0, C_x > 0", positive=lambda X, C_x: sample_bound(X) * C_x),
         Definition("scaled by C_x over the least bound that the samples have", by=sample_bound),
@@ -107,17 +107,17 @@ SCALING = Claim(CONVERGENCE, "convergence.assumption-1-scaling", label="Remark a
 
 @SCALING.formula
 def bounds_of_samples(X: Samples, C_x: Positive) -> Any:
-    """sqrt(d_s) C_x for each sample, shape (N, 1) (Assumption 1)."""
-    return column(*[C_x * sqrt(C_x * 0 + X.shape[1]) for _ in range(X.shape[0])])
+    """sqrt(d_s) C_x for each sample, shape (N,) (Assumption 1)."""
+    return stacked([each(X.shape[0], lambda n: C_x * sqrt(X.shape[1]))])
 
 
 @SCALING.oracle
 def norms_of_scaled_samples(X: Samples, C_x: Positive) -> Any:
-    return column(*[frobenius_norm(X[n]) * C_x / sample_bound(X) for n in range(X.shape[0])])
+    return stacked([each(X.shape[0], lambda n: frobenius_norm(X[n]) * C_x / sample_bound(X))])
 
 
-SCALING.mutant("C_x without sqrt(d_s)", lambda value, X: value / sqrt(X.shape[1]))
-SCALING.mutant("nine tenths", lambda value: value * rational(9, 10))
+SCALING.mutant("C_x without sqrt(d_s)", "C_x * sqrt(X.shape[1]) -> C_x")
+SCALING.mutant("nine tenths", "C_x * sqrt(X.shape[1]) -> C_x * sqrt(X.shape[1]) * rational(9, 10)")
 
 
 UNIT = Claim(CONVERGENCE, "convergence.assumption-1-unit-tokens", label="Remark after Assumption 1, second sentence",

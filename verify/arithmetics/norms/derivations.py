@@ -243,13 +243,16 @@ def _with_smaller_denominators(value: Any) -> Any:
 def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBound:
     last: Alternative | None = None
     tried: set[Any] = set()
-    aims: list[tuple[Any, bool, tuple[Step, ...]]]
+    aims: list[tuple[Any, bool, tuple[Step, ...], frozenset[Any]]]
     before = () if start == left else (Step("smaller denominator", left, start),)
-    aims = [(target, through, ()) for through in (False, True) for target in (right, _with_roots(right))]
+    none: frozenset[Any] = frozenset()
+    aims = [(target, through, (), none) for through in (False, True) for target in (right, _with_roots(right))]
     by_blocks, of_blocks = _by_blocks(right)
-    for target, through, after in aims if by_blocks == right else [*aims, (by_blocks, False, of_blocks)]:
+    aims += [(by_blocks, False, of_blocks, none)] if by_blocks != right else []
+    aims += [(right, False, (), divisors)] if (divisors := _largest_in_denominators(start)) else []
+    for target, through, after, beside in aims:
         known = world().atoms
-        targets = frozenset(symbol for symbol in target.free_symbols if symbol in known)
+        targets = frozenset(symbol for symbol in target.free_symbols if symbol in known) | beside
         search = search_for(targets, through, frozenset(right.free_symbols - known.keys()))
         found, reverse = search.of_expression(start), reverse_triangles(target)
         for fact, step in reverse.items():
@@ -285,6 +288,13 @@ def reverse_triangles(value: Any) -> dict[Any, Step]:
             for one, other in (sizes, sizes[::-1]):
                 found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
     return found
+
+
+def _largest_in_denominators(value: Any) -> frozenset[Any]:
+    """The largest values over an index that a scalar divides by: what stands beside such a one may be bounded by it."""
+    powers = [power for power in value.atoms(sympy.Pow) if is_positive(-power.exp)]
+    found = {symbol for power in powers for symbol in power.base.free_symbols & world().atoms.keys()}
+    return frozenset(symbol for symbol in found if world().atoms[symbol].kind == "largest over")
 
 
 def _by_blocks(value: Any) -> tuple[Any, tuple[Step, ...]]:
