@@ -79,7 +79,8 @@ def add_formulas(
 def axioms_in(log: str) -> list[str]:
     """The names of the axioms that Print Assumptions lists."""
     found = re.findall(r"^([\w.]+)\s*:", log.replace("Axioms:\n", ""), re.MULTILINE)
-    return sorted({name.split(".")[-1] for name in found})  # with the file's name where a library is not imported
+    # with the file's name where a library is not imported; what is refused is tried again, and its errors are in the log
+    return sorted({name.split(".")[-1] for name in found} - {"Error"})
 
 
 def described(item: Written) -> dict[str, Any]:

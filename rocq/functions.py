@@ -356,7 +356,9 @@ class Functions:
             if key in self.made:
                 other = self.made[key]
                 known = self.by_number[other]
-                proof = self.proof(node.argument, instance(known.slots, order, expanded(known.argument)))
+                proof = self.proof(
+                    instance(node.slots, node.slots, node.argument), instance(known.slots, order, known.argument)
+                )
                 step = f"SameEntries {entry} {rocq_indices(node.slots)} {other} {rocq_indices(order)}"
                 self.rule(entry, step, proof, ("e", other, order))
                 return True

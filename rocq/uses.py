@@ -245,7 +245,7 @@ class Uses:
                 continue
             node = self.by_number[k]
             slots, turned = node.slots, node.slots[::-1]
-            proof = self.proof(node.argument, instance(slots, turned, expanded(node.argument)))
+            proof = self.proof(*(instance(slots, w, node.argument) for w in (slots, turned)))
             equation = self.step(
                 f"SameEntries {k} {rocq_indices(slots)} {k} {rocq_indices(turned)} {self.shown(proof)}",
                 ("e", k, slots),
@@ -267,8 +267,9 @@ class Uses:
             there = tuple(slots[w] for w in at)
             argument = place(lambda w, s=slots: s.get(w, w), 0, self._argument_at(k, at))  # type: ignore[misc]
             other = self.aligned(node.head, argument)
-            ends = self.by_number[other].slots
-            proof = self.proof(instance(node.slots, there, expanded(node.argument)), self.by_number[other].argument)
+            known = self.by_number[other]
+            ends = known.slots
+            proof = self.proof(instance(node.slots, there, node.argument), instance(ends, ends, known.argument))
             equation = self.step(
                 f"SameEntries {k} {rocq_indices(there)} {other} {rocq_indices(ends)} {self.shown(proof)}",
                 ("e", k, there),
